@@ -1,0 +1,1 @@
+"""Bandit agents that learn together over any network."""

@@ -1,0 +1,42 @@
+"""Every exception that banditmesh raises on purpose.
+
+BanditmeshError                 anything below; catch this one to catch them all
+├── InputError (ValueError)     the caller's mistake: a wrong value, shape or combination
+│   ├── NetworkError            the network cannot be used
+│   ├── ArmError                the arms or the arm sets cannot be used
+│   └── FileError               a file cannot be read, or does not say what it should
+├── UnsupportedError            a valid request that the chosen engine does not run
+└── MissingExtraError           an optional dependency is needed and absent
+
+A message is one line: what was required, what came, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class BanditmeshError(Exception):
+    """The root of all errors that banditmesh raises on purpose."""
+
+
+class InputError(BanditmeshError, ValueError):
+    """The caller's mistake: a wrong value, shape or combination of arguments."""
+
+
+class NetworkError(InputError):
+    """The network cannot be used: directed, weighted, with self-loops, or ended too early."""
+
+
+class ArmError(InputError):
+    """The arms or the arm sets cannot be used: unknown, repeated, empty or unheld."""
+
+
+class FileError(InputError):
+    """A file cannot be read, or does not say what it should."""
+
+
+class UnsupportedError(BanditmeshError):
+    """A valid request that the chosen engine does not run."""
+
+
+class MissingExtraError(BanditmeshError, ImportError):
+    """An optional dependency is needed and absent."""
