@@ -1,0 +1,254 @@
+"""Static networks as arrays: compressed sparse rows, the form that engines read.
+
+This is where a network from outside is validated, once. What passes is undirected, unweighted and without
+self-loops; it may be disconnected, have a single agent or no links at all. Agents are numbered from 0 in
+the order of the network's nodes; their names are kept beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import NetworkError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """A static undirected network as read-only arrays.
+
+    Make one with `Links.from_pairs`, `from_networkx` or `from_sparse`, which see to the rules below.
+
+    Attributes
+    ----------
+    n_agents : int
+    indptr : ndarray of int64, shape (n_agents + 1,)
+        Where each agent's neighbours begin in `indices`.
+    indices : ndarray of int32, shape (2 * n_links,)
+        Every link both ways: the neighbours of agent v, ascending, are `indices[indptr[v]:indptr[v + 1]]`.
+
+    Examples
+    --------
+    >>> path = Links.from_pairs(3, [(0, 1), (1, 2)])
+    >>> path.n_links, path.neighbour_lists()
+    (2, [[1], [0, 2], [1]])
+    """
+
+    n_agents: int
+    indptr: Int64s
+    indices: Int32s
+
+    def __post_init__(self) -> None:
+        self.indptr.flags.writeable = False
+        self.indices.flags.writeable = False
+
+    @classmethod
+    def from_pairs(cls, n_agents: int, pairs: npt.ArrayLike) -> Links:
+        """The network with these links, given as an (m, 2) array of agents; repeated links are merged."""
+        array = np.asarray(pairs)
+        if array.size == 0:
+            array = np.empty((0, 2), dtype=np.int64)
+        if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):
+            raise NetworkError(
+                f"pairs must be an integer array of shape (m, 2), got {array.dtype} {array.shape}"
+            )
+        array = array.astype(np.int64)
+        outside = np.flatnonzero(((array < 0) | (array >= n_agents)).any(axis=1))
+        if len(outside):
+            i, j = array[outside[0]].tolist()
+            raise NetworkError(f"links must join agents 0 to {n_agents - 1}, got ({i}, {j})")
+        loops = np.flatnonzero(array[:, 0] == array[:, 1])
+        if len(loops):
+            raise _self_loop(int(array[loops[0], 0]))
+        codes = np.unique(np.concatenate([array @ [n_agents, 1], array @ [1, n_agents]]))
+        degrees = np.bincount(codes // n_agents, minlength=n_agents)
+        return cls(n_agents, _row_starts(degrees), (codes % n_agents).astype(np.int32))
+
+    @property
+    def n_links(self) -> int:
+        """How many undirected links there are."""
+        return len(self.indices) // 2
+
+    @property
+    def degrees(self) -> Int64s:
+        """Every agent's number of neighbours, shape (n_agents,)."""
+        return np.diff(self.indptr)
+
+    def neighbours(self, agent: int) -> Int32s:
+        """The neighbours of an agent, ascending."""
+        return self.indices[self.indptr[agent] : self.indptr[agent + 1]]
+
+    def neighbour_lists(self) -> list[list[int]]:
+        """Every agent's neighbours as plain lists."""
+        bounds: list[int] = self.indptr.tolist()
+        indices: list[int] = self.indices.tolist()
+        return [indices[bounds[v] : bounds[v + 1]] for v in range(self.n_agents)]
+
+    def directed(self) -> Int32s:
+        """Every link in both directions, sorted: senders and receivers, shape (2 * n_links, 2)."""
+        senders = np.repeat(np.arange(self.n_agents, dtype=np.int32), self.degrees)
+        return np.stack([senders, self.indices], axis=1)
+
+    def pairs(self) -> Int32s:
+        """Every link once, the lower agent first, sorted: an array of shape (n_links, 2)."""
+        both = self.directed()
+        return both[both[:, 0] < both[:, 1]]
+
+    def components(self) -> Int64s:
+        """Every agent's component, numbered from 0 in the order of the components' lowest agents."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        ones = np.ones(len(self.indices), dtype=np.int8)
+        matrix = csr_array((ones, self.indices, self.indptr), shape=(self.n_agents, self.n_agents))
+        found = connected_components(matrix, directed=False)[1]
+        _, lowest, labels = np.unique(found, return_index=True, return_inverse=True)
+        number = np.empty(len(lowest), dtype=np.int64)
+        number[np.argsort(lowest)] = np.arange(len(lowest))
+        return number[labels]
+
+
+def as_links(network: Any) -> tuple[Sequence[Hashable], Links]:
+    """The agents' names and the links of any static network.
+
+    Parameters
+    ----------
+    network : networkx.Graph, scipy sparse matrix or Links
+        Agents in node order; matrices and `Links` name them 0 .. n - 1.
+
+    Returns
+    -------
+    names : sequence of hashables
+    links : Links
+
+    Examples
+    --------
+    >>> import networkx
+    >>> names, links = as_links(networkx.Graph([("a", "b")]))
+    >>> names, links.neighbour_lists()
+    (('a', 'b'), [[1], [0]])
+    """
+    if isinstance(network, Links):
+        return range(network.n_agents), network
+    if hasattr(network, "tocsr"):
+        return from_sparse(network)
+    return from_networkx(network)
+
+
+def from_networkx(graph: nx.Graph) -> tuple[tuple[Hashable, ...], Links]:
+    """The nodes of a networkx graph in their order, and its links.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Undirected, without parallel edges, self-loops or weights other than 1.
+
+    Returns
+    -------
+    names : tuple of hashables
+    links : Links
+
+    Examples
+    --------
+    >>> import networkx
+    >>> names, links = from_networkx(networkx.star_graph(3))
+    >>> names, links.degrees
+    ((0, 1, 2, 3), array([3, 1, 1, 1]))
+    """
+    import networkx as nx
+
+    if not isinstance(graph, nx.Graph):
+        raise NetworkError(
+            f"network must be a networkx.Graph or a scipy sparse matrix, got {type(graph).__name__}; "
+            "dynamic networks come from banditmesh.networks"
+        )
+    kind = type(graph).__name__
+    if graph.is_directed():
+        raise NetworkError(f"network must be undirected, got a {kind}; convert it with graph.to_undirected()")
+    if graph.is_multigraph():
+        raise NetworkError(
+            f"network must have single links, got a {kind}; convert it with networkx.Graph(graph)"
+        )
+    names = tuple(graph)
+    if not names:
+        raise NetworkError("network must have at least one agent, got a graph without nodes")
+    for u, v, weight in graph.edges(data="weight", default=1):
+        if u == v:
+            raise _self_loop(u)
+        if weight != 1:
+            raise NetworkError(
+                f"network must be unweighted, got weight {weight!r} on the edge ({u!r}, {v!r}); "
+                "drop the weights with banditmesh.networks.unweighted(graph)"
+            )
+    place = {name: number for number, name in enumerate(names)}
+    pairs = [(place[u], place[v]) for u, v in graph.edges()]
+    return names, Links.from_pairs(len(names), pairs)
+
+
+def from_sparse(matrix: Any) -> tuple[range, Links]:
+    """The agents 0 .. n - 1 of a sparse adjacency matrix, and its links.
+
+    Parameters
+    ----------
+    matrix : scipy sparse matrix or array, shape (n, n)
+        Symmetric, with entries 0 and 1 and a zero diagonal.
+
+    Returns
+    -------
+    names : range
+    links : Links
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> names, links = from_sparse(csr_array([[0, 1], [1, 0]]))
+    >>> names, links.n_links
+    (range(0, 2), 1)
+    """
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise NetworkError(f"an adjacency matrix must be square, got shape {matrix.shape}")
+    n_agents = int(matrix.shape[0])
+    if n_agents == 0:
+        raise NetworkError("network must have at least one agent, got an empty matrix")
+    rows = matrix.tocsr().copy()
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    other = np.flatnonzero(rows.data != 1)
+    if len(other):
+        i, j, entry = _place(rows, int(other[0]))
+        raise NetworkError(f"an adjacency matrix must have entries 0 and 1, got {entry!r} at ({i}, {j})")
+    loops = np.flatnonzero(rows.diagonal())
+    if len(loops):
+        raise _self_loop(int(loops[0]))
+    columns = rows.T.tocsr()
+    columns.sort_indices()
+    if not (np.array_equal(rows.indptr, columns.indptr) and np.array_equal(rows.indices, columns.indices)):
+        raise NetworkError(
+            "an adjacency matrix must be symmetric, got one with links in one direction only; "
+            "make it undirected with matrix.maximum(matrix.T)"
+        )
+    return range(n_agents), Links(n_agents, rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
+
+
+def _self_loop(name: object) -> NetworkError:
+    return NetworkError(f"network must have no self-loops, got a link from {name!r} to itself")
+
+
+def _place(rows: Any, position: int) -> tuple[int, int, object]:
+    """Row, column and value of a stored entry."""
+    row = int(np.searchsorted(rows.indptr, position, side="right")) - 1
+    return row, int(rows.indices[position]), rows.data[position].item()
+
+
+def _row_starts(degrees: Int64s) -> Int64s:
+    return np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
