@@ -1,0 +1,165 @@
+import networkx as nx
+import pytest
+from scipy.sparse import csr_array, save_npz
+
+from banditmesh import networks
+from banditmesh.draws import Draws
+from banditmesh.errors import FileError
+
+
+@pytest.fixture
+def write(tmp_path):
+    def writer(content, name="links.txt"):
+        path = tmp_path / name
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            path.write_text(content, encoding="utf-8")
+        return path
+
+    return writer
+
+
+def test_edge_list_of_integers(write):
+    graph = networks.read(write("# a comment\n\n0 1\n1\t2 # more\n2,5,1\n1 0 1.0\n"))
+    assert list(graph) == [0, 1, 2, 5]
+    assert list(graph.edges()) == [(0, 1), (1, 2), (2, 5)]
+
+
+@pytest.mark.parametrize("text", ["a b\nb c", "a 1\n1 2", "01 1\n1 2"])
+def test_names_stay_text_unless_all_are_integers(write, text):
+    assert all(isinstance(name, str) for name in networks.read(write(text)))
+
+
+def test_byte_order_mark_and_windows_lines_are_read(write):
+    assert list(networks.read(write(b"\xef\xbb\xbf0 1\r\n1 2\r\n"))) == [0, 1, 2]
+
+
+def test_adjacency_list_keeps_agents_without_links(write):
+    graph = networks.read(write("0 1 2\n1 0\n3\n", "links.adjlist"))
+    assert list(graph) == [0, 1, 2, 3]
+    assert list(graph.edges()) == [(0, 1), (0, 2)]
+
+
+GRAPH = nx.path_graph(4)
+NAMED = nx.relabel_nodes(GRAPH, {v: f"agent {v}" for v in GRAPH})
+
+
+@pytest.mark.parametrize(
+    "suffix, save", [(".graphml", nx.write_graphml), (".gml", nx.write_gml), (".adjlist", nx.write_adjlist)]
+)
+def test_what_networkx_writes_comes_back(tmp_path, suffix, save):
+    path = tmp_path / f"links{suffix}"
+    save(GRAPH, path)
+    again = networks.read(path)
+    assert list(again) == list(GRAPH)
+    assert list(again.edges()) == list(GRAPH.edges())
+
+
+@pytest.mark.parametrize("save", [nx.write_graphml, nx.write_gml])
+def test_format_is_told_by_content_if_not_by_suffix(tmp_path, save):
+    path = tmp_path / "links"
+    save(NAMED, path)
+    assert list(networks.read(str(path)).edges()) == list(NAMED.edges())
+
+
+def test_gml_with_a_header_and_without_labels_is_named_by_ids(write):
+    text = 'Creator "somebody"\ngraph [\n  node [ id 7 ]\n  node [ id 3 ]\n  edge [ source 7 target 3 ]\n]\n'
+    assert list(networks.read(write(text)).edges()) == [(7, 3)]
+
+
+@pytest.mark.parametrize("name", ["links.npz", "links"])
+def test_sparse_matrix_comes_back(tmp_path, name):
+    save_npz(tmp_path / "links.npz", csr_array([[0, 1], [1, 0]]))
+    path = (tmp_path / "links.npz").rename(tmp_path / name)
+    assert networks.from_sparse(networks.read(path))[1].n_links == 1
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("0 1\n\n0\n", "line 3: an edge list has two agents on a line, got 1 entries"),
+        ("0 1\n0 1 2 3\n", "line 2: an edge list has two agents on a line, got 4 entries"),
+        ("0 1\n# x\n1 2 0.5\n", "line 3: network must be unweighted, got the weight '0.5'"),
+        ("0 1 {}\n", "line 1: network must be unweighted, got the weight '{}'"),
+        ("0 1\n2 2\n", "line 2: network must have no self-loops, got a link from '2' to itself"),
+        ("# nothing\n", "must describe a network, got nothing but comments"),
+        ("", "must describe a network, got an empty file"),
+        (" \n \n", "must describe a network, got an empty file"),
+        (b"\x89\x00\xff\xfe" * 50, "must be a text file in UTF-8, got binary data"),
+        (b"0 1\n\x00", "must be a text file in UTF-8, got binary data"),
+    ],
+)
+def test_malformed_edge_list_is_refused_with_path_and_line(write, text, message):
+    path = write(text)
+    with pytest.raises(FileError, match=message) as caught:
+        networks.read(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n{}\n</graphml>\n'
+DIRECTED = '<graph edgedefault="directed"><node id="0"/><node id="1"/><edge source="0" target="1"/></graph>'
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("a.adjlist", "0 1\n1 1 2\n", "line 2: network must have no self-loops, got a link from '1'"),
+        ("a.graphml", "<graphml>\n<graph>\n", "line 3: not valid GraphML"),
+        ("a.graphml", "0 1\n", "line 1: not valid GraphML"),
+        ("a.graphml", "<html/>", "must be a GraphML network"),
+        ("a.graphml", GRAPHML.format(DIRECTED), "network must be undirected, got a DiGraph"),
+        ("a.gml", "graph [\n  node [ id 0 ]\n  ?\n]\n", "line 3: not valid GML"),
+        ("a.gml", "graph [\n  node [ id 0 ]\n", "not valid GML"),
+        ("a.gml", "graph [ ]\n", "network must have at least one agent"),
+        ("a.gml", "nothing\n", "must be a GML network|not valid GML"),
+        ("a.npz", b"garbage", "must be a sparse matrix saved by scipy"),
+        ("a.npz", b"\x93NUMPY\x01\x00", "must be a sparse matrix saved by scipy"),
+        ("a.npz", b"PK\x03\x04 cut short", "must be a sparse matrix saved by scipy"),
+    ],
+)
+def test_other_malformed_files_are_refused(write, name, content, message):
+    path = write(content, name)
+    with pytest.raises(FileError, match=message) as caught:
+        networks.read(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["none.txt", "none.gml", "none.graphml", "none.adjlist", "none.npz"])
+def test_missing_file_is_refused(tmp_path, name):
+    with pytest.raises(FileError, match="must be a network file, got no such file"):
+        networks.read(tmp_path / name)
+
+
+def test_folder_is_refused(tmp_path):
+    with pytest.raises(FileError, match="must be a network file, got a folder"):
+        networks.read(tmp_path)
+
+
+def test_asymmetric_saved_matrix_is_refused(tmp_path):
+    save_npz(tmp_path / "a.npz", csr_array([[0, 1], [0, 0]]))
+    with pytest.raises(FileError, match=r"a\.npz: an adjacency matrix must be symmetric"):
+        networks.read_adjacency(tmp_path / "a.npz")
+
+
+def test_contact_trace_is_read(write):
+    trace = networks.read_contact_trace(write("# round i j\n1 4 7\n3,7,9\n1 7 4\n"))
+    assert trace.names == (4, 7, 9)
+    assert [links.tolist() for links in trace.rounds(Draws(0, 0))] == [[[0, 1]], [], [[1, 2]]]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("1 a b\n2 a\n", "line 2: a contact is a round and two agents, got 2 entries"),
+        ("0 a b\n", "line 1: a round must be an integer of at least 1, got '0'"),
+        ("1.5 a b\n", "line 1: a round must be an integer of at least 1, got '1.5'"),
+        ("1 a a\n", "line 1: network must have no self-loops, got a link from 'a' to itself"),
+        ("# none\n", "got nothing but comments"),
+    ],
+)
+def test_malformed_contact_trace_is_refused(write, text, message):
+    with pytest.raises(FileError, match=message):
+        networks.read_contact_trace(write(text))
