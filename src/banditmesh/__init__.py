@@ -1,1 +1,110 @@
-"""Bandit agents that learn together over any network."""
+"""Bandit agents that learn together over any network.
+
+Every public name is listed here and imported when it is first used, so that `import banditmesh` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from . import arms, errors, networks
+    from .errors import BanditmeshError, InputError
+    from .experiments.compare import Comparison, compare
+    from .policies import UCB, Policy
+    from .problem import Problem
+    from .protocols import (
+        ABSORB,
+        IRS,
+        RELAY,
+        STOP,
+        Centralised,
+        Emission,
+        EveryPull,
+        Flooding,
+        FloodingWithAbsorption,
+        FwA,
+        Gossip,
+        InstantRewardSharing,
+        NoCooperation,
+        ProbabilisticFlooding,
+        Protocol,
+    )
+    from .sim.engine import simulate
+    from .sim.result import Result
+
+_HOMES = {
+    "ABSORB": "protocols",
+    "BanditmeshError": "errors",
+    "Centralised": "protocols",
+    "Comparison": "experiments.compare",
+    "Emission": "protocols",
+    "EveryPull": "protocols",
+    "Flooding": "protocols",
+    "FloodingWithAbsorption": "protocols",
+    "FwA": "protocols",
+    "Gossip": "protocols",
+    "IRS": "protocols",
+    "InputError": "errors",
+    "InstantRewardSharing": "protocols",
+    "NoCooperation": "protocols",
+    "Policy": "policies",
+    "ProbabilisticFlooding": "protocols",
+    "Problem": "problem",
+    "Protocol": "protocols",
+    "RELAY": "protocols",
+    "Result": "sim.result",
+    "STOP": "protocols",
+    "UCB": "policies",
+    "compare": "experiments.compare",
+    "simulate": "sim.engine",
+}
+_MODULES = ("arms", "errors", "networks")
+
+__all__ = [
+    "ABSORB",
+    "IRS",
+    "RELAY",
+    "STOP",
+    "UCB",
+    "BanditmeshError",
+    "Centralised",
+    "Comparison",
+    "Emission",
+    "EveryPull",
+    "Flooding",
+    "FloodingWithAbsorption",
+    "FwA",
+    "Gossip",
+    "InputError",
+    "InstantRewardSharing",
+    "NoCooperation",
+    "Policy",
+    "ProbabilisticFlooding",
+    "Problem",
+    "Protocol",
+    "Result",
+    "arms",
+    "compare",
+    "errors",
+    "networks",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -346,9 +346,7 @@ class ScipyLaw(Law):
             raise ArmError(f"a frozen scipy.stats law is required, got {type(self.frozen).__name__}")
         mean = float(self.frozen.mean())
         if not math.isfinite(mean):
-            raise ArmError(
-                f"a law needs a finite mean, got scipy.stats.{self.frozen.dist.name} with mean {mean}"
-            )
+            raise ArmError(f"a law needs a finite mean, got scipy.stats.{self.frozen.dist.name} with mean {mean}")
         low, high = (float(end) for end in self.frozen.support())
         sigma = (high - low) / 2.0 if math.isfinite(high - low) else None
         if self.frozen.dist.name == "norm":

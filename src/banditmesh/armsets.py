@@ -185,9 +185,7 @@ def _neighbour_lists(network: Any) -> list[list[int]]:
         place = {node: v for v, node in enumerate(network)}
         lists = [[place[other] for other in network.adj[node]] for node in network]
     else:
-        raise ArmError(
-            f"network must be a networkx.Graph or a scipy sparse matrix, got {type(network).__name__}"
-        )
+        raise ArmError(f"network must be a networkx.Graph or a scipy sparse matrix, got {type(network).__name__}")
     if not lists:
         raise ArmError("network must have at least one agent, got none")
     return lists

@@ -28,21 +28,21 @@ def integer(name: str, value: object, *, at_least: int, at_most: int | None = No
 
 def real(name: str, value: object) -> float:
     """`value` as a finite float."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(float(value)):
         raise InputError(f"{name} must be a finite number, got {value!r}")
     return float(value)
 
 
 def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < float(value) < math.inf:
         raise InputError(f"{name} must be a positive number, got {value!r}")
     return float(value)
 
 
 def probability(name: str, value: object) -> float:
     """`value` as a float between 0 and 1, both included."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= value <= 1:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= float(value) <= 1:
         raise InputError(f"{name} must be a probability between 0 and 1, got {value!r}")
     return float(value)
 

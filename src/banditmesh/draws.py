@@ -89,7 +89,7 @@ def normal_quantile(u: float) -> float:
     >>> normal_quantile(0.5)
     0.0
     >>> round(normal_quantile(0.975), 12)
-    1.959963984540
+    1.95996398454
     """
     q = u - 0.5
     if abs(q) <= 0.425:

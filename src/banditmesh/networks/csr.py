@@ -59,9 +59,7 @@ class Links:
         if array.size == 0:
             array = np.empty((0, 2), dtype=np.int64)
         if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):
-            raise NetworkError(
-                f"pairs must be an integer array of shape (m, 2), got {array.dtype} {array.shape}"
-            )
+            raise NetworkError(f"pairs must be an integer array of shape (m, 2), got {array.dtype} {array.shape}")
         array = array.astype(np.int64)
         outside = np.flatnonzero(((array < 0) | (array >= n_agents)).any(axis=1))
         if len(outside):
@@ -176,9 +174,7 @@ def from_networkx(graph: nx.Graph) -> tuple[tuple[Hashable, ...], Links]:
     if graph.is_directed():
         raise NetworkError(f"network must be undirected, got a {kind}; convert it with graph.to_undirected()")
     if graph.is_multigraph():
-        raise NetworkError(
-            f"network must have single links, got a {kind}; convert it with networkx.Graph(graph)"
-        )
+        raise NetworkError(f"network must have single links, got a {kind}; convert it with networkx.Graph(graph)")
     names = tuple(graph)
     if not names:
         raise NetworkError("network must have at least one agent, got a graph without nodes")

@@ -255,9 +255,7 @@ class GraphSequence(DynamicNetwork):
         if names == self.names:
             return links.pairs()
         if set(names) != set(self.names):
-            raise NetworkError(
-                f"every graph of a sequence must have the agents of the first, got others in round {t}"
-            )
+            raise NetworkError(f"every graph of a sequence must have the agents of the first, got others in round {t}")
         place = {name: v for v, name in enumerate(self.names)}
         order = np.array([place[name] for name in names], dtype=np.int32)
         return Links.from_pairs(len(names), order[links.pairs()]).pairs()

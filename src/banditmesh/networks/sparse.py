@@ -46,9 +46,7 @@ def sparse_er(n: int, mean_degree: float, seed: int) -> csr_array[Any]:
     rng = np.random.default_rng(checks.integer("seed", seed, at_least=0))
     n_pairs = n * (n - 1) // 2
     n_links = int(rng.binomial(n_pairs, mean_degree / max(1, n - 1)))
-    codes = (
-        rng.choice(n_pairs, size=n_links, replace=False, shuffle=False) if n_links else np.empty(0, np.int64)
-    )
+    codes = rng.choice(n_pairs, size=n_links, replace=False, shuffle=False) if n_links else np.empty(0, np.int64)
     # Pair c is (i, j), i < j, with c = j (j - 1) / 2 + i. The root may be off by one, never by more.
     j = ((1.0 + np.sqrt(1.0 + 8.0 * codes)) / 2.0).astype(np.int64)
     j -= j * (j - 1) // 2 > codes

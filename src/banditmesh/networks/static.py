@@ -183,9 +183,7 @@ def random_geometric(n: int, radius: float, seed: int) -> nx.Graph:
     return nx.random_geometric_graph(n, radius, seed=_seed(seed))
 
 
-def first_connected(
-    generator: Callable[[int], nx.Graph], start: int = 0, tries: int = 1000
-) -> tuple[nx.Graph, int]:
+def first_connected(generator: Callable[[int], nx.Graph], start: int = 0, tries: int = 1000) -> tuple[nx.Graph, int]:
     """The first connected network that a generator makes, with its seed.
 
     Parameters

@@ -1,0 +1,300 @@
+"""An agent: policy, protocol and estimates as one state machine without I/O.
+
+Events go in, effects come out; whoever drives the agent (a simulator, a live node) does the rest. In each round a
+driver calls, in this order,
+
+    choose(t)                     -> which arm to pull                  (if the agent pulls in this round)
+    observe(t, position, reward)  the reward came; it counts at once and becomes a message
+    take_outbox()                 -> the messages to send in this round; the queue is empty after it
+    targets(message, neighbours)  -> which neighbours a message goes to
+    receive(message, sender, degree) -> what became of a message that came
+    settle(t)                     what was learned in the round enters the estimates
+
+An agent never sleeps, opens or logs, and its randomness is a pure function that it is given (`Draws`).
+Agents and arms are numbers here; names live in `Problem`.
+
+Rules kept here, and nowhere else: the first pulls go once through the arm set; an agent uses a message whose arm it
+has; a message's ttl falls by one at each receipt and it is relayed only while at least one hop remains; what was
+learned in a round is added in ascending (origin, sequence number), whatever paths it took; of cumulative messages the
+latest of each origin and arm counts, and an older one changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+from typing import Protocol as Interface
+
+from . import draws as purposes
+from .draws import Draws, pick_targets
+from .policies.base import Estimates, Policy
+from .protocols.base import ABSORB, STOP, Protocol
+from .rules import Rules
+
+
+class Message(NamedTuple):
+    """What travels: observations of one arm by one origin.
+
+    `sequence` is the round in which the message was made; an origin makes at most one a round. `total` is the sum of
+    the rewards of `n_pulls` pulls. `previous` is the agent that it comes from (its origin, at first) and `ttl` how many
+    hops remain.
+    """
+
+    origin: int
+    sequence: int
+    arm: int
+    n_pulls: int
+    total: float
+    previous: int
+    ttl: int
+
+
+class Fate(IntEnum):
+    """What became of one copy of a message."""
+
+    DUPLICATE = 0
+    ABSORBED = 1
+    EXPIRED = 2
+    STOPPED = 3
+    RELAYED = 4
+    LOST = 5
+    QUEUED = 6
+
+
+class Receipt(NamedTuple):
+    """The effect of receiving one copy: its fate, and whether the agent learned from it."""
+
+    fate: Fate
+    learned: bool
+
+
+class Memory(Interface):
+    """Which messages an agent has seen."""
+
+    def accept(self, message: Message) -> bool:
+        """Remember a message; whether it was new."""
+
+    def forget(self, t: int) -> None:
+        """Drop what cannot matter any more after round `t`."""
+
+
+class SequenceMemory:
+    """The sound memory: ids are (origin, sequence number), and none is forgotten while a copy can still come.
+
+    A copy lives for ttl rounds, the round of its making included.
+    """
+
+    def __init__(self, ttl: int) -> None:
+        self._ttl = ttl
+        self._origins: dict[int, set[int]] = {}
+
+    def accept(self, message: Message) -> bool:
+        """Remember a message; whether it was new."""
+        origins = self._origins.setdefault(message.sequence, set())
+        if message.origin in origins:
+            return False
+        origins.add(message.origin)
+        return True
+
+    def forget(self, t: int) -> None:
+        """Drop the ids of messages that no copy is left of after round `t`."""
+        self._origins.pop(t - self._ttl + 1, None)
+
+
+class RewardMemory:
+    """The published memory: ids are (origin, arm, reward), and beyond ttl * n_agents the oldest is forgotten.
+
+    Equal rewards are taken for the same message, and a forgotten message is accepted again.
+    """
+
+    def __init__(self, ttl: int, n_agents: int) -> None:
+        self._size = ttl * n_agents
+        self._queue: deque[tuple[int, int, int, float]] = deque()
+        self._ids: set[tuple[int, int, int, float]] = set()
+
+    def accept(self, message: Message) -> bool:
+        """Remember a message; whether it was new."""
+        key = message.origin, message.arm, message.n_pulls, message.total
+        if key in self._ids:
+            return False
+        self._ids.add(key)
+        self._queue.append(key)
+        if len(self._queue) > self._size:
+            self._ids.discard(self._queue.popleft())
+        return True
+
+    def forget(self, t: int) -> None:
+        """Nothing: this memory forgets by its size alone."""
+
+
+class Agent:
+    """One agent of a network.
+
+    Parameters
+    ----------
+    number : int
+        The agent's place in the network's order.
+    arm_set : sequence of int
+        The arms that it may pull, in the order of its first pulls.
+    sigmas : sequence of float
+        The sub-Gaussian parameter of each of these arms; nan where a law has none.
+    policy, protocol, rules
+        How it chooses, relays, and what the rule set says.
+    draws : Draws
+        The replicate's randomness.
+    n_agents : int
+        How many agents there are (the published rules size their memory by it).
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> from banditmesh.draws import Draws
+    >>> from banditmesh.rules import SOUND
+    >>> alice, bob = (
+    ...     Agent(number, [7, 8], [1.0, 1.0], bm.UCB(), bm.FwA(ttl=2), SOUND, Draws(0, 0), n_agents=2)
+    ...     for number in (0, 1)
+    ... )
+    >>> alice.observe(1, alice.choose(1), reward=0.5)
+    >>> [message] = alice.take_outbox()
+    >>> alice.targets(message, neighbours=[1])
+    [1]
+    >>> bob.receive(message, sender=0, degree=1)
+    Receipt(fate=<Fate.ABSORBED: 1>, learned=True)
+    >>> bob.receive(message, sender=0, degree=1).fate.name
+    'DUPLICATE'
+    >>> bob.settle(1)
+    >>> bob.estimates.count, bob.estimates.mean
+    ([1, 0], [0.5, 0.0])
+    """
+
+    def __init__(
+        self,
+        number: int,
+        arm_set: Sequence[int],
+        sigmas: Sequence[float],
+        policy: Policy,
+        protocol: Protocol,
+        rules: Rules,
+        draws: Draws,
+        n_agents: int,
+    ) -> None:
+        self.number = number
+        self.arm_set = list(arm_set)
+        self.estimates = Estimates(list(sigmas))
+        self.pulls = [0] * len(self.arm_set)
+        self._position = {arm: position for position, arm in enumerate(self.arm_set)}
+        self._policy = policy
+        self._protocol = protocol
+        self._rules = rules
+        self._draws = draws
+        self._n_pulls = 0
+        self._sent_count = [0] * len(self.arm_set)
+        self._own_total = [0.0] * len(self.arm_set)
+        self._best_when_chosen = False
+        self._known: dict[tuple[int, int], tuple[int, float]] = {}
+        self._queue: list[Message] = []
+        self._heard: list[Message] = []
+        self._memory: Memory = (
+            RewardMemory(protocol.ttl, n_agents) if rules.id_is_reward else SequenceMemory(protocol.ttl)
+        )
+
+    def choose(self, t: int) -> int:
+        """The position in the arm set of the arm to pull in round `t`."""
+        if self._n_pulls < len(self.arm_set):
+            self._best_when_chosen = False
+            return self._n_pulls
+
+        def draw(position: int) -> float:
+            return self._draws.uniform(purposes.INDEX, self.number, t, self.arm_set[position])
+
+        position = self._policy.choose(t - self._rules.clock_lag, self.estimates, draw)
+        if self._protocol.emission.asks_best:
+            means = self.estimates.mean
+            self._best_when_chosen = means.index(max(means)) == position
+        return position
+
+    def observe(self, t: int, position: int, reward: float) -> None:
+        """The reward of this round's pull came: it counts at once and, if the emission says so, becomes a message."""
+        self._n_pulls += 1
+        self.pulls[position] += 1
+        self._own_total[position] += reward
+        self.estimates.add(position, 1, reward)
+        if self._protocol.ttl == 0:
+            return
+        emission = self._protocol.emission
+        own_count, sent_count = self.pulls[position], self._sent_count[position]
+        if not emission.sends(own_count, sent_count, self._best_when_chosen, emission.parameter):
+            return
+        self._sent_count[position] = own_count
+        count, total = (own_count, self._own_total[position]) if emission.cumulative else (1, reward)
+        message = Message(self.number, t, self.arm_set[position], count, total, self.number, self._protocol.ttl)
+        if self._rules.origin_remembers:
+            self._memory.accept(message)
+        self._queue.append(message)
+
+    def take_outbox(self) -> list[Message]:
+        """The messages to send in this round, last in first out; the queue is empty after it."""
+        outbox = self._queue[::-1]
+        self._queue.clear()
+        return outbox
+
+    def targets(self, message: Message, neighbours: Sequence[int]) -> Sequence[int]:
+        """Which of this round's neighbours (in ascending order) a message from the outbox goes to."""
+        if not self._rules.relay_to_sender and message.previous != self.number:
+            neighbours = [neighbour for neighbour in neighbours if neighbour != message.previous]
+        n_targets = self._protocol.n_targets
+        if n_targets is None:
+            return neighbours
+        k0, k1 = self._draws.key(purposes.TARGET)
+        return pick_targets(k0, k1, message.origin, message.sequence, self.number, message.ttl, neighbours, n_targets)
+
+    def receive(self, message: Message, sender: int, degree: int) -> Receipt:
+        """What becomes of a copy that came from `sender`, when this agent has `degree` neighbours."""
+        if not self._memory.accept(message):
+            return Receipt(Fate.DUPLICATE, False)
+        ttl = message.ttl - 1
+        has_arm = self.has(message.arm)
+        u = 0.0
+        if self._protocol.random:
+            u = self._draws.uniform(purposes.STOP, message.origin, message.sequence, self.number, ttl)
+        decision = self._protocol.relay(has_arm, ttl, degree, u, self._protocol.parameter)
+        learned = has_arm and not (decision == STOP and self._rules.stop_before_use)
+        if learned:
+            self._heard.append(message)
+        if decision == ABSORB:
+            fate = Fate.ABSORBED
+        elif decision == STOP:
+            fate = Fate.STOPPED
+        elif ttl < 1:
+            fate = Fate.EXPIRED
+        else:
+            fate = Fate.RELAYED
+            self._queue.append(
+                Message(message.origin, message.sequence, message.arm, message.n_pulls, message.total, sender, ttl)
+            )
+        return Receipt(fate, learned)
+
+    def has(self, arm: int) -> bool:
+        """Whether the agent may pull that arm."""
+        return arm in self._position
+
+    def hear(self, message: Message) -> None:
+        """Learn from a message without any traffic, as under `Centralised`."""
+        self._heard.append(message)
+
+    def settle(self, t: int) -> None:
+        """Round `t` ends: what was learned in it enters the estimates, in ascending (origin, sequence number)."""
+        self._heard.sort()
+        for message in self._heard:
+            count, total = message.n_pulls, message.total
+            if self._protocol.emission.cumulative:
+                known_count, known_total = self._known.get((message.origin, message.arm), (0, 0.0))
+                if count <= known_count:
+                    continue
+                self._known[message.origin, message.arm] = count, total
+                count, total = count - known_count, total - known_total
+            self.estimates.add(self._position[message.arm], count, total)
+        self._heard.clear()
+        self._memory.forget(t)

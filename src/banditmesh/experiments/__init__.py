@@ -1,0 +1,1 @@
+"""Experiments: several simulations put side by side."""

@@ -1,0 +1,331 @@
+"""A problem: who is linked to whom, who has which arms, and what the arms pay. Validated once, then frozen.
+
+Names live here and at the edges only. Inside, agents are numbered in the network's node order and arms in the order
+in which their laws were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import arms as reward_laws
+from . import checks, networks
+from .errors import ArmError, NetworkError
+from .networks.csr import Links, as_links
+from .networks.dynamic import DynamicNetwork
+
+PAPER_NETWORKS = ("er", "ba", "sbm", "dynamic-er")
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Problem:
+    """A network of agents, the arms that each may pull, and the arms' reward laws.
+
+    Parameters
+    ----------
+    network : networkx.Graph, scipy sparse matrix or dynamic network
+        Undirected, unweighted, without self-loops. It may be disconnected, have a single agent or no link.
+    arm_sets : sequence or mapping
+        For each agent its arms, in the order of its first pulls: a sequence in the network's node order, or a mapping
+        from node to arms. A set is taken in the order of `arms`. With arms 0..K-1, an integer array (agents, k) is
+        also taken, which is quick for very large networks.
+    arms : sequence or mapping
+        The reward laws: a sequence (arm ids 0..K-1), or a mapping from arm id, any hashable, to law. Any frozen
+        `scipy.stats` law will do.
+
+    Attributes
+    ----------
+    agents : sequence
+        The agents' names, in node order.
+    arms : tuple
+        The arm ids, in the order of their laws; the columns of reward tapes and pull counts.
+    laws : tuple of Law
+        The reward laws.
+    network : Links or DynamicNetwork
+        The links as arrays, or the dynamic network.
+
+    Examples
+    --------
+    >>> import banditmesh as bm, networkx as nx
+    >>> problem = bm.Problem(
+    ...     nx.path_graph(3),
+    ...     [["a", "b"], ["b"], ["a", "b"]],
+    ...     {"a": bm.arms.Bernoulli(0.9), "b": bm.arms.Bernoulli(0.5)},
+    ... )
+    >>> problem
+    Problem(3 agents, 2 links, 2 arms, 1 to 2 per agent)
+    >>> problem.gaps
+    array([[0. , 0.4],
+           [nan, 0. ],
+           [0. , 0.4]])
+    >>> problem.best_arms
+    ('a', 'b', 'a')
+    >>> problem.holders["a"]
+    (0, 2)
+    """
+
+    agents: Sequence[Hashable]
+    arms: tuple[Hashable, ...]
+    laws: tuple[reward_laws.Law, ...]
+    network: Links | DynamicNetwork
+    #: Agent v's arms are `arm_indices[arm_offsets[v] : arm_offsets[v + 1]]`, as numbers.
+    arm_offsets: NDArray[np.int64]
+    arm_indices: NDArray[np.int32]
+
+    def __init__(
+        self,
+        network: Any,
+        arm_sets: Sequence[Iterable[Hashable]] | Mapping[Hashable, Iterable[Hashable]] | NDArray[np.integer[Any]],
+        arms: Sequence[Any] | Mapping[Hashable, Any],
+    ) -> None:
+        agents: Sequence[Hashable]
+        links: Links | DynamicNetwork
+        if isinstance(network, DynamicNetwork):
+            agents, links = network.names, network
+        else:
+            agents, links = as_links(network)
+        ids, laws = _read_laws(arms)
+        offsets, indices = _read_arm_sets(arm_sets, agents, ids)
+        unheld = np.flatnonzero(np.bincount(indices, minlength=len(ids)) == 0)
+        if unheld.size:
+            raise ArmError(
+                f"every arm needs an agent that has it, got none for arm {ids[unheld[0]]!r}; "
+                "remove the arm or give it to an agent"
+            )
+        for array in (offsets, indices):
+            array.setflags(write=False)
+        fields = {
+            "agents": agents,
+            "arms": ids,
+            "laws": laws,
+            "network": links,
+            "arm_offsets": offsets,
+            "arm_indices": indices,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def paper(cls, name: str, seed: int = 0) -> Problem:
+        """One of the paper's instances: 100 agents, 50 Gaussian arms of sigma 1, 20 per agent.
+
+        Parameters
+        ----------
+        name : str
+            "er", "ba" or "sbm", the static networks of Section 6, or "dynamic-er".
+        seed : int
+            Draws the means, uniform on [0, 1], and the arm sets. The networks are always the paper's.
+
+        Examples
+        --------
+        >>> import banditmesh as bm
+        >>> bm.Problem.paper("ba", seed=0)
+        Problem(100 agents, 196 links, 50 arms, 20 per agent)
+        """
+        checks.choice("the paper's network", name, PAPER_NETWORKS)
+        return cls.random(networks.paper(name), n_arms=50, per_agent=20, seed=seed)
+
+    @classmethod
+    def random(cls, network: Any, n_arms: int, per_agent: int, seed: int = 0) -> Problem:
+        """Arms as in the paper's experiments, on any network.
+
+        Parameters
+        ----------
+        network : networkx.Graph, scipy sparse matrix or dynamic network
+            Who is linked to whom.
+        n_arms, per_agent : int
+            How many arms there are, Gaussian of sigma 1, and how many of them each agent has.
+        seed : int
+            Draws the means, uniform on [0, 1], and the arm sets.
+
+        Examples
+        --------
+        >>> import banditmesh as bm
+        >>> bm.Problem.random(bm.networks.ring(10), n_arms=5, per_agent=2, seed=0)
+        Problem(10 agents, 10 links, 5 arms, 2 per agent)
+        """
+        n_arms = checks.integer("n_arms", n_arms, at_least=1)
+        seed = checks.integer("seed", seed, at_least=0)
+        n_agents = network.n_agents if isinstance(network, DynamicNetwork) else len(as_links(network)[0])
+        means = np.random.default_rng([seed, 1]).uniform(0.0, 1.0, size=n_arms)
+        sets = reward_laws.uniform_sets(n_agents, n_arms, per_agent=per_agent, seed=seed)
+        return cls(network, sets, [reward_laws.Gaussian(mean, 1.0) for mean in means])
+
+    @property
+    def n_agents(self) -> int:
+        """How many agents there are."""
+        return len(self.agents)
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms all agents have together."""
+        return len(self.arms)
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the network changes from round to round."""
+        return isinstance(self.network, DynamicNetwork)
+
+    def arm_set(self, agent: int) -> NDArray[np.int32]:
+        """The arms of the agent with that number, as numbers, in the order of its first pulls."""
+        return self.arm_indices[self.arm_offsets[agent] : self.arm_offsets[agent + 1]]
+
+    @cached_property
+    def means(self) -> NDArray[np.float64]:
+        """The arms' mean rewards, in the order of `arms`."""
+        return _frozen(np.array([law.mean for law in self.laws]))
+
+    @cached_property
+    def sigmas(self) -> NDArray[np.float64]:
+        """The arms' sub-Gaussian parameters; nan where a law has none."""
+        return _frozen(np.array([np.nan if law.sigma is None else law.sigma for law in self.laws]))
+
+    @cached_property
+    def best_means(self) -> NDArray[np.float64]:
+        """For each agent the best mean in its arm set."""
+        return _frozen(np.maximum.reduceat(self.means[self.arm_indices], self.arm_offsets[:-1]))
+
+    @cached_property
+    def arm_gaps(self) -> NDArray[np.float64]:
+        """The gaps of all agents' arms, laid out as `arm_indices`."""
+        best = np.repeat(self.best_means, np.diff(self.arm_offsets))
+        return _frozen(best - self.means[self.arm_indices])
+
+    @cached_property
+    def gaps(self) -> NDArray[np.float64]:
+        """`gaps[v, a]`: how much less arm a pays than agent v's best arm; nan where v does not have a."""
+        gaps = np.full((self.n_agents, self.n_arms), np.nan)
+        gaps[np.repeat(np.arange(self.n_agents), np.diff(self.arm_offsets)), self.arm_indices] = self.arm_gaps
+        return _frozen(gaps)
+
+    @cached_property
+    def best_arms(self) -> tuple[Hashable, ...]:
+        """For each agent its (first) best arm."""
+        return tuple(self.arms[self.arm_set(v)[np.argmax(self.means[self.arm_set(v)])]] for v in range(self.n_agents))
+
+    @cached_property
+    def holders(self) -> dict[Hashable, tuple[Hashable, ...]]:
+        """For each arm the agents that have it, in node order."""
+        owner = np.repeat(np.arange(self.n_agents), np.diff(self.arm_offsets))
+        order = np.argsort(self.arm_indices, kind="stable")
+        groups = np.split(owner[order], np.cumsum(np.bincount(self.arm_indices, minlength=self.n_arms))[:-1])
+        return {arm: tuple(self.agents[v] for v in group) for arm, group in zip(self.arms, groups, strict=True)}
+
+    @cached_property
+    def components(self) -> tuple[tuple[Hashable, ...], ...]:
+        """The connected components of a static network, each in node order."""
+        if isinstance(self.network, DynamicNetwork):
+            raise NetworkError(
+                "components need a static network, got a dynamic one; ask for the components of a single round"
+            )
+        labels = self.network.components()
+        order = np.argsort(labels, kind="stable")
+        groups = np.split(order, np.cumsum(np.bincount(labels))[:-1])
+        return tuple(tuple(self.agents[v] for v in group) for group in groups)
+
+    def __repr__(self) -> str:
+        sizes = np.diff(self.arm_offsets)
+        per_agent = f"{sizes.min()}" if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
+        links = "dynamic" if isinstance(self.network, DynamicNetwork) else f"{self.network.n_links}"
+        return f"Problem({self.n_agents} agents, {links} links, {self.n_arms} arms, {per_agent} per agent)"
+
+
+def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    array.setflags(write=False)
+    return array
+
+
+def _read_laws(
+    arms: Sequence[Any] | Mapping[Hashable, Any],
+) -> tuple[tuple[Hashable, ...], tuple[reward_laws.Law, ...]]:
+    if isinstance(arms, Mapping):
+        ids = tuple(arms)
+        laws = tuple(reward_laws.as_law(law) for law in arms.values())
+    elif isinstance(arms, Sequence) and not isinstance(arms, str):
+        laws = tuple(reward_laws.as_law(law) for law in arms)
+        ids = tuple(range(len(laws)))
+    else:
+        raise ArmError(f"arms must be a sequence of laws or a mapping from arm to law, got {type(arms).__name__}")
+    if not ids:
+        raise ArmError("arms must hold at least one law, got none")
+    return ids, laws
+
+
+def _read_arm_sets(
+    arm_sets: Any, agents: Sequence[Hashable], ids: tuple[Hashable, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    if isinstance(arm_sets, np.ndarray):
+        return _read_arm_array(arm_sets, len(agents), ids)
+    if isinstance(arm_sets, Mapping):
+        unknown = [name for name in arm_sets if name not in set(agents)]
+        if unknown:
+            raise ArmError(f"arm_sets must name agents of the network, got {unknown[0]!r}, which is not in it")
+        missing = [name for name in agents if name not in arm_sets]
+        if missing:
+            raise ArmError(f"arm_sets must give every agent its arms, got none for agent {missing[0]!r}")
+        arm_sets = [arm_sets[name] for name in agents]
+    elif not isinstance(arm_sets, Sequence) or isinstance(arm_sets, str):
+        raise ArmError(f"arm_sets must be a sequence or a mapping, got {type(arm_sets).__name__}")
+    if len(arm_sets) != len(agents):
+        raise ArmError(
+            f"arm_sets must have one entry for each of the {len(agents)} agents, got {len(arm_sets)} entries"
+        )
+    number = {arm: k for k, arm in enumerate(ids)}
+    indices: list[int] = []
+    offsets = [0]
+    for agent, arm_set in zip(agents, arm_sets, strict=True):
+        indices += _read_arm_set(arm_set, agent, number)
+        offsets.append(len(indices))
+    return np.array(offsets, dtype=np.int64), np.array(indices, dtype=np.int32)
+
+
+def _read_arm_set(arm_set: Any, agent: Hashable, number: dict[Hashable, int]) -> list[int]:
+    if isinstance(arm_set, str) or not isinstance(arm_set, Iterable):
+        raise ArmError(f"the arm set of agent {agent!r} must be a list of arms, got {arm_set!r}")
+    found: list[int] = []
+    for arm in arm_set:
+        if arm not in number:
+            raise ArmError(f"the arm set of agent {agent!r} must hold known arms, got {arm!r}; give its law in arms")
+        found.append(number[arm])
+    if not found:
+        raise ArmError(f"the arm set of agent {agent!r} must hold at least one arm, got an empty one")
+    if len(set(found)) < len(found):
+        twice = next(arm for arm in arm_set if found.count(number[arm]) > 1)
+        raise ArmError(f"the arm set of agent {agent!r} must hold an arm once, got {twice!r} more than once")
+    return sorted(found) if isinstance(arm_set, Set) else found
+
+
+def _read_arm_array(
+    arm_sets: NDArray[Any], n_agents: int, ids: tuple[Hashable, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    if arm_sets.ndim != 2 or arm_sets.shape[0] != n_agents or not np.issubdtype(arm_sets.dtype, np.integer):
+        raise ArmError(
+            f"an arm_sets array must be of integers with shape ({n_agents}, arms per agent), "
+            f"got {arm_sets.dtype} with shape {arm_sets.shape}"
+        )
+    n_arms, per_agent = len(ids), arm_sets.shape[1]
+    if ids != tuple(range(n_arms)):
+        raise ArmError("an arm_sets array needs arms 0 to K-1, got named arms; give the arm sets as lists")
+    if per_agent == 0:
+        raise ArmError("the arm set of every agent must hold at least one arm, got empty ones")
+    outside = np.argwhere((arm_sets < 0) | (arm_sets >= n_arms))
+    if outside.size:
+        agent, column = outside[0]
+        raise ArmError(
+            f"the arm set of agent {agent} must hold known arms, got {arm_sets[agent, column]}; give its law in arms"
+        )
+    ordered = np.sort(arm_sets, axis=1)
+    repeated = np.argwhere(ordered[:, 1:] == ordered[:, :-1])
+    if repeated.size:
+        agent, column = repeated[0]
+        raise ArmError(
+            f"the arm set of agent {agent} must hold an arm once, got {ordered[agent, column]} more than once"
+        )
+    offsets = np.arange(n_agents + 1, dtype=np.int64) * per_agent
+    return offsets, np.ascontiguousarray(arm_sets, dtype=np.int32).reshape(-1).copy()

@@ -1,0 +1,29 @@
+"""Protocols say how messages travel. `base` is the contract; every other module is one family of protocols."""
+
+from .absorption import FloodingWithAbsorption
+from .base import ABSORB, RELAY, STOP, Protocol
+from .emission import Emission, EveryPull
+from .extremes import Centralised, NoCooperation
+from .flooding import Flooding, InstantRewardSharing, ProbabilisticFlooding
+from .gossip import Gossip
+
+FwA = FloodingWithAbsorption
+IRS = InstantRewardSharing
+
+__all__ = [
+    "ABSORB",
+    "IRS",
+    "RELAY",
+    "STOP",
+    "Centralised",
+    "Emission",
+    "EveryPull",
+    "Flooding",
+    "FloodingWithAbsorption",
+    "FwA",
+    "Gossip",
+    "InstantRewardSharing",
+    "NoCooperation",
+    "ProbabilisticFlooding",
+    "Protocol",
+]

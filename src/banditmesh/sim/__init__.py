@@ -1,0 +1,1 @@
+"""The simulator: `engine` is its public edge, `reference` the definition of correct."""

@@ -1,0 +1,199 @@
+"""The public edge of the simulator: validates once, picks an engine, and assembles the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import checks
+from ..draws import MAX_COUNTER, fresh_seed
+from ..errors import InputError, NetworkError, UnsupportedError
+from ..networks.dynamic import DynamicNetwork
+from ..policies import UCB, Policy
+from ..problem import Problem
+from ..protocols import Protocol
+from ..rules import get_rules
+from ..version import __version__
+from . import reference
+from .progress import Progress
+from .result import Result, assemble
+from .run import ProgressCallback, Run
+
+ENGINES = ("auto", "reference", "compiled")
+
+
+def simulate(
+    problem: Problem,
+    protocol: Protocol,
+    *,
+    policy: Policy | Sequence[Policy] | None = None,
+    horizon: int = 1000,
+    replicates: int = 1,
+    seed: int | None = None,
+    rules: str = "sound",
+    engine: str = "auto",
+    link_traffic: bool = False,
+    rewards: ArrayLike | None = None,
+    every: int | Sequence[int] | None = None,
+    record_every: int = 1,
+    progress: bool | ProgressCallback | None = None,
+    trace: bool = False,
+) -> Result:
+    """Simulate agents that learn together.
+
+    Parameters
+    ----------
+    problem : Problem
+        Network, arm sets and arms.
+    protocol : Protocol
+        How messages travel.
+    policy : Policy or sequence of Policy, optional
+        How arms are chosen: one for all agents, or one for each; `UCB(alpha=3.0)` unless told otherwise.
+    horizon : int
+        The number of rounds.
+    replicates : int
+        The number of independent repetitions. Replicate r is the same whatever the number of replicates.
+    seed : int, optional
+        Decides all randomness. The same seed gives the same numbers, and every protocol meets the same rewards and
+        the same networks. If not given, one is drawn and recorded in the result.
+    rules : str
+        "sound", the paper's text and theory, or "published", its author's code and figures.
+    engine : str
+        "auto", "reference" or "compiled".
+    link_traffic : bool
+        Whether transmissions are also counted on every link.
+    rewards : array (horizon, agents, arms) or (replicates, horizon, agents, arms), optional
+        A tape of what each pull would pay, columns in the order of `problem.arms`, used instead of the arms' laws.
+        Entries of arms that an agent does not have are ignored and may be NaN.
+    every : int or sequence of int, optional
+        Agent v pulls in rounds t with (t - 1) % every[v] == 0; in every round unless told otherwise.
+    record_every : int
+        Keep every so-manyth round, and the last one, of what is recorded over time.
+    progress : bool or callable, optional
+        A callable gets the number of rounds done and the number in all, over all replicates. True shows a bar, False
+        nothing; by default a bar appears in a terminal when a run takes more than two seconds.
+    trace : bool
+        Whether to log the fate of every copy.
+
+    Returns
+    -------
+    Result
+        Regret, messages, traffic and pulls of every replicate.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> problem = bm.Problem.paper("er", seed=0)
+    >>> result = bm.simulate(problem, bm.Flooding(4), horizon=8, replicates=2, seed=0, rules="published")
+    >>> int(result.messages[0, -1] - result.messages[0, -2])
+    11033
+    """
+    if not isinstance(problem, Problem):
+        raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
+    if not isinstance(protocol, Protocol):
+        raise InputError(f"protocol must be a protocol such as FwA(4), got {protocol!r}")
+    horizon = checks.integer("horizon", horizon, at_least=1, at_most=MAX_COUNTER)
+    replicates = checks.integer("replicates", replicates, at_least=1)
+    run = Run(
+        problem=problem,
+        protocol=protocol,
+        policies=_read_policies(policy, problem.n_agents),
+        rules=get_rules(rules),
+        horizon=horizon,
+        replicates=replicates,
+        seed=fresh_seed() if seed is None else checks.integer("seed", seed, at_least=0),
+        every=_read_every(every, problem.n_agents),
+        tape=None if rewards is None else _read_tape(rewards, problem, horizon, replicates),
+        records=_records(horizon, checks.integer("record_every", record_every, at_least=1)),
+        link_traffic=bool(link_traffic),
+        trace=bool(trace),
+    )
+    _check_network_lasts(problem, horizon)
+    chosen = _pick(run, checks.choice("engine", engine, ENGINES))
+    with Progress(progress, horizon * replicates, f"{protocol.name}, {chosen} engine") as bar:
+        outcomes = [reference.run_replicate(run, replicate, bar.advance) for replicate in range(replicates)]
+    return assemble(run, chosen, outcomes, _settings(run))
+
+
+def _pick(run: Run, engine: str) -> str:
+    if engine == "compiled":
+        raise UnsupportedError('engine must be "auto" or "reference"; there is no compiled engine yet')
+    return "reference"
+
+
+def _settings(run: Run) -> dict[str, Any]:
+    policies = list(dict.fromkeys(run.policies))
+    return {
+        "protocol": repr(run.protocol),
+        "protocol_name": run.protocol.name,
+        "policy": repr(policies[0]) if len(policies) == 1 else [repr(policy) for policy in run.policies],
+        "policy_name": policies[0].name if len(policies) == 1 else "mixed",
+        "rules": run.rules.name,
+        "horizon": run.horizon,
+        "replicates": run.replicates,
+        "seed": run.seed,
+        "version": __version__,
+    }
+
+
+def _read_policies(policy: Policy | Sequence[Policy] | None, n_agents: int) -> tuple[Policy, ...]:
+    if policy is None:
+        policy = UCB()
+    if isinstance(policy, Policy):
+        return (policy,) * n_agents
+    if not isinstance(policy, Sequence) or not all(isinstance(one, Policy) for one in policy):
+        raise InputError(f"policy must be a policy such as UCB(), or one for each agent, got {policy!r}")
+    if len(policy) != n_agents:
+        raise InputError(f"policy must be one policy, or one for each of {n_agents} agents, got {len(policy)}")
+    return tuple(policy)
+
+
+def _read_every(every: int | Sequence[int] | None, n_agents: int) -> NDArray[np.int64]:
+    if every is None:
+        every = 1
+    if not isinstance(every, Sequence | np.ndarray):
+        return np.full(n_agents, checks.integer("every", every, at_least=1), dtype=np.int64)
+    if len(every) != n_agents:
+        raise InputError(f"every must be one number, or one for each of {n_agents} agents, got {len(every)}")
+    return np.array([checks.integer("every", rounds, at_least=1) for rounds in every], dtype=np.int64)
+
+
+def _read_tape(rewards: ArrayLike, problem: Problem, horizon: int, replicates: int) -> NDArray[np.float64]:
+    shape = (horizon, problem.n_agents, problem.n_arms)
+    try:
+        tape = np.asarray(rewards, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"rewards must be an array of numbers with shape {shape}") from None
+    if tape.shape not in (shape, (replicates, *shape)):
+        raise InputError(
+            f"rewards must have the shape (horizon, agents, arms) = {shape}, or {(replicates, *shape)} with one "
+            f"tape per replicate, got {tape.shape}"
+        )
+    tape = tape.reshape(-1, *shape)
+    held = ~np.isnan(problem.gaps)
+    bad = np.argwhere(~np.isfinite(tape) & held)
+    if bad.size:
+        replicate, row, agent, arm = bad[0]
+        raise InputError(
+            "rewards must be finite wherever an agent has the arm, got "
+            f"{tape[replicate, row, agent, arm]} in round {row + 1} for agent {problem.agents[agent]!r} "
+            f"and arm {problem.arms[arm]!r}"
+        )
+    return tape
+
+
+def _records(horizon: int, record_every: int) -> NDArray[np.int64]:
+    rounds = np.arange(record_every, horizon + 1, record_every, dtype=np.int64)
+    return rounds if rounds.size and rounds[-1] == horizon else np.append(rounds, np.int64(horizon))
+
+
+def _check_network_lasts(problem: Problem, horizon: int) -> None:
+    network = problem.network
+    if isinstance(network, DynamicNetwork) and network.n_rounds is not None and network.n_rounds < horizon:
+        raise NetworkError(
+            f"the network must last for all {horizon} rounds, got {network.n_rounds}; "
+            "give more rounds or shorten the horizon"
+        )

@@ -1,0 +1,287 @@
+"""The result of a simulation: arrays with names, and views of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import plots
+from ..errors import InputError
+from . import files
+from .run import TRAFFIC, Event, Outcome, Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """What a simulation gave.
+
+    Two results are equal if all their numbers are and they come from the same settings; which engine computed them
+    does not matter.
+
+    Attributes
+    ----------
+    settings : mapping
+        What was simulated: protocol, policy, rules, seed, horizon, replicates and the package's version.
+    engine : str
+        Which engine did it: "reference" or "compiled".
+    agents, arms : sequence
+        Names, in the order of the axes of `pulls`.
+    rounds : int array (records,)
+        The rounds that are recorded: every one, or every `record_every`-th and the last.
+    regret, messages : arrays (replicates, records)
+        Cumulative group regret and cumulative transmissions.
+    traffic : mapping from str to int array (replicates,)
+        Totals: sent, delivered, duplicate, absorbed, expired, stopped, relayed, queued, lost, learned and bytes.
+    agent_regret : float array (replicates, agents)
+        Each agent's regret at the horizon.
+    links : list of (agent, agent)
+        The directed links, the last axis of `link_traffic`; of a dynamic network every link that was ever up.
+    link_traffic : int array (replicates, records, links) or None
+        Transmissions on each link since the record before; None unless it was asked for.
+    trace : list of Event
+        The fate of every copy; empty unless it was asked for.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> result = bm.simulate(bm.Problem.paper("er", seed=0), bm.FwA(4), horizon=20, replicates=2, seed=0)
+    >>> result.regret.shape, result.pulls.shape
+    ((2, 20), (2, 100, 50))
+    >>> bool((result.traffic["sent"] == result.messages[:, -1]).all())
+    True
+    """
+
+    settings: Mapping[str, Any]
+    engine: str
+    agents: Sequence[Hashable]
+    arms: Sequence[Hashable]
+    rounds: NDArray[np.int64]
+    regret: NDArray[np.float64]
+    messages: NDArray[np.int64]
+    traffic: Mapping[str, NDArray[np.int64]]
+    agent_regret: NDArray[np.float64]
+    arm_offsets: NDArray[np.int64]
+    arm_indices: NDArray[np.int32]
+    arm_pulls: NDArray[np.int32]
+    links: list[tuple[Hashable, Hashable]]
+    link_traffic: NDArray[np.int32] | None
+    trace: list[Event]
+
+    @property
+    def protocol(self) -> str:
+        """The protocol's short name."""
+        return str(self.settings["protocol_name"])
+
+    @property
+    def policy(self) -> str:
+        """The policy's short name; "mixed" if the agents' policies differ."""
+        return str(self.settings["policy_name"])
+
+    @property
+    def rules(self) -> str:
+        """The rule set: "sound" or "published"."""
+        return str(self.settings["rules"])
+
+    @property
+    def seed(self) -> int:
+        """The seed, also if it was drawn."""
+        return int(self.settings["seed"])
+
+    @property
+    def horizon(self) -> int:
+        """The number of rounds."""
+        return int(self.rounds[-1])
+
+    @property
+    def replicates(self) -> int:
+        """The number of replicates."""
+        return len(self.regret)
+
+    @cached_property
+    def pulls(self) -> NDArray[np.int32]:
+        """How often each agent pulled each arm: (replicates, agents, arms), 0 for arms that an agent has not."""
+        pulls = np.zeros((self.replicates, len(self.agents), len(self.arms)), dtype=np.int32)
+        owner = np.repeat(np.arange(len(self.agents)), np.diff(self.arm_offsets))
+        pulls[:, owner, self.arm_indices] = self.arm_pulls
+        pulls.setflags(write=False)
+        return pulls
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row for each replicate and recorded round: protocol, replicate, round, regret, messages.
+
+        Examples
+        --------
+        >>> import banditmesh as bm
+        >>> result = bm.simulate(bm.Problem.paper("er", seed=0), bm.IRS(), horizon=3, seed=0)
+        >>> result.to_dataframe()[["protocol", "replicate", "round", "messages"]]
+          protocol  replicate  round  messages
+        0      irs          0      1       306
+        1      irs          0      2       612
+        2      irs          0      3       918
+        """
+        import pandas as pd
+
+        n_records = len(self.rounds)
+        return pd.DataFrame(
+            {
+                "protocol": self.protocol,
+                "replicate": np.repeat(np.arange(self.replicates), n_records),
+                "round": np.tile(self.rounds, self.replicates),
+                "regret": self.regret.reshape(-1),
+                "messages": self.messages.reshape(-1),
+            }
+        )
+
+    def to_xarray(self) -> xr.Dataset:
+        """All arrays with named dimensions: replicate, round, agent, arm and link.
+
+        Names that are not plain strings or numbers, such as the coordinates of a grid, become strings.
+        """
+        import xarray as xr
+
+        variables: dict[str, Any] = {
+            "regret": (("replicate", "round"), self.regret),
+            "messages": (("replicate", "round"), self.messages),
+            "pulls": (("replicate", "agent", "arm"), self.pulls),
+            "agent_regret": (("replicate", "agent"), self.agent_regret),
+        }
+        coordinates: dict[str, Any] = {
+            "replicate": np.arange(self.replicates),
+            "round": self.rounds,
+            "agent": _labels(self.agents),
+            "arm": _labels(self.arms),
+        }
+        for name, totals in self.traffic.items():
+            variables[f"traffic_{name}"] = (("replicate",), totals)
+        if self.link_traffic is not None:
+            variables["link_traffic"] = (("replicate", "round", "link"), self.link_traffic)
+            coordinates["sender"] = ("link", _labels([sender for sender, _ in self.links]))
+            coordinates["receiver"] = ("link", _labels([receiver for _, receiver in self.links]))
+        return xr.Dataset(variables, coordinates, attrs={**self.settings, "engine": self.engine})
+
+    def plot(self) -> Figure:
+        """Group regret and transmissions over the rounds: mean, and a band of one standard deviation."""
+        return plots.regret_and_messages({self.protocol: (self.rounds, self.regret, self.messages)})
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to a .npz file, whole or not at all; `Result.load` reads it back.
+
+        The event log is not saved: turn it into a table instead, `pandas.DataFrame(result.trace)`.
+        """
+        if self.trace:
+            raise InputError(
+                "a result with an event log cannot be saved; save pandas.DataFrame(result.trace) instead, "
+                "or simulate without trace"
+            )
+        names = {"agents": self.agents, "arms": self.arms, "links": self.links}
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        arrays |= {f"traffic_{name}": totals for name, totals in self.traffic.items()}
+        if self.link_traffic is not None:
+            arrays["link_traffic"] = self.link_traffic
+        files.write(path, arrays, {"settings": dict(self.settings), "engine": self.engine}, names)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Result:
+        """Read what `save` wrote."""
+        required = [*_ARRAYS, *(f"traffic_{name}" for name in TRAFFIC)]
+        arrays, about, names = files.read(path, required)
+        return cls(
+            settings=about["settings"],
+            engine=about["engine"],
+            agents=names["agents"],
+            arms=names["arms"],
+            links=names["links"],
+            traffic={name: arrays[f"traffic_{name}"] for name in TRAFFIC},
+            link_traffic=arrays.get("link_traffic"),
+            trace=[],
+            **{name: arrays[name] for name in _ARRAYS},
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Result):
+            return NotImplemented
+        if (self.link_traffic is None) != (other.link_traffic is None):
+            return False
+        pairs = [(getattr(self, name), getattr(other, name)) for name in _ARRAYS]
+        pairs += [(self.traffic[name], other.traffic[name]) for name in TRAFFIC]
+        if self.link_traffic is not None:
+            pairs.append((self.link_traffic, other.link_traffic))
+        return (
+            self.settings == other.settings
+            and list(self.agents) == list(other.agents)
+            and list(self.arms) == list(other.arms)
+            and self.links == other.links
+            and self.trace == other.trace
+            and all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Result: {self.settings['protocol']}, {self.replicates} x {self.horizon} rounds, "
+            f"regret {self.regret[:, -1].mean():,.1f}, messages {self.messages[:, -1].mean():,.0f}>"
+        )
+
+
+_ARRAYS = ("rounds", "regret", "messages", "agent_regret", "arm_offsets", "arm_indices", "arm_pulls")
+
+
+def assemble(run: Run, engine: str, outcomes: list[Outcome], settings: Mapping[str, Any]) -> Result:
+    """One result from the outcomes of all replicates."""
+    problem = run.problem
+    arm_pulls = np.stack([outcome.pulls for outcome in outcomes])
+    links, link_traffic = _merge_links(run, outcomes)
+    traffic = np.stack([outcome.traffic for outcome in outcomes])
+    arrays = {
+        "rounds": run.records,
+        "regret": np.stack([outcome.regret for outcome in outcomes]),
+        "messages": np.stack([outcome.messages for outcome in outcomes]),
+        "agent_regret": np.add.reduceat(arm_pulls * problem.arm_gaps, problem.arm_offsets[:-1], axis=1),
+        "arm_offsets": problem.arm_offsets,
+        "arm_indices": problem.arm_indices,
+        "arm_pulls": arm_pulls,
+    }
+    for array in arrays.values():
+        array.setflags(write=False)
+    return Result(
+        settings=settings,
+        engine=engine,
+        agents=problem.agents,
+        arms=problem.arms,
+        links=[(problem.agents[i], problem.agents[j]) for i, j in links],
+        traffic={name: traffic[:, column].copy() for column, name in enumerate(TRAFFIC)},
+        link_traffic=link_traffic,
+        trace=[event for outcome in outcomes for event in outcome.trace],
+        **arrays,
+    )
+
+
+def _merge_links(run: Run, outcomes: list[Outcome]) -> tuple[list[tuple[int, int]], NDArray[np.int32] | None]:
+    """All links that were up in any replicate, sorted, and the traffic of every replicate on them."""
+    if not run.link_traffic:
+        return [], None
+    n_agents = run.problem.n_agents
+    codes = [outcome.links[:, 0].astype(np.int64) * n_agents + outcome.links[:, 1] for outcome in outcomes]
+    union = np.unique(np.concatenate(codes))
+    traffic = np.zeros((len(outcomes), len(run.records), len(union)), dtype=np.int32)
+    for row, (outcome, code) in enumerate(zip(outcomes, codes, strict=True)):
+        traffic[row][:, np.searchsorted(union, code)] = outcome.link_traffic
+    return [(int(code // n_agents), int(code % n_agents)) for code in union], traffic
+
+
+def _labels(names: Sequence[Hashable]) -> NDArray[Any]:
+    if all(isinstance(name, str) for name in names) or all(isinstance(name, int | float | np.number) for name in names):
+        return np.asarray(names)
+    return np.array([str(name) for name in names])

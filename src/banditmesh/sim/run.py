@@ -1,0 +1,118 @@
+"""What the engines are given and what they give back: a validated run, and the outcome of each replicate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..policies.base import Policy
+from ..problem import Problem
+from ..protocols.base import Protocol
+from ..rules import Rules
+
+#: What is counted of the traffic, in this order. sent = delivered + duplicate + lost, and each delivered copy is one
+#: of absorbed, expired, stopped, relayed and queued.
+TRAFFIC: Final = (
+    "sent",
+    "delivered",
+    "duplicate",
+    "absorbed",
+    "expired",
+    "stopped",
+    "relayed",
+    "queued",
+    "lost",
+    "learned",
+    "bytes",
+)
+
+#: Called with the number of rounds done and the number of rounds in all, over all replicates.
+ProgressCallback: TypeAlias = Callable[[int, int], None]
+
+
+class Event(NamedTuple):
+    """The fate of one copy of a message: one transmission over one link in one round.
+
+    `sequence` is the round in which the message was made, `ttl` how many hops remained when it was sent, and `fate`
+    one of duplicate, lost, absorbed, expired, stopped, relayed and queued. Agents and arms are given by name.
+    """
+
+    replicate: int
+    round: int
+    origin: object
+    sequence: int
+    arm: object
+    reward: float
+    sender: object
+    receiver: object
+    ttl: int
+    fate: str
+    learned: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """A validated simulation: everything an engine needs, and nothing that it must check again.
+
+    Attributes
+    ----------
+    policies : tuple of Policy
+        One for each agent.
+    every : int array (agents,)
+        Agent v pulls in rounds t with (t - 1) % every[v] == 0.
+    tape : float array (1 or replicates, horizon, agents, arms) or None
+        What each pull would pay; drawn from the arms' laws if None.
+    records : int array
+        The rounds whose cumulative values are kept, ascending; the last is the horizon.
+    """
+
+    problem: Problem
+    protocol: Protocol
+    policies: tuple[Policy, ...]
+    rules: Rules
+    horizon: int
+    replicates: int
+    seed: int
+    every: NDArray[np.int64]
+    tape: NDArray[np.float64] | None
+    records: NDArray[np.int64]
+    link_traffic: bool
+    trace: bool
+
+    def tape_of(self, replicate: int) -> NDArray[np.float64] | None:
+        """The replicate's tape, (horizon, agents, arms)."""
+        if self.tape is None:
+            return None
+        tape: NDArray[np.float64] = self.tape[replicate if len(self.tape) > 1 else 0]
+        return tape
+
+
+@dataclass
+class Outcome:
+    """What one replicate gave.
+
+    Attributes
+    ----------
+    regret, messages : arrays (records,)
+        Cumulative group regret and cumulative transmissions.
+    traffic : int array
+        Totals in the order of `TRAFFIC`.
+    pulls : int array
+        Pull counts, laid out as the problem's `arm_indices`.
+    links : int array (links, 2)
+        The directed links that were ever up, sorted; empty unless link traffic was asked for.
+    link_traffic : int array (records, links) or None
+        Transmissions on each link since the record before.
+    """
+
+    regret: NDArray[np.float64]
+    messages: NDArray[np.int64]
+    traffic: NDArray[np.int64]
+    pulls: NDArray[np.int32]
+    links: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 2), dtype=np.int32))
+    link_traffic: NDArray[np.int32] | None = None
+    trace: list[Event] = field(default_factory=list)
