@@ -189,6 +189,8 @@ class Agent:
         self._protocol = protocol
         self._rules = rules
         self._draws = draws
+        # Without messages agents hear single observations, whatever the emission.
+        self._hears_sums = protocol.emission.cumulative and not protocol.central
         self._n_pulls = 0
         self._sent_count = [0] * len(self.arm_set)
         self._own_total = [0.0] * len(self.arm_set)
@@ -289,7 +291,7 @@ class Agent:
         self._heard.sort()
         for message in self._heard:
             count, total = message.n_pulls, message.total
-            if self._protocol.emission.cumulative:
+            if self._hears_sums:
                 known_count, known_total = self._known.get((message.origin, message.arm), (0, 0.0))
                 if count <= known_count:
                     continue

@@ -263,7 +263,8 @@ def _read_arm_sets(
     if isinstance(arm_sets, np.ndarray):
         return _read_arm_array(arm_sets, len(agents), ids)
     if isinstance(arm_sets, Mapping):
-        unknown = [name for name in arm_sets if name not in set(agents)]
+        known = set(agents)
+        unknown = [name for name in arm_sets if name not in known]
         if unknown:
             raise ArmError(f"arm_sets must name agents of the network, got {unknown[0]!r}, which is not in it")
         missing = [name for name in agents if name not in arm_sets]
@@ -288,15 +289,16 @@ def _read_arm_sets(
 def _read_arm_set(arm_set: Any, agent: Hashable, number: dict[Hashable, int]) -> list[int]:
     if isinstance(arm_set, str) or not isinstance(arm_set, Iterable):
         raise ArmError(f"the arm set of agent {agent!r} must be a list of arms, got {arm_set!r}")
+    given = list(arm_set)
     found: list[int] = []
-    for arm in arm_set:
-        if arm not in number:
+    for arm in given:
+        if not isinstance(arm, Hashable) or arm not in number:
             raise ArmError(f"the arm set of agent {agent!r} must hold known arms, got {arm!r}; give its law in arms")
         found.append(number[arm])
     if not found:
         raise ArmError(f"the arm set of agent {agent!r} must hold at least one arm, got an empty one")
     if len(set(found)) < len(found):
-        twice = next(arm for arm in arm_set if found.count(number[arm]) > 1)
+        twice = next(arm for arm in given if found.count(number[arm]) > 1)
         raise ArmError(f"the arm set of agent {agent!r} must hold an arm once, got {twice!r} more than once")
     return sorted(found) if isinstance(arm_set, Set) else found
 

@@ -19,7 +19,7 @@ class NoCooperation(Protocol):
     0
     """
 
-    ttl: int = field(default=0, init=False)
+    ttl: int = field(default=0, init=False, repr=False)
     name: ClassVar[str] = "none"
 
     def __post_init__(self) -> None:

@@ -1,0 +1,89 @@
+import dataclasses
+
+import pytest
+
+import banditmesh as bm
+from banditmesh.protocols.base import MAX_TTL
+
+ALL = [
+    bm.NoCooperation(),
+    bm.IRS(),
+    bm.Gossip(4),
+    bm.ProbabilisticFlooding(4),
+    bm.FwA(4),
+    bm.Flooding(4),
+    bm.Centralised(),
+]
+
+
+def ids(protocol):
+    return protocol.name
+
+
+def test_short_names_are_those_of_the_contract():
+    names = ["none", "irs", "gossip", "probabilistic", "fwa", "flooding", "centralised"]
+    assert [protocol.name for protocol in ALL] == names
+
+
+def test_abbreviations_are_the_same_classes():
+    assert bm.FwA is bm.FloodingWithAbsorption
+    assert bm.IRS is bm.InstantRewardSharing
+
+
+@pytest.mark.parametrize("protocol", ALL, ids=ids)
+def test_protocols_are_frozen_values(protocol):
+    assert protocol == dataclasses.replace(protocol)
+    assert hash(protocol) == hash(dataclasses.replace(protocol))
+    assert protocol.emission == bm.EveryPull()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        protocol.ttl = 7
+
+
+@pytest.mark.parametrize("protocol", ALL, ids=ids)
+def test_written_out_protocol_makes_it_again(protocol):
+    assert eval(repr(protocol), vars(bm) | {name: getattr(bm, name) for name in bm.__all__}) == protocol
+
+
+def test_protocols_with_other_settings_differ():
+    assert bm.Flooding(3) != bm.Flooding(4) != bm.FwA(4)
+    assert bm.ProbabilisticFlooding(4) == bm.ProbabilisticFlooding(4, stop=0.5) != bm.ProbabilisticFlooding(4, stop=0.6)
+    assert bm.Gossip(4) == bm.Gossip(4, fanout=1) != bm.Gossip(4, fanout=2)
+
+
+@pytest.mark.parametrize("has_arm", [False, True])
+@pytest.mark.parametrize("ttl", [0, 3])
+def test_relay_rules(has_arm, ttl):
+    assert bm.Flooding.relay(has_arm, ttl, 2, 0.0, 0.0) == bm.RELAY
+    assert bm.Gossip.relay(has_arm, ttl, 2, 0.0, 0.0) == bm.RELAY
+    assert bm.IRS.relay(has_arm, ttl, 2, 0.0, 0.0) == bm.RELAY
+    assert bm.FwA.relay(has_arm, ttl, 2, 0.0, 0.0) == (bm.ABSORB if has_arm else bm.RELAY)
+    assert bm.ProbabilisticFlooding.relay(has_arm, ttl, 2, 0.49, 0.5) == bm.STOP
+    assert bm.ProbabilisticFlooding.relay(has_arm, ttl, 2, 0.5, 0.5) == bm.RELAY
+
+
+def test_parameters_and_targets():
+    assert bm.ProbabilisticFlooding(4, stop=0.25).parameter == 0.25
+    assert bm.Gossip(4, fanout=3).n_targets == 3
+    assert [protocol.n_targets for protocol in ALL if protocol.name != "gossip"] == [None] * 6
+    assert [protocol.name for protocol in ALL if protocol.random] == ["probabilistic"]
+    assert [protocol.name for protocol in ALL if protocol.central] == ["centralised"]
+
+
+def test_ttl_may_be_as_large_as_the_draws_allow():
+    assert bm.Flooding(MAX_TTL).ttl == MAX_TTL
+    with pytest.raises(bm.InputError, match=f"at most {MAX_TTL}, got {MAX_TTL + 1}"):
+        bm.Flooding(MAX_TTL + 1)
+
+
+def test_every_pull_always_sends():
+    assert bm.EveryPull.sends(1, 0, False, 0.0)
+    assert bm.EveryPull.sends(9, 8, True, 0.0)
+    assert (bm.EveryPull.n_bytes, bm.EveryPull.cumulative) == (24, False)
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: bm.Protocol(1).relay(True, 1, 1, 0.0, 0.0), lambda: bm.Emission().sends(1, 0, False, 0.0)]
+)
+def test_base_classes_say_what_is_missing(call):
+    with pytest.raises(NotImplementedError, match="static method"):
+        call()
