@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import arms, errors, networks
-    from .errors import BanditmeshError, InputError
+    from . import arms, errors, networks, theory
+    from .errors import BanditmeshError, InputError, SpecError, StudyError
     from .experiments.compare import Comparison, compare
+    from .experiments.reading import parse_spec, read_spec
+    from .experiments.runner import run_study
+    from .experiments.spec import Spec
+    from .experiments.store import Study
     from .policies import UCB, Policy
     from .problem import Problem
     from .protocols import (
@@ -58,11 +62,18 @@ _HOMES = {
     "RELAY": "protocols",
     "Result": "sim.result",
     "STOP": "protocols",
+    "Spec": "experiments.spec",
+    "SpecError": "errors",
+    "Study": "experiments.store",
+    "StudyError": "errors",
     "UCB": "policies",
     "compare": "experiments.compare",
+    "parse_spec": "experiments.reading",
+    "read_spec": "experiments.reading",
+    "run_study": "experiments.runner",
     "simulate": "sim.engine",
 }
-_MODULES = ("arms", "errors", "networks")
+_MODULES = ("arms", "errors", "networks", "theory")
 
 __all__ = [
     "ABSORB",
@@ -87,10 +98,17 @@ __all__ = [
     "Problem",
     "Protocol",
     "Result",
+    "Spec",
+    "SpecError",
+    "Study",
+    "StudyError",
     "arms",
     "compare",
     "errors",
     "networks",
+    "parse_spec",
+    "read_spec",
+    "run_study",
     "simulate",
 ]
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import BanditmeshError, InputError
+from .verbs.study import new_verb, plot_verb, run_verb
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ def cli() -> None:
     Example:
       banditmesh compare --network er --horizon 100 --replicates 3
     """
+
+
+for _verb in (new_verb, run_verb, plot_verb):
+    cli.add_command(_verb)
 
 
 def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:

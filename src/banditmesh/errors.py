@@ -4,7 +4,9 @@ BanditmeshError                 anything below; catch this one to catch them all
 ├── InputError (ValueError)     the caller's mistake: a wrong value, shape or combination
 │   ├── NetworkError            the network cannot be used
 │   ├── ArmError                the arms or the arm sets cannot be used
-│   └── FileError               a file cannot be read, or does not say what it should
+│   ├── FileError               a file cannot be read, or does not say what it should
+│   └── SpecError               a study's spec cannot be used
+├── StudyError                  a study cannot go on: its folder is taken, full or damaged, or a run failed
 ├── UnsupportedError            a valid request that the chosen engine does not run
 └── MissingExtraError           an optional dependency is needed and absent
 
@@ -32,6 +34,14 @@ class ArmError(InputError):
 
 class FileError(InputError):
     """A file cannot be read, or does not say what it should."""
+
+
+class SpecError(InputError):
+    """A study's spec cannot be used: an unknown key, a wrong type, or nothing to run."""
+
+
+class StudyError(BanditmeshError):
+    """A study cannot go on: its folder is taken, full or damaged, or a run failed."""
 
 
 class UnsupportedError(BanditmeshError):

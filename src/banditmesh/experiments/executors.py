@@ -1,0 +1,152 @@
+"""Where the runs of a study are computed: here, in local processes, or on a Dask or Ray cluster.
+
+All are `concurrent.futures.Executor`, and the runner takes any other one as well.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+from ..errors import InputError, MissingExtraError, StudyError
+from .worker import start_worker
+
+T = TypeVar("T")
+
+
+class InlineExecutor(Executor):
+    """Computes a task in this very process when it is submitted.
+
+    Examples
+    --------
+    >>> InlineExecutor().submit(max, 1, 2).result()
+    2
+    """
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:  # noqa: D102
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class RayExecutor(Executor):
+    """Sends tasks to a Ray cluster; `ray` must have been initialised."""
+
+    def __init__(self) -> None:
+        import ray
+
+        self._ray = ray
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:  # noqa: D102
+        # Retries are for lost nodes; an exception of the task itself is never retried.
+        future: Future[T] = self._ray.remote(max_retries=2)(fn).remote(*args, **kwargs).future()
+        return future
+
+
+def count_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def open_executor(name: str | None = None, workers: int | None = None) -> Iterator[tuple[Executor, int]]:
+    """An executor, and how many tasks it can work on at once.
+
+    Parameters
+    ----------
+    name : str, optional
+        "dask", "dask:ADDRESS", "ray" or "ray:ADDRESS"; local processes if not given.
+    workers : int, optional
+        How many local processes; one per core unless told otherwise. A cluster that is given by its address has its
+        own.
+    """
+    kind, _, address = (name or "processes").partition(":")
+    if kind == "processes":
+        opened = _processes(workers or count_cores())
+    elif kind == "dask":
+        opened = _dask(address, workers)
+    elif kind == "ray":
+        opened = _ray(address, workers)
+    else:
+        raise InputError(f"executor must be dask, dask:ADDRESS, ray or ray:ADDRESS; got {name!r}")
+    with opened as pair:
+        yield pair
+
+
+@contextmanager
+def _processes(workers: int) -> Iterator[tuple[Executor, int]]:
+    if workers == 1:
+        yield InlineExecutor(), 1
+        return
+    # Fresh interpreters: forking a process that may already have threads can deadlock its children.
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=start_worker)
+    try:
+        yield pool, workers
+    except BaseException:
+        # On an error or Ctrl-C nobody waits for the chunks in work: they are computed again another time.
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+@contextmanager
+def _dask(address: str, workers: int | None) -> Iterator[tuple[Executor, int]]:
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise MissingExtraError(
+            "the dask executor needs the package distributed; install it with: pip install 'banditmesh[dask]'"
+        ) from None
+    if address:
+        try:
+            client = Client(address, timeout=10, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise StudyError(f"cannot reach a Dask scheduler at {address}: {type(error).__name__}") from None
+        cluster = None
+    else:
+        cluster = LocalCluster(
+            n_workers=workers or count_cores(),
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+        )
+        client = Client(cluster, set_as_default=False)
+    try:
+        n_threads = sum(client.nthreads().values())
+        if not n_threads:
+            raise StudyError(f"the Dask scheduler at {address} has no workers; start some and run again")
+        yield client.get_executor(pure=False), n_threads
+    finally:
+        client.close()
+        if cluster is not None:
+            cluster.close()
+
+
+@contextmanager
+def _ray(address: str, workers: int | None) -> Iterator[tuple[Executor, int]]:
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtraError(
+            "the ray executor needs the package ray; install it with: pip install 'banditmesh[ray]'"
+        ) from None
+    try:
+        if address:
+            ray.init(address=address, log_to_driver=False)
+        else:
+            ray.init(num_cpus=workers or count_cores(), include_dashboard=False, log_to_driver=False)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise StudyError(f"cannot start or reach Ray: {' '.join(str(error).split())[:200]}") from None
+    try:
+        yield RayExecutor(), int(ray.cluster_resources().get("CPU", 1))
+    finally:
+        ray.shutdown()

@@ -1,0 +1,268 @@
+"""What a spec may name: networks, dynamics, arms, policies, protocols and emissions, and how each is built.
+
+A *table* of a spec names one part and gives its parameters. What parameters a part takes is read from its own
+signature, so a protocol or policy that is added to the package can be named in a spec at once.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..policies import Policy
+    from ..problem import Problem
+    from ..protocols import Protocol
+
+#: The tables of a spec and, for each, the key that names the part.
+NAME_KEYS: Final = {
+    "network": "name",
+    "dynamics": "name",
+    "arms": "law",
+    "policy": "name",
+    "protocol": "name",
+    "emission": "name",
+}
+_GENERATORS: Final = (
+    "er",
+    "ba",
+    "sbm",
+    "watts_strogatz",
+    "grid",
+    "path",
+    "ring",
+    "star",
+    "complete",
+    "random_regular",
+    "random_geometric",
+)
+#: What a parameter must be, by how its annotation is written; any other annotation is left to the part itself.
+_TYPES: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
+    "int": (int, "an integer"),
+    "float": ((int, float), "a number"),
+    "str": (str, "a string"),
+    "Sequence[int]": (list, "a list of integers"),
+    "list[float]": (list, "a list of numbers"),
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that a table may name.
+
+    Attributes
+    ----------
+    make : callable
+        Builds it from its parameters.
+    parameters : mapping from str to str
+        What it takes, and how each parameter is annotated.
+    required : frozenset of str
+        What must be given.
+    all_or_nothing : bool
+        Whether it may also be named without any parameter.
+    """
+
+    make: Callable[..., Any]
+    parameters: Mapping[str, str]
+    required: frozenset[str]
+    all_or_nothing: bool = False
+
+    def check(self, where: str, given: Mapping[str, Any]) -> None:
+        """Refuse a parameter of the wrong type, or the lack of a required one."""
+        for key, value in given.items():
+            kind, wanted = _TYPES.get(self.parameters[key], (object, ""))
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not object):
+                raise InputError(f"{where}.{key} must be {wanted}, got {value!r}")
+        missing = sorted(self.required - set(given))
+        if missing and not (self.all_or_nothing and not given):
+            raise InputError(f"{where}.{missing[0]} is required, got none; add it to [{where}]")
+
+
+@cache
+def parts(table: str) -> dict[str, Part]:
+    """Everything that may be named in a table."""
+    makers: dict[str, Callable[[], dict[str, Part]]] = {
+        "network": _networks,
+        "dynamics": _dynamics,
+        "arms": _arms,
+        "policy": _policies,
+        "protocol": _protocols,
+        "emission": _emissions,
+    }
+    return makers[table]()
+
+
+def get_part(table: str, name: object) -> Part:
+    """The part of that name."""
+    known = parts(table)
+    if not isinstance(name, str) or name not in known:
+        raise InputError(f"{table}.{NAME_KEYS[table]} must be one of {', '.join(known)}; got {name!r}")
+    return known[name]
+
+
+def build_protocol(point: Mapping[str, Any]) -> Protocol:
+    """The protocol of a point, with its emission."""
+    protocol: Protocol = _make("protocol", point, emission=_make("emission", point))
+    return protocol
+
+
+def build_policy(point: Mapping[str, Any]) -> Policy:
+    """The policy of a point."""
+    policy: Policy = _make("policy", point)
+    return policy
+
+
+def build_problem(point: Mapping[str, Any], files: Mapping[str, Any]) -> Problem:
+    """The problem of a point.
+
+    Parameters
+    ----------
+    point : mapping
+        A point's settings.
+    files : mapping from str to network
+        What was read from the files that the study names.
+    """
+    from ..problem import Problem
+
+    network = files[point["network"]["path"]] if "path" in point["network"] else _make("network", point)
+    if point["dynamics"]["name"] != "none":
+        network = _make("dynamics", point, start=network)
+    sets, laws = _make("arms", point, network=network)
+    return Problem(network, sets, laws)
+
+
+def read_networks(files: Mapping[str, tuple[str, Path]]) -> dict[str, Any]:
+    """What network files hold, by the names that a spec gives them; each comes with its kind, "file" or "trace".
+
+    They are read once, in the parent, so that workers need no access to them.
+    """
+    return {name: get_part("network", kind).make(path) for name, (kind, path) in files.items()}
+
+
+def _make(table: str, point: Mapping[str, Any], **more: Any) -> Any:
+    given = dict(point[table])
+    part = get_part(table, given.pop(NAME_KEYS[table]))
+    return part.make(**given, **more)
+
+
+def _networks() -> dict[str, Part]:
+    from .. import networks
+
+    known = {name: _from_signature(getattr(networks, name)) for name in _GENERATORS}
+    for name in ("er", "ba", "sbm"):
+        known[name] = replace(known[name], make=partial(_paper_or, name, known[name].make), all_or_nothing=True)
+    known["dynamic-er"] = Part(lambda: networks.paper("dynamic-er"), {}, frozenset())
+    path = {"path": "str"}
+    known["file"] = Part(networks.read, path, frozenset(path))
+    known["trace"] = Part(networks.read_contact_trace, path, frozenset(path))
+    return known
+
+
+def _paper_or(name: str, generator: Callable[..., Any], **parameters: Any) -> Any:
+    """The paper's network of that name, or another one of its kind if parameters are given."""
+    from .. import networks
+
+    return generator(**parameters) if parameters else networks.paper(name)
+
+
+def _dynamics() -> dict[str, Part]:
+    from .. import networks
+
+    known = {"none": Part(lambda start: start, {}, frozenset())}
+    kinds: dict[str, type] = {
+        "edge-markovian": networks.EdgeMarkovian,
+        "link-failures": networks.LinkFailures,
+        "churn": networks.Churn,
+    }
+    for name, kind in kinds.items():
+        part = _from_signature(kind)
+        parameters = {key: annotation for key, annotation in part.parameters.items() if key != "start"}
+        known[name] = Part(kind, parameters, part.required - {"start"})
+    return known
+
+
+def _arms() -> dict[str, Part]:
+    common = {"n_arms": "int", "per_agent": "int", "seed": "int", "means": "list[float]"}
+    return {
+        "gaussian": Part(_gaussian, {**common, "sigma": "float"}, frozenset()),
+        "bernoulli": Part(_bernoulli, common, frozenset()),
+    }
+
+
+def _gaussian(*, sigma: float = 1.0, **settings: Any) -> tuple[Any, list[Any]]:
+    from .. import arms
+
+    sets, means = _sets_and_means(**settings)
+    return sets, [arms.Gaussian(mean, sigma) for mean in means]
+
+
+def _bernoulli(**settings: Any) -> tuple[Any, list[Any]]:
+    from .. import arms
+
+    sets, means = _sets_and_means(**settings)
+    return sets, [arms.Bernoulli(mean) for mean in means]
+
+
+def _sets_and_means(
+    network: Any, n_arms: int = 50, per_agent: int = 20, seed: int = 0, means: list[float] | None = None
+) -> tuple[Any, list[float]]:
+    """Arm sets and means as `Problem.random` draws them, unless the means are given."""
+    from ..problem import Problem
+
+    if means is not None:
+        n_arms = len(means)
+    problem = Problem.random(network, n_arms, per_agent, seed)
+    sets = [problem.arm_set(agent).tolist() for agent in range(problem.n_agents)]
+    return sets, problem.means.tolist() if means is None else means
+
+
+def _policies() -> dict[str, Part]:
+    from .. import policies
+
+    return _from_classes(policies, policies.Policy)
+
+
+def _protocols() -> dict[str, Part]:
+    from .. import protocols
+
+    known = _from_classes(protocols, protocols.Protocol)
+    # Its ttl is 1 by definition, so the ttl of a study is none of its parameters.
+    known["irs"] = replace(known["irs"], parameters={})
+    return known
+
+
+def _emissions() -> dict[str, Part]:
+    from .. import protocols
+
+    return _from_classes(protocols, protocols.Emission)
+
+
+def _from_classes(module: Any, base: type) -> dict[str, Part]:
+    """The public dataclasses of a module that derive from a base, by their short names."""
+    found: dict[str, Part] = {}
+    for public in module.__all__:
+        kind = getattr(module, public)
+        if not isinstance(kind, type) or not issubclass(kind, base) or kind is base:
+            continue
+        settable = [one for one in fields(kind) if one.init and one.name != "emission"]  # type: ignore[arg-type]
+        required = inspect.signature(kind).parameters
+        found[kind.name] = Part(  # type: ignore[attr-defined]
+            kind,
+            {one.name: str(one.type) for one in settable},
+            frozenset(one.name for one in settable if required[one.name].default is inspect.Parameter.empty),
+        )
+    return found
+
+
+def _from_signature(make: Callable[..., Any]) -> Part:
+    signature = inspect.signature(make).parameters
+    required = {key for key, value in signature.items() if value.default is inspect.Parameter.empty}
+    if "seed" in signature:
+        make = partial(make, seed=0)
+    return Part(make, {key: str(value.annotation) for key, value in signature.items()}, frozenset(required - {"seed"}))

@@ -1,0 +1,273 @@
+"""Runs a study on any executor, and continues one that was stopped.
+
+Rules kept here: the parent holds a few chunks at a time, whatever the size of the study; what a chunk gives depends on
+the spec alone, so the table is the same on any executor, with any number of workers, and after any interruption.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from .. import checks
+from ..errors import StudyError
+from . import store
+from .executors import count_cores, open_executor
+from .parts import read_networks
+from .spec import Spec
+from .store import Study
+from .worker import Chunk, Shard, Work, run_chunk
+
+#: Called with the number of runs done, the number in all, and how many of them failed.
+RunProgress: TypeAlias = Callable[[int, int, int], None]
+
+_CHUNKS: Final = 100  # about how many chunks a study is cut into
+_LARGEST_CHUNK: Final = 1000
+
+
+def run_study(
+    spec: Spec,
+    out: str | PathLike[str],
+    *,
+    executor: Executor | str | None = None,
+    workers: int | None = None,
+    fail_fast: bool = False,
+    progress: RunProgress | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> Study:
+    """Run a study, or what is left of it.
+
+    Parameters
+    ----------
+    spec : Spec
+        What to run, from `read_spec`.
+    out : str or path
+        The study's folder. If it holds the same study, only what is missing or failed is run.
+    executor : concurrent.futures.Executor or str, optional
+        Where to run: any executor, "dask", "dask:ADDRESS", "ray" or "ray:ADDRESS"; local processes if not given.
+    workers : int, optional
+        How many local processes, or how many chunks to keep in work on an executor of your own; one per core unless
+        told otherwise.
+    fail_fast : bool
+        Stop at the first run that fails. Otherwise its error is kept and the rest goes on.
+    progress : callable, optional
+        Called with the number of runs done, the number in all, and how many of them failed.
+    notice : callable, optional
+        Called with a line for the user, such as that a damaged shard is computed again.
+
+    Returns
+    -------
+    Study
+
+    Examples
+    --------
+    >>> import tempfile, banditmesh as bm
+    >>> spec = bm.parse_spec('''
+    ... horizon = 20
+    ... replicates = 2
+    ... network = {name = "ring", n = 6}
+    ... arms = {n_arms = 4, per_agent = 2}
+    ... ''')
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     bm.run_study(spec, folder, workers=1)
+    <Study 'study': 2 runs, complete>
+    """
+    folder = Path(out)
+    if workers is not None:
+        workers = checks.integer("workers", workers, at_least=1)
+    with store.lock(folder):
+        networks = spec.network_files()
+        manifest = _begin_or_continue(folder, spec, {name: _fingerprint(path) for name, (_, path) in networks.items()})
+        course = _Course(folder, spec, manifest, read_networks(networks), fail_fast, progress, notice)
+        try:
+            if isinstance(executor, Executor):
+                course.run(executor, workers or count_cores())
+            elif course.missing():
+                with open_executor(executor, workers) as (opened, n_workers):
+                    course.run(opened, n_workers)
+        except BaseException as error:
+            state = "interrupted" if isinstance(error, KeyboardInterrupt) else "stopped"
+            course.close(state, quietly=True)
+            raise
+        course.close("complete")
+        study = Study(folder)
+        store.write_table(study)
+    return study
+
+
+class _Course:
+    """One course of a study: from what the folder holds to what is left."""
+
+    def __init__(
+        self,
+        folder: Path,
+        spec: Spec,
+        manifest: dict[str, Any],
+        networks: dict[str, Any],
+        fail_fast: bool,
+        progress: RunProgress | None,
+        notice: Callable[[str], None] | None,
+    ) -> None:
+        self._folder = folder
+        self._spec = spec
+        self._manifest = manifest
+        self._networks = networks
+        self._fail_fast = fail_fast
+        self._progress = progress or (lambda done, total, failed: None)
+        self._notice = notice or (lambda line: None)
+        self._todo = bytearray(manifest["n_chunks"])
+        self._done = 0
+        self._failed = 0
+        self._seconds = 0.0
+        self._began = time.perf_counter()
+        self._look()
+
+    def missing(self) -> bool:
+        """Whether anything is left to run."""
+        return any(self._todo)
+
+    def run(self, executor: Executor, n_workers: int) -> None:
+        """Run what is left, a few chunks at a time."""
+        self._progress(self._done, self._manifest["n_runs"], self._failed)
+        chunks = self._chunks()
+        # One chunk in work and one waiting for each worker keeps them busy while the parent writes.
+        pending: set[Future[Shard]] = set()
+        for chunk in itertools.islice(chunks, 2 * n_workers):
+            pending.add(self._submit(executor, chunk))
+        while pending:
+            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for future in finished:
+                self._keep(self._result(future))
+                for chunk in itertools.islice(chunks, 1):
+                    pending.add(self._submit(executor, chunk))
+
+    def close(self, state: str, quietly: bool = False) -> None:
+        """Write down how the study stands."""
+        self._manifest |= {"state": state, "n_done": self._done, "n_failed": self._failed}
+        if self._seconds:
+            self._manifest["latest_course"] = {
+                "work_seconds": round(self._seconds, 3),
+                "wall_seconds": round(time.perf_counter() - self._began, 3),
+            }
+        try:
+            store.write_manifest(self._folder, self._manifest)
+        except StudyError:
+            if not quietly:
+                raise
+
+    def _look(self) -> None:
+        """See which chunks are there; a damaged one is set aside, a failed one is run again."""
+        digest = self._manifest["digest"]
+        for number in range(self._manifest["n_chunks"]):
+            path = store.shard_path(self._folder, number)
+            n_runs = self._size_of(number)
+            state = store.shard_state(path, digest, n_runs)
+            self._todo[number] = state != "done"
+            if state == "done":
+                self._done += n_runs
+            elif state == "damaged":
+                path.replace(path.with_suffix(".damaged"))
+                self._notice(f"{path} was damaged: set aside as {path.stem}.damaged, and computed again")
+
+    def _size_of(self, number: int) -> int:
+        size, n_runs = self._manifest["chunk_size"], self._manifest["n_runs"]
+        return int(min(size, n_runs - number * size))
+
+    def _chunks(self) -> Iterator[Chunk]:
+        """The chunks that are left, made as they are needed."""
+        size = self._manifest["chunk_size"]
+        seeds = self._spec.seeds
+        work: list[Work] = []
+        for point in self._spec.points():
+            first = point.number * len(seeds)
+            for number in range(first // size, (first + len(seeds) - 1) // size + 1):
+                # The replicates of this point that belong to this chunk.
+                begin, end = max(first, number * size), min(first + len(seeds), (number + 1) * size)
+                runs = [(run, run - first, seeds[run - first]) for run in range(begin, end)]
+                work.append(Work(point.number, point.settings, point.labels, runs))
+                if end == min((number + 1) * size, self._manifest["n_runs"]):
+                    if self._todo[number]:
+                        yield self._chunk(number, work)
+                    work = []
+
+    def _chunk(self, number: int, work: list[Work]) -> Chunk:
+        return Chunk(
+            number,
+            work,
+            self._spec.columns,
+            self._networks,
+            self._spec.settings.record_every,
+            self._manifest["digest"],
+        )
+
+    def _submit(self, executor: Executor, chunk: Chunk) -> Future[Shard]:
+        try:
+            return executor.submit(run_chunk, chunk)
+        except BrokenExecutor as error:
+            raise self._broken(error) from None
+
+    def _result(self, future: Future[Shard]) -> Shard:
+        try:
+            return future.result()
+        except BrokenExecutor as error:
+            raise self._broken(error) from None
+
+    def _broken(self, error: BrokenExecutor) -> StudyError:
+        return StudyError(
+            f"a worker died, perhaps for lack of memory ({type(error).__name__}); {self._done} of "
+            f"{self._manifest['n_runs']} runs are kept, run again with fewer workers to continue"
+        )
+
+    def _keep(self, shard: Shard) -> None:
+        store.write_shard(self._folder, shard)
+        self._todo[shard.number] = 0
+        self._done += shard.n_runs
+        self._failed += len(shard.errors)
+        self._seconds += shard.seconds
+        self._progress(self._done, self._manifest["n_runs"], self._failed)
+        if shard.errors and self._fail_fast:
+            raise StudyError(f"a run failed: {shard.errors[0]}; {self._done} runs are kept, run again to continue")
+
+
+def _begin_or_continue(folder: Path, spec: Spec, networks: dict[str, str]) -> dict[str, Any]:
+    """The manifest of the study in a folder, which is begun if the folder is empty."""
+    if not (folder / "manifest.json").exists():
+        strangers = [path.name for path in folder.iterdir() if path.name not in (".lock", "shards")]
+        if strangers or any((folder / "shards").iterdir()):
+            raise StudyError(
+                f"{folder} must be empty or hold a study, got {(strangers or ['shards'])[0]}; choose another folder"
+            )
+        size = max(1, min(spec.n_runs // _CHUNKS, _LARGEST_CHUNK))
+        manifest = store.new_manifest(spec, size, networks)
+        store.write_manifest(folder, manifest)
+        return manifest
+    manifest = store.read_manifest(folder)
+    if manifest["digest"] != spec.digest:
+        key = _first_difference(manifest["spec"], spec.to_json())
+        raise StudyError(f"{folder} holds another study ({key} differs); choose another folder")
+    if manifest["network_files"] != networks:
+        raise StudyError(f"the network files have changed since the study in {folder} began; choose another folder")
+    ours, theirs = store.versions()["banditmesh"], manifest["versions"]["banditmesh"]
+    if ours != theirs:
+        raise StudyError(
+            f"the study in {folder} was begun with banditmesh {theirs}, this is {ours}; "
+            "continue it with that version, or choose another folder"
+        )
+    return manifest
+
+
+def _first_difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
+    return next((key for key in ours if ours[key] != theirs.get(key)), "the spec")
+
+
+def _fingerprint(path: Path) -> str:
+    try:
+        return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    except OSError as error:
+        raise StudyError(f"cannot read {path}: {error.strerror or error}") from None

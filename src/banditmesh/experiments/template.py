@@ -1,0 +1,57 @@
+"""The spec that `banditmesh new` prints: every table with comments, and a study that takes a few seconds as it is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TEMPLATE: Final = """\
+# A study for banditmesh. Run it with:   banditmesh run study.toml --out results
+# The same command continues a study that was interrupted. Any key can be overridden: --set horizon=500
+
+version = 1            # of this format
+name = "first study"
+horizon = 200          # rounds
+replicates = 4         # repetitions of every point, with the same rewards at every point
+seed = 0               # decides the replicates' seeds
+rules = "sound"        # or "published": as the paper's author's code does it
+record_every = 10      # keep every so-manyth round for curves; 0 keeps the end only
+# every = 1            # an agent pulls in every so-manyth round
+# engine = "auto"
+
+[network]              # er, ba, sbm (alone: the paper's), watts_strogatz, grid, path, ring, star, complete,
+name = "er"            # random_regular, random_geometric, dynamic-er, or file with a path
+n = 20
+p = 0.15
+seed = 3
+
+# [dynamics]           # edge-markovian (p, q), link-failures (failure) or churn (leave, join)
+# name = "edge-markovian"
+# p = 0.01
+# q = 0.1
+
+[arms]
+law = "gaussian"       # or "bernoulli"; means are uniform on [0, 1] unless given as means = [...]
+n_arms = 10
+per_agent = 4
+sigma = 1.0
+seed = 0
+
+[policy]
+name = "ucb"
+alpha = 3.0
+
+[protocol]             # none, irs, gossip, probabilistic, fwa, flooding, centralised
+name = "fwa"
+ttl = 3
+# stop = 0.5           # of probabilistic
+# fanout = 1           # of gossip
+
+# Every list is an axis of the grid; a value that a point has no use for does not multiply it.
+[sweep]
+protocol.name = ["none", "irs", "fwa", "flooding"]
+protocol.ttl = [2, 4]
+# network.p = [0.1, 0.2]
+# arms.per_agent = [2, 4, 8]
+# policy.alpha = [1.0, 3.0]
+# network = [{name = "ring", n = 20}, {name = "star", n = 20}]
+"""

@@ -1,0 +1,24 @@
+"""Pictures from plain arrays. Nothing here knows of engines or protocols beyond a name and its colour.
+
+Every protocol keeps its colour and line style in all figures; both differ between protocols, so that a figure can be
+read in grey. A band is one standard deviation over replicates on either side of the mean, and the figure says so.
+Sizes are those of print: a column is 3.4 inches wide and two are 7, with text of 7 points and more.
+"""
+
+from .curves import Curves, by_network, link_load, regret_and_messages
+from .maps import heat_network, trajectory
+from .points import against_delta, over_key, tradeoff
+from .style import save
+
+__all__ = [
+    "Curves",
+    "against_delta",
+    "by_network",
+    "heat_network",
+    "link_load",
+    "over_key",
+    "regret_and_messages",
+    "save",
+    "tradeoff",
+    "trajectory",
+]

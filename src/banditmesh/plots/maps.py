@@ -1,0 +1,103 @@
+"""Networks drawn as such."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .style import for_print, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@for_print
+def heat_network(
+    panels: Mapping[str, NDArray[Any]],
+    n_agents: int,
+    links: NDArray[np.integer[Any]],
+    positions: NDArray[np.float64],
+    watched: tuple[int, int] | None = None,
+) -> Figure:
+    """The network with every link coloured by its load, a panel for each protocol, one scale for all.
+
+    Parameters
+    ----------
+    panels : mapping from name to array (links,)
+        Mean transmissions per round on each link, both directions together.
+    n_agents : int
+        How many agents there are.
+    links : int array (links, 2)
+        Which two agents each link joins.
+    positions : float array (agents, 2)
+        Where the agents are drawn.
+    watched : (int, int), optional
+        A link to point out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> places = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.5]])
+    >>> figure = heat_network({"irs": np.array([2.0, 4.0])}, 3, np.array([[0, 1], [1, 2]]), places)
+    >>> figure.axes[0].get_title()
+    'irs'
+    """
+    from matplotlib.collections import LineCollection
+
+    figure, grid = new_figure(1, len(panels), height=2.4)
+    highest = max((float(load.max()) for load in panels.values() if load.size), default=1.0)
+    drawn = None
+    for axes, (name, load) in zip(grid[0], panels.items(), strict=True):
+        order = np.argsort(load, kind="stable")  # the busiest on top
+        drawn = LineCollection(list(positions[links[order]]), cmap="inferno_r", linewidths=1.3, zorder=1)
+        drawn.set_array(np.asarray(load, dtype=float)[order])
+        drawn.set_clim(0.0, highest or 1.0)
+        axes.add_collection(drawn)
+        axes.scatter(*positions.T, s=7 if n_agents <= 200 else 2, color="#444444", zorder=2, linewidths=0)
+        if watched is not None:
+            # A pale halo below the link, so that its colour stays readable.
+            axes.plot(*positions[list(watched)].T, color="#56B4E9", linewidth=5, alpha=0.6, zorder=0.5)
+        axes.set_title(name)
+        axes.set_axis_off()
+        axes.margins(0.04)
+        axes.set_aspect("equal")
+    if drawn is not None:
+        figure.colorbar(drawn, ax=list(grid[0]), shrink=0.8, aspect=25, label="transmissions per round")
+    return figure
+
+
+@for_print
+def trajectory(
+    rounds: Sequence[int], snapshots: Sequence[NDArray[np.integer[Any]]], positions: NDArray[np.float64]
+) -> Figure:
+    """A dynamic network in a few of its rounds.
+
+    Parameters
+    ----------
+    rounds : sequence of int
+        Which rounds.
+    snapshots : sequence of int arrays (links, 2)
+        The links of each.
+    positions : float array (agents, 2)
+        Where the agents are drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> places = np.array([[0.0, 0.0], [1.0, 0.0]])
+    >>> trajectory([0, 9], [np.array([[0, 1]]), np.empty((0, 2), dtype=int)], places).axes[1].get_title()
+    'round 9, 0 links'
+    """
+    from matplotlib.collections import LineCollection
+
+    figure, grid = new_figure(1, len(rounds), height=1.9)
+    for axes, t, links in zip(grid[0], rounds, snapshots, strict=True):
+        axes.add_collection(LineCollection(list(positions[links]), colors="#7F7F7F", linewidths=0.5, zorder=1))
+        axes.scatter(*positions.T, s=6, color="#0072B2", zorder=2, linewidths=0)
+        axes.set_title(f"round {t}, {len(links)} links")
+        axes.set_axis_off()
+        axes.set_aspect("equal")
+    return figure

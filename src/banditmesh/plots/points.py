@@ -1,0 +1,144 @@
+"""One point for each protocol, density or value of a swept key. Bars are one standard deviation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .style import for_print, legend, marker_of, new_figure, spread, style_of, thousands
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@for_print
+def tradeoff(networks: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any]]]]) -> Figure:
+    """Group regret against transmissions at the horizon, a panel for each network.
+
+    Parameters
+    ----------
+    networks : mapping from title to mapping from name to (messages, regret)
+        Values of each replicate. What sends nothing is drawn as a line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> figure = tradeoff({"er": {"irs": (np.array([300.0, 310.0]), np.array([20.0, 22.0]))}})
+    >>> figure.axes[0].get_xscale()
+    'log'
+    """
+    figure, grid = new_figure(1, len(networks), height=2.2)
+    names = list(dict.fromkeys(name for points in networks.values() for name in points))
+    for axes, (title, points) in zip(grid[0], networks.items(), strict=True):
+        for name, (messages, regret) in points.items():
+            colour, style = style_of(name, points)
+            if not np.any(messages):
+                axes.axhline(regret.mean(), color=colour, linestyle=style, label=name)
+                continue
+            axes.errorbar(
+                messages.mean(),
+                regret.mean(),
+                xerr=spread(messages),
+                yerr=spread(regret),
+                color=colour,
+                marker=marker_of(name),
+                markersize=5,
+                elinewidth=0.8,
+                capsize=2,
+                linestyle="none",
+                label=name,
+            )
+        axes.set_xscale("log")
+        axes.set_title(title)
+        axes.set_xlabel("transmissions")
+        axes.set_ylim(bottom=0)
+        thousands(axes)
+    grid[0, 0].set_ylabel("group regret")
+    legend(figure, grid[0, 0], len(names))
+    return figure
+
+
+@for_print
+def against_delta(panels: Mapping[str, tuple[str, NDArray[Any], NDArray[Any], tuple[float, float], float]]) -> Figure:
+    """Group regret against the theory's delta, with the best line and its R².
+
+    Parameters
+    ----------
+    panels : mapping from title to (name, delta, regret, (slope, intercept), r_squared)
+        Two rows of panels at most; the name of a protocol gives the colour.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([1.0, 2.0, 3.0])
+    >>> figure = against_delta({"FwA": ("fwa", x, 2 * x, (2.0, 0.0), 1.0)})
+    >>> figure.axes[0].get_title()
+    'FwA, R² = 1.0000'
+    """
+    columns = min(2, len(panels))
+    figure, grid = new_figure(-(-len(panels) // columns), columns, height=2.1)
+    for axes, (title, (name, delta, regret, (slope, intercept), r_squared)) in zip(
+        grid.flat, panels.items(), strict=False
+    ):
+        colour, _ = style_of(name, [name])
+        ends = np.array([delta.min(), delta.max()])
+        axes.plot(ends, slope * ends + intercept, color="#888888", linewidth=1)
+        axes.scatter(delta, regret, s=14, color=colour, marker=marker_of(name), linewidths=0, zorder=3)
+        axes.set_title(f"{title}, R² = {r_squared:.4f}")
+        axes.set_xlabel("delta")
+        axes.set_ylabel("group regret")
+        thousands(axes)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_axis_off()
+    return figure
+
+
+@for_print
+def over_key(key: str, series: Mapping[str, tuple[Sequence[float], Sequence[Any], Sequence[Any]]]) -> Figure:
+    """Group regret and transmissions at the horizon over a swept key.
+
+    Parameters
+    ----------
+    key : str
+        What is along the horizontal axis.
+    series : mapping from name to (values, regrets, messages)
+        The key's values and, for each, the values of all runs there.
+
+    Examples
+    --------
+    >>> figure = over_key("protocol.ttl", {"fwa": ([1, 2], [[9.0, 8.0], [7.0, 6.0]], [[10, 10], [30, 31]])})
+    >>> figure.axes[1].get_xlabel()
+    'protocol.ttl'
+    """
+    figure, grid = new_figure(1, 2)
+    several = False
+    for name, (values, regrets, messages) in series.items():
+        colour, style = style_of(name, series)
+        for axes, runs in zip(grid[0], (regrets, messages), strict=True):
+            means = [float(np.mean(one)) for one in runs]
+            spreads = [spread(np.asarray(one)) for one in runs]
+            several = several or any(spreads)
+            marker = marker_of(name)
+            axes.errorbar(
+                values,
+                means,
+                spreads,
+                color=colour,
+                linestyle=style,
+                marker=marker,
+                markersize=4,
+                capsize=2,
+                label=name,
+            )
+    for axes, label in zip(grid[0], ("group regret", "transmissions"), strict=True):
+        axes.set_xlabel(key)
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0)
+        thousands(axes)
+    legend(figure, grid[0, 0], len(series))
+    if several:
+        figure.supxlabel("mean over runs; bars: one standard deviation", fontsize=7)
+    return figure

@@ -1,0 +1,184 @@
+"""`new`, `run` and `plot`: studies from a spec to pictures."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import StudyError
+
+
+@click.command("new", short_help="A commented spec to start from.")
+def new_verb() -> None:
+    r"""Print a commented spec that runs as it is, in a few seconds.
+
+    \b
+    Example:
+      banditmesh new > study.toml && banditmesh run study.toml --out results
+    """
+    from ..experiments.template import TEMPLATE
+
+    click.echo(TEMPLATE, nl=False)
+
+
+@click.command("run", short_help="An experiment or a sweep from a spec; continues where it stopped.")
+@click.argument("spec_path", metavar="SPEC.toml", type=click.Path(dir_okay=False))
+@click.option("--out", required=True, type=click.Path(file_okay=False), help="The study's folder.")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override the spec; may be repeated.")
+@click.option("--workers", type=click.IntRange(min=1), help="Local processes; one per core unless told otherwise.")
+@click.option("--executor", metavar="NAME", help="dask, dask:ADDRESS, ray or ray:ADDRESS instead of local processes.")
+@click.option("--fail-fast", is_flag=True, help="Stop at the first run that fails.")
+@click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
+def run_verb(
+    spec_path: str,
+    out: str,
+    overrides: tuple[str, ...],
+    workers: int | None,
+    executor: str | None,
+    fail_fast: bool,
+    as_json: bool,
+) -> None:
+    r"""Run the study of a spec. The same command again continues where it stopped.
+
+    \b
+    Examples:
+      banditmesh run study.toml --out results --workers 4
+      banditmesh run study.toml --out long --set horizon=5000 --set sweep.protocol.ttl=[2,4,6]
+      banditmesh run study.toml --out results --executor dask:tcp://127.0.0.1:8786
+    """
+    from ..experiments.reading import read_spec
+    from ..experiments.runner import run_study
+
+    spec = read_spec(spec_path, overrides)
+    try:
+        with study_progress(spec.settings.name) as progress:
+            study = run_study(
+                spec,
+                out,
+                executor=executor,
+                workers=workers,
+                fail_fast=fail_fast,
+                progress=progress,
+                notice=lambda line: click.echo(f"banditmesh: {line}", err=True),
+            )
+    except KeyboardInterrupt:
+        click.echo(f"banditmesh: {_interrupted(out)}", err=True)
+        raise click.exceptions.Exit(130) from None
+    _tell(study, as_json)
+    if study.manifest["n_failed"]:
+        table = study.table()
+        error = table["error"].dropna().iloc[0]
+        raise StudyError(
+            f"{study.manifest['n_failed']} of {study.manifest['n_runs']} runs failed, the first with {error}; "
+            "the same command tries them again"
+        )
+
+
+def _interrupted(out: str) -> str:
+    from ..experiments.store import Study
+
+    try:
+        manifest = Study(out).manifest
+    except StudyError:
+        return f"interrupted before anything ran; run the same command again to begin in {out}"
+    done = manifest.get("n_done", 0)
+    return f"interrupted; {done} of {manifest['n_runs']} runs are kept in {out}, run the same command again to continue"
+
+
+def _tell(study: Any, as_json: bool) -> None:
+    import json
+
+    manifest = study.manifest
+    if as_json:
+        keys = ("state", "n_points", "n_runs", "n_done", "n_failed", "seeds", "versions", "digest")
+        click.echo(json.dumps({"study": str(study.path), **{key: manifest[key] for key in keys}}, indent=2))
+        return
+    click.echo(f"{manifest['spec']['name']}: {manifest['n_runs']} runs of {manifest['n_points']} points, complete")
+    click.echo(summary(study.table()))
+    click.echo(f"\n{study.path / 'table.csv'} has every run; banditmesh plot {study.path} draws them")
+
+
+def summary(table: Any, most: int = 40) -> str:
+    """Mean and standard deviation of regret and messages at each point."""
+    labels = [name for name in table.columns if name in ("network", "policy", "protocol", "rules") or "." in name]
+    labels = [name for name in labels if name == "protocol" or table[name].nunique(dropna=False) > 1]
+    groups = table.groupby("point", sort=True)
+    rows = [[*labels, "group regret", "sd", "messages", "sd"]]
+    for _, group in groups:
+        first = group.iloc[0]
+        values = [group["regret"].mean(), group["regret"].std(), group["messages"].mean(), group["messages"].std()]
+        rows.append([_cell(first[name]) for name in labels] + [_number(value) for value in values])
+    hidden = len(rows) - 1 - most
+    widths = [max(len(row[column]) for row in rows[: most + 1]) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows[: most + 1]]
+    return "\n".join(lines + ([f"... and {hidden} more points"] if hidden > 0 else []))
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:
+        return "-"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _number(value: float) -> str:
+    return "-" if value != value else f"{value:,.0f}"
+
+
+@contextmanager
+def study_progress(label: str) -> Iterator[Callable[[int, int, int], None] | None]:
+    """A bar with the time left, if there is a terminal to show it on."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs, elapsed"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[failed]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None, failed="")
+
+        def show(done: int, total: int, failed: int) -> None:
+            bar.update(task, completed=done, total=total, failed=f"{failed} failed" if failed else "")
+
+        yield show
+
+
+@click.command("plot", short_help="Pictures of a study.")
+@click.argument("study", metavar="STUDY", type=click.Path(file_okay=False))
+@click.option("--out", type=click.Path(file_okay=False), help="Where to; the study's own folder unless told otherwise.")
+@click.option(
+    "--x", "axis", metavar="KEY", help="The swept key along the horizontal axis; the first numeric one if not given."
+)
+def plot_verb(study: str, out: str | None, axis: str | None) -> None:
+    r"""Draw regret and messages of a study, as PNG and SVG: over time, over a swept key, and against each other.
+
+    \b
+    Example:
+      banditmesh plot results --x protocol.ttl
+    """
+    from ..experiments.pictures import draw_study
+    from ..experiments.store import Study
+
+    for path in draw_study(Study(study), Path(out or study), axis):
+        click.echo(str(path))
