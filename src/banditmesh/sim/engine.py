@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,6 +40,7 @@ def simulate(
     rewards: ArrayLike | None = None,
     every: int | Sequence[int] | None = None,
     record_every: int = 1,
+    threads: int | None = None,
     progress: bool | ProgressCallback | None = None,
     trace: bool = False,
 ) -> Result:
@@ -72,6 +74,9 @@ def simulate(
         Agent v pulls in rounds t with (t - 1) % every[v] == 0; in every round unless told otherwise.
     record_every : int
         Keep every so-manyth round, and the last one, of what is recorded over time.
+    threads : int, optional
+        How many replicates the compiled engine runs side by side; as many as there are cores unless told otherwise.
+        Results do not depend on it.
     progress : bool or callable, optional
         A callable gets the number of rounds done and the number in all, over all replicates. True shows a bar, False
         nothing; by default a bar appears in a terminal when a run takes more than two seconds.
@@ -112,15 +117,28 @@ def simulate(
         trace=bool(trace),
     )
     _check_network_lasts(problem, horizon)
+    n_threads = os.cpu_count() or 1 if threads is None else checks.integer("threads", threads, at_least=1)
     chosen = _pick(run, checks.choice("engine", engine, ENGINES))
     with Progress(progress, horizon * replicates, f"{protocol.name}, {chosen} engine") as bar:
-        outcomes = [reference.run_replicate(run, replicate, bar.advance) for replicate in range(replicates)]
+        if chosen == "compiled":
+            from . import compiled
+
+            outcomes = compiled.run_all(run, n_threads, bar.advance)
+        else:
+            outcomes = [reference.run_replicate(run, replicate, bar.advance) for replicate in range(replicates)]
     return assemble(run, chosen, outcomes, _settings(run))
 
 
 def _pick(run: Run, engine: str) -> str:
+    if engine == "reference":
+        return engine
+    from .packing import unsupported
+
+    reason = unsupported(run)
+    if reason is None:
+        return "compiled"
     if engine == "compiled":
-        raise UnsupportedError('engine must be "auto" or "reference"; there is no compiled engine yet')
+        raise UnsupportedError(f'the compiled engine does not run this: {reason}; use engine="auto" or "reference"')
     return "reference"
 
 

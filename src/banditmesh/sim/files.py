@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-import zipfile
+import secrets
 from collections.abc import Hashable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,18 +37,19 @@ def write(
         "names": {kind: _encode_names(kind, sequence) for kind, sequence in names.items()},
     }
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
-        handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
+        stream = partial.open("xb")
     except OSError as error:
         raise FileError(f"cannot write {target}: {error.strerror}; choose a folder that can be written") from None
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with stream:
             np.savez_compressed(stream, header=text, **arrays)  # type: ignore[arg-type]
         os.replace(partial, target)
     except OSError as error:
         raise FileError(f"cannot write {target}: {error.strerror}; nothing was changed") from None
     finally:
-        Path(partial).unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
 def read(
@@ -57,16 +57,18 @@ def read(
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str, Any]]:
     """Arrays, description and names, as `write` was given them."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        header = json.loads(arrays.pop("header").tobytes())
-        if header["format"] != FORMAT:
-            raise KeyError("format")
+        stream = open(path, "rb")
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}") from None
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, TypeError, AttributeError):
-        raise FileError(f"{path} is not a result saved by banditmesh, or was cut short; save it again") from None
-    if header["version"] != VERSION:
+    # The parsers of .npz promise no types of exception, so whatever they raise means a damaged file.
+    damaged = FileError(f"{path} is not a result saved by banditmesh, or was cut short; save it again")
+    with stream:
+        try:
+            arrays, header = _parse(stream)
+            known = header["version"] == VERSION
+        except Exception:
+            raise damaged from None
+    if not known:
         raise FileError(
             f"{path} has format version {header['version']}, this banditmesh reads version {VERSION}; "
             "load it with the version that wrote it"
@@ -76,8 +78,21 @@ def read(
         raise FileError(f"{path} lacks the array {missing[0]!r}; save the result again")
     for array in arrays.values():
         array.setflags(write=False)
-    names = {kind: _decode_names(encoded) for kind, encoded in header["names"].items()}
+    try:
+        names = {kind: _decode_names(encoded) for kind, encoded in header.pop("names").items()}
+    except Exception:
+        raise damaged from None
     return arrays, header, names
+
+
+def _parse(stream: IO[bytes]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Arrays and header, which is at least known to be one."""
+    with np.load(stream, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    header = json.loads(arrays.pop("header").tobytes())
+    if header["format"] != FORMAT:
+        raise ValueError(header["format"])
+    return arrays, header
 
 
 def _encode_names(kind: str, names: Sequence[Hashable]) -> Any:
@@ -91,8 +106,8 @@ def _encode_name(kind: str, name: Hashable) -> Any:
         return [_encode_name(kind, part) for part in name]
     if name is None or isinstance(name, str | bool | int | float):
         return name
-    if isinstance(name, np.generic):
-        return name.item()
+    if isinstance(name, np.generic) and not isinstance(name.item(), np.generic):
+        return _encode_name(kind, name.item())
     raise InputError(
         f"names of {kind} must be strings, numbers or tuples of them to be saved, got {name!r}; rename them first"
     )

@@ -1,0 +1,67 @@
+"""The compiled engine: drives the kernels in chunks of rounds, replicates side by side.
+
+Equal to the reference engine, bit for bit. By the sound rules, and under static Flooding by either, a message's fate is
+known when it is made: it is looked up in a *plan* that all replicates share, or worked out at once where no plan is
+possible (draws, dynamic networks, link traffic) or worth its memory. By the published rules every copy is *walked*.
+
+Kernels run for about 50 ms at a time, with their state in arrays, so that interrupts, progress and threads work.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Final
+
+from ..draws import Draws
+from . import plans
+from .kernels.special import specialise
+from .packing import needs_walk, pack
+from .replicates import Spread, Walk
+from .run import Outcome, Run
+
+#: How long a kernel may run before Python gets a look in, in seconds.
+CHUNK_SECONDS: Final = 0.05
+
+
+def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outcome]:
+    """Simulate all replicates, `threads` at a time; `advance` is called, in this thread, as rounds are done."""
+    packed = pack(run)
+    policy, protocol = type(run.policies[0]), run.protocol
+    kernels = specialise(policy.index, type(protocol).relay if protocol.random else None)
+    rule = packed.rule(Draws(run.seed, 0))
+    walks = needs_walk(run)
+    plan = None
+    if not walks and plans.is_worthwhile(packed, kernels, rule):
+        plan = plans.build(packed, kernels, rule, threads)
+    stop = threading.Event()
+    done = [0] * run.replicates
+
+    def work(replicate: int) -> Outcome:
+        one = Walk(packed, kernels, replicate) if walks else Spread(packed, kernels, replicate, plan)
+        n_rounds = 1
+        while one.t <= run.horizon and not stop.is_set():
+            began = time.perf_counter()
+            one.advance(min(one.t + min(n_rounds, one.longest_chunk), run.horizon + 1))
+            seconds = time.perf_counter() - began
+            done[replicate] = one.t - 1
+            n_rounds = max(1, min(4 * n_rounds, int(n_rounds * CHUNK_SECONDS / max(seconds, 1e-6))))
+        return one.close()
+
+    pool = ThreadPoolExecutor(min(threads, run.replicates))
+    try:
+        futures = [pool.submit(work, replicate) for replicate in range(run.replicates)]
+        shown, pending = 0, set(futures)
+        while pending:
+            finished, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
+            advance(sum(done) - shown)
+            shown = sum(done)
+            if any(future.exception() for future in finished):
+                break
+        return [future.result() for future in futures]
+    finally:
+        # Also on an error or Ctrl-C: every replicate stops at the end of its chunk.
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)

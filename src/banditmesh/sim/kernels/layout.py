@@ -1,0 +1,146 @@
+"""The arrays that kernels share, by name.
+
+A *slot* is one agent's one arm: slots `offsets[v]` to `offsets[v + 1]` are agent v's arm set in order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int8s = NDArray[np.int8]
+Int16s = NDArray[np.int16]
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Places in the counts of fates.
+SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LEARNED = range(8)
+N_COUNTS = 8
+
+
+class Network(NamedTuple):
+    """The links of consecutive rounds.
+
+    Row r of `starts` is the round `first_round + r`; a static network has the one row 0 for all rounds. The neighbours
+    of v in a row are `indices[starts[row, v] : starts[row, v + 1]]`, ascending.
+    """
+
+    is_static: bool
+    first_round: int
+    starts: Int64s
+    indices: Int32s
+
+
+class Agents(NamedTuple):
+    """Who has which arms and pulls when; never changes."""
+
+    offsets: Int64s
+    arms: Int32s
+    #: position[v, a]: where in v's arm set arm a is; -1 if v has it not.
+    position: Int16s
+    gaps: Floats
+    sigmas: Floats
+    every: Int64s
+    #: Which column of the clocks is the agent's.
+    clock: Int32s
+    parameter: Floats
+    law_code: Int64s
+    law_a: Floats
+    law_b: Floats
+
+
+class Rule(NamedTuple):
+    """A protocol and a rule set, as numbers.
+
+    `decision[has_arm, ttl, degree]` is the relay rule of a protocol that does not draw; its last axis has length 1 if
+    the degree does not matter. `n_targets` is 0 for all neighbours.
+    """
+
+    ttl: int
+    horizon: int
+    decision: Int8s
+    is_random: bool
+    parameter: float
+    n_targets: int
+    relay_to_sender: bool
+    origin_remembers: bool
+    stop_before_use: bool
+    stop_k0: int
+    stop_k1: int
+    target_k0: int
+    target_k1: int
+
+
+class State(NamedTuple):
+    """What one replicate has learned so far."""
+
+    counts: Floats
+    totals: Floats
+    pulls: Int32s
+    n_pulls: Int32s
+    next_round: Int64s
+    #: Workspace of one agent's indices.
+    index: Floats
+
+
+class Fates(NamedTuple):
+    """Where messages go, by key: who learns them after 1, 2, ... hops, and how often they are sent.
+
+    The learners of a key at hop h are the slots `learners[row, base + end[h - 2] : base + end[h - 1]]`. With a plan the
+    key is the slot that was pulled and the row is 0; without, messages lie in a ring of the last ttl rounds: the row is
+    the round modulo ttl, and the key row * n_agents + origin.
+    """
+
+    base: Int64s
+    end: Int32s
+    sent: Int32s
+    learners: Int32s
+
+
+class Links(NamedTuple):
+    """Transmissions by link: that on place i of a round's `indices` counts at `on_link[rows[t - first_round] + i]`.
+
+    Without link traffic both are empty.
+    """
+
+    first_round: int
+    rows: Int64s
+    on_link: Int32s
+
+
+class Keys(NamedTuple):
+    """The keys of the draws that pulls need."""
+
+    reward_k0: int
+    reward_k1: int
+    index_k0: int
+    index_k1: int
+    draws_index: bool
+
+
+class Scratch(NamedTuple):
+    """Workspace of `spread`. An agent has seen the message if its mark is at least the message's own."""
+
+    mark: Int64s
+    previous: Int32s
+    senders: Int32s
+    receivers: Int32s
+    picks: Int32s
+    next_mark: Int64s
+
+
+class Queue(NamedTuple):
+    """What agents send in one round, as linked lists by agent, and what is learned in it, as linked lists by message."""
+
+    n_used: Int64s
+    head: Int32s
+    length: Int32s
+    message: Int32s
+    ttl: Int32s
+    following: Int32s
+    first_learner: Int32s
+    learner: Int32s
+    next_learner: Int32s

@@ -1,0 +1,253 @@
+"""The whole fate of one message, worked out when it is made.
+
+By the sound rules nothing that other messages do changes a message's way: it is fixed by its origin, its arm, its own
+draws and the networks of the next ttl rounds, and none of these depends on what agents learn. So the message is spread
+at once, hop by hop, over the networks that it will meet.
+
+Within a hop the order of senders does not matter: the first copy is the one from the lowest-numbered sender, which is
+kept as a minimum.
+"""
+
+from __future__ import annotations
+
+from ...draws import TARGET_STRIDE
+from ...protocols.base import ABSORB, STOP
+from .compiling import helper, kernel
+from .layout import (
+    ABSORBED,
+    DELIVERED,
+    EXPIRED,
+    LEARNED,
+    QUEUED,
+    RELAYED,
+    SENT,
+    STOPPED,
+    Agents,
+    Fates,
+    Int32s,
+    Int64s,
+    Links,
+    Network,
+    Rule,
+    Scratch,
+)
+from .scalars import random_relay, uniform
+
+
+@helper
+def pick_neighbours(
+    origin: int,
+    sequence: int,
+    sender: int,
+    ttl: int,
+    excluded: int,
+    lowest: int,
+    highest: int,
+    indices: Int32s,
+    rule: Rule,
+    picks: Int32s,
+) -> int:
+    """Write drawn neighbours' places in `indices` to `picks`, as `draws.pick_targets` draws them; how many."""
+    n_candidates = 0
+    for i in range(lowest, highest):
+        if indices[i] != excluded:
+            picks[n_candidates] = i
+            n_candidates += 1
+    n_picked = min(rule.n_targets, n_candidates)
+    for k in range(n_picked):
+        u = uniform(rule.target_k0, rule.target_k1, origin, sequence, sender, ttl * TARGET_STRIDE + k)
+        j = k + int(u * (n_candidates - k))
+        picks[k], picks[j] = picks[j], picks[k]
+    return n_picked
+
+
+@helper
+def receive_from(sender: int, receiver: int, newest: int, oldest: int, scratch: Scratch, n_receivers: int) -> int:
+    """One copy arrives in the hop marked `newest`; how many agents have now received their first copy in this hop."""
+    mark = scratch.mark[receiver]
+    if mark < oldest:
+        scratch.mark[receiver] = newest
+        scratch.previous[receiver] = sender
+        scratch.receivers[n_receivers] = receiver
+        return n_receivers + 1
+    if mark == newest and sender < scratch.previous[receiver]:
+        scratch.previous[receiver] = sender
+    return n_receivers
+
+
+@helper
+def spread(
+    origin: int,
+    arm: int,
+    sequence: int,
+    weight: int,
+    network: Network,
+    agents: Agents,
+    rule: Rule,
+    scratch: Scratch,
+    key: int,
+    learner_row: int,
+    base: int,
+    fates: Fates,
+    counts: Int64s,
+    links: Links,
+) -> int:
+    """Spread the message that `origin` makes of `arm` in round `sequence`.
+
+    Writes transmissions by hop under `key` and, unless there is no place for any, learners behind `base`; adds `weight`
+    times the numbers of fates to `counts`, and every transmission to its link. Returns the number of learners.
+    """
+    stores = fates.learners.shape[1] > 0
+    oldest = scratch.next_mark[0]
+    scratch.next_mark[0] = oldest + rule.ttl + 1
+    if rule.origin_remembers:
+        scratch.mark[origin] = oldest
+    scratch.previous[origin] = -1
+    scratch.senders[0] = origin
+    n_senders = 1
+    n_learners = 0
+    fates.base[key] = base
+    for hop in range(1, rule.ttl + 1):
+        t = sequence + hop - 1
+        n_sent = 0
+        n_receivers = 0
+        newest = oldest + hop
+        ttl = rule.ttl - hop
+        row = 0 if network.is_static else t - network.first_round
+        if n_senders > 0 and t <= rule.horizon:
+            for s in range(n_senders):
+                sender = scratch.senders[s]
+                lowest = network.starts[row, sender]
+                highest = network.starts[row, sender + 1]
+                excluded = -1 if rule.relay_to_sender else scratch.previous[sender]
+                if rule.n_targets > 0:
+                    n_picked = pick_neighbours(
+                        origin,
+                        sequence,
+                        sender,
+                        ttl + 1,
+                        excluded,
+                        lowest,
+                        highest,
+                        network.indices,
+                        rule,
+                        scratch.picks,
+                    )
+                    n_sent += n_picked
+                    for k in range(n_picked):
+                        i = scratch.picks[k]
+                        if len(links.on_link) > 0:
+                            links.on_link[links.rows[t - links.first_round] + i] += 1
+                        n_receivers = receive_from(sender, network.indices[i], newest, oldest, scratch, n_receivers)
+                    continue
+                for i in range(lowest, highest):
+                    receiver = network.indices[i]
+                    if receiver == excluded:
+                        continue
+                    n_sent += 1
+                    if len(links.on_link) > 0:
+                        links.on_link[links.rows[t - links.first_round] + i] += 1
+                    n_receivers = receive_from(sender, receiver, newest, oldest, scratch, n_receivers)
+        n_senders = 0
+        for r in range(n_receivers):
+            receiver = scratch.receivers[r]
+            position = agents.position[receiver, arm]
+            has_arm = position >= 0
+            degree = network.starts[row, receiver + 1] - network.starts[row, receiver]
+            if rule.is_random:
+                u = uniform(rule.stop_k0, rule.stop_k1, origin, sequence, receiver, ttl)
+                decision = random_relay(has_arm, ttl, degree, u, rule.parameter)
+            else:
+                decision = rule.decision[1 if has_arm else 0, ttl, degree if rule.decision.shape[2] > 1 else 0]
+            if has_arm and not (decision == STOP and rule.stop_before_use):
+                if stores:
+                    fates.learners[learner_row, base + n_learners] = agents.offsets[receiver] + position
+                n_learners += 1
+                counts[LEARNED] += weight
+            if decision == ABSORB:
+                counts[ABSORBED] += weight
+            elif decision == STOP:
+                counts[STOPPED] += weight
+            elif ttl < 1:
+                counts[EXPIRED] += weight
+            else:
+                counts[QUEUED if t == rule.horizon else RELAYED] += weight
+                scratch.senders[n_senders] = receiver
+                n_senders += 1
+        counts[SENT] += weight * n_sent
+        counts[DELIVERED] += weight * n_receivers
+        fates.sent[key, hop - 1] = n_sent
+        fates.end[key, hop - 1] = n_learners
+    return n_learners
+
+
+@kernel
+def plan(
+    first: int,
+    last: int,
+    network: Network,
+    agents: Agents,
+    rule: Rule,
+    scratch: Scratch,
+    bases: Int64s,
+    fates: Fates,
+    counts: Int64s,
+    links: Links,
+) -> None:
+    """Spread a message of every slot of the agents from `first` to before `last` over a static network.
+
+    Without any place for learners this only counts them, in the last column of `fates.end`.
+    """
+    for v in range(first, last):
+        for slot in range(agents.offsets[v], agents.offsets[v + 1]):
+            spread(
+                v, agents.arms[slot], 1, 1, network, agents, rule, scratch, slot, 0, bases[slot], fates, counts, links
+            )
+
+
+@kernel
+def account(
+    network: Network,
+    agents: Agents,
+    rule: Rule,
+    pulls: Int32s,
+    late_slots: Int32s,
+    scratch: Scratch,
+    fates: Fates,
+    counts: Int64s,
+    links: Links,
+) -> None:
+    """The numbers of fates of a whole run over a static network, from how often each slot was pulled.
+
+    `late_slots[v, row]` is what v pulled in the last ttl rounds, by round modulo ttl: these messages do not live out
+    their lives before the horizon, and are spread one by one.
+    """
+    ttl = rule.ttl
+    first_late = max(1, rule.horizon - ttl + 1)
+    for v in range(len(agents.every)):
+        for t in range(first_late, rule.horizon + 1):
+            slot = late_slots[v, t % ttl]
+            if slot >= 0:
+                spread(v, agents.arms[slot], t, 1, network, agents, rule, scratch, 0, 0, 0, fates, counts, links)
+        for slot in range(agents.offsets[v], agents.offsets[v + 1]):
+            n_early = pulls[slot]
+            for row in range(ttl):
+                if late_slots[v, row] == slot:
+                    n_early -= 1
+            if n_early > 0:
+                spread(
+                    v,
+                    agents.arms[slot],
+                    rule.horizon - ttl,
+                    n_early,
+                    network,
+                    agents,
+                    rule,
+                    scratch,
+                    0,
+                    0,
+                    0,
+                    fates,
+                    counts,
+                    links,
+                )

@@ -1,0 +1,19 @@
+"""Rewards of a chunk of rounds in advance, for laws that only Python can draw from."""
+
+from __future__ import annotations
+
+from .compiling import kernel
+from .layout import Agents, Floats, Keys
+from .scalars import law_quantile, uniform
+
+
+@kernel
+def draw_tape(first: int, agents: Agents, keys: Keys, uniforms: Floats, tape: Floats) -> None:
+    """Draw every agent's uniform number of every round, and what each of its arms would pay if its law has a code."""
+    for step in range(len(uniforms)):
+        for v in range(len(agents.every)):
+            u = uniform(keys.reward_k0, keys.reward_k1, v, first + step, 0, 0)
+            uniforms[step, v] = u
+            for slot in range(agents.offsets[v], agents.offsets[v + 1]):
+                arm = agents.arms[slot]
+                tape[step, slot] = law_quantile(agents.law_code[arm], agents.law_a[arm], agents.law_b[arm], u)

@@ -1,0 +1,356 @@
+"""One replicate of a compiled run: its state in arrays, advanced chunk by chunk."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..draws import Draws
+from ..networks.dynamic import DynamicNetwork
+from .kernels import layout
+from .kernels.layout import N_COUNTS, Fates, Links, Network, Queue, State
+from .kernels.special import Kernels
+from .kernels.tapes import draw_tape
+from .packing import Packed, no_links
+from .plans import make_fates, make_scratch
+from .run import Outcome
+from .timeline import Row, Timeline
+
+#: The most memory that the rewards of a chunk of rounds may take, in bytes.
+TAPE_BUDGET: Final = 2**26
+#: The most rounds that are simulated in one go; also how many of a dynamic network are laid out at once.
+LONGEST_CHUNK: Final = 4096
+LONGEST_WINDOW: Final = 256
+
+
+class Replicate:
+    """What both ways of delivery share: pulls, rewards, records and links.
+
+    Parameters
+    ----------
+    packed : Packed
+        What all replicates share.
+    kernels : Kernels
+    replicate : int
+        Which one.
+    lookahead : int
+        How many rounds beyond the current one the network must be known for.
+    """
+
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, lookahead: int) -> None:
+        run = packed.run
+        self.packed = packed
+        self.kernels = kernels
+        self.t = 1
+        draws = Draws(run.seed, replicate)
+        self.rule = packed.rule(draws)
+        self.keys = packed.keys(draws)
+        self.tape = run.tape_of(replicate)
+        n_agents, n_slots, width = run.problem.n_agents, len(packed.agents.arms), max(run.protocol.ttl, 1)
+        self.state = State(
+            counts=np.zeros(n_slots),
+            totals=np.zeros(n_slots),
+            pulls=np.zeros(n_slots, dtype=np.int32),
+            n_pulls=np.zeros(n_agents, dtype=np.int32),
+            next_round=np.ones(n_agents, dtype=np.int64),
+            index=np.zeros(packed.most_arms),
+        )
+        self.now_slots = np.zeros(n_agents, dtype=np.int32)
+        self.now_rewards = np.zeros(n_agents)
+        self.slots = np.full((n_agents, width), -1, dtype=np.int32)
+        self.rewards = np.zeros((n_agents, width))
+        self.counts = np.zeros(N_COUNTS, dtype=np.int64)
+        self._total_regret = 0.0
+        self._total_sent = 0
+        self._n_records = 0
+        self._regret = np.zeros(len(run.records))
+        self._messages = np.zeros(len(run.records), dtype=np.int64)
+        self._lookahead = lookahead
+        self._timeline: Timeline | None = None
+        self._finished: list[tuple[int, Row]] = []
+        self._links = no_links()
+        network = run.problem.network
+        if isinstance(network, DynamicNetwork):
+            self._timeline = Timeline(network, draws, run.rules.births_first, run.horizon, run.link_traffic)
+        elif run.link_traffic:
+            n_links = len(packed.network.indices) if packed.network else 0
+            record_of = np.searchsorted(run.records, np.arange(1, run.horizon + 1))
+            on_link = np.zeros(len(run.records) * n_links, dtype=np.int32)
+            self._links = Links(1, record_of * n_links, on_link)
+        self.longest_chunk = LONGEST_CHUNK if self._timeline is None else LONGEST_WINDOW
+        if packed.has_tape:
+            self.longest_chunk = max(1, min(self.longest_chunk, TAPE_BUDGET // (8 * n_slots)))
+
+    def advance(self, last: int) -> None:
+        """Simulate the rounds up to before `last`."""
+        first = self.t
+        if self._timeline is None:
+            network, links = self.packed.network, self._links
+        else:
+            network, links = self._timeline.window(last - 1 + self._lookahead)
+        assert network is not None
+        regret = np.zeros(last - first)
+        sent = np.zeros(last - first, dtype=np.int64)
+        tape = self._tape_of(first, last) if self.packed.has_tape else np.zeros((1, 0))
+        self._simulate(first, last, network, links, self.packed.clocks(first, last), tape, regret, sent)
+        self._record(first, last, regret, sent)
+        if self._timeline is not None:
+            over = self._timeline.finish(last, links)
+            self._finished += [item for item in over if self.packed.run.link_traffic]
+        self.t = last
+
+    def _simulate(
+        self,
+        first: int,
+        last: int,
+        network: Network,
+        links: Links,
+        clocks: NDArray[np.float64],
+        tape: NDArray[np.float64],
+        regret: NDArray[np.float64],
+        sent: NDArray[np.int64],
+    ) -> None:
+        raise NotImplementedError
+
+    def _tape_of(self, first: int, last: int) -> NDArray[np.float64]:
+        """What each slot would pay in the rounds from `first` to before `last`."""
+        packed, problem = self.packed, self.packed.run.problem
+        owner = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
+        if self.tape is not None:
+            return np.ascontiguousarray(self.tape[first - 1 : last - 1][:, owner, problem.arm_indices])
+        uniforms = np.zeros((last - first, problem.n_agents))
+        tape = np.zeros((last - first, len(owner)))
+        draw_tape(first, packed.agents, self.keys, uniforms, tape)
+        for arm, law in enumerate(problem.laws):
+            if law.kernel is None:
+                slots = packed.holder_slots[packed.holder_starts[arm] : packed.holder_starts[arm + 1]]
+                tape[:, slots] = law.quantiles(uniforms[:, owner[slots]])
+        return tape
+
+    def _record(self, first: int, last: int, regret: NDArray[np.float64], sent: NDArray[np.int64]) -> None:
+        # Sums are accumulated one round after the other, as the reference engine does.
+        total_regret = np.add.accumulate(np.concatenate([[self._total_regret], regret]))
+        total_sent = self._total_sent + np.cumsum(sent)
+        begin = self._n_records
+        end = int(np.searchsorted(self.packed.run.records, last))
+        recorded = self.packed.run.records[begin:end] - first
+        self._regret[begin:end] = total_regret[recorded + 1]
+        self._messages[begin:end] = total_sent[recorded]
+        self._n_records = end
+        self._total_regret, self._total_sent = float(total_regret[-1]), int(total_sent[-1])
+
+    def close(self) -> Outcome:
+        """What the replicate gave."""
+        run, counts = self.packed.run, self.counts
+        sent, delivered = int(counts[layout.SENT]), int(counts[layout.DELIVERED])
+        traffic = [
+            sent,
+            delivered,
+            sent - delivered,
+            *(int(counts[fate]) for fate in (layout.ABSORBED, layout.EXPIRED, layout.STOPPED)),
+            *(int(counts[fate]) for fate in (layout.RELAYED, layout.QUEUED)),
+            0,
+            int(counts[layout.LEARNED]),
+            sent * run.protocol.emission.n_bytes,
+        ]
+        outcome = Outcome(self._regret, self._messages, np.array(traffic, dtype=np.int64), self.state.pulls)
+        if run.link_traffic:
+            outcome.links, outcome.link_traffic = self._link_arrays()
+        return outcome
+
+    def _link_arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        run = self.packed.run
+        if self._timeline is None:
+            assert self.packed.network is not None
+            starts, receivers = self.packed.network.starts[0], self.packed.network.indices
+            senders = np.repeat(np.arange(run.problem.n_agents, dtype=np.int32), np.diff(starts))
+            return np.stack([senders, receivers], axis=1), self._links.on_link.reshape(len(run.records), -1)
+        n_agents = run.problem.n_agents
+        codes = [
+            np.repeat(np.arange(n_agents, dtype=np.int64), np.diff(row.starts)) * n_agents + row.indices
+            for _, row in self._finished
+        ]
+        union = np.unique(np.concatenate(codes))
+        traffic = np.zeros((len(run.records), len(union)), dtype=np.int32)
+        for (t, row), code in zip(self._finished, codes, strict=True):
+            traffic[np.searchsorted(run.records, t), np.searchsorted(union, code)] += row.on_link
+        return np.stack([union // n_agents, union % n_agents], axis=1).astype(np.int32), traffic
+
+
+class Spread(Replicate):
+    """A replicate whose messages' fates are known when they are made: from a plan, or by spreading each at once."""
+
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None) -> None:
+        ttl = packed.run.protocol.ttl
+        super().__init__(packed, kernels, replicate, lookahead=max(ttl - 1, 0))
+        n_agents = packed.run.problem.n_agents
+        self._plan = plan
+        self._scratch = make_scratch(packed)
+        self._cursor = np.array([-1, 0], dtype=np.int64)
+        self._sent_ahead = np.zeros(2 * max(ttl, 1), dtype=np.int64)
+        if plan is not None or ttl == 0:
+            self._ring = make_fates(1, max(ttl, 1), np.zeros((1, 0), dtype=np.int32))
+        else:
+            room = 4 * n_agents + int(np.diff(packed.holder_starts).max())
+            self._ring = make_fates(ttl * n_agents, ttl, np.zeros((ttl, room), dtype=np.int32))
+
+    def _simulate(
+        self,
+        first: int,
+        last: int,
+        network: Network,
+        links: Links,
+        clocks: NDArray[np.float64],
+        tape: NDArray[np.float64],
+        regret: NDArray[np.float64],
+        sent: NDArray[np.int64],
+    ) -> None:
+        packed = self.packed
+        t = first
+        while True:
+            t = self.kernels.run_rounds(
+                t,
+                last,
+                first,
+                network,
+                packed.agents,
+                packed.holder_starts,
+                packed.holder_slots,
+                self.rule,
+                self._plan is not None,
+                packed.run.protocol.central,
+                clocks,
+                tape,
+                packed.has_tape,
+                self.keys,
+                self.state,
+                self._scratch,
+                self._cursor,
+                self.now_slots,
+                self.now_rewards,
+                self.slots,
+                self.rewards,
+                self._ring if self._plan is None else self._plan,
+                self._sent_ahead,
+                links,
+                self.counts,
+                regret,
+                sent,
+            )
+            if t == last:
+                return
+            ttl, room = self._ring.learners.shape
+            learners = np.zeros((ttl, 2 * room), dtype=np.int32)
+            learners[:, :room] = self._ring.learners
+            self._ring = self._ring._replace(learners=learners)
+
+    def close(self) -> Outcome:
+        """What the replicate gave; with a plan, fates are counted only now."""
+        packed = self.packed
+        if self._plan is not None and self.t > packed.run.horizon:
+            one = make_fates(1, self.rule.ttl, np.zeros((1, 0), dtype=np.int32))
+            self.kernels.account(
+                packed.network,
+                packed.agents,
+                self.rule,
+                self.state.pulls,
+                self.slots,
+                self._scratch,
+                one,
+                self.counts,
+                no_links(),
+            )
+        if packed.run.protocol.central:
+            others = np.diff(packed.holder_starts)[packed.agents.arms] - 1
+            self.counts[layout.LEARNED] = (self.state.pulls * others).sum()
+        return super().close()
+
+
+class Walk(Replicate):
+    """A replicate in which every copy is walked, as the published rules need it."""
+
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int) -> None:
+        super().__init__(packed, kernels, replicate, lookahead=0)
+        n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
+        n_ids = ttl * n_agents + len(packed.agents.arms) * packed.n_codes
+        self._picks = np.zeros(packed.most_degree + 1, dtype=np.int32)
+        self._ids = np.zeros(ttl * n_agents, dtype=np.int64)
+        self._accepted = np.zeros(n_agents, dtype=np.int64)
+        self._accepted_as = np.zeros((n_ids, n_agents), dtype=np.int64)
+        self._queues = tuple(self._make_queue(16 * n_agents) for _ in range(2))
+        self._values = np.zeros(0)
+        if self.tape is not None and packed.n_codes:
+            self._values = np.unique(self.tape[~np.isnan(self.tape)])
+
+    def _make_queue(self, room: int) -> Queue:
+        n_agents, n_messages = self.packed.run.problem.n_agents, len(self._ids)
+        return Queue(
+            n_used=np.zeros(1, dtype=np.int64),
+            head=np.full(n_agents, -1, dtype=np.int32),
+            length=np.zeros(n_agents, dtype=np.int32),
+            message=np.zeros(room, dtype=np.int32),
+            ttl=np.zeros(room, dtype=np.int32),
+            following=np.zeros(room, dtype=np.int32),
+            first_learner=np.full(n_messages, -1, dtype=np.int32),
+            learner=np.zeros(room, dtype=np.int32),
+            next_learner=np.zeros(room, dtype=np.int32),
+        )
+
+    def _grow(self, queue: Queue) -> Queue:
+        room = len(queue.message)
+        larger = self._make_queue(2 * room)
+        for name in ("n_used", "head", "length", "first_learner"):
+            getattr(larger, name)[:] = getattr(queue, name)
+        for name in ("message", "ttl", "following", "learner", "next_learner"):
+            getattr(larger, name)[:room] = getattr(queue, name)
+        return larger
+
+    def _simulate(
+        self,
+        first: int,
+        last: int,
+        network: Network,
+        links: Links,
+        clocks: NDArray[np.float64],
+        tape: NDArray[np.float64],
+        regret: NDArray[np.float64],
+        sent: NDArray[np.int64],
+    ) -> None:
+        packed = self.packed
+        codes = np.searchsorted(self._values, tape).astype(np.int32) if len(self._values) else tape.astype(np.int32)
+        t = first
+        while True:
+            t = self.kernels.walk_rounds(
+                t,
+                last,
+                first,
+                network,
+                packed.agents,
+                self.rule,
+                clocks,
+                tape,
+                codes,
+                packed.has_tape,
+                packed.discrete,
+                packed.n_codes,
+                self.keys,
+                self.state,
+                self._picks,
+                self.now_slots,
+                self.now_rewards,
+                self.slots,
+                self.rewards,
+                self._ids,
+                self._accepted,
+                self._accepted_as,
+                *self._queues,
+                links,
+                self.counts,
+                regret,
+                sent,
+            )
+            if t == last:
+                return
+            self._queues = tuple(self._grow(queue) for queue in self._queues)

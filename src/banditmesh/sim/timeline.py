@@ -1,0 +1,130 @@
+"""A dynamic network as the compiled engine reads it: a sliding window of rounds.
+
+A message made in a round travels over the networks of the next ttl rounds, and these depend on draws alone, so they
+can be made ahead of the agents.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..draws import BIRTH, DEATH, Draws
+from ..networks.csr import Links as StaticLinks
+from ..networks.dynamic import DynamicNetwork, EdgeMarkovian
+from .kernels.layout import Int32s, Int64s, Links, Network
+from .kernels.timeline import edge_markovian_rows
+
+_BATCH = 64
+
+
+@dataclass
+class Row:
+    """One round: where each agent's neighbours start, who they are, and how often each link was used."""
+
+    starts: Int64s
+    indices: Int32s
+    on_link: Int32s
+
+
+class Timeline:
+    """The rounds of a dynamic network, in order.
+
+    Parameters
+    ----------
+    network : DynamicNetwork
+    draws : Draws
+    births_first : bool
+        What the rule set says of edge-Markovian steps.
+    horizon : int
+        The last round.
+    counts_links : bool
+        Whether transmissions are counted on every link.
+    """
+
+    def __init__(
+        self, network: DynamicNetwork, draws: Draws, births_first: bool, horizon: int, counts_links: bool
+    ) -> None:
+        self._horizon = horizon
+        self._counts_links = counts_links
+        self._rows: deque[Row] = deque()
+        self._first = 1
+        if isinstance(network, EdgeMarkovian):
+            self._source = _edge_markovian(network, draws, births_first)
+        else:
+            self._source = _any_network(network, draws, births_first)
+
+    def window(self, last: int) -> tuple[Network, Links]:
+        """The rounds from the first that is not finished up to `last` (or to the horizon, if that is earlier)."""
+        n_rows = min(last, self._horizon) - self._first + 1
+        while len(self._rows) < n_rows:
+            starts, indices = next(self._source)
+            on_link = np.zeros(len(indices) if self._counts_links else 0, dtype=np.int32)
+            self._rows.append(Row(starts, indices, on_link))
+        rows = [self._rows[r] for r in range(n_rows)]
+        begins = np.cumsum([0] + [len(row.indices) for row in rows])
+        network = Network(
+            False,
+            self._first,
+            np.stack([row.starts + begin for row, begin in zip(rows, begins[:-1], strict=True)]),
+            np.concatenate([row.indices for row in rows]),
+        )
+        on_link = np.concatenate([row.on_link for row in rows])
+        return network, Links(self._first, np.zeros(n_rows, dtype=np.int64), on_link)
+
+    def finish(self, before: int, links: Links) -> Iterator[tuple[int, Row]]:
+        """Rounds before `before` are over: gives them, with what was counted on `links`, and forgets them."""
+        begin = 0
+        for row in self._rows:
+            end = begin + len(row.on_link)
+            row.on_link = links.on_link[begin:end]
+            begin = end
+            if begin == len(links.on_link):
+                break
+        while self._first < before:
+            yield self._first, self._rows.popleft()
+            self._first += 1
+
+
+def _any_network(network: DynamicNetwork, draws: Draws, births_first: bool) -> Iterator[tuple[Int64s, Int32s]]:
+    for pairs in network.rounds(draws, births_first):
+        links = StaticLinks.from_pairs(network.n_agents, pairs)
+        yield links.indptr, links.indices
+
+
+def _edge_markovian(network: EdgeMarkovian, draws: Draws, births_first: bool) -> Iterator[tuple[Int64s, Int32s]]:
+    n_agents = network.n_agents
+    start = network.start_codes()
+    room = 2 * len(start) + n_agents + 16
+    codes = np.zeros(room, dtype=np.int64)
+    codes[: len(start)] = start
+    n_codes = np.array([len(start)], dtype=np.int64)
+    t = 1
+    while True:
+        workspace = np.empty(len(codes), dtype=np.int64)
+        starts = np.empty((_BATCH, n_agents + 1), dtype=np.int64)
+        indices = np.empty(_BATCH * 2 * len(codes), dtype=np.int32)
+        n_rows = edge_markovian_rows(
+            n_agents,
+            t,
+            _BATCH,
+            network.p,
+            network.q,
+            births_first,
+            *draws.key(BIRTH),
+            *draws.key(DEATH),
+            codes,
+            n_codes,
+            workspace,
+            starts,
+            indices,
+        )
+        for row in range(n_rows):
+            begin, end = starts[row, 0], starts[row, -1]
+            yield starts[row] - begin, indices[begin:end]
+        t += n_rows
+        if n_rows < _BATCH:
+            codes = np.concatenate([codes, np.zeros(len(codes), dtype=np.int64)])
