@@ -57,7 +57,7 @@ def read(
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str, Any]]:
     """Arrays, description and names, as `write` was given them."""
     try:
-        stream = open(path, "rb")
+        stream = Path(path).open("rb")
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}") from None
     # The parsers of .npz promise no types of exception, so whatever they raise means a damaged file.

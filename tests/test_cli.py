@@ -1,0 +1,158 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+import banditmesh as bm
+from banditmesh.cli import main
+
+SMALL = ["--arms", "4", "--per-agent", "2", "--horizon", "6", "--replicates", "2"]
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command line in this process: exit status, standard output, standard error."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return stop.value.code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def ring(tmp_path):
+    path = tmp_path / "ring.txt"
+    path.write_text("".join(f"{v} {(v + 1) % 6}\n" for v in range(6)))
+    return path
+
+
+def refused(outcome, status, *words):
+    """One line on standard error, and nothing on standard output."""
+    code, out, err = outcome
+    assert code == status
+    assert out == ""
+    assert err.count("\n") == 1
+    for word in words:
+        assert word in err
+
+
+def test_compare_prints_a_table(run, ring):
+    code, out, err = run("compare", "--network", ring, "--ttl", 2, *SMALL)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "Problem(6 agents, 6 links, 4 arms, 2 per agent)"
+    assert lines[1] == "horizon 6, 2 replicates, seed 0, sound rules"
+    rows = [line.split()[0] for line in lines[4:]]
+    assert rows == ["none", "irs", "gossip", "probabilistic", "fwa", "flooding"]
+    assert lines[5].endswith("72 ± 0")
+
+
+def test_json_equals_what_the_library_says(run, ring):
+    options = ["--seed", 3, "--rules", "published", "--protocols", "irs, flooding,centralised", "--ttl", 2]
+    code, out, err = run("compare", "--network", ring, "--json", *options, *SMALL)
+    assert (code, err) == (0, "")
+    problem = bm.Problem.random(nx.cycle_graph(6), n_arms=4, per_agent=2, seed=3)
+    protocols = [bm.IRS(), bm.Flooding(2), bm.Centralised()]
+    expected = bm.compare(problem, protocols, horizon=6, replicates=2, seed=3, rules="published")
+    assert json.loads(out) == {"ring": expected.to_json()}
+
+
+@pytest.mark.parametrize("network", ["er", "dynamic-er"])
+def test_paper_networks_are_known_by_name(run, network):
+    options = ["--network", network, "--horizon", 2, "--replicates", 1, "--protocols", "irs", "--json"]
+    code, out, _ = run("compare", *options)
+    assert code == 0
+    [(name, values)] = json.loads(out).items()
+    assert name == network
+    assert values["irs"]["regret"]["sd"] is None
+    if network == "er":
+        assert values["irs"]["messages"]["mean"] == 612
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_plot_draws_into_a_file(run, ring, tmp_path, suffix):
+    picture = tmp_path / f"picture{suffix}"
+    code, _, err = run("compare", "--network", ring, "--plot", picture, *SMALL)
+    assert (code, err) == (0, "")
+    assert picture.stat().st_size > 1000
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["compare", "--help"]], ids=" ".join)
+def test_help_has_examples(run, arguments):
+    code, out, err = run(*arguments)
+    assert (code, err) == (0, "")
+    assert "banditmesh compare --network" in out
+
+
+def test_version(run):
+    assert run("--version") == (0, f"banditmesh {bm.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ([], ["Missing command", "banditmesh --help"]),
+        (["dance"], ["No such command 'dance'"]),
+        (["compare", "--speed", "9"], ["No such option", "--speed", "banditmesh compare --help"]),
+        (["compare", "--horizon", "many"], ["--horizon", "many"]),
+        (["compare", "--rules", "fair"], ["--rules", "fair", "sound", "published"]),
+        (["compare", "--horizon", "0"], ["horizon must be an integer of at least 1", "got 0"]),
+        (["compare", "--ttl", "0"], ["ttl must be an integer of at least 1", "got 0"]),
+        (["compare", "--replicates", "0"], ["replicates must be an integer of at least 1, got 0"]),
+        (["compare", "--seed", "-1"], ["seed must be an integer of at least 0, got -1"]),
+        (["compare", "--per-agent", "60"], ["per_agent must be at most n_arms = 50, got 60"]),
+        (["compare", "--protocols", "irs,shout"], ["protocols must be among none, irs,", "got 'shout'"]),
+        (["compare", "--protocols", ""], ["protocols must be among", "got ''"]),
+        (["compare", "--protocols", "irs,irs", "--horizon", "1"], ["protocols must differ"]),
+        (["compare", "--network", "nowhere.txt"], ["nowhere.txt must be a network file, got no such file"]),
+    ],
+    ids=" ".join,
+)
+def test_wrong_use_is_one_line_and_status_2(run, arguments, words):
+    refused(run(*arguments), 2, *words)
+
+
+def test_malformed_network_file_is_named_with_its_line(run, tmp_path):
+    path = tmp_path / "bad.txt"
+    path.write_text("0 1\n1 1\n")
+    refused(run("compare", "--network", path, *SMALL), 2, str(path), "line 2", "self-loops")
+
+
+def test_picture_of_unknown_kind_is_refused(run, ring, tmp_path):
+    refused(run("compare", "--network", ring, "--plot", tmp_path / "x.gif", *SMALL), 2, "--plot", ".png", "x.gif")
+
+
+def test_picture_in_a_missing_folder_fails_with_status_1(run, ring, tmp_path):
+    picture = tmp_path / "none" / "x.png"
+    refused(run("compare", "--network", ring, "--plot", picture, *SMALL), 1, "No such file", str(picture))
+
+
+# As users run it: the installed command, in a process of its own.
+
+COMMAND = Path(sys.executable).with_name("banditmesh")
+
+
+@pytest.mark.parametrize(
+    "arguments, status",
+    [
+        (["compare", "--horizon", "2", "--replicates", "2", "--protocols", "irs", "--json"], 0),
+        (["compare", "--horizon", "none"], 2),
+        (["compare", "--horizon", "2", "--protocols", "irs", "--plot", "/dev/null/x.png"], 1),
+    ],
+    ids=["done", "wrong use", "failed"],
+)
+def test_installed_command_has_the_three_exit_codes(arguments, status):
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=120, env=os.environ)
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == (status != 0)
+    if status == 0:
+        assert json.loads(done.stdout)["er"]["irs"]["messages"] == {"mean": 612.0, "sd": 0.0}

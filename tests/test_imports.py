@@ -1,0 +1,66 @@
+"""Importing costs little and changes nothing; every public name can be reached."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import banditmesh as bm
+
+HEAVY = ("numba", "networkx", "scipy", "pandas", "matplotlib", "xarray", "rich")
+
+
+def modules_after(statement):
+    """The top-level modules that a fresh interpreter has after a statement."""
+    script = f"import json, sys; {statement}; print(json.dumps([name.partition('.')[0] for name in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import banditmesh",
+        "import banditmesh.cli",
+        "import banditmesh as bm; bm.UCB(), bm.FwA(4), bm.arms.Bernoulli(0.5)",
+        "import banditmesh as bm; bm.Problem, bm.simulate, bm.compare, bm.Result",
+    ],
+)
+def test_nothing_heavy_is_imported_before_it_is_needed(statement):
+    assert modules_after(statement).isdisjoint(HEAVY)
+
+
+def test_importing_the_package_imports_not_even_numpy():
+    assert "numpy" not in modules_after("import banditmesh")
+
+
+def test_a_large_simulation_needs_no_networkx():
+    problem = "bm.Problem.random(bm.networks.sparse_er(20, 3.0, seed=0), 4, 2)"
+    modules = modules_after(
+        f"import banditmesh as bm; bm.simulate({problem}, bm.FwA(2), horizon=3, engine='reference')"
+    )
+    assert modules.isdisjoint({"networkx", "pandas", "matplotlib", "xarray", "numba"})
+
+
+def test_every_public_name_can_be_reached():
+    for name in bm.__all__:
+        assert getattr(bm, name) is not None
+    assert set(bm.__all__) <= set(dir(bm))
+
+
+def test_public_names_are_listed_once_in_every_place():
+    assert len(set(bm.__all__)) == len(bm.__all__)
+    assert set(bm._HOMES) | set(bm._MODULES) == set(bm.__all__)
+
+
+def test_every_public_name_has_a_docstring_with_an_example_or_is_a_value():
+    for name in bm.__all__:
+        value = getattr(bm, name)
+        if not isinstance(value, int):
+            assert value.__doc__, name
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'banditmesh' has no attribute 'floodin'"):
+        _ = bm.floodin
