@@ -9,9 +9,10 @@ import json
 import os
 import secrets
 from collections.abc import Hashable, Mapping, Sequence
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,17 +58,16 @@ def read(
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str, Any]]:
     """Arrays, description and names, as `write` was given them."""
     try:
-        stream = Path(path).open("rb")
+        content = Path(path).read_bytes()
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}") from None
     # The parsers of .npz promise no types of exception, so whatever they raise means a damaged file.
     damaged = FileError(f"{path} is not a result saved by banditmesh, or was cut short; save it again")
-    with stream:
-        try:
-            arrays, header = _parse(stream)
-            known = header["version"] == VERSION
-        except Exception:
-            raise damaged from None
+    try:
+        arrays, header = _parse(content)
+        known = header["version"] == VERSION
+    except Exception:
+        raise damaged from None
     if not known:
         raise FileError(
             f"{path} has format version {header['version']}, this banditmesh reads version {VERSION}; "
@@ -85,9 +85,9 @@ def read(
     return arrays, header, names
 
 
-def _parse(stream: IO[bytes]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def _parse(content: bytes) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Arrays and header, which is at least known to be one."""
-    with np.load(stream, allow_pickle=False) as archive:
+    with np.load(BytesIO(content), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     header = json.loads(arrays.pop("header").tobytes())
     if header["format"] != FORMAT:

@@ -25,14 +25,14 @@ _SOURCES: Final = (
     "protocols/flooding.py",
     *(
         f"sim/kernels/{name}.py"
-        for name in ("layout", "pulls", "rounds", "scalars", "spread", "tapes", "timeline", "walk")
+        for name in ("compiling", "layout", "pulls", "rounds", "scalars", "spread", "tapes", "timeline", "walk")
     ),
 )
 
 
 def helper(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels call; it becomes part of them."""
-    return numba.njit(**_OPTIONS)(function)
+    return numba.njit(inline="always", **_OPTIONS)(function)
 
 
 def kernel(function: Callable[..., Any]) -> Any:

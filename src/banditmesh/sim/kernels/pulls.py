@@ -22,19 +22,19 @@ def choose(
     first = agents.offsets[v]
     n_arms = agents.offsets[v + 1] - first
     parameter = agents.parameter[v]
-    index = state.index
+    index, counts, totals, arms, sigmas = state.index, state.counts, state.totals, agents.arms, agents.sigmas
     # All indices first, without a branch, so that the loop becomes vector instructions.
     for j in range(n_arms):
-        count = state.counts[first + j]
+        count = counts[first + j]
         u = 0.0
         if keys.draws_index:
-            u = uniform(keys.index_k0, keys.index_k1, v, t, agents.arms[first + j], 0)
+            u = uniform(keys.index_k0, keys.index_k1, v, t, arms[first + j], 0)
         index[j] = index_rule(
-            state.totals[first + j] / count,
+            totals[first + j] / count,
             int(count),
             1.0 / math.sqrt(count),
             clock,
-            agents.sigmas[agents.arms[first + j]],
+            sigmas[arms[first + j]],
             u,
             parameter,
         )

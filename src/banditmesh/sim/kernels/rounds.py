@@ -16,6 +16,7 @@ from .spread import spread
 @helper
 def deliver(t: int, ttl: int, planned: bool, slots: Int32s, rewards: Floats, fates: Fates, state: State) -> None:
     """Add what is heard in round `t` to the sums of those who hear it."""
+    base, end, learners, counts, totals = fates.base, fates.end, fates.learners, state.counts, state.totals
     n_agents = len(slots)
     most_hops = min(ttl, t)
     oldest_row = (t - most_hops + 1) % ttl
@@ -25,16 +26,16 @@ def deliver(t: int, ttl: int, planned: bool, slots: Int32s, rewards: Floats, fat
             slot = slots[v, row]
             if slot >= 0:
                 key = slot if planned else row * n_agents + v
-                start = fates.base[key]
-                stop = start + fates.end[key, hop - 1]
+                start = base[key]
+                stop = start + end[key, hop - 1]
                 if hop > 1:
-                    start += fates.end[key, hop - 2]
+                    start += end[key, hop - 2]
                 reward = rewards[v, row]
                 learner_row = 0 if planned else row
                 for i in range(start, stop):
-                    learner = fates.learners[learner_row, i]
-                    state.counts[learner] += 1.0
-                    state.totals[learner] += reward
+                    learner = learners[learner_row, i]
+                    counts[learner] += 1.0
+                    totals[learner] += reward
             row += 1
             if row == ttl:
                 row = 0

@@ -62,20 +62,6 @@ def pick_neighbours(
 
 
 @helper
-def receive_from(sender: int, receiver: int, newest: int, oldest: int, scratch: Scratch, n_receivers: int) -> int:
-    """One copy arrives in the hop marked `newest`; how many agents have now received their first copy in this hop."""
-    mark = scratch.mark[receiver]
-    if mark < oldest:
-        scratch.mark[receiver] = newest
-        scratch.previous[receiver] = sender
-        scratch.receivers[n_receivers] = receiver
-        return n_receivers + 1
-    if mark == newest and sender < scratch.previous[receiver]:
-        scratch.previous[receiver] = sender
-    return n_receivers
-
-
-@helper
 def spread(
     origin: int,
     arm: int,
@@ -97,71 +83,74 @@ def spread(
     Writes transmissions by hop under `key` and, unless there is no place for any, learners behind `base`; adds `weight`
     times the numbers of fates to `counts`, and every transmission to its link. Returns the number of learners.
     """
-    stores = fates.learners.shape[1] > 0
+    # Arrays are taken out of their tuples once: in a loop that would cost more than the loop's work.
+    indices, position, offsets = network.indices, agents.position, agents.offsets
+    mark, previous, senders, receivers, picks = (
+        scratch.mark,
+        scratch.previous,
+        scratch.senders,
+        scratch.receivers,
+        scratch.picks,
+    )
+    learners, sent_by_hop, end_by_hop, on_link = fates.learners, fates.sent, fates.end, links.on_link
+    decision_table, counts_links, stores = rule.decision, len(links.on_link) > 0, fates.learners.shape[1] > 0
     oldest = scratch.next_mark[0]
     scratch.next_mark[0] = oldest + rule.ttl + 1
     if rule.origin_remembers:
-        scratch.mark[origin] = oldest
-    scratch.previous[origin] = -1
-    scratch.senders[0] = origin
+        mark[origin] = oldest
+    previous[origin] = -1
+    senders[0] = origin
     n_senders = 1
     n_learners = 0
     fates.base[key] = base
     for hop in range(1, rule.ttl + 1):
         t = sequence + hop - 1
+        if t > rule.horizon:
+            n_senders = 0
+        starts = network.starts[0 if network.is_static or n_senders == 0 else t - network.first_round]
+        link_row = links.rows[t - links.first_round] if counts_links and n_senders > 0 else 0
+        ttl = rule.ttl - hop
+        newest = oldest + hop
         n_sent = 0
         n_receivers = 0
-        newest = oldest + hop
-        ttl = rule.ttl - hop
-        row = 0 if network.is_static else t - network.first_round
-        if n_senders > 0 and t <= rule.horizon:
-            for s in range(n_senders):
-                sender = scratch.senders[s]
-                lowest = network.starts[row, sender]
-                highest = network.starts[row, sender + 1]
-                excluded = -1 if rule.relay_to_sender else scratch.previous[sender]
-                if rule.n_targets > 0:
-                    n_picked = pick_neighbours(
-                        origin,
-                        sequence,
-                        sender,
-                        ttl + 1,
-                        excluded,
-                        lowest,
-                        highest,
-                        network.indices,
-                        rule,
-                        scratch.picks,
-                    )
-                    n_sent += n_picked
-                    for k in range(n_picked):
-                        i = scratch.picks[k]
-                        if len(links.on_link) > 0:
-                            links.on_link[links.rows[t - links.first_round] + i] += 1
-                        n_receivers = receive_from(sender, network.indices[i], newest, oldest, scratch, n_receivers)
+        for s in range(n_senders):
+            sender = senders[s]
+            excluded = -1 if rule.relay_to_sender else previous[sender]
+            lowest = starts[sender]
+            n_places = starts[sender + 1] - lowest
+            if rule.n_targets > 0:
+                n_places = pick_neighbours(
+                    origin, sequence, sender, ttl + 1, excluded, lowest, lowest + n_places, indices, rule, picks
+                )
+            for k in range(n_places):
+                i = picks[k] if rule.n_targets > 0 else lowest + k
+                receiver = indices[i]
+                if receiver == excluded:
                     continue
-                for i in range(lowest, highest):
-                    receiver = network.indices[i]
-                    if receiver == excluded:
-                        continue
-                    n_sent += 1
-                    if len(links.on_link) > 0:
-                        links.on_link[links.rows[t - links.first_round] + i] += 1
-                    n_receivers = receive_from(sender, receiver, newest, oldest, scratch, n_receivers)
+                n_sent += 1
+                if counts_links:
+                    on_link[link_row + i] += 1
+                if mark[receiver] < oldest:
+                    mark[receiver] = newest
+                    previous[receiver] = sender
+                    receivers[n_receivers] = receiver
+                    n_receivers += 1
+                elif mark[receiver] == newest and sender < previous[receiver]:
+                    previous[receiver] = sender
         n_senders = 0
         for r in range(n_receivers):
-            receiver = scratch.receivers[r]
-            position = agents.position[receiver, arm]
-            has_arm = position >= 0
-            degree = network.starts[row, receiver + 1] - network.starts[row, receiver]
+            receiver = receivers[r]
+            place = position[receiver, arm]
+            has_arm = place >= 0
+            degree = starts[receiver + 1] - starts[receiver]
             if rule.is_random:
                 u = uniform(rule.stop_k0, rule.stop_k1, origin, sequence, receiver, ttl)
                 decision = random_relay(has_arm, ttl, degree, u, rule.parameter)
             else:
-                decision = rule.decision[1 if has_arm else 0, ttl, degree if rule.decision.shape[2] > 1 else 0]
+                decision = decision_table[1 if has_arm else 0, ttl, degree if decision_table.shape[2] > 1 else 0]
             if has_arm and not (decision == STOP and rule.stop_before_use):
                 if stores:
-                    fates.learners[learner_row, base + n_learners] = agents.offsets[receiver] + position
+                    learners[learner_row, base + n_learners] = offsets[receiver] + place
                 n_learners += 1
                 counts[LEARNED] += weight
             if decision == ABSORB:
@@ -172,12 +161,12 @@ def spread(
                 counts[EXPIRED] += weight
             else:
                 counts[QUEUED if t == rule.horizon else RELAYED] += weight
-                scratch.senders[n_senders] = receiver
+                senders[n_senders] = receiver
                 n_senders += 1
         counts[SENT] += weight * n_sent
         counts[DELIVERED] += weight * n_receivers
-        fates.sent[key, hop - 1] = n_sent
-        fates.end[key, hop - 1] = n_learners
+        sent_by_hop[key, hop - 1] = n_sent
+        end_by_hop[key, hop - 1] = n_learners
     return n_learners
 
 
