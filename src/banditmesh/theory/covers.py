@@ -1,0 +1,203 @@
+"""Clique covers with as few cliques as possible: the paper's `theta`, the clique covering number.
+
+A clique cover of a graph is a colouring of its complement. "greedy" is the paper's own approximation, a colouring
+that takes the largest degree first; "dsatur" takes the most constrained vertex first; "exact" is a set covering by
+maximal cliques. Each comes with a lower bound, at least the size of an independent set, which no clique meets twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from .. import checks
+from . import setcover
+from .cliques import Graph, components, independent_set, maximal_cliques, members, read_graph
+from .setcover import Columns, Covering
+
+METHODS = ("exact", "dsatur", "greedy")
+#: Beyond so many columns they are generated instead of listed.
+MOST_COLUMNS = 100_000
+
+
+@dataclass(frozen=True)
+class CliqueCover:
+    """A partition of a graph into cliques.
+
+    Attributes
+    ----------
+    cliques : tuple of tuples
+        The vertices of every clique.
+    lower : int
+        No cover has fewer cliques than this.
+    """
+
+    cliques: tuple[tuple[Any, ...], ...]
+    lower: int
+
+    @property
+    def size(self) -> int:
+        """The number of cliques."""
+        return len(self.cliques)
+
+    @property
+    def is_minimum(self) -> bool:
+        """Whether it is proven that no cover has fewer cliques."""
+        return self.lower == self.size
+
+
+def clique_cover(graph: Any, method: str = "exact", *, time_limit: float = 60.0) -> CliqueCover:
+    """Cover a graph with few cliques.
+
+    Parameters
+    ----------
+    graph : networkx.Graph or symmetric boolean array
+        Self-loops are ignored.
+    method : str
+        "exact", "dsatur" or "greedy"; greedy is the colouring of the complement that
+        `networkx.greedy_color(strategy="largest_first")` finds.
+    time_limit : float
+        Seconds after which "exact" returns the best cover so far, and its lower bound.
+
+    Returns
+    -------
+    CliqueCover
+
+    Examples
+    --------
+    >>> import banditmesh as bm, networkx as nx
+    >>> cover = bm.theory.clique_cover(nx.cycle_graph(5))
+    >>> cover.size, cover.lower, cover.is_minimum
+    (3, 3, True)
+    """
+    checks.choice("method", method, METHODS)
+    names, masks = read_graph(graph)
+    deadline = time.monotonic() + checks.positive("time_limit", time_limit)
+    cliques, lower = cover_masks(masks, method, deadline)
+    return CliqueCover(tuple(tuple(names[v] for v in members(clique)) for clique in cliques), lower)
+
+
+def cover_masks(graph: Graph, method: str, deadline: float) -> tuple[list[int], int]:
+    """A clique cover and a lower bound on the size of any, by masks."""
+    if not graph:
+        return [], 0
+    everyone = (1 << len(graph)) - 1
+    if method != "exact":
+        cover = greedy_cover(graph) if method == "greedy" else dsatur_cover(graph, everyone)
+        return cover, len(independent_set(graph, everyone))
+    kept, joins = _reduce(graph, everyone)
+    cliques: list[int] = []
+    lower = 0
+    for component in components(graph, kept):
+        covering = _exact(graph, component, deadline)
+        cliques += covering.columns
+        lower += round(covering.lower)
+    return _partition(_rejoin(cliques, joins)), lower
+
+
+def greedy_cover(graph: Graph) -> list[int]:
+    """The paper's cover: vertices by falling degree in the complement, each into the first clique that takes it."""
+    cliques: list[int] = []
+    for v in sorted(range(len(graph)), key=lambda v: graph[v].bit_count()):
+        place = next((place for place, clique in enumerate(cliques) if not clique & ~graph[v]), None)
+        if place is None:
+            cliques.append(1 << v)
+        else:
+            cliques[place] |= 1 << v
+    return cliques
+
+
+def dsatur_cover(graph: Graph, within: int) -> list[int]:
+    """Brelaz's order: next is the vertex that most cliques refuse, then the one with fewest neighbours left."""
+    cliques: list[int] = []
+    closed: dict[int, set[int]] = {v: set() for v in members(within)}
+    while closed:
+        v = min(closed, key=lambda v: (-len(closed[v]), (graph[v] & within).bit_count()))
+        shut = closed.pop(v)
+        within ^= 1 << v
+        place = next((place for place in range(len(cliques)) if place not in shut), len(cliques))
+        if place == len(cliques):
+            cliques.append(0)
+        cliques[place] |= 1 << v
+        for w in members(within & ~graph[v]):
+            closed[w].add(place)
+    return cliques
+
+
+def _reduce(graph: Graph, within: int) -> tuple[int, list[tuple[int, int]]]:
+    """Drop every vertex v that is linked to a u and to all of u's neighbours: v can join any clique of u's."""
+    joins = []
+    for v in list(members(within)):
+        closed = (graph[v] | 1 << v) & within
+        for u in members(graph[v] & within):
+            if not (graph[u] & within) & ~closed:
+                within ^= 1 << v
+                joins.append((v, u))
+                break
+    return within, joins
+
+
+def _rejoin(cliques: list[int], joins: list[tuple[int, int]]) -> list[int]:
+    for v, u in reversed(joins):
+        place = next(place for place, clique in enumerate(cliques) if clique >> u & 1)
+        cliques[place] |= 1 << v
+    return cliques
+
+
+def _exact(graph: Graph, within: int, deadline: float) -> Covering:
+    start = dsatur_cover(graph, within)
+    known = Covering(tuple(start), len(start), len(independent_set(graph, within)))
+    if known.is_optimal or time.monotonic() >= deadline:
+        return known
+    place = {v: row for row, v in enumerate(members(within))}
+    small = [_moved(graph[v] & within, place) for v in place]
+    start = [_moved(clique, place) for clique in start]
+    covering = _solve(small, Covering(tuple(start), known.cost, known.lower), deadline)
+    back = dict(enumerate(place))
+    cliques = tuple(_moved(clique, back) for clique in covering.columns)
+    return Covering(cliques, covering.cost, covering.lower)
+
+
+def _moved(mask: int, place: dict[int, int]) -> int:
+    return sum(1 << place[v] for v in members(mask))
+
+
+def _solve(graph: Graph, known: Covering, deadline: float) -> Covering:
+    everyone = (1 << len(graph)) - 1
+
+    def search(prices: list[float], below: float, most: int, until: float) -> tuple[Columns, bool]:
+        return listed(({clique: 1.0} for clique in maximal_cliques(graph, everyone, prices, 1.0 - below, until)), most)
+
+    columns, complete = listed(
+        ({clique: 1.0} for clique in maximal_cliques(graph, everyone, deadline=deadline)), MOST_COLUMNS
+    )
+    if complete:
+        return setcover.solve(len(graph), columns, known, whole=True, deadline=deadline)
+    start = dict.fromkeys(known.columns, 1.0)
+    return setcover.generate(len(graph), start, known, search, whole=True, deadline=deadline)
+
+
+def listed(columns: Iterable[Columns], most: int) -> tuple[Columns, bool]:
+    """The columns together, and whether these are all: neither too many nor too slow."""
+    found: Columns = {}
+    try:
+        for column in columns:
+            found |= column
+            if len(found) > most:
+                return found, False
+    except TimeoutError:
+        return found, False
+    return found, True
+
+
+def _partition(cliques: list[int]) -> list[int]:
+    """Every vertex stays in the first of its cliques only."""
+    taken, parts = 0, []
+    for clique in cliques:
+        part = clique & ~taken
+        taken |= clique
+        if part:
+            parts.append(part)
+    return parts

@@ -1,0 +1,99 @@
+"""Which protocols the theory speaks of, and who hears whom under each of them.
+
+The paper's theorems are about protocols in which an observation's fate follows from its origin and its arm: Flooding
+(Theorem 1), of which Instant Reward Sharing is ttl 1, and Flooding with Absorption (Theorem 2). No cooperation is
+ttl 0, and Centralised is Instant Reward Sharing on the complete network. With random relaying nobody is certain to
+hear anybody, so for Gossip and Probabilistic Flooding no upper bound is claimed; nor for protocols that do not send
+every observation, nor for anybody's own protocol.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..networks.csr import Links
+from ..problem import Problem
+from ..protocols import (
+    Centralised,
+    EveryPull,
+    Flooding,
+    FloodingWithAbsorption,
+    InstantRewardSharing,
+    NoCooperation,
+    Protocol,
+)
+from . import powers
+
+_CLAIMED = (Centralised, Flooding, FloodingWithAbsorption, InstantRewardSharing, NoCooperation)
+
+
+def claims_bound(protocol: Protocol) -> bool:
+    """Whether the theory has an upper bound for this protocol.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> bm.theory.claims_bound(bm.FwA(4)), bm.theory.claims_bound(bm.Gossip(4))
+    (True, False)
+    """
+    # The exact type: subclasses, Gossip among them, relay by rules of their own.
+    return type(protocol) in _CLAIMED and type(protocol.emission) is EveryPull
+
+
+@dataclass(frozen=True, eq=False)
+class Hearing:
+    """Who hears whom under a protocol.
+
+    Attributes
+    ----------
+    links : Links
+    ttl : int
+        The paper's gamma: 0 without cooperation, 1 if everybody hears everything at once.
+    absorbs : bool
+        Whether holders of an arm stop its messages.
+    central : bool
+        Whether the network plays no part.
+    """
+
+    problem: Problem
+    links: Links
+    ttl: int
+    absorbs: bool
+    central: bool
+
+    @classmethod
+    def under(cls, problem: Problem, protocol: Protocol) -> Hearing:
+        """Who hears whom in that problem under that protocol, for which a bound must be claimed."""
+        if not claims_bound(protocol):
+            raise InputError(
+                f"no bound is claimed for {protocol!r}; give Flooding, FwA, IRS, NoCooperation or Centralised, "
+                "which send every pull and relay without chance"
+            )
+        return cls(
+            problem=problem,
+            links=powers.static_links(problem),
+            ttl=1 if protocol.central else protocol.ttl,
+            absorbs=isinstance(protocol, FloodingWithAbsorption),
+            central=protocol.central,
+        )
+
+    def adjacency(self, arm: int, agents: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these holders of an arm hear each other on it: a symmetric array, False on the diagonal."""
+        if self.central:
+            return ~np.eye(len(agents), dtype=np.bool_)
+        if len(agents) < 2:
+            return np.zeros((len(agents), len(agents)), dtype=np.bool_)
+        return powers.adjacency(self.links, agents, self._relays(arm), self.ttl)
+
+    def hears_any(self, arm: int, sources: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which agents hear at least one of the sources on that arm, shape (agents,)."""
+        if self.central:
+            return np.full(self.links.n_agents, len(sources) > 0)
+        return powers.hears_any(self.links, sources, self._relays(arm), self.ttl)
+
+    def _relays(self, arm: int) -> NDArray[np.bool_] | None:
+        return ~powers.holds(self.problem, arm) if self.absorbs else None
