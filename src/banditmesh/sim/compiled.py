@@ -34,8 +34,8 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
     rule = packed.rule(Draws(run.seed, 0))
     walks = needs_walk(run)
     plan = None
-    if not walks and plans.is_worthwhile(packed, kernels, rule):
-        plan = plans.build(packed, kernels, rule, threads)
+    if not walks and plans.is_worthwhile(packed, rule):
+        plan = plans.build(packed, rule, threads)
     stop = threading.Event()
     done = [0] * run.replicates
 

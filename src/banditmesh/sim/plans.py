@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels.layout import N_COUNTS, Fates, Rule, Scratch
-from .kernels.special import Kernels
+from .kernels.layout import LEARNED, N_COUNTS, Fates, Rule, Scratch
+from .kernels.spread import spread_slots
 from .packing import Packed, no_links
 
 #: The most memory that a plan may take, in bytes; beyond it messages are spread one by one.
 PLAN_BUDGET: Final = 4 * 2**30
 _SAMPLE: Final = 64
+# Networks up to this size are planned in one go.
+_SMALL: Final = 1000
 
 
 def make_scratch(packed: Packed) -> Scratch:
@@ -40,7 +43,7 @@ def make_fates(n_keys: int, ttl: int, learners: NDArray[np.int32]) -> Fates:
     )
 
 
-def is_worthwhile(packed: Packed, kernels: Kernels, rule: Rule) -> bool:
+def is_worthwhile(packed: Packed, rule: Rule) -> bool:
     """Whether a plan is possible, fits its budget and is used often enough to pay for itself."""
     run = packed.run
     if packed.network is None or rule.ttl == 0 or rule.is_random or rule.n_targets or run.link_traffic:
@@ -48,53 +51,111 @@ def is_worthwhile(packed: Packed, kernels: Kernels, rule: Rule) -> bool:
     # A plan spreads two messages for each arm of each agent; without one, every pull spreads one.
     if run.horizon * run.replicates < 2 * packed.most_arms:
         return False
-    return _estimated_bytes(packed, kernels, rule) <= PLAN_BUDGET
+    return _estimated_bytes(packed, rule) <= PLAN_BUDGET
 
 
-def _estimated_bytes(packed: Packed, kernels: Kernels, rule: Rule) -> float:
-    n_slots = len(packed.agents.arms)
+def _estimated_bytes(packed: Packed, rule: Rule) -> float:
+    n_slots, n_agents = len(packed.agents.arms), len(packed.agents.every)
     table = n_slots * (8.0 + 8.0 * rule.ttl)
     if table > PLAN_BUDGET:
         return table
-    n_agents = len(packed.agents.every)
-    fates = make_fates(n_slots, rule.ttl, np.zeros((1, 0), dtype=np.int32))
     sample = np.unique(np.linspace(0, n_agents - 1, _SAMPLE).astype(np.int64))
-    scratch, counts = make_scratch(packed), np.zeros(N_COUNTS, dtype=np.int64)
-    bases = np.zeros(n_slots, dtype=np.int64)
+    counts = np.zeros(N_COUNTS, dtype=np.int64)
+    scratch, weights = make_scratch(packed), np.ones(n_slots, dtype=np.int32)
     n_sampled = 0
     for v in sample.tolist():
-        kernels.plan(v, v + 1, packed.network, packed.agents, rule, scratch, bases, fates, counts, no_links())
+        count_fates(packed, rule, v, v + 1, 1, weights, scratch, counts)
         n_sampled += int(packed.agents.offsets[v + 1] - packed.agents.offsets[v])
-    n_learners = fates.end[:, -1].sum(dtype=np.int64) / n_sampled * n_slots
-    return table + 4.0 * float(n_learners)
+    return table + 4.0 * float(counts[LEARNED]) / n_sampled * n_slots
 
 
-def build(packed: Packed, kernels: Kernels, rule: Rule, threads: int) -> Fates:
+def count_fates(
+    packed: Packed,
+    rule: Rule,
+    first: int,
+    last: int,
+    sequence: int,
+    weights: NDArray[np.int32],
+    scratch: Scratch,
+    counts: NDArray[np.int64],
+) -> None:
+    """Add the fates of messages made in round `sequence`, as many of each slot as `weights` says, to `counts`."""
+    one = make_fates(1, rule.ttl, np.zeros((1, 0), dtype=np.int32))
+    spread_slots(
+        first,
+        last,
+        sequence,
+        packed.network,
+        packed.agents,
+        rule,
+        weights,
+        one.base,
+        False,
+        scratch,
+        one,
+        counts,
+        no_links(),
+    )
+
+
+def count_all_fates(
+    packed: Packed, rule: Rule, pulls: NDArray[np.int32], late_slots: NDArray[np.int32], scratch: Scratch
+) -> NDArray[np.int64]:
+    """The fates of a whole run on a static network, from how often each slot was pulled.
+
+    `late_slots[v, t % ttl]` is what v pulled in round t of the last ttl: these messages do not live out their lives
+    before the horizon.
+    """
+    n_agents = len(packed.agents.every)
+    counts = np.zeros(N_COUNTS, dtype=np.int64)
+    early = pulls.copy()
+    for t in range(max(1, rule.horizon - rule.ttl + 1), rule.horizon + 1):
+        late = late_slots[:, t % rule.ttl]
+        weights = np.zeros(len(pulls), dtype=np.int32)
+        weights[late[late >= 0]] = 1
+        early -= weights
+        count_fates(packed, rule, 0, n_agents, t, weights, scratch, counts)
+    count_fates(packed, rule, 0, n_agents, rule.horizon - rule.ttl, early, scratch, counts)
+    return counts
+
+
+def build(packed: Packed, rule: Rule, threads: int) -> Fates:
     """The plan: first count every message's learners, then write them; in parts, side by side."""
     n_slots, n_agents = len(packed.agents.arms), len(packed.agents.every)
     # A plan knows no horizon: messages that would outlive the run are simply not delivered.
     rule = rule._replace(horizon=np.iinfo(np.int64).max)
-    fates = make_fates(n_slots, rule.ttl, np.zeros((1, 0), dtype=np.int32))
-    bounds = np.linspace(0, n_agents, 4 * threads + 1 if n_agents > 1000 else 2).astype(np.int64).tolist()
+    weights = np.ones(n_slots, dtype=np.int32)
+    parts = 4 * threads if n_agents > _SMALL else 1
+    bounds = np.linspace(0, n_agents, parts + 1).astype(np.int64).tolist()
 
-    def spread_all(fates: Fates, bases: NDArray[np.int64]) -> None:
-        def part(first: int, last: int) -> None:
-            counts = np.zeros(N_COUNTS, dtype=np.int64)
-            kernels.plan(
-                first, last, packed.network, packed.agents, rule, make_scratch(packed), bases, fates, counts, no_links()
-            )
+    def spread_part(first: int, last: int, bases: NDArray[np.int64], fates: Fates) -> None:
+        counts = np.zeros(N_COUNTS, dtype=np.int64)
+        spread_slots(
+            first,
+            last,
+            1,
+            packed.network,
+            packed.agents,
+            rule,
+            weights,
+            bases,
+            True,
+            make_scratch(packed),
+            fates,
+            counts,
+            no_links(),
+        )
 
-        if len(bounds) == 2:
-            part(0, n_agents)
-            return
+    def spread_all(bases: NDArray[np.int64], fates: Fates) -> None:
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(part, bounds[:-1], bounds[1:]))
+            jobs = [pool.submit(spread_part, *bound, bases, fates) for bound in itertools.pairwise(bounds)]
+            for job in jobs:
+                job.result()
 
-    spread_all(fates, np.zeros(n_slots, dtype=np.int64))
+    fates = make_fates(n_slots, rule.ttl, np.zeros((1, 0), dtype=np.int32))
+    spread_all(fates.base, fates)
     ends = np.cumsum(fates.end[:, -1], dtype=np.int64)
-    bases = ends - fates.end[:, -1]
-    learners = np.zeros((1, int(ends[-1])), dtype=np.int32)
-    fates = fates._replace(learners=learners)
-    if learners.shape[1]:
-        spread_all(fates, bases)
+    fates = fates._replace(learners=np.zeros((1, int(ends[-1])), dtype=np.int32))
+    if ends[-1]:
+        spread_all(ends - fates.end[:, -1], fates)
     return fates

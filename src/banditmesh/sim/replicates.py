@@ -14,7 +14,7 @@ from .kernels.layout import N_COUNTS, Fates, Links, Network, Queue, State
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
 from .packing import Packed, no_links
-from .plans import make_fates, make_scratch
+from .plans import count_all_fates, make_fates, make_scratch
 from .run import Outcome
 from .timeline import Row, Timeline
 
@@ -250,18 +250,7 @@ class Spread(Replicate):
         """What the replicate gave; with a plan, fates are counted only now."""
         packed = self.packed
         if self._plan is not None and self.t > packed.run.horizon:
-            one = make_fates(1, self.rule.ttl, np.zeros((1, 0), dtype=np.int32))
-            self.kernels.account(
-                packed.network,
-                packed.agents,
-                self.rule,
-                self.state.pulls,
-                self.slots,
-                self._scratch,
-                one,
-                self.counts,
-                no_links(),
-            )
+            self.counts = count_all_fates(packed, self.rule, self.state.pulls, self.slots, self._scratch)
         if packed.run.protocol.central:
             others = np.diff(packed.holder_starts)[packed.agents.arms] - 1
             self.counts[layout.LEARNED] = (self.state.pulls * others).sum()

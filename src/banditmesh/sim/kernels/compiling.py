@@ -30,8 +30,16 @@ _SOURCES: Final = (
 )
 
 
+def scalar(function: Callable[..., Any]) -> Any:
+    """Compile a pure function of numbers that kernels call."""
+    return uncached(function)
+
+
 def helper(function: Callable[..., Any]) -> Any:
-    """Compile a function that only kernels call; it becomes part of them."""
+    """Compile a part of a kernel that has a name of its own.
+
+    It is written into the kernel, not called: handing arrays over would count references to each of them.
+    """
     return numba.njit(inline="always", **_OPTIONS)(function)
 
 
@@ -42,8 +50,13 @@ def kernel(function: Callable[..., Any]) -> Any:
         compiled._cache._cache_file._source_stamp = _stamp()
     except (RuntimeError, OSError, AttributeError):
         # No folder can be written, or numba keeps its cache in another way: a stale cache would be worse than none.
-        compiled = numba.njit(**_OPTIONS)(function)
+        return uncached(function)
     return compiled
+
+
+def uncached(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls, for this process only."""
+    return numba.njit(**_OPTIONS)(function)
 
 
 def rebind(function: Any, **replacements: Any) -> Callable[..., Any]:

@@ -6,15 +6,15 @@ from ... import arms, draws
 from ...networks import dynamic
 from ...policies.ucb import UCB
 from ...protocols.flooding import ProbabilisticFlooding
-from .compiling import helper, rebind
+from .compiling import helper, rebind, scalar
 
-philox = helper(draws.philox)
-uniform = helper(rebind(draws.uniform, philox=philox))
-normal_quantile = helper(draws.normal_quantile)
-law_quantile = helper(rebind(arms.law_quantile, normal_quantile=normal_quantile))
-geometric_skip = helper(draws.geometric_skip)
+philox = scalar(draws.philox)
+uniform = scalar(rebind(draws.uniform, philox=philox))
+normal_quantile = scalar(draws.normal_quantile)
+law_quantile = scalar(rebind(arms.law_quantile, normal_quantile=normal_quantile))
+geometric_skip = scalar(draws.geometric_skip)
 edge_markovian_step = helper(rebind(dynamic.edge_markovian_step, uniform=uniform, geometric_skip=geometric_skip))
 
 #: The one built-in policy and the one built-in relay rule that draws. A user's own take their places, see `specialise`.
-index_rule = helper(UCB.index)
-random_relay = helper(ProbabilisticFlooding.relay)
+index_rule = scalar(UCB.index)
+random_relay = scalar(ProbabilisticFlooding.relay)

@@ -7,20 +7,18 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from . import pulls, rounds, spread, walk
-from .compiling import helper, rebind
+from .compiling import helper, rebind, scalar, uncached
 from .scalars import index_rule, random_relay
 
 
 class Kernels(NamedTuple):
     """The kernels that depend on a policy's index or on a relay rule that draws."""
 
-    plan: Any
-    account: Any
     run_rounds: Any
     walk_rounds: Any
 
 
-BUILT_IN = Kernels(spread.plan, spread.account, rounds.run_rounds, walk.walk_rounds)
+BUILT_IN = Kernels(rounds.run_rounds, walk.walk_rounds)
 
 
 @lru_cache(maxsize=32)
@@ -31,14 +29,12 @@ def specialise(index: Callable[..., float], relay: Callable[..., int] | None) ->
     """
     if index is index_rule.py_func and relay in (None, random_relay.py_func):
         return BUILT_IN
-    relays = helper(relay) if relay is not None else random_relay
-    chooses = helper(rebind(pulls.choose, index_rule=helper(index)))
+    relays = scalar(relay) if relay is not None else random_relay
+    chooses = helper(rebind(pulls.choose, index_rule=scalar(index)))
     pull_agents = helper(rebind(pulls.pull_agents, choose=chooses))
     spreads = helper(rebind(spread.spread, random_relay=relays))
     own = {"pull_agents": pull_agents, "spread": spreads}
     return Kernels(
-        plan=spread.plan,
-        account=spread.account,
-        run_rounds=helper(rebind(rounds.run_rounds, **own)),
-        walk_rounds=helper(rebind(walk.walk_rounds, pull_agents=pull_agents, random_relay=relays)),
+        run_rounds=uncached(rebind(rounds.run_rounds, **own)),
+        walk_rounds=uncached(rebind(walk.walk_rounds, pull_agents=pull_agents, random_relay=relays)),
     )

@@ -171,71 +171,42 @@ def spread(
 
 
 @kernel
-def plan(
+def spread_slots(
     first: int,
     last: int,
+    sequence: int,
     network: Network,
     agents: Agents,
     rule: Rule,
-    scratch: Scratch,
+    weights: Int32s,
     bases: Int64s,
+    keyed: bool,
+    scratch: Scratch,
     fates: Fates,
     counts: Int64s,
     links: Links,
 ) -> None:
-    """Spread a message of every slot of the agents from `first` to before `last` over a static network.
+    """Spread one message, made in round `sequence`, of every slot of positive weight of the agents `first` to `last`.
 
-    Without any place for learners this only counts them, in the last column of `fates.end`.
+    This makes a plan, which keeps each slot's fate under its own key; and it counts fates after a run, each slot's as
+    often as its weight says, when all share the key 0.
     """
     for v in range(first, last):
         for slot in range(agents.offsets[v], agents.offsets[v + 1]):
-            spread(
-                v, agents.arms[slot], 1, 1, network, agents, rule, scratch, slot, 0, bases[slot], fates, counts, links
-            )
-
-
-@kernel
-def account(
-    network: Network,
-    agents: Agents,
-    rule: Rule,
-    pulls: Int32s,
-    late_slots: Int32s,
-    scratch: Scratch,
-    fates: Fates,
-    counts: Int64s,
-    links: Links,
-) -> None:
-    """The numbers of fates of a whole run over a static network, from how often each slot was pulled.
-
-    `late_slots[v, row]` is what v pulled in the last ttl rounds, by round modulo ttl: these messages do not live out
-    their lives before the horizon, and are spread one by one.
-    """
-    ttl = rule.ttl
-    first_late = max(1, rule.horizon - ttl + 1)
-    for v in range(len(agents.every)):
-        for t in range(first_late, rule.horizon + 1):
-            slot = late_slots[v, t % ttl]
-            if slot >= 0:
-                spread(v, agents.arms[slot], t, 1, network, agents, rule, scratch, 0, 0, 0, fates, counts, links)
-        for slot in range(agents.offsets[v], agents.offsets[v + 1]):
-            n_early = pulls[slot]
-            for row in range(ttl):
-                if late_slots[v, row] == slot:
-                    n_early -= 1
-            if n_early > 0:
+            if weights[slot] > 0:
+                key = slot if keyed else 0
                 spread(
                     v,
                     agents.arms[slot],
-                    rule.horizon - ttl,
-                    n_early,
+                    sequence,
+                    weights[slot],
                     network,
                     agents,
                     rule,
                     scratch,
+                    key,
                     0,
-                    0,
-                    0,
+                    bases[key],
                     fates,
                     counts,
                     links,
