@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from . import arms, errors, networks, theory
     from .errors import BanditmeshError, InputError, SpecError, StudyError
     from .experiments.compare import Comparison, compare
+    from .experiments.paper import reproduce
     from .experiments.reading import parse_spec, read_spec
     from .experiments.runner import run_study
     from .experiments.spec import Spec
@@ -70,6 +71,7 @@ _HOMES = {
     "compare": "experiments.compare",
     "parse_spec": "experiments.reading",
     "read_spec": "experiments.reading",
+    "reproduce": "experiments.paper",
     "run_study": "experiments.runner",
     "simulate": "sim.engine",
 }
@@ -108,8 +110,10 @@ __all__ = [
     "networks",
     "parse_spec",
     "read_spec",
+    "reproduce",
     "run_study",
     "simulate",
+    "theory",
 ]
 
 

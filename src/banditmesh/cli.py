@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import BanditmeshError, InputError
+from .verbs.paper import paper_verb
 from .verbs.study import new_verb, plot_verb, run_verb
 from .version import __version__
 
@@ -64,7 +65,7 @@ def cli() -> None:
     """
 
 
-for _verb in (new_verb, run_verb, plot_verb):
+for _verb in (paper_verb, new_verb, run_verb, plot_verb):
     cli.add_command(_verb)
 
 

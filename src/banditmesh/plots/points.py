@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .style import for_print, legend, marker_of, new_figure, spread, style_of, thousands
+from .style import fill_of, for_print, legend, marker_of, new_figure, spread, style_of, thousands
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_MOST_TICKS = 8
 
 
 @for_print
@@ -45,13 +48,14 @@ def tradeoff(networks: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any
                 yerr=spread(regret),
                 color=colour,
                 marker=marker_of(name),
+                fillstyle=fill_of(name, points),
                 markersize=5,
                 elinewidth=0.8,
                 capsize=2,
                 linestyle="none",
                 label=name,
             )
-        axes.set_xscale("log")
+        _log_thousands(axes)
         axes.set_title(title)
         axes.set_xlabel("transmissions")
         axes.set_ylim(bottom=0)
@@ -133,7 +137,10 @@ def over_key(key: str, series: Mapping[str, tuple[Sequence[float], Sequence[Any]
                 capsize=2,
                 label=name,
             )
+    places = sorted({value for values, _, _ in series.values() for value in values})
     for axes, label in zip(grid[0], ("group regret", "transmissions"), strict=True):
+        if len(places) <= _MOST_TICKS:
+            axes.set_xticks(places, [f"{place:g}" for place in places])
         axes.set_xlabel(key)
         axes.set_ylabel(label)
         axes.set_ylim(bottom=0)
@@ -142,3 +149,14 @@ def over_key(key: str, series: Mapping[str, tuple[Sequence[float], Sequence[Any]
     if several:
         figure.supxlabel("mean over runs; bars: one standard deviation", fontsize=7)
     return figure
+
+
+def _log_thousands(axes: Axes) -> None:
+    """A logarithmic horizontal axis with few labels: 1, 2 and 5 within two decades, powers of ten beyond."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 30 * low else (1.0,), numticks=12))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.xaxis.set_minor_formatter(NullFormatter())

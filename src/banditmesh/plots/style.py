@@ -27,6 +27,7 @@ _STYLES: Final[dict[str, tuple[str, Any]]] = {
 _MARKERS: Final = {"none": "x", "irs": "s", "gossip": "v", "probabilistic": "D", "fwa": "o", "flooding": "^"}
 _OTHERS: Final = ("#8C564B", "#7F7F7F", "#BCBD22", "#9467BD")
 _LINES: Final[tuple[Any, ...]] = ("-", "--", ":", "-.", (0, (1, 3)), (0, (7, 1, 1, 1, 1, 1)))
+_FILLS: Final = ("full", "none", "left", "top", "right", "bottom")
 _COLUMN: Final = 3.4
 MOST_POINTS: Final = 250  # of a drawn curve: more cannot be seen, and an SVG would grow with them
 _BAND: Final = "mean over {what}; bands: one standard deviation"
@@ -103,6 +104,12 @@ def style_of(name: str, names: Collection[str]) -> tuple[str, Any]:
 def marker_of(name: str) -> str:
     """The marker of a protocol."""
     return _MARKERS.get(_base(name), "o")
+
+
+def fill_of(name: str, names: Collection[str]) -> str:
+    """How the marker of a name is filled, so that variants of a protocol can be told apart."""
+    variants = [other for other in names if _base(other) == _base(name)]
+    return _FILLS[variants.index(name) % len(_FILLS)]
 
 
 def _base(name: str) -> str:

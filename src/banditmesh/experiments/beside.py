@@ -1,0 +1,148 @@
+"""Our values beside the published ones, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import published
+from .claims import judge
+from .paper import Densities, Reproduction, Runs, fit_line, mean_and_sd
+
+
+def entry(values: Any, theirs: float | None, their_sd: float | None = None) -> dict[str, Any]:
+    """One value beside a published one.
+
+    `deviation` is relative; `z` is in standard deviations over arm instances, and there only with several of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(entry(np.array([[90.0], [110.0]]), 110.0)["deviation"], 3)
+    -0.091
+    """
+    mean, sd = mean_and_sd(values)
+    row: dict[str, Any] = {"mean": mean, "sd": sd, "published": theirs, "published_sd": their_sd}
+    row["deviation"] = mean / theirs - 1 if theirs else None
+    if len(values) > 1 and theirs is not None and sd:
+        row["z"] = (theirs - mean) / sd
+    return row
+
+
+def to_json(again: Reproduction) -> dict[str, Any]:
+    """A reproduction as plain values: figure -> network -> protocol -> regret and messages -> mean, sd, published."""
+    told: dict[str, Any] = {
+        "rules": again.rules,
+        "horizon": again.horizon,
+        "replicates": again.replicates,
+        "instances": again.instances,
+        "seed": again.seed,
+        "sd_over": "arm instances" if again.instances > 1 else "replicates",
+        "comparable": again.comparable,
+        "engine": "+".join(sorted(again.engines)),
+        "versions": again.versions,
+    }
+    if "3" in again.figures:
+        told["figure3"] = {name: _ends(name, again.runs[name]) for name in published.STATIC_NETWORKS}
+    if "4" in again.figures:
+        told["figure4"] = {name: _watched(name, again.runs[name]) for name in published.STATIC_NETWORKS}
+    if "5" in again.figures:
+        told["figure5"] = {"dynamic-er": _ends("dynamic-er", again.runs["dynamic-er"])}
+    if again.densities is not None:
+        told["figure6"] = _fits(again.densities)
+    told["exact_counts_agree"] = exact_counts_agree(again)
+    if again.instances > 1 and again.comparable:
+        told["within_three_sd"], told["order_agrees"] = within_three_sd(again), order_agrees(again)
+    told["claims"] = [claim.to_json() for claim in judge(again)]
+    return told
+
+
+def exact_counts_agree(again: Reproduction) -> bool | None:
+    """Whether the counts that depend on the network alone equal the published ones; None if they cannot be compared."""
+    static = [name for name in again.runs if name in published.STATIC_NETWORKS]
+    if not static or not again.comparable or again.rules != "published":
+        return None
+    for name in static:
+        for short in ("irs", "flooding"):
+            if not np.all(again.runs[name][short].messages == published.MESSAGES[name][short][0]):
+                return False
+        load = again.runs[name]["flooding"].watched
+        if load is not None and not np.all(load == published.WATCHED[name]["flooding"]):
+            return False
+    return True
+
+
+def within_three_sd(again: Reproduction) -> dict[str, Any]:
+    """How many published values lie within three standard deviations over arm instances, and which do not."""
+    inside, outside = 0, []
+    for name, protocols in again.runs.items():
+        for short, row in _ends(name, protocols).items():
+            for what in ("regret", "messages"):
+                if "z" not in row[what]:
+                    continue
+                if abs(row[what]["z"]) <= 3:
+                    inside += 1
+                else:
+                    outside.append(f"{what} of {short} on {name} ({row[what]['z']:+.1f} sd)")
+    return {"inside": inside, "outside": outside}
+
+
+def order_agrees(again: Reproduction) -> dict[str, Any]:
+    """Whether regrets stand in the published order, wherever published values differ by more than the spread."""
+    pairs, against = 0, []
+    for name, protocols in again.runs.items():
+        rows = {short: row["regret"] for short, row in _ends(name, protocols).items()}
+        for first in rows:
+            for second in rows:
+                theirs = rows[second]["published"] - rows[first]["published"]
+                spread = max(rows[first]["sd"] or 0.0, rows[second]["sd"] or 0.0)
+                if theirs <= spread:
+                    continue
+                pairs += 1
+                if rows[second]["mean"] <= rows[first]["mean"]:
+                    against.append(f"{first} before {second} on {name}")
+    return {"pairs": pairs, "against": against}
+
+
+def _ends(name: str, protocols: Mapping[str, Runs]) -> dict[str, Any]:
+    return {
+        short: {
+            "regret": entry(runs.regret, *published.REGRET[name][short]),
+            "messages": entry(runs.messages, *published.MESSAGES[name][short]),
+        }
+        for short, runs in protocols.items()
+    }
+
+
+def _watched(name: str, protocols: Mapping[str, Runs]) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    flooding = protocols["flooding"].watched
+    for short, runs in protocols.items():
+        assert runs.watched is not None
+        assert flooding is not None
+        told[short] = {"messages": entry(runs.watched, published.WATCHED[name].get(short))}
+        if flooding.all():
+            reduction = 100 * (1 - runs.watched / flooding)
+            told[short]["reduction"] = entry(reduction, published.REDUCTION[name] if short == "fwa" else None)
+    return told
+
+
+def _fits(densities: Densities) -> dict[str, Any]:
+    """R² of regret against delta by cover, also with the two protocols' regrets exchanged."""
+    told: dict[str, Any] = {"degrees": densities.degrees.tolist()}
+    for short, other in (("flooding", "fwa"), ("fwa", "flooding")):
+        row: dict[str, Any] = {"regret": densities.regret[short].tolist(), "published": published.R_SQUARED[short]}
+        for cover in ("greedy", "exact"):
+            delta = densities.delta[short, cover]
+            (slope, intercept), r_squared = fit_line(delta, densities.regret[short])
+            row[cover] = {
+                "delta": delta.tolist(),
+                "slope": slope,
+                "intercept": intercept,
+                "r_squared": r_squared,
+                "r_squared_exchanged": fit_line(delta, densities.regret[other])[1],
+            }
+        told[short] = row
+    return told

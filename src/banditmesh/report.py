@@ -1,0 +1,247 @@
+"""One HTML file that says what a reproduction of the paper gave: opens offline, asks nobody for anything.
+
+Pictures are inlined; numbers, rules, seeds and versions stand beside them; the verdict is computed from the numbers.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from . import plots
+from .experiments.beside import to_json
+from .experiments.paper import Reproduction
+from .experiments.paper_pictures import paper_figures
+from .experiments.store import write_whole
+from .experiments.tables import csv_files, tables
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_RULES: Final = {
+    "published": (
+        "The published rules do what the author's code does: a relay also goes back to its sender, and an origin does "
+        "not know its own message when it comes back, so it counts its own rewards twice. Regrets are lower and "
+        "messages more than by the sound rules."
+    ),
+    "sound": (
+        "The sound rules follow the paper's text and theory: a relay goes to all neighbours but its sender, and no "
+        "reward is counted twice. The published figures were made by other rules, so their values are not expected to "
+        "come out here."
+    ),
+}
+_TITLES: Final = {
+    "3": "Figure 3: regret and messages on static networks",
+    "4": "Figure 4: the load of a link",
+    "5": "Figure 5: a dynamic network",
+    "6": "Figure 6: regret against delta",
+}
+_STYLE: Final = """
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 62rem; margin: 2rem auto;
+  padding: 0 1.2rem; }
+h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.25rem; margin-top: 2.4rem; border-top: 1px solid #ddd;
+  padding-top: 1.2rem; }
+figure { margin: 1.2rem 0; } figure img { width: 100%; height: auto; max-width: 56rem; display: block; }
+figure.narrow img { max-width: 30rem; }
+figcaption { font-size: .9rem; color: #555; margin-top: .3rem; }
+.tables { display: grid; grid-template-columns: repeat(auto-fit, minmax(25rem, 1fr)); gap: .4rem 2rem; }
+table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; width: 100%; }
+caption { text-align: left; font-weight: 600; padding: .6rem 0 .2rem; }
+th, td { padding: .18rem .5rem; text-align: right; border-bottom: 1px solid #eee; white-space: nowrap; }
+th { border-bottom: 1px solid #999; font-weight: 600; } th:first-child, td:first-child { text-align: left; }
+.claims td, .claims th { text-align: left; white-space: normal; }
+.verdict { display: inline-block; min-width: 3.6em; text-align: center; border-radius: .3em; padding: 0 .5em;
+  color: #fff; font-weight: 600; }
+.holds { background: #00694b; } .fails { background: #a33b00; } .open { background: #666; }
+.about { width: auto; } .about td { text-align: left; white-space: normal; }
+pre { background: #f5f5f5; padding: .6rem .8rem; overflow-x: auto; }
+@media print { body { max-width: none; margin: 0; font-size: 10pt; } h2 { break-after: avoid; }
+  figure { break-inside: avoid; } }
+"""
+
+
+def write_paper(again: Sequence[Reproduction], out: str | PathLike[str], command: str = "") -> list[Path]:
+    """Write report.html, results.json, and the figures as CSV, PNG and SVG.
+
+    Parameters
+    ----------
+    again : sequence of Reproduction
+        One for each rule set.
+    out : str or path
+        The folder; files of several rule sets are told apart by a suffix.
+    command : str
+        What was typed, to be stated in the report.
+
+    Returns
+    -------
+    list of Path
+        What was written, the report first.
+
+    Examples
+    --------
+    >>> import tempfile, banditmesh as bm
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = write_paper([bm.reproduce("5", horizon=3, replicates=1)], folder)
+    ...     [path.name for path in files[:2]]
+    ['report.html', 'results.json']
+    """
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    told = [to_json(one) for one in again]
+    written: list[Path] = []
+    sections: list[str] = []
+    for one, values in zip(again, told, strict=True):
+        suffix = f"-{one.rules}" if len(again) > 1 else ""
+        figures = paper_figures(one)
+        for name, content in csv_files(values, one).items():
+            stem, _, kind = name.partition(".")
+            written.append(folder / f"{stem}{suffix}.{kind}")
+            write_whole(written[-1], content.encode())
+        for name, (_, figure) in figures.items():
+            written += plots.save(figure, folder / f"{name}{suffix}")
+        sections.append(_section(one, values, figures))
+    results = told[0] if len(told) == 1 else {"rules": "both", **{values["rules"]: values for values in told}}
+    write_whole(folder / "results.json", (json.dumps(results, indent=1) + "\n").encode())
+    write_whole(folder / "report.html", _page(told, sections, command).encode())
+    return [folder / "report.html", folder / "results.json", *written]
+
+
+def _page(told: Sequence[Mapping[str, Any]], sections: Sequence[str], command: str) -> str:
+    rules = " and ".join(values["rules"] for values in told)
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>Flooding with Absorption, run again ({rules} rules)</title>",
+        f"<style>{_STYLE}</style></head><body>",
+        f"<h1>Flooding with Absorption, run again by the {rules} rules</h1>",
+        "<p>The experiments of Lee, Schmid and Yun, <em>Flooding with Absorption: An Efficient Protocol for "
+        "Heterogeneous Bandits over Complex Networks</em> (OPODIS 2023), simulated by banditmesh.</p>",
+        _about(told, command),
+        "<h2>Verdict</h2>",
+        _verdict(told),
+        *sections,
+        "</body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _about(told: Sequence[Mapping[str, Any]], command: str) -> str:
+    first = told[0]
+    last = first["seed"] + first["instances"] - 1
+    if first["instances"] == 1:
+        seeds = f"{last}; it draws arms, rewards and networks"
+    else:
+        seeds = f"{first['seed']} to {last}, one for each arm instance; they draw arms, rewards and networks"
+    rows = {
+        "Rules": ", ".join(values["rules"] for values in told),
+        "Horizon": f"{first['horizon']:,} rounds",
+        "Arm instances": f"{first['instances']}, with {first['replicates']} replicates each",
+        "±": f"one standard deviation over {first['sd_over']}",
+        "Seeds": seeds,
+        "Engine": first["engine"],
+        "Versions": ", ".join(f"{name} {version}" for name, version in first["versions"].items()),
+    }
+    if command:
+        rows["Command"] = command
+    cells = "".join(f"<tr><td>{key}</td><td>{html.escape(value)}</td></tr>" for key, value in rows.items())
+    notes = "".join(f"<p>{_RULES[values['rules']]}</p>" for values in told)
+    if not first["comparable"]:
+        notes += (
+            f"<p><strong>The published values are for 1000 rounds, these runs have {first['horizon']}: "
+            "they cannot be compared.</strong></p>"
+        )
+    return f'<table class="about">{cells}</table>{notes}'
+
+
+def _verdict(told: Sequence[Mapping[str, Any]]) -> str:
+    lines = [f"<p>{html.escape(line)}</p>" for values in told for line in summary_lines(values)]
+    heads = "".join(f"<th>{values['rules']} rules</th><th>numbers</th>" for values in told)
+    rows = [f"<tr><th>figure</th><th>claim</th><th>where</th>{heads}</tr>"]
+    for claims in zip(*(values["claims"] for values in told), strict=True):
+        one = claims[0]
+        cells = "".join(
+            f'<td><span class="verdict {claim["verdict"]}">{claim["verdict"]}</span></td>'
+            f"<td>{html.escape(claim['evidence'])}</td>"
+            for claim in claims
+        )
+        rows.append(
+            f"<tr><td>{one['figure']}</td><td>{html.escape(one['claim'])}</td><td>{one['where']}</td>{cells}</tr>"
+        )
+    meaning = (
+        "A claim about an order holds or fails if the paired difference says so with 95 % confidence, and is open "
+        "otherwise; “about” means within 5 percentage points, “at par” within 10 %, “similar” within 25 %, “high” at "
+        "least 0.9."
+    )
+    return f'{"".join(lines)}<table class="claims">{"".join(rows)}</table><p>{meaning}</p>'
+
+
+def summary_lines(values: Mapping[str, Any]) -> list[str]:
+    """The verdict in a few lines."""
+    rules = values["rules"]
+    lines = []
+    for verdict, words in (("holds", "hold"), ("fails", "do not hold"), ("open", "remain open")):
+        claims = [claim for claim in values["claims"] if claim["verdict"] == verdict]
+        if claims:
+            lines.append(f"{len(claims)} of {len(values['claims'])} claims {words} by the {rules} rules.")
+    exact = values["exact_counts_agree"]
+    if exact is not None:
+        lines.append(
+            "The counts that depend on the network alone agree with the published ones to the last digit."
+            if exact
+            else "Counts that depend on the network alone differ from the published ones."
+        )
+    if "within_three_sd" in values:
+        within, order = values["within_three_sd"], values["order_agrees"]
+        n_values = within["inside"] + len(within["outside"])
+        lines.append(
+            f"{within['inside']} of {n_values} published values that depend on the arms lie within three standard "
+            f"deviations over arm instances of our mean"
+            + (f"; outside: {', '.join(within['outside'])}." if within["outside"] else ".")
+        )
+        n_agree = order["pairs"] - len(order["against"])
+        lines.append(
+            f"{n_agree} of {order['pairs']} pairs of protocols stand in the published order of regret"
+            + (f"; against it: {', '.join(order['against'])}." if order["against"] else ".")
+        )
+    return lines
+
+
+def _section(again: Reproduction, values: Mapping[str, Any], figures: Mapping[str, tuple[str, Figure]]) -> str:
+    parts = []
+    found = tables(values)
+    for number in again.figures:
+        parts.append(f"<h2>{_TITLES[number]}, {again.rules} rules</h2>")
+        for name, (caption, figure) in figures.items():
+            if name.startswith(f"figure{number}"):
+                parts.append(_picture(caption, figure))
+        own = {title: rows for title, rows in found.items() if title.startswith(f"Figure {number}")}
+        parts.append(f'<div class="tables">{"".join(_table(title, rows) for title, rows in own.items())}</div>')
+    return "\n".join(parts)
+
+
+def _picture(caption: str, figure: Figure) -> str:
+    import matplotlib as mpl
+
+    stream = BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "banditmesh"}):
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    data = base64.b64encode(stream.getvalue()).decode()
+    narrow = ' class="narrow"' if figure.get_figwidth() < 4 else ""
+    caption = html.escape(caption)
+    image = f'<img alt="{caption}" src="data:image/svg+xml;base64,{data}">'
+    return f"<figure{narrow}>{image}<figcaption>{caption}</figcaption></figure>"
+
+
+def _table(title: str, rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in rows[0])
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:])
+    title = html.escape(title.partition(": ")[2] or title)
+    return f"<table><caption>{title}</caption><tr>{head}</tr>{body}</table>"

@@ -1,0 +1,102 @@
+"""`paper`: the published experiments, with the published values beside ours."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+
+
+@click.command("paper", short_help="The published experiments, with the published values beside.")
+@click.option("--figure", type=click.Choice(["3", "4", "5", "6", "all"]), default="all", show_default=True)
+@click.option(
+    "--rules",
+    type=click.Choice(["published", "sound", "both"]),
+    default="published",
+    show_default=True,
+    help="The author's code and figures, the paper's text and theory, or one after the other.",
+)
+@click.option("--replicates", default=10, show_default=True, help="How many repetitions.")
+@click.option("--horizon", default=1000, show_default=True, help="How many rounds.")
+@click.option("--seed", default=0, show_default=True, help="Decides arms, rewards and everything random.")
+@click.option("--instances", default=1, show_default=True, help="Over how many arm instances.")
+@click.option("--out", default="paper-output", show_default=True, type=click.Path(file_okay=False), help="Where to.")
+@click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
+def paper_verb(
+    figure: str, rules: str, replicates: int, horizon: int, seed: int, instances: int, out: str, as_json: bool
+) -> None:
+    r"""Run the paper's experiments again, and write tables, pictures and an HTML report.
+
+    \b
+    Examples:
+      banditmesh paper --figure 3
+      banditmesh paper --figure all --rules both --out report
+      banditmesh paper --figure 3 --instances 20
+    """
+    from ..experiments.beside import to_json
+    from ..experiments.paper import reproduce
+    from ..report import write_paper
+
+    again = []
+    for one in ("published", "sound") if rules == "both" else (rules,):
+        with paper_progress() as progress:
+            again.append(
+                reproduce(
+                    figure,
+                    rules=one,
+                    replicates=replicates,
+                    horizon=horizon,
+                    seed=seed,
+                    instances=instances,
+                    progress=progress,
+                )
+            )
+    options = ["--figure", figure, "--rules", rules, "--replicates", replicates, "--horizon", horizon, "--seed", seed]
+    command = shlex.join(["banditmesh", "paper", *map(str, options), "--instances", str(instances)])
+    written = write_paper(again, out, command)
+    if as_json:
+        click.echo(written[1].read_text(), nl=False)
+        return
+    for each in again:
+        _tell(to_json(each))
+    click.echo(f"\n{written[0]} is the report; {len(written) - 1} other files lie beside it")
+
+
+def _tell(values: dict[str, object]) -> None:
+    from ..experiments.tables import as_text, tables
+    from ..report import summary_lines
+
+    click.echo(
+        f"\n{values['rules']} rules, horizon {values['horizon']}, {values['replicates']} replicates, "
+        f"{values['instances']} arm instance(s) from seed {values['seed']}, ± over {values['sd_over']}"
+    )
+    if not values["comparable"]:
+        click.echo("the published values are for 1000 rounds: beside another horizon they say nothing")
+    for title, rows in tables(values).items():
+        click.echo(f"\n{title}\n{as_text(rows)}")
+    claims: list[dict[str, str]] = values["claims"]  # type: ignore[assignment]
+    rows = [["verdict", "figure", "where", "claim", "numbers"]]
+    rows += [[claim[key] for key in ("verdict", "figure", "where", "claim", "evidence")] for claim in claims]
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    click.echo(f"\nThe paper's claims, by the {values['rules']} rules")
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    click.echo("\n" + "\n".join(summary_lines(values)))
+
+
+@contextmanager
+def paper_progress() -> Iterator[Callable[[int, int, str], None] | None]:
+    """A bar with the time left, if there is a terminal to show it on."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("simulations, left"), TimeRemainingColumn())
+    with Progress(*columns, TextColumn("{task.description}"), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total, label: bar.update(task, completed=done, total=total, description=label)
