@@ -8,6 +8,7 @@ BanditmeshError                 anything below; catch this one to catch them all
 │   └── SpecError               a study's spec cannot be used
 ├── StudyError                  a study cannot go on: its folder is taken, full or damaged, or a run failed
 ├── UnsupportedError            a valid request that the chosen engine does not run
+├── InsufficientMemoryError     a run that would not fit into memory, refused before it starts
 └── MissingExtraError           an optional dependency is needed and absent
 
 A message is one line: what was required, what came, and what to do about it.
@@ -46,6 +47,10 @@ class StudyError(BanditmeshError):
 
 class UnsupportedError(BanditmeshError):
     """A valid request that the chosen engine does not run."""
+
+
+class InsufficientMemoryError(BanditmeshError, MemoryError):
+    """A run that would not fit into memory, refused before it starts."""
 
 
 class MissingExtraError(BanditmeshError, ImportError):

@@ -16,8 +16,8 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Final
 
 from ..draws import Draws
-from . import plans
-from .kernels.special import specialise
+from . import memory, plans
+from .kernels.special import Kernels, specialise
 from .packing import needs_walk, pack
 from .replicates import Spread, Walk
 from .run import Outcome, Run
@@ -29,13 +29,17 @@ CHUNK_SECONDS: Final = 0.05
 def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outcome]:
     """Simulate all replicates, `threads` at a time; `advance` is called, in this thread, as rounds are done."""
     packed = pack(run)
-    policy, protocol = type(run.policies[0]), run.protocol
-    kernels = specialise(policy.index, type(protocol).relay if protocol.random else None)
+    kernels = kernels_of(run)
     rule = packed.rule(Draws(run.seed, 0))
     walks = needs_walk(run)
-    plan = None
-    if not walks and plans.is_worthwhile(packed, rule):
-        plan = plans.build(packed, rule, threads)
+    plan_bytes = 0.0 if walks else plans.worthwhile_bytes(packed, rule)
+    each = (Walk if walks else Spread).needed_bytes(packed, plan_bytes > 0)
+    memory.check(
+        plan_bytes + min(threads, run.replicates) * each,
+        "the simulation",
+        "take fewer agents or arms, or threads=1 for one replicate at a time",
+    )
+    plan = plans.build(packed, rule, threads) if plan_bytes else None
     stop = threading.Event()
     done = [0] * run.replicates
 
@@ -65,3 +69,9 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
         # Also on an error or Ctrl-C: every replicate stops at the end of its chunk.
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def kernels_of(run: Run) -> Kernels:
+    """The kernels for the run's policy and relay rule."""
+    policy, protocol = type(run.policies[0]), type(run.protocol)
+    return specialise(policy.index, protocol.relay if protocol.random else None)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,11 +20,14 @@ from ..protocols import Protocol
 from ..rules import get_rules
 from ..version import __version__
 from . import reference
+from .memory import check_result_fits
 from .progress import Progress
 from .result import Result, assemble
 from .run import ProgressCallback, Run
 
-ENGINES = ("auto", "reference", "compiled")
+ENGINES: Final = ("auto", "reference", "compiled")
+#: A fallback to the reference engine that will take longer than this many seconds is worth a warning.
+LONG_FALLBACK: Final = 10.0
 
 
 def simulate(
@@ -117,6 +121,7 @@ def simulate(
         trace=bool(trace),
     )
     _check_network_lasts(problem, horizon)
+    check_result_fits(run)
     n_threads = os.cpu_count() or 1 if threads is None else checks.integer("threads", threads, at_least=1)
     chosen = _pick(run, checks.choice("engine", engine, ENGINES))
     with Progress(progress, horizon * replicates, f"{protocol.name}, {chosen} engine") as bar:
@@ -130,15 +135,24 @@ def simulate(
 
 
 def _pick(run: Run, engine: str) -> str:
+    """The engine to use: the compiled one wherever it runs this, unless the reference was asked for."""
     if engine == "reference":
         return engine
+    # Imported here because numba is heavy.
     from .packing import unsupported
+    from .warmup import prepare
 
-    reason = unsupported(run)
+    reason = unsupported(run) or prepare(run)
     if reason is None:
         return "compiled"
     if engine == "compiled":
         raise UnsupportedError(f'the compiled engine does not run this: {reason}; use engine="auto" or "reference"')
+    seconds = reference.estimated_seconds(run)
+    if seconds > LONG_FALLBACK:
+        warnings.warn(
+            f"the compiled engine does not run this: {reason}; the reference engine will take about {seconds:,.0f} s",
+            stacklevel=3,
+        )
     return "reference"
 
 

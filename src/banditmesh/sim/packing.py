@@ -82,10 +82,7 @@ def decision_table(run: Run) -> NDArray[np.int8]:
     if protocol.random or protocol.ttl == 0:
         return np.zeros((2, max(protocol.ttl, 1), 1), dtype=np.int8)
     network = run.problem.network
-    if isinstance(network, StaticLinks):
-        degrees = np.unique(network.degrees)
-    else:
-        degrees = np.arange(run.problem.n_agents)
+    degrees = np.unique(network.degrees) if isinstance(network, StaticLinks) else np.arange(run.problem.n_agents)
     table = np.zeros((2, protocol.ttl, int(degrees.max()) + 1), dtype=np.int8)
     for has_arm in (False, True):
         for ttl in range(protocol.ttl):

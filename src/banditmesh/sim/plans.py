@@ -43,15 +43,16 @@ def make_fates(n_keys: int, ttl: int, learners: NDArray[np.int32]) -> Fates:
     )
 
 
-def is_worthwhile(packed: Packed, rule: Rule) -> bool:
-    """Whether a plan is possible, fits its budget and is used often enough to pay for itself."""
+def worthwhile_bytes(packed: Packed, rule: Rule) -> float:
+    """About how much memory a plan takes; 0 if none is possible, fits its budget and pays for itself."""
     run = packed.run
     if packed.network is None or rule.ttl == 0 or rule.is_random or rule.n_targets or run.link_traffic:
-        return False
+        return 0.0
     # A plan spreads two messages for each arm of each agent; without one, every pull spreads one.
     if run.horizon * run.replicates < 2 * packed.most_arms:
-        return False
-    return _estimated_bytes(packed, rule) <= PLAN_BUDGET
+        return 0.0
+    n_bytes = _estimated_bytes(packed, rule)
+    return n_bytes if n_bytes <= PLAN_BUDGET else 0.0
 
 
 def _estimated_bytes(packed: Packed, rule: Rule) -> float:
@@ -125,7 +126,7 @@ def build(packed: Packed, rule: Rule, threads: int) -> Fates:
     # A plan knows no horizon: messages that would outlive the run are simply not delivered.
     rule = rule._replace(horizon=np.iinfo(np.int64).max)
     weights = np.ones(n_slots, dtype=np.int32)
-    parts = 4 * threads if n_agents > _SMALL else 1
+    parts = 32 * threads if n_agents > _SMALL else 1
     bounds = np.linspace(0, n_agents, parts + 1).astype(np.int64).tolist()
 
     def spread_part(first: int, last: int, bases: NDArray[np.int64], fates: Fates) -> None:
@@ -147,10 +148,14 @@ def build(packed: Packed, rule: Rule, threads: int) -> Fates:
         )
 
     def spread_all(bases: NDArray[np.int64], fates: Fates) -> None:
-        with ThreadPoolExecutor(threads) as pool:
+        pool = ThreadPoolExecutor(threads)
+        try:
             jobs = [pool.submit(spread_part, *bound, bases, fates) for bound in itertools.pairwise(bounds)]
             for job in jobs:
                 job.result()
+        finally:
+            # On Ctrl-C, parts that have not begun never do.
+            pool.shutdown(wait=True, cancel_futures=True)
 
     fates = make_fates(n_slots, rule.ttl, np.zeros((1, 0), dtype=np.int32))
     spread_all(fates.base, fates)

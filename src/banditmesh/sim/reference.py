@@ -8,8 +8,10 @@ was learned enters the estimates.
 from __future__ import annotations
 
 import itertools
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +56,15 @@ def run_replicate(run: Run, replicate: int, advance: Callable[[], None]) -> Outc
         book.end(t)
         advance()
     return book.close(agents)
+
+
+def estimated_seconds(run: Run) -> float:
+    """About how long the run will take, from its first rounds: traffic grows until messages are ttl rounds old."""
+    pilot = min(run.horizon, run.protocol.ttl + 2)
+    short = replace(run, horizon=pilot, records=np.array([pilot]), link_traffic=False, trace=False)
+    times = [time.perf_counter()]
+    run_replicate(short, 0, lambda: times.append(time.perf_counter()))
+    return (times[-1] - times[-2]) * run.horizon * run.replicates
 
 
 def _make_agent(run: Run, number: int, draws: Draws) -> Agent:

@@ -55,7 +55,7 @@ class Replicate:
             pulls=np.zeros(n_slots, dtype=np.int32),
             n_pulls=np.zeros(n_agents, dtype=np.int32),
             next_round=np.ones(n_agents, dtype=np.int64),
-            index=np.zeros(packed.most_arms),
+            scores=np.zeros(packed.most_arms),
         )
         self.now_slots = np.zeros(n_agents, dtype=np.int32)
         self.now_rewards = np.zeros(n_agents)
@@ -82,6 +82,12 @@ class Replicate:
         self.longest_chunk = LONGEST_CHUNK if self._timeline is None else LONGEST_WINDOW
         if packed.has_tape:
             self.longest_chunk = max(1, min(self.longest_chunk, TAPE_BUDGET // (8 * n_slots)))
+
+    @staticmethod
+    def shared_bytes(packed: Packed) -> float:
+        """About how much memory the arrays of this class take."""
+        n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
+        return 20.0 * len(packed.agents.arms) + n_agents * (24.0 + 12.0 * max(ttl, 1))
 
     def advance(self, last: int) -> None:
         """Simulate the rounds up to before `last`."""
@@ -182,6 +188,12 @@ class Replicate:
 class Spread(Replicate):
     """A replicate whose messages' fates are known when they are made: from a plan, or by spreading each at once."""
 
+    @staticmethod
+    def needed_bytes(packed: Packed, planned: bool) -> float:
+        """About how much memory one replicate takes."""
+        ring = 0 if planned else packed.run.protocol.ttl * (8 + 8 * packed.run.protocol.ttl + 4 * 16)
+        return Replicate.shared_bytes(packed) + packed.run.problem.n_agents * (20.0 + ring)
+
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None) -> None:
         ttl = packed.run.protocol.ttl
         super().__init__(packed, kernels, replicate, lookahead=max(ttl - 1, 0))
@@ -259,6 +271,13 @@ class Spread(Replicate):
 
 class Walk(Replicate):
     """A replicate in which every copy is walked, as the published rules need it."""
+
+    @staticmethod
+    def needed_bytes(packed: Packed, planned: bool) -> float:
+        """About how much memory one replicate takes."""
+        n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
+        n_ids = ttl * n_agents + len(packed.agents.arms) * packed.n_codes
+        return Replicate.shared_bytes(packed) + 8.0 * n_ids * n_agents
 
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int) -> None:
         super().__init__(packed, kernels, replicate, lookahead=0)

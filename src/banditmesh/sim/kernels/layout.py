@@ -82,8 +82,8 @@ class State(NamedTuple):
     pulls: Int32s
     n_pulls: Int32s
     next_round: Int64s
-    #: Workspace of one agent's indices.
-    index: Floats
+    #: Workspace: the indices of one agent's arms.
+    scores: Floats
 
 
 class Fates(NamedTuple):
@@ -133,7 +133,7 @@ class Scratch(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """What agents send in one round, as linked lists by agent, and what is learned in it, as linked lists by message."""
+    """What is sent in one round, as linked lists by agent, and what is learned in it, as linked lists by message."""
 
     n_used: Int64s
     head: Int32s

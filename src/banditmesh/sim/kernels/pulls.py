@@ -22,14 +22,14 @@ def choose(
     first = agents.offsets[v]
     n_arms = agents.offsets[v + 1] - first
     parameter = agents.parameter[v]
-    index, counts, totals, arms, sigmas = state.index, state.counts, state.totals, agents.arms, agents.sigmas
+    scores, counts, totals, arms, sigmas = state.scores, state.counts, state.totals, agents.arms, agents.sigmas
     # All indices first, without a branch, so that the loop becomes vector instructions.
     for j in range(n_arms):
         count = counts[first + j]
         u = 0.0
         if keys.draws_index:
             u = uniform(keys.index_k0, keys.index_k1, v, t, arms[first + j], 0)
-        index[j] = index_rule(
+        scores[j] = index_rule(
             totals[first + j] / count,
             int(count),
             1.0 / math.sqrt(count),
@@ -38,10 +38,10 @@ def choose(
             u,
             parameter,
         )
-    best, best_index = 0, -math.inf
+    best, best_score = 0, -math.inf
     for j in range(n_arms):
-        if index[j] > best_index:
-            best, best_index = j, index[j]
+        if scores[j] > best_score:
+            best, best_score = j, scores[j]
     return best
 
 

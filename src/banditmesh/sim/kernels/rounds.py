@@ -91,12 +91,12 @@ def run_rounds(
     """Simulate the rounds from `first` to before `last`; returns the round that comes next.
 
     `slots` and `rewards` hold the pulls of the last ttl rounds, by agent and round modulo ttl, `now_slots` and
-    `now_rewards` those of the round under way. Row t - chunk_start of `clocks` and `tape` is read, and the same places of
-    `regret` and `sent` receive the round's regret and transmissions.
+    `now_rewards` those of the round under way. Row t - chunk_start of `clocks` and `tape` is read, and the same places
+    of `regret` and `sent` receive the round's regret and transmissions.
 
-    If the learners of a round do not fit, it returns early, in the middle of that round: `cursor` keeps how many agents'
-    messages were spread, -1 if the round has not begun, and how many learners they have. The next call goes on there,
-    with more place.
+    If the learners of a round do not fit, it returns early, in the middle of that round: `cursor` keeps how many
+    agents' messages were spread, -1 if the round has not begun, and how many learners they have. The next call goes on
+    there, with more place.
     """
     ttl = rule.ttl
     n_agents = len(agents.every)
