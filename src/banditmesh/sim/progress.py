@@ -25,9 +25,11 @@ class Progress:
         The number of rounds in all.
     label : str
         What runs.
+    unit : str
+        What is counted, if not rounds.
     """
 
-    def __init__(self, wish: bool | ProgressCallback | None, total: int, label: str) -> None:
+    def __init__(self, wish: bool | ProgressCallback | None, total: int, label: str, unit: str = "rounds") -> None:
         if wish is not None and not isinstance(wish, bool) and not callable(wish):
             raise InputError(f"progress must be True, False or a callable, got {wish!r}")
         self._callback = wish if callable(wish) else None
@@ -35,6 +37,7 @@ class Progress:
         self._show_from = time.monotonic() + (0.0 if wish is True else PATIENCE)
         self._total = total
         self._label = label
+        self._unit = unit
         self._done = 0
         self._bar: Any = None
         self._task: Any = None
@@ -69,7 +72,7 @@ class Progress:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("rounds"),
+            TextColumn(self._unit),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
