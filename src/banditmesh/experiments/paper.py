@@ -256,9 +256,7 @@ def _by_pair(result: Result) -> NDArray[np.float64]:
 def _join(parts: list[Runs]) -> Runs:
     """The runs of all instances; what is drawn over time comes from the first."""
     first = parts[0]
-    watched = (
-        None if first.watched is None else np.concatenate([part.watched for part in parts if part.watched is not None])
-    )
+    watched = [part.watched for part in parts if part.watched is not None]
     return Runs(
         np.concatenate([part.regret for part in parts]),
         np.concatenate([part.messages for part in parts]),

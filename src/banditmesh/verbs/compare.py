@@ -1,0 +1,95 @@
+"""`compare`: several protocols side by side on one network."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError
+from .options import PROTOCOLS, problem_options, read_case
+
+if TYPE_CHECKING:
+    from ..experiments.compare import Comparison
+
+
+@click.command("compare", short_help="Several protocols side by side on one network.")
+@click.argument("spec_path", metavar="[SPEC.toml]", required=False, type=click.Path(dir_okay=False))
+@problem_options
+@click.option(
+    "--protocols",
+    "names",
+    default="none,irs,gossip,probabilistic,fwa,flooding",
+    show_default=True,
+    help=f"Any of {', '.join(PROTOCOLS)}, separated by commas.",
+)
+@click.option("--against", metavar="PROTOCOL", help="Take differences against this one; the last one if not given.")
+@click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Also draw the curves into this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
+def compare_verb(
+    spec_path: str | None, against: str | None, picture: str | None, as_json: bool, **options: Any
+) -> None:
+    r"""Compare protocols by group regret and messages, on the same rewards and networks.
+
+    Takes a spec file whose sweep goes over protocols, or the options below.
+
+    \b
+    Examples:
+      banditmesh compare --network ba --horizon 200 --replicates 5
+      banditmesh compare --network my-network.graphml --arms 30 --per-agent 5 --protocols irs,fwa
+      banditmesh compare study.toml --against flooding
+    """
+    from ..experiments.compare import compare
+
+    case = read_case(spec_path, **options)
+    comparison = compare(case.problem, case.protocols, **case.settings)
+    if picture:
+        _save_figure(comparison, picture)
+    if as_json:
+        told = {case.network: comparison.to_json()}
+        if against is not None:
+            told["differences"] = json.loads(comparison.differences(against).to_json(orient="index"))
+        click.echo(json.dumps(told, indent=2))
+        return
+    click.echo(repr(case.problem))
+    click.echo(f"horizon {case.horizon}, {case.replicates} replicates, seed {case.seed}, {case.rules} rules\n")
+    click.echo(_format(comparison))
+    if case.replicates > 1 and len(comparison.results) > 1:
+        against = against or list(comparison.results)[-1]
+        click.echo(f"\nPaired differences from {against}, with 95 % confidence intervals\n")
+        click.echo(_format_differences(comparison, against))
+
+
+def _format(comparison: Comparison) -> str:
+    lines = [f"{'protocol':<14} {'group regret':>22} {'messages':>28}"]
+    for name, row in comparison.table().iterrows():
+        regret = _with_spread(row["regret"], row["regret_sd"])
+        messages = _with_spread(row["messages"], row["messages_sd"])
+        lines.append(f"{name!s:<14} {regret:>22} {messages:>28}")
+    return "\n".join(lines)
+
+
+def _format_differences(comparison: Comparison, against: str) -> str:
+    lines = [f"{'protocol':<14} {'group regret':>30} {'messages':>42}"]
+    for name, row in comparison.differences(against).iterrows():
+        cells = [_with_interval(row, what) for what in ("regret", "messages")]
+        lines.append(f"{name!s:<14} {cells[0]:>30} {cells[1]:>42}")
+    return "\n".join(lines)
+
+
+def _with_interval(row: Any, what: str) -> str:
+    return f"{row[what]:+,.0f} [{row[f'{what}_low']:+,.0f}, {row[f'{what}_high']:+,.0f}]"
+
+
+def _with_spread(mean: float, sd: float) -> str:
+    return f"{mean:,.0f}" if math.isnan(sd) else f"{mean:,.0f} ± {sd:,.0f}"
+
+
+def _save_figure(comparison: Comparison, path: str) -> None:
+    kinds = (".pdf", ".png", ".svg")
+    if Path(path).suffix not in kinds:
+        raise InputError(f"--plot must name a {', '.join(kinds)} file, got {path}")
+    comparison.plot().savefig(path)

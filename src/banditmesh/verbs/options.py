@@ -1,0 +1,114 @@
+"""The options by which several verbs are told a problem, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..experiments.case import Case
+    from ..problem import Problem
+    from ..protocols import Protocol
+
+PROTOCOLS = ("none", "irs", "gossip", "probabilistic", "fwa", "flooding", "centralised")
+
+
+def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that describe a problem and how long to simulate it."""
+    options = [
+        click.option(
+            "--network",
+            default="er",
+            show_default=True,
+            help="er, ba, sbm or dynamic-er (the paper's), or a file: edge list, GraphML, GML, adjacency list.",
+        ),
+        click.option("--arms", "n_arms", default=50, show_default=True, help="How many arms there are."),
+        click.option("--per-agent", default=20, show_default=True, help="How many arms each agent has."),
+        click.option("--ttl", default=4, show_default=True, help="How many hops a message may travel."),
+        click.option("--horizon", default=1000, show_default=True, help="How many rounds."),
+        click.option("--replicates", default=10, show_default=True, help="How many repetitions."),
+        click.option("--seed", default=0, show_default=True, help="Decides arms, rewards and everything random."),
+        click.option(
+            "--rules",
+            type=click.Choice(["sound", "published"]),
+            default="sound",
+            show_default=True,
+            help="The paper's text and theory, or its author's code and figures.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def read_case(
+    spec_path: str | None,
+    *,
+    network: str,
+    n_arms: int,
+    per_agent: int,
+    ttl: int,
+    horizon: int,
+    replicates: int,
+    seed: int,
+    rules: str,
+    names: str,
+) -> Case:
+    """The case that a spec file describes or, without one, the options of `problem_options` and `--protocols`."""
+    from ..experiments.case import Case, case_of
+    from ..experiments.reading import read_spec
+    from ..policies import UCB
+
+    if spec_path is not None:
+        _refuse_options(click.get_current_context())
+        return case_of(read_spec(spec_path))
+    return Case(
+        network=network if not Path(network).exists() else Path(network).stem,
+        problem=read_problem(network, n_arms, per_agent, seed),
+        protocols=tuple(read_protocol(name.strip(), ttl) for name in names.split(",")),
+        policy=UCB(),
+        horizon=horizon,
+        replicates=replicates,
+        seed=seed,
+        rules=rules,
+    )
+
+
+def _refuse_options(context: click.Context) -> None:
+    """A spec says all that these options do."""
+    spoken = ("network", "n_arms", "per_agent", "ttl", "horizon", "replicates", "seed", "rules", "names")
+    for parameter in context.command.params:
+        if parameter.name in spoken and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+            raise InputError(f"give a spec file or {parameter.opts[0]}, got both; change the spec instead")
+
+
+def read_problem(network: str, n_arms: int, per_agent: int, seed: int) -> Problem:
+    """The problem that the options describe: Gaussian arms with uniform means, uniformly drawn arm sets."""
+    from .. import networks
+    from ..problem import PAPER_NETWORKS, Problem
+
+    graph = networks.paper(network) if network in PAPER_NETWORKS else networks.read(network)
+    return Problem.random(graph, n_arms, per_agent, seed)
+
+
+def read_protocol(name: str, ttl: int) -> Protocol:
+    """The protocol of that short name."""
+    from .. import protocols
+
+    if name not in PROTOCOLS:
+        raise InputError(f"protocols must be among {', '.join(PROTOCOLS)}; got {name!r}")
+    with_ttl = {
+        "gossip": protocols.Gossip,
+        "probabilistic": protocols.ProbabilisticFlooding,
+        "fwa": protocols.FwA,
+        "flooding": protocols.Flooding,
+    }
+    without = {"none": protocols.NoCooperation, "irs": protocols.IRS, "centralised": protocols.Centralised}
+    protocol: Protocol = with_ttl[name](ttl) if name in with_ttl else without[name]()
+    return protocol
