@@ -90,13 +90,14 @@ class Noisy(bm.Policy):
 
 
 def test_random_policy_meets_one_number_per_agent_round_and_arm():
-    problem = bm.Problem.random(bm.networks.path(2), n_arms=3, per_agent=3, seed=0)
+    arm_sets = [[2, 0, 1], [1, 2]]
+    problem = bm.Problem(bm.networks.path(2), arm_sets, [bm.arms.Bernoulli(0.5)] * 3)
     result = bm.simulate(problem, bm.NoCooperation(), policy=Noisy(), horizon=40, seed=5, engine="reference")
     draws = Draws(5, 0)
-    expected = np.ones((2, 3), dtype=int)
-    for t in range(4, 41):
-        for agent in range(2):
-            expected[agent, np.argmax([draws.uniform(INDEX, agent, t, arm) for arm in range(3)])] += 1
+    expected = np.array([[1, 1, 1], [0, 1, 1]])
+    for agent, arms in enumerate(arm_sets):
+        for t in range(len(arms) + 1, 41):
+            expected[agent, max(arms, key=lambda arm: draws.uniform(INDEX, agent, t, arm))] += 1
     np.testing.assert_array_equal(result.pulls[0], expected)
 
 

@@ -68,14 +68,16 @@ class Progress:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
 
+        console = Console(stderr=True)
+        # A bar leaves a terminal without a trace; a log keeps its last state.
         self._bar = RichProgress(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn(self._unit),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
+            console=console,
+            transient=console.is_terminal,
         )
         self._task = self._bar.add_task(self._label, total=self._total)
         self._bar.start()

@@ -1,0 +1,63 @@
+import networkx as nx
+import pytest
+
+import banditmesh as bm
+from banditmesh.sim import progress
+from banditmesh.sim.progress import Progress
+from cases import common_arms
+
+SETTINGS = {"horizon": 6, "replicates": 2, "seed": 0}
+
+
+def test_callable_is_told_the_rounds_of_all_replicates(engine):
+    calls = []
+    settings = {**SETTINGS, "engine": engine}
+    bm.simulate(common_arms(nx.path_graph(3)), bm.IRS(), progress=lambda *call: calls.append(call), **settings)
+    assert calls[-1] == (12, 12)
+    assert {total for _, total in calls} == {12}
+    assert [done for done, _ in calls] == sorted({done for done, _ in calls})
+
+
+def test_reference_engine_tells_of_every_round():
+    calls = []
+    settings = {**SETTINGS, "engine": "reference"}
+    bm.simulate(common_arms(nx.path_graph(3)), bm.IRS(), progress=lambda *call: calls.append(call), **settings)
+    assert calls == [(done, 12) for done in range(1, 13)]
+
+
+def test_callable_may_stop_a_run(engine):
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bm.simulate(common_arms(nx.path_graph(3)), bm.IRS(), progress=stop, engine=engine, **SETTINGS)
+
+
+@pytest.mark.parametrize("wish", [None, False, True])
+def test_progress_changes_no_number_and_says_nothing_on_standard_output(wish, engine, capsys):
+    problem = common_arms(nx.path_graph(3))
+    plain = bm.simulate(problem, bm.IRS(), engine=engine, **SETTINGS)
+    assert bm.simulate(problem, bm.IRS(), progress=wish, engine=engine, **SETTINGS) == plain
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert wish or captured.err == ""
+
+
+def test_bar_shows_label_and_rounds(capsys):
+    with Progress(True, 5, "fwa, some engine") as bar:
+        for _ in range(5):
+            bar.advance()
+    error = capsys.readouterr().err
+    assert "fwa, some engine" in error
+    assert "5/5" in error
+
+
+def test_bar_appears_in_a_terminal_only_when_a_run_takes_long(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with Progress(None, 2, "quick") as bar:
+        bar.advance(2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    with Progress(None, 2, "slow") as bar:
+        bar.advance(2)
+    assert "slow" in capsys.readouterr().err
