@@ -40,10 +40,12 @@ if TYPE_CHECKING:
     )
     from .sim.engine import simulate
     from .sim.result import Result
+    from .theory.bounds import Bounds, bounds
 
 _HOMES = {
     "ABSORB": "protocols",
     "BanditmeshError": "errors",
+    "Bounds": "theory.bounds",
     "Centralised": "protocols",
     "Comparison": "experiments.compare",
     "Emission": "protocols",
@@ -68,6 +70,7 @@ _HOMES = {
     "Study": "experiments.store",
     "StudyError": "errors",
     "UCB": "policies",
+    "bounds": "theory.bounds",
     "compare": "experiments.compare",
     "parse_spec": "experiments.reading",
     "read_spec": "experiments.reading",
@@ -84,6 +87,7 @@ __all__ = [
     "STOP",
     "UCB",
     "BanditmeshError",
+    "Bounds",
     "Centralised",
     "Comparison",
     "Emission",
@@ -105,6 +109,7 @@ __all__ = [
     "Study",
     "StudyError",
     "arms",
+    "bounds",
     "compare",
     "errors",
     "networks",

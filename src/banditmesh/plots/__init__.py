@@ -6,6 +6,7 @@ Sizes are those of print: a column is 3.4 inches wide and two are 7, with text o
 """
 
 from .curves import Curves, by_network, link_load, regret_and_messages
+from .limits import regret_and_bounds
 from .maps import heat_network, trajectory
 from .points import against_delta, over_key, tradeoff
 from .style import save
@@ -17,6 +18,7 @@ __all__ = [
     "heat_network",
     "link_load",
     "over_key",
+    "regret_and_bounds",
     "regret_and_messages",
     "save",
     "tradeoff",

@@ -94,7 +94,7 @@ def cover_masks(graph: Graph, method: str, deadline: float) -> tuple[list[int], 
         covering = _exact(graph, component, deadline)
         cliques += covering.columns
         lower += round(covering.lower)
-    return _partition(_rejoin(cliques, joins)), lower
+    return partition(_rejoin(cliques, joins)), lower
 
 
 def greedy_cover(graph: Graph) -> list[int]:
@@ -192,7 +192,7 @@ def listed(columns: Iterable[Columns], most: int) -> tuple[Columns, bool]:
     return found, True
 
 
-def _partition(cliques: list[int]) -> list[int]:
+def partition(cliques: list[int]) -> list[int]:
     """Every vertex stays in the first of its cliques only."""
     taken, parts = 0, []
     for clique in cliques:

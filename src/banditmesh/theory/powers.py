@@ -116,7 +116,7 @@ def hop_distances(network: Any, ttl: int, *, arm: Hashable = None) -> NDArray[np
     ttl = checks.integer("ttl", ttl, at_least=0, at_most=np.iinfo(np.int16).max)
     distances = np.full((len(names), len(names)), -1, dtype=np.int16)
     np.fill_diagonal(distances, 0)
-    for sources in _blocks(len(names)):
+    for sources in blocks(len(names)):
         for hop, reached in enumerate(spread(links, sources, relays, ttl), start=1):
             distances[:, sources[0] : sources[-1] + 1][reached] = hop
     return distances
@@ -154,6 +154,12 @@ def hears_any(
     for reached, _ in _spread_bits(links, sources, relays, ttl):
         heard |= reached.any(axis=1)
     return heard
+
+
+def blocks(n_agents: int) -> Iterator[NDArray[np.int64]]:
+    """All agents, so many at a time that a search from them fits into memory."""
+    for start in range(0, n_agents, _BLOCK):
+        yield np.arange(start, min(start + _BLOCK, n_agents), dtype=np.int64)
 
 
 def holds(problem: Problem, index: int) -> NDArray[np.bool_]:
@@ -203,7 +209,7 @@ def _joined(names: Any, links: Links, relays: NDArray[np.bool_] | None, ttl: int
 
     graph = nx.Graph()
     graph.add_nodes_from(names)
-    for sources in _blocks(len(names)):
+    for sources in blocks(len(names)):
         for reached in spread(links, sources, relays, ttl):
             receivers, columns = np.nonzero(reached)
             senders = sources[columns]
@@ -212,11 +218,6 @@ def _joined(names: Any, links: Links, relays: NDArray[np.bool_] | None, ttl: int
                 (names[v], names[w]) for v, w in zip(senders[once].tolist(), receivers[once].tolist(), strict=True)
             )
     return graph
-
-
-def _blocks(n_agents: int) -> Iterator[NDArray[np.int64]]:
-    for start in range(0, n_agents, _BLOCK):
-        yield np.arange(start, min(start + _BLOCK, n_agents), dtype=np.int64)
 
 
 def _without(problem: Problem, index: int) -> NDArray[np.bool_]:

@@ -1,0 +1,65 @@
+"""Measured regret beside what theory says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .style import MOST_POINTS, for_print, legend, new_figure, state_band, style_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_LINES = ("--", "-.", ":")
+
+
+@for_print
+def regret_and_bounds(
+    name: str, rounds: NDArray[np.int64], regret: NDArray[np.float64], bounds: Mapping[str, NDArray[Any]]
+) -> Figure:
+    """Group regret over the rounds, both axes logarithmic, with bounds drawn as grey lines.
+
+    Parameters
+    ----------
+    name : str
+        The protocol's.
+    rounds : int array (records,)
+        The recorded rounds.
+    regret : float array (replicates, records)
+        Cumulative group regret.
+    bounds : mapping from label to array (records,)
+        The value of each bound in every recorded round; values that are not positive are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rounds = np.arange(1, 11)
+    >>> figure = regret_and_bounds("irs", rounds, rounds[None] * 0.5, {"upper bound": rounds * 9.0})
+    >>> figure.axes[0].get_yscale()
+    'log'
+    """
+    figure, grid = new_figure(1, 1, height=2.6)
+    axes = grid[0, 0]
+    keep = np.unique(np.geomspace(1, len(rounds), min(len(rounds), MOST_POINTS)).round().astype(int)) - 1
+    x, mean = rounds[keep], regret[:, keep].mean(axis=0)
+    colour, style = style_of(name, [name])
+    axes.plot(x, np.where(mean > 0, mean, np.nan), color=colour, linestyle=style, label=f"measured, {name}")
+    if len(regret) > 1:
+        sd = regret[:, keep].std(axis=0, ddof=1)
+        axes.fill_between(x, np.maximum(mean - sd, 1e-300), mean + sd, color=colour, alpha=0.2, linewidth=0)
+    for line, (label, values) in zip(_LINES * len(bounds), bounds.items(), strict=False):
+        drawn = np.asarray(values, dtype=float)[keep]
+        axes.plot(x, np.where(drawn > 0, drawn, np.nan), color="#555555", linestyle=line, label=label)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    shown = mean[mean > 0]
+    if shown.size:
+        axes.set_ylim(bottom=float(shown.min()) / 2)
+    axes.set_xlabel("round")
+    axes.set_ylabel("group regret")
+    legend(figure, axes, 2)
+    state_band(figure, len(regret) > 1)
+    return figure

@@ -1,0 +1,129 @@
+"""What the bounds require, and whether it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..networks.csr import Links
+from ..problem import Problem
+from ..protocols import Protocol
+from . import powers
+from .hearing import claims_bound
+from .lower import class_sigma, has_class
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One requirement.
+
+    Attributes
+    ----------
+    name : str
+        A short name, for programs.
+    requires : str
+        The requirement, with its numbers.
+    holds : bool
+        Whether it is met.
+    """
+
+    name: str
+    requires: str
+    holds: bool
+
+    def __str__(self) -> str:
+        return f"{'holds' if self.holds else 'FAILS'}: {self.requires}"
+
+
+def state_conditions(
+    problem: Problem,
+    protocol: Protocol,
+    alpha: float,
+    sigma: float,
+    per_arm: pd.DataFrame,
+    unknown: tuple[Hashable, ...],
+) -> tuple[Condition, ...]:
+    """All requirements of the bounds of a problem under a protocol."""
+    stated = [
+        Condition(
+            "claimed",
+            "an upper bound is claimed only if every pull is sent and relayed without chance: none, irs, flooding, "
+            f"fwa, centralised (here {protocol.name})",
+            claims_bound(protocol),
+        )
+    ]
+    if claims_bound(protocol):
+        if protocol.ttl > 0:
+            stated += _published(powers.static_links(problem), protocol.ttl, alpha, sigma)
+        stated.append(
+            Condition(
+                "corrected",
+                f"corrected upper bound, any ttl: alpha > 2 sigma^2 = {2 * sigma**2:g} (here alpha = {alpha:g})",
+                alpha > 2 * sigma**2,
+            )
+        )
+        proven = bool(
+            (per_arm["theta"] == per_arm["theta_lower"]).all()
+            and (per_arm["weighted"] == per_arm["weighted_lower"]).all()
+        )
+        stated.append(Condition("covers", "clique covers are proven to be minimum; if not, bounds are larger", proven))
+    return (*stated, *_lower(problem, alpha, unknown))
+
+
+def _published(links: Links, ttl: int, alpha: float, sigma: float) -> list[Condition]:
+    hops = ttl + 1
+    theorem = max(0.5, 2 * sigma**2 / hops)
+    positive = max(0.5, 4 * sigma**2 / hops - 0.5)
+    return [
+        Condition(
+            "published",
+            f"Theorem 1 as printed: alpha > max(1/2, 2 sigma^2 / (ttl + 1)) = {theorem:g} (here alpha = {alpha:g}); "
+            "the theorem is not true in general",
+            alpha > theorem,
+        ),
+        Condition(
+            "published b",
+            f"b(ttl) as printed is positive: alpha > max(1/2, 4 sigma^2 / (ttl + 1) - 1/2) = {positive:g} "
+            f"(here alpha = {alpha:g})",
+            alpha > positive,
+        ),
+        Condition(
+            "published ttl",
+            f"Theorem 1 as printed: ttl at most the diameter (here ttl = {ttl})",
+            _within_diameter(links, ttl),
+        ),
+    ]
+
+
+def _within_diameter(links: Links, ttl: int) -> bool:
+    """Whether some pair of agents is at least `ttl` hops apart; agents that are not connected are."""
+    if links.components().max() > 0:
+        return True
+    return any(
+        sum(1 for _ in powers.spread(links, sources, None, ttl)) >= ttl for sources in powers.blocks(links.n_agents)
+    )
+
+
+def _lower(problem: Problem, alpha: float, unknown: tuple[Hashable, ...]) -> list[Condition]:
+    known = [class_sigma(law) for law in problem.laws if has_class(law)]
+    needed = 2 * max(known, default=0.0) ** 2
+    stated = [
+        Condition(
+            "consistent",
+            "lower bounds are for policies that are consistent on the arms' classes of laws; "
+            f"UCB is if alpha > {needed:g} (here alpha = {alpha:g})",
+            alpha > needed,
+        )
+    ]
+    if unknown:
+        arms = ", ".join(repr(arm) for arm in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
+        stated.append(
+            Condition(
+                "information", f"a class of laws is known for every arm (not for {arms}: they add nothing)", False
+            )
+        )
+    return stated

@@ -1,0 +1,117 @@
+"""How many transmissions a protocol can cost, as published and as it is (the paper's Sections 3.3 and 4).
+
+By the sound rules an agent passes a message on at most once, to all neighbours but the one it came from. So a message
+costs at most `2 |E| - N + 1` transmissions in a connected network, whatever the ttl: its origin sends to all its
+neighbours, each other agent to all but one. With the ttl in view the count is sharper, and exact for Flooding, whose
+traffic does not depend on rewards.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..networks.csr import Links
+from ..problem import Problem
+from ..protocols import EveryPull, Flooding, FloodingWithAbsorption, Gossip, InstantRewardSharing, Protocol
+from . import powers
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Upper bounds on the transmissions of a run.
+
+    Attributes
+    ----------
+    published : float
+        What the paper states; nan where it states nothing.
+    corrected : int
+        At most `2 |E| - N + 1` per message, in each component.
+    within_ttl : int
+        At most this, with ttl and arm sets in view.
+    exact : bool
+        Whether `within_ttl` is the very number, by the sound rules.
+    """
+
+    published: float
+    corrected: int
+    within_ttl: int
+    exact: bool
+
+
+def traffic_bounds(problem: Problem, protocol: Protocol, horizon: int) -> Traffic:
+    """How many transmissions a run of `horizon` rounds can cost by the sound rules.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a static network.
+    protocol : Protocol
+        Any protocol; its own relay rule can only save transmissions.
+    horizon : int
+        The number of rounds, every agent pulling in each.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> problem = bm.Problem.paper("er", seed=0)
+    >>> traffic = bm.theory.traffic_bounds(problem, bm.Flooding(4), horizon=1000)
+    >>> traffic.within_ttl, traffic.exact, traffic.corrected, traffic.published
+    (7810364, True, 20700000, 61200000.0)
+    """
+    links = powers.static_links(problem)
+    if protocol.ttl == 0:
+        return Traffic(0.0, 0, 0, True)
+    corrected = _per_round(links) * horizon
+    every = type(protocol.emission) is EveryPull
+    if protocol.ttl == 1:
+        corrected = 2 * links.n_links * horizon
+    if isinstance(protocol, FloodingWithAbsorption):
+        within = min(_absorbed(problem, links, protocol.ttl, horizon), corrected)
+    else:
+        within = _flooded(links, protocol.ttl, horizon)
+    if isinstance(protocol, Gossip):
+        copies = sum(protocol.fanout**hop for hop in range(1, protocol.ttl + 1))
+        within = min(within, copies * links.n_agents * horizon)
+    exact = type(protocol) in (Flooding, InstantRewardSharing) and every
+    return Traffic(_published(links, protocol, horizon), corrected, within, exact)
+
+
+def _published(links: Links, protocol: Protocol, horizon: int) -> float:
+    if type(protocol) not in (Flooding, InstantRewardSharing, FloodingWithAbsorption):
+        return math.nan
+    return float(protocol.ttl * links.n_agents * links.n_links * horizon)
+
+
+def _per_round(links: Links) -> int:
+    """Every agent's message of one round, passed on by everybody who is connected with it."""
+    labels = links.components()
+    agents = np.bincount(labels)
+    directed = np.bincount(labels, weights=links.degrees).astype(np.int64)
+    return int((agents * (directed - agents + 1)).sum())
+
+
+def _flooded(links: Links, ttl: int, horizon: int) -> int:
+    """Transmissions of Flooding in so many rounds; what is still queued at the horizon is not sent."""
+    total = int(links.degrees.sum()) * horizon
+    for sources in powers.blocks(links.n_agents):
+        for hop, reached in enumerate(powers.spread(links, sources, None, ttl - 1), start=1):
+            copies = reached.sum(axis=1, dtype=np.int64) @ (links.degrees - 1)
+            total += int(copies) * max(horizon - hop, 0)
+    return total
+
+
+def _absorbed(problem: Problem, links: Links, ttl: int, horizon: int) -> int:
+    """Transmissions of Flooding with Absorption if every agent always pulled the arm whose messages go farthest."""
+    most = np.zeros(links.n_agents, dtype=np.int64)
+    for index in range(problem.n_arms):
+        holds = powers.holds(problem, index)
+        holders = np.flatnonzero(holds)
+        passed_on = np.where(holds, 0, links.degrees - 1)
+        copies = links.degrees[holders]
+        for reached in powers.spread(links, holders, ~holds, ttl - 1):
+            copies = copies + passed_on @ reached.astype(np.int64)
+        most[holders] = np.maximum(most[holders], copies)
+    return int(most.sum()) * horizon
