@@ -44,19 +44,22 @@ _TITLES: Final = {
 }
 _STYLE: Final = """
 :root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 62rem; margin: 2rem auto;
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 68rem; margin: 2rem auto;
   padding: 0 1.2rem; }
 h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.25rem; margin-top: 2.4rem; border-top: 1px solid #ddd;
   padding-top: 1.2rem; }
-figure { margin: 1.2rem 0; } figure img { width: 100%; height: auto; max-width: 56rem; display: block; }
+figure { margin: 1.2rem 0; } figure img { width: 100%; height: auto; display: block; }
 figure.narrow img { max-width: 30rem; }
 figcaption { font-size: .9rem; color: #555; margin-top: .3rem; }
-.tables { display: grid; grid-template-columns: repeat(auto-fit, minmax(25rem, 1fr)); gap: .4rem 2rem; }
+.tables { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(30rem, 100%), 1fr)); gap: .4rem 2rem;
+  align-items: start; overflow-x: auto; }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; width: 100%; }
 caption { text-align: left; font-weight: 600; padding: .6rem 0 .2rem; }
 th, td { padding: .18rem .5rem; text-align: right; border-bottom: 1px solid #eee; white-space: nowrap; }
 th { border-bottom: 1px solid #999; font-weight: 600; } th:first-child, td:first-child { text-align: left; }
-.claims td, .claims th { text-align: left; white-space: normal; }
+.claims td, .claims th { text-align: left; white-space: normal; vertical-align: top; }
+.claims div { margin: .1rem 0; display: grid; grid-template-columns: 4.6em 1fr; gap: .5em; align-items: start; }
+.claims td:nth-child(2) { width: 18rem; }
 .verdict { display: inline-block; min-width: 3.6em; text-align: center; border-radius: .3em; padding: 0 .5em;
   color: #fff; font-weight: 600; }
 .holds { background: #00694b; } .fails { background: #a33b00; } .open { background: #666; }
@@ -162,35 +165,36 @@ def _about(told: Sequence[Mapping[str, Any]], command: str) -> str:
 
 
 def _verdict(told: Sequence[Mapping[str, Any]]) -> str:
-    lines = [f"<p>{html.escape(line)}</p>" for values in told for line in summary_lines(values)]
-    heads = "".join(f"<th>{values['rules']} rules</th><th>numbers</th>" for values in told)
-    rows = [f"<tr><th>figure</th><th>claim</th><th>where</th>{heads}</tr>"]
-    for claims in zip(*(values["claims"] for values in told), strict=True):
-        one = claims[0]
-        cells = "".join(
-            f'<td><span class="verdict {claim["verdict"]}">{claim["verdict"]}</span></td>'
-            f"<td>{html.escape(claim['evidence'])}</td>"
-            for claim in claims
-        )
-        rows.append(
-            f"<tr><td>{one['figure']}</td><td>{html.escape(one['claim'])}</td><td>{one['where']}</td>{cells}</tr>"
-        )
+    lines = "".join(f"<li>{html.escape(line)}</li>" for values in told for line in summary_lines(values))
+    heads = "".join(f"<th>by the {values['rules']} rules</th>" for values in told)
+    rows = [f"<tr><th>figure</th><th>claim</th>{heads}</tr>"]
+    for figure, claim in dict.fromkeys((one["figure"], one["claim"]) for one in told[0]["claims"]):
+        cells = "".join(f"<td>{_judged(values['claims'], figure, claim)}</td>" for values in told)
+        rows.append(f"<tr><td>{figure}</td><td>{html.escape(claim)}</td>{cells}</tr>")
     meaning = (
         "A claim about an order holds or fails if the paired difference says so with 95 % confidence, and is open "
-        "otherwise; “about” means within 5 percentage points, “at par” within 10 %, “similar” within 25 %, “high” at "
-        "least 0.9."
+        "otherwise; “about” means within 5 percentage points, “at par” and “matches” within 10 %, “similar” within "
+        "25 %, “high” at least 0.9, and a peak is half as high again."
     )
-    return f'{"".join(lines)}<table class="claims">{"".join(rows)}</table><p>{meaning}</p>'
+    return f'<ul>{lines}</ul><table class="claims">{"".join(rows)}</table><p>{meaning}</p>'
+
+
+def _judged(claims: Sequence[Mapping[str, str]], figure: str, claim: str) -> str:
+    """Where a claim was judged, how, and from which numbers."""
+    return "".join(
+        f'<div><span class="verdict {one["verdict"]}">{one["verdict"]}</span>'
+        f"<span>{one['where']}: {html.escape(one['evidence'])}</span></div>"
+        for one in claims
+        if (one["figure"], one["claim"]) == (figure, claim)
+    )
 
 
 def summary_lines(values: Mapping[str, Any]) -> list[str]:
     """The verdict in a few lines."""
-    rules = values["rules"]
-    lines = []
-    for verdict, words in (("holds", "hold"), ("fails", "do not hold"), ("open", "remain open")):
-        claims = [claim for claim in values["claims"] if claim["verdict"] == verdict]
-        if claims:
-            lines.append(f"{len(claims)} of {len(values['claims'])} claims {words} by the {rules} rules.")
+    verdicts = [claim["verdict"] for claim in values["claims"]]
+    words = {"holds": "hold", "fails": "do not", "open": "remain open"}
+    counts = [f"{verdicts.count(key)} {word}" for key, word in words.items() if key in verdicts]
+    lines = [f"By the {values['rules']} rules, of {len(verdicts)} claims {', '.join(counts)}."]
     exact = values["exact_counts_agree"]
     if exact is not None:
         lines.append(

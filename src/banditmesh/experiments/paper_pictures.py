@@ -42,7 +42,7 @@ def paper_figures(again: Reproduction) -> dict[str, tuple[str, Figure]]:
         )
         for name, runs in static.items():
             found[f"figure4-{name}"] = (
-                f"Mean load of every link of {name}; the watched link has a blue halo.",
+                f"Mean load of every link of {name}; the watched link is dotted blue between two rings.",
                 _heat(name, runs),
             )
     if "5" in again.figures:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .style import for_print, new_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -47,7 +48,7 @@ def heat_network(
     """
     from matplotlib.collections import LineCollection
 
-    figure, grid = new_figure(1, len(panels), height=2.4)
+    figure, grid = new_figure(1, len(panels), height=2.0)
     highest = max((float(load.max()) for load in panels.values() if load.size), default=1.0)
     drawn = None
     for axes, (name, load) in zip(grid[0], panels.items(), strict=True):
@@ -58,8 +59,7 @@ def heat_network(
         axes.add_collection(drawn)
         axes.scatter(*positions.T, s=7 if n_agents <= 200 else 2, color="#444444", zorder=2, linewidths=0)
         if watched is not None:
-            # A pale halo below the link, so that its colour stays readable.
-            axes.plot(*positions[list(watched)].T, color="#56B4E9", linewidth=5, alpha=0.6, zorder=0.5)
+            _point_out(axes, positions[list(watched)])
         axes.set_title(name)
         axes.set_axis_off()
         axes.margins(0.04)
@@ -101,3 +101,9 @@ def trajectory(
         axes.set_axis_off()
         axes.set_aspect("equal")
     return figure
+
+
+def _point_out(axes: Axes, ends: NDArray[np.float64]) -> None:
+    """Rings around the ends of a link, and a broken line along it that leaves its colour readable."""
+    axes.plot(*ends.T, color="#0072B2", linewidth=2.6, linestyle=(0, (1.2, 1.2)), zorder=1.5)
+    axes.scatter(ends[:, 0], ends[:, 1], s=34, facecolors="none", edgecolors="#0072B2", linewidths=1.3, zorder=3)

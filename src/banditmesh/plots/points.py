@@ -33,7 +33,7 @@ def tradeoff(networks: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any
     >>> figure.axes[0].get_xscale()
     'log'
     """
-    figure, grid = new_figure(1, len(networks), height=2.2)
+    figure, grid = new_figure(1, len(networks), height=2.0)
     names = list(dict.fromkeys(name for points in networks.values() for name in points))
     for axes, (title, points) in zip(grid[0], networks.items(), strict=True):
         for name, (messages, regret) in points.items():
