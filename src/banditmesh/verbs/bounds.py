@@ -1,0 +1,120 @@
+"""`bounds`: what theory says of a problem, as published and as it holds."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError
+from .options import PROTOCOLS, problem_options, read_case
+
+if TYPE_CHECKING:
+    from ..experiments.case import Case
+    from ..theory.bounds import Bounds
+
+_PICTURES = (".pdf", ".png", ".svg")
+
+
+@click.command("bounds", short_help="Regret and traffic bounds, published and corrected.")
+@click.argument("spec_path", metavar="[SPEC.toml]", required=False, type=click.Path(dir_okay=False))
+@problem_options
+@click.option(
+    "--protocols",
+    "names",
+    default="none,irs,fwa,flooding",
+    show_default=True,
+    help=f"Any of {', '.join(PROTOCOLS)}, separated by commas.",
+)
+@click.option("--alpha", type=float, help="UCB's parameter; 3, or the spec's, unless told otherwise.")
+@click.option(
+    "--cover",
+    type=click.Choice(["exact", "dsatur", "greedy"]),
+    default="exact",
+    show_default=True,
+    help="How clique covers are found; greedy is the paper's way.",
+)
+@click.option("--time-limit", default=300.0, show_default=True, help="Seconds for the exact covers of a protocol.")
+@click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Simulate too, and draw both into this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
+def bounds_verb(
+    spec_path: str | None,
+    alpha: float | None,
+    cover: str,
+    time_limit: float,
+    picture: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    r"""Regret and traffic bounds, as the paper states them and as they hold, with what each requires.
+
+    Bounds are for UCB by the sound rules. For gossip and probabilistic no upper bound is claimed.
+
+    \b
+    Examples:
+      banditmesh bounds --network er --protocols fwa,flooding
+      banditmesh bounds --network my-network.graphml --arms 30 --per-agent 5 --cover dsatur --json
+      banditmesh bounds --network er --protocols fwa --plot fwa.svg --replicates 5
+    """
+    from ..theory.bounds import bounds
+
+    case = read_case(spec_path, **options)
+    if picture and (len(case.protocols) > 1 or Path(picture).suffix not in _PICTURES):
+        raise InputError(f"--plot draws one protocol into a {', '.join(_PICTURES)} file, got {picture}; name one")
+    alpha = _alpha(case) if alpha is None else alpha
+    found: list[Bounds] = []
+    for protocol in case.protocols:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found.append(bounds(case.problem, protocol, alpha, case.horizon, cover, time_limit=time_limit))
+        for warning in caught:
+            click.echo(f"banditmesh: {warning.message}", err=True)
+    if case.rules != "sound":
+        click.echo("banditmesh: the bounds are for the sound rules; the published ones break their proofs", err=True)
+    if picture:
+        _draw(case, found[0], alpha, picture)
+    if as_json:
+        short = [one.protocol_name for one in found]
+        named = {one.protocol_name if short.count(one.protocol_name) == 1 else one.protocol: one for one in found}
+        click.echo(json.dumps({case.network: {name: one.to_json() for name, one in named.items()}}, indent=2))
+        return
+    click.echo(f"{case.problem!r}\nUCB with alpha {alpha:g}, horizon {case.horizon}, {cover} covers")
+    for one in found:
+        click.echo(f"\n{_format(one)}")
+
+
+def _alpha(case: Case) -> float:
+    from ..policies import UCB
+
+    if not isinstance(case.policy, UCB):
+        raise InputError(f"bounds are for the policy UCB, got {case.policy!r}; give --alpha to see them all the same")
+    return case.policy.alpha
+
+
+def _draw(case: Case, found: Bounds, alpha: float, picture: str) -> None:
+    from ..policies import UCB
+    from ..sim.engine import simulate
+
+    settings = {name: getattr(case, name) for name in ("horizon", "replicates", "seed", "rules")}
+    result = simulate(case.problem, case.protocols[0], policy=UCB(alpha), **settings)
+    found.plot(result).savefig(picture)
+
+
+def _format(found: Bounds) -> str:
+    lines = [f"{found.protocol_name:<40} {'published':>16} {'corrected':>16}"]
+    for quantity, row in found.table().iterrows():
+        lines.append(f"{quantity!s:<40} {_number(row['published']):>16} {_number(row['corrected']):>16}")
+    lines += [f"  {condition}" for condition in found.conditions]
+    return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "no bound"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.2f}"
