@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "banditmesh", derandomize=True, deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow]
+    "banditmesh", derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("banditmesh")
 
