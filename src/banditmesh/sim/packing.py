@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -136,17 +137,16 @@ class Packed:
         """The keys of the draws that pulls need."""
         return Keys(*draws.key(purposes.REWARD), *draws.key(purposes.INDEX), self.run.policies[0].random)
 
-    def clocks(self, first: int, last: int) -> NDArray[np.float64]:
-        """What the policies' clocks read in the rounds from `first` to before `last`."""
+    @cached_property
+    def clocks(self) -> NDArray[np.float64]:
+        """What the policies' clocks read in every round: (horizon, clock parameters)."""
         kind, lag = type(self.run.policies[0]), self.run.rules.clock_lag
         # Before round `fewest + 1` every agent makes its first pulls, and no clock is read.
         fewest = int(np.diff(self.agents.offsets).min())
-        return np.array(
-            [
-                [kind.clock(t - lag, parameter) if t > fewest else 0.0 for parameter in self.clock_parameters]
-                for t in range(first, last)
-            ]
-        )
+        clocks = np.zeros((self.run.horizon, len(self.clock_parameters)))
+        for t in range(fewest + 1, self.run.horizon + 1):
+            clocks[t - 1] = [kind.clock(t - lag, parameter) for parameter in self.clock_parameters]
+        return clocks
 
 
 def pack(run: Run) -> Packed:

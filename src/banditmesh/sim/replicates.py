@@ -100,7 +100,7 @@ class Replicate:
         regret = np.zeros(last - first)
         sent = np.zeros(last - first, dtype=np.int64)
         tape = self._tape_of(first, last) if self.packed.has_tape else np.zeros((1, 0))
-        self._simulate(first, last, network, links, self.packed.clocks(first, last), tape, regret, sent)
+        self._simulate(first, last, network, links, self.packed.clocks[first - 1 : last - 1], tape, regret, sent)
         self._record(first, last, regret, sent)
         if self._timeline is not None:
             over = self._timeline.finish(last, links)

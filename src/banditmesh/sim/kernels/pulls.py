@@ -4,45 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from .compiling import helper
 from .layout import Agents, Floats, Int32s, Keys, State
 from .scalars import index_rule, law_quantile, uniform
-
-
-@helper
-def choose(
-    v: int,
-    t: int,
-    clock: float,
-    agents: Agents,
-    keys: Keys,
-    state: State,
-) -> int:
-    """The position of the arm with the highest index, the first of equals."""
-    first = agents.offsets[v]
-    n_arms = agents.offsets[v + 1] - first
-    parameter = agents.parameter[v]
-    scores, counts, totals, arms, sigmas = state.scores, state.counts, state.totals, agents.arms, agents.sigmas
-    # All indices first, without a branch, so that the loop becomes vector instructions.
-    for j in range(n_arms):
-        count = counts[first + j]
-        u = 0.0
-        if keys.draws_index:
-            u = uniform(keys.index_k0, keys.index_k1, v, t, arms[first + j], 0)
-        scores[j] = index_rule(
-            totals[first + j] / count,
-            int(count),
-            1.0 / math.sqrt(count),
-            clock,
-            sigmas[arms[first + j]],
-            u,
-            parameter,
-        )
-    best, best_score = 0, -math.inf
-    for j in range(n_arms):
-        if scores[j] > best_score:
-            best, best_score = j, scores[j]
-    return best
 
 
 @helper
@@ -57,30 +23,62 @@ def pull_agents(
     slots: Int32s,
     rewards: Floats,
 ) -> float:
-    """Pull for all agents whose turn it is; -1 in `slots` marks the others. Returns the round's group regret."""
+    """Pull for all agents whose turn it is; -1 in `slots` marks the others. Returns the round's group regret.
+
+    The arm with the highest index is pulled, the first of equals. All of an agent's indices are worked out before they
+    are compared: without a branch, that loop becomes vector instructions. (Until then, `scores` holds the draws.)
+    """
+    # Arrays are taken out of their tuples once: in a loop that would cost more than the loop's work.
+    offsets, arms, sigmas, gaps, every = agents.offsets, agents.arms, agents.sigmas, agents.gaps, agents.every
+    clock_of, parameters = agents.clock, agents.parameter
+    law_code, law_a, law_b = agents.law_code, agents.law_a, agents.law_b
+    counts, totals, pulls, scores = state.counts, state.totals, state.pulls, state.scores
+    n_pulls, next_round = state.n_pulls, state.next_round
     regret = 0.0
-    for v in range(len(agents.every)):
-        if state.next_round[v] != t:
+    for v in range(len(every)):
+        if next_round[v] != t:
             slots[v] = -1
             continue
-        state.next_round[v] = t + agents.every[v]
-        first = agents.offsets[v]
-        position = state.n_pulls[v]
-        if position < agents.offsets[v + 1] - first:
-            state.n_pulls[v] = position + 1
+        next_round[v] = t + every[v]
+        # Unsigned, because a signed index may be negative, and allowing for that keeps loops from being vectorised.
+        first = np.uint64(offsets[v])
+        n_arms = np.uint64(offsets[v + 1]) - first
+        position = np.uint64(n_pulls[v])
+        if position < n_arms:
+            n_pulls[v] += 1
         else:
-            position = choose(v, t, clocks[agents.clock[v]], agents, keys, state)
+            clock, parameter = clocks[clock_of[v]], parameters[v]
+            for j in range(n_arms):
+                scores[j] = 0.0
+            if keys.draws_index:
+                for j in range(n_arms):
+                    scores[j] = uniform(keys.index_k0, keys.index_k1, v, t, np.int64(arms[first + j]), 0)
+            for j in range(n_arms):
+                count = counts[first + j]
+                scores[j] = index_rule(
+                    totals[first + j] / count,
+                    int(count),
+                    1.0 / math.sqrt(count),
+                    clock,
+                    sigmas[arms[first + j]],
+                    scores[j],
+                    parameter,
+                )
+            position, best = np.uint64(0), -math.inf
+            for j in range(n_arms):
+                if scores[j] > best:
+                    position, best = j, scores[j]
         slot = first + position
         if has_tape:
             reward = tape[slot]
         else:
-            arm = agents.arms[slot]
+            arm = arms[slot]
             u = uniform(keys.reward_k0, keys.reward_k1, v, t, 0, 0)
-            reward = law_quantile(agents.law_code[arm], agents.law_a[arm], agents.law_b[arm], u)
-        state.counts[slot] += 1.0
-        state.totals[slot] += reward
-        state.pulls[slot] += 1
-        regret += agents.gaps[slot]
+            reward = law_quantile(law_code[arm], law_a[arm], law_b[arm], u)
+        counts[slot] += 1.0
+        totals[slot] += reward
+        pulls[slot] += 1
+        regret += gaps[slot]
         slots[v] = slot
         rewards[v] = reward
     return regret

@@ -7,6 +7,8 @@ the reference engine keeps.
 
 from __future__ import annotations
 
+import numpy as np
+
 from .compiling import helper, kernel
 from .layout import Agents, Fates, Floats, Int32s, Int64s, Keys, Links, Network, Rule, Scratch, State
 from .pulls import pull_agents
@@ -25,15 +27,15 @@ def deliver(t: int, ttl: int, planned: bool, slots: Int32s, rewards: Floats, fat
         for hop in range(most_hops, 0, -1):
             slot = slots[v, row]
             if slot >= 0:
-                key = slot if planned else row * n_agents + v
+                key = np.uint64(slot if planned else row * n_agents + v)
                 start = base[key]
-                stop = start + end[key, hop - 1]
+                stop = np.uint64(start + end[key, hop - 1])
                 if hop > 1:
                     start += end[key, hop - 2]
                 reward = rewards[v, row]
-                learner_row = 0 if planned else row
-                for i in range(start, stop):
-                    learner = learners[learner_row, i]
+                learner_row = np.uint64(0 if planned else row)
+                for i in range(np.uint64(start), stop):
+                    learner = np.uint64(learners[learner_row, i])
                     counts[learner] += 1.0
                     totals[learner] += reward
             row += 1

@@ -30,8 +30,7 @@ def specialise(index: Callable[..., float], relay: Callable[..., int] | None) ->
     if index is index_rule.py_func and relay in (None, random_relay.py_func):
         return BUILT_IN
     relays = scalar(relay) if relay is not None else random_relay
-    chooses = helper(rebind(pulls.choose, index_rule=scalar(index)))
-    pull_agents = helper(rebind(pulls.pull_agents, choose=chooses))
+    pull_agents = helper(rebind(pulls.pull_agents, index_rule=scalar(index)))
     spreads = helper(rebind(spread.spread, random_relay=relays))
     own = {"pull_agents": pull_agents, "spread": spreads}
     return Kernels(

@@ -10,6 +10,8 @@ kept as a minimum.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...draws import TARGET_STRIDE
 from ...protocols.base import ABSORB, STOP
 from .compiling import helper, kernel
@@ -124,16 +126,16 @@ def spread(
                 )
             for k in range(n_places):
                 i = picks[k] if rule.n_targets > 0 else lowest + k
-                receiver = indices[i]
-                if receiver == excluded:
+                if indices[np.uint64(i)] == excluded:
                     continue
                 n_sent += 1
                 if counts_links:
                     on_link[link_row + i] += 1
+                receiver = np.uint64(indices[np.uint64(i)])
                 if mark[receiver] < oldest:
                     mark[receiver] = newest
                     previous[receiver] = sender
-                    receivers[n_receivers] = receiver
+                    receivers[np.uint64(n_receivers)] = receiver
                     n_receivers += 1
                 elif mark[receiver] == newest and sender < previous[receiver]:
                     previous[receiver] = sender
