@@ -9,7 +9,7 @@ settings.register_profile(
 settings.load_profile("banditmesh")
 
 # A new engine is added here, and then has to pass everything that takes `engine`.
-ENGINES = ("reference",)
+ENGINES = ("reference", "compiled")
 
 
 @pytest.fixture(scope="session", params=ENGINES)
