@@ -1,0 +1,111 @@
+"""What the engine set out to reach, beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tables import Column, Row, Section
+
+Rows = Sequence[Row]
+
+
+def one(rows: Rows, key: str, **labels: Any) -> float | None:
+    """A value of the row with these labels; None if it was not measured."""
+    for row in rows:
+        if all(row.get(name) == label for name, label in labels.items()):
+            value: float | None = row.get(key)
+            return value
+    return None
+
+
+def over(rows: Rows, key: str, wanted: Mapping[str, Any], beside: Mapping[str, Any]) -> float | None:
+    """A value of one row by that of another."""
+    above, below = one(rows, key, **wanted), one(rows, key, **beside)
+    return above / below if above is not None and below else None
+
+
+def first(rows: Rows, beginning: str) -> float | None:
+    """The seconds of the start-up row that begins so."""
+    return next((row["seconds"] for row in rows if str(row.get("what", "")).startswith(beginning)), None)
+
+
+MILLION, BA = {"network": "er", "n_agents": 1_000_000}, {"network": "ba", "n_agents": 100_000}
+# What, the section it comes from, the bound, whether the value must be at most or at least that, and the value.
+GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] = (
+    ("FwA on ER: engine loop by C loop", "c", 1.5, "at most", lambda rows: one(rows, "ratio", protocol="fwa")),
+    (
+        "Flooding on ER: engine loop by C loop",
+        "c",
+        1.5,
+        "at most",
+        lambda rows: one(rows, "ratio", protocol="flooding"),
+    ),
+    (
+        "Six protocols, four networks, ten replicates, T = 1000, two threads, sound rules, s",
+        "threads",
+        20.0,
+        "at most",
+        lambda rows: one(rows, "two_s", rules="sound", network="all"),
+    ),
+    (
+        "The same by the published rules, s",
+        "threads",
+        20.0,
+        "at most",
+        lambda rows: one(rows, "two_s", rules="published", network="all"),
+    ),
+    (
+        "Two threads by one, sound rules",
+        "threads",
+        1.7,
+        "at least",
+        lambda rows: one(rows, "speed_up", rules="sound", network="all"),
+    ),
+    (
+        "Two threads by one, published rules",
+        "threads",
+        1.7,
+        "at least",
+        lambda rows: one(rows, "speed_up", rules="published", network="all"),
+    ),
+    (
+        "Cost of a pull, a million agents by 10,000 (whole)",
+        "scale",
+        5.0,
+        "at most",
+        lambda rows: over(rows, "whole_ns", MILLION, {"network": "er", "n_agents": 10_000}),
+    ),
+    ("A million agents, T = 100, peak GiB", "scale", 8.0, "at most", lambda rows: one(rows, "peak_gib", **MILLION)),
+    ("BA of 100,000 agents, T = 100, peak GiB", "scale", 8.0, "at most", lambda rows: one(rows, "peak_gib", **BA)),
+    ("import banditmesh over bare Python, s", "startup", 0.2, "at most", lambda rows: first(rows, "import")),
+    ("banditmesh --help, s", "startup", 0.4, "at most", lambda rows: first(rows, "banditmesh --help")),
+    ("First simulation, empty cache, s", "startup", 15.0, "at most", lambda rows: first(rows, "first simulation")),
+    ("Script with a warm cache, s", "startup", 1.5, "at most", lambda rows: first(rows, "script")),
+)
+
+
+def rows_of(sections: Mapping[str, Rows]) -> list[Row]:
+    """The goals whose sections were measured."""
+    found: list[Row] = []
+    for what, name, bound, side, value_of in GOALS:
+        value = value_of(sections.get(name, ()))
+        if value is not None:
+            met = value <= bound if side == "at most" else value >= bound
+            found.append({"what": what, "side": side, "bound": bound, "value": value, "met": met})
+    return found or [{"missing": "none of the sections that have goals was run"}]
+
+
+SECTION = Section(
+    name="goals",
+    title="Goals",
+    note="What the engine is to reach on two cores, and what was measured.",
+    columns=(
+        Column("what", "goal"),
+        Column("side", ""),
+        Column("bound", "bound", "g"),
+        Column("value", "measured", ".3g"),
+        Column("met", "met"),
+    ),
+    measure=lambda quick: [],
+)

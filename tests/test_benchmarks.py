@@ -1,0 +1,68 @@
+"""The benchmark runs from end to end at tiny sizes, and its figures reach the document."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "benchmarks"
+SECTIONS = ("engines", "c", "scale", "growth", "threads", "startup")
+
+
+def run(*arguments):
+    command = [sys.executable, FOLDER / "run.py", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def quick_results(tmp_path_factory):
+    out = tmp_path_factory.mktemp("bench") / "results.json"
+    done = run("--quick", "--only", ",".join(SECTIONS), "--out", out)
+    assert done.returncode == 0, done.stderr
+    return json.loads(out.read_text())
+
+
+def test_every_section_gives_rows(quick_results):
+    assert tuple(quick_results["sections"]) == SECTIONS
+    assert all(quick_results["sections"].values())
+
+
+def test_results_name_the_machine_and_no_date(quick_results):
+    assert set(quick_results["machine"]) == {"cpu", "cores", "memory_gib", "system", "python", "numpy", "numba"}
+    assert set(quick_results) == {"machine", "sections"}
+
+
+def test_c_loop_agrees_with_the_engine_to_the_last_bit_or_says_that_there_is_no_compiler(quick_results):
+    rows = quick_results["sections"]["c"]
+    if any(map(shutil.which, ("cc", "gcc", "clang"))):
+        assert [row["protocol"] for row in rows] == ["none", "irs", "fwa", "flooding"]
+        assert all(row["equal"] for row in rows)
+    else:
+        assert rows == [{"missing": "there is no C compiler on this machine"}]
+
+
+def test_unknown_section_is_wrong_use():
+    done = run("--only", "engine")
+    assert done.returncode == 2
+    assert "got 'engine'" in done.stderr
+
+
+def test_figures_in_the_document_are_those_of_the_results(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import document
+    import tables
+
+    section = tables.Section("one", "One", "What is measured.", (tables.Column("ns", "ns/pull", ".1f"),), list)
+    path = tmp_path / "page.md"
+    path.write_text("before\n<!-- figures: one -->\nold\n<!-- end -->\nafter\n")
+    for value in (2.0, 3.0):
+        document.render({"machine": {}, "sections": {"one": [{"ns": value}]}}, {"one": section}, path)
+    text = path.read_text()
+    assert "old" not in text
+    assert "| 2.0 |" not in text
+    assert "What is measured.\n\n| ns/pull |\n| --: |\n| 3.0 |\n" in text
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
