@@ -1,7 +1,8 @@
 """The counts that the paper's networks must give exactly: they do not depend on rewards.
 
 A message lives for ttl rounds, so traffic is steady from round ttl on. The quick tests prove the steadiness over some
-rounds and extend it to the paper's horizon; the slow ones run the horizon in full.
+rounds and extend it to the paper's horizon; the compiled engine runs the horizon in full, and in the slow tests the
+reference engine does so too.
 """
 
 import numpy as np
@@ -29,6 +30,8 @@ WATCHED = {
     ("sbm", "sound"): 70,
 }
 IRS = {"er": 306_000, "ba": 392_000, "sbm": 722_000}
+
+full_horizon = pytest.mark.parametrize("engine", [pytest.param("reference", marks=pytest.mark.slow), "compiled"])
 
 
 def on_watched_link(result, name):
@@ -59,7 +62,7 @@ def test_irs_transmissions_by_steadiness(name, rules, engine):
     assert result.messages[0].tolist() == [per_round * t for t in range(1, 6)]
 
 
-@pytest.mark.slow
+@full_horizon
 @pytest.mark.parametrize("name, rules", FLOODING)
 def test_flooding_transmissions_over_the_whole_horizon(name, rules, engine):
     problem = bm.Problem.paper(name, seed=0)
@@ -69,7 +72,7 @@ def test_flooding_transmissions_over_the_whole_horizon(name, rules, engine):
     assert set(on_watched_link(result, name)[TTL - 1 :]) == {WATCHED[name, rules]}
 
 
-@pytest.mark.slow
+@full_horizon
 @pytest.mark.parametrize("name", IRS)
 def test_irs_transmissions_over_the_whole_horizon(name, rules, engine):
     result = bm.simulate(bm.Problem.paper(name, seed=0), bm.IRS(), horizon=HORIZON, seed=0, rules=rules, engine=engine)
