@@ -91,7 +91,7 @@ def write_plan(path: Path, packed: Packed, plan: Fates | None, repeats: int) -> 
     n_agents, n_slots, ttl = run.problem.n_agents, len(agents.arms), run.protocol.ttl
     if plan is None:
         plan = plans.make_fates(n_slots, ttl, np.zeros((1, 0), dtype=np.int32))
-    arrays = [
+    arrays: list[np.ndarray] = [
         agents.offsets.astype(np.int64),
         agents.arms.astype(np.int32),
         agents.gaps.astype(np.float64),

@@ -40,7 +40,9 @@ def all_sections() -> dict[str, Section]:
     known = [engines.SECTION, c_loop.SECTION, scale.SECTION, growth.SECTION, threads.SECTION, startup.SECTION]
     if importlib.util.find_spec("theory") is not None:
         theory = importlib.import_module("theory")
-        known.append(getattr(theory, "SECTION", None) or Section("theory", "Theory", theory.__doc__, (), theory.rows))
+        known.append(
+            getattr(theory, "SECTION", None) or Section("theory", "Theory", theory.__doc__ or "", (), theory.rows)
+        )
     return {section.name: section for section in known}
 
 
