@@ -237,11 +237,12 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
         with os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
+            # Before the move, or a power cut could leave an empty file under the final name. That the move itself may
+            # be lost is no harm: the shard is then missing, and computed again.
             os.fsync(stream.fileno())
         os.chmod(partial, 0o644)
         os.replace(partial, path)
         partial = None
-        _sync_folder(path.parent)
     except OSError as error:
         raise StudyError(
             f"cannot write {path}: {error.strerror or _first_line(error)}; what was finished before is kept, "
@@ -250,15 +251,6 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
     finally:
         if partial is not None:
             Path(partial).unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    if sys.platform != "win32":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 @contextmanager

@@ -1,0 +1,198 @@
+"""Specs: what they say, what they refuse, and how a grid is laid out."""
+
+import re
+import tomllib
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import banditmesh as bm
+from banditmesh.experiments.case import case_of
+from banditmesh.experiments.lines import line_of
+from banditmesh.experiments.parts import build_policy, build_problem, build_protocol
+from banditmesh.experiments.spec import replicate_seed
+from banditmesh.experiments.template import TEMPLATE
+
+SMALL = """
+horizon = 10
+replicates = 2
+network = {name = "ring", n = 6}
+arms = {n_arms = 4, per_agent = 2}
+"""
+
+
+def labels(text, *columns):
+    return [tuple(point.labels[column] for column in columns) for point in bm.parse_spec(text).points()]
+
+
+def test_an_empty_spec_is_the_papers_er_network_under_fwa():
+    [point] = bm.parse_spec("").points()
+    assert build_protocol(point.settings) == bm.FwA(4)
+    assert build_policy(point.settings) == bm.UCB(3.0)
+    ours, paper = build_problem(point.settings, {}), bm.Problem.paper("er", seed=0)
+    assert np.array_equal(ours.arm_indices, paper.arm_indices)
+    assert np.array_equal(ours.means, paper.means)
+    assert np.array_equal(ours.network.pairs(), paper.network.pairs())
+
+
+def test_the_grid_runs_over_all_combinations_the_last_key_fastest():
+    text = SMALL + 'sweep.network.n = [5, 6]\nsweep.protocol.name = ["irs", "fwa"]'
+    assert labels(text, "network.n", "protocol") == [(5, "irs"), (5, "fwa"), (6, "irs"), (6, "fwa")]
+
+
+def test_values_without_effect_do_not_multiply_a_point():
+    text = SMALL + 'sweep.protocol = {name = ["none", "irs", "fwa", "gossip"], ttl = [2, 3], fanout = [1, 2]}'
+    assert labels(text, "protocol", "protocol.ttl", "protocol.fanout") == [
+        ("none", None, None),
+        ("irs", None, None),
+        ("fwa", 2, None),
+        ("fwa", 3, None),
+        ("gossip", 2, 1),
+        ("gossip", 2, 2),
+        ("gossip", 3, 1),
+        ("gossip", 3, 2),
+    ]
+
+
+def test_whole_tables_can_be_swept_and_are_set_before_single_keys():
+    text = "horizon = 5\narms = {n_arms = 4, per_agent = 2}\n[sweep]\nnetwork.n = [5, 6]\n"
+    text += 'network.name = ["ring", "star"]'
+    assert labels(text, "network", "network.n") == [("ring", 5), ("star", 5), ("ring", 6), ("star", 6)]
+    text = SMALL + 'sweep.network = [{name = "ring", n = 4}, {name = "grid", rows = 2, columns = 3}]'
+    points = list(bm.parse_spec(text).points())
+    assert [point.labels["network"] for point in points] == ["ring(n=4)", "grid(rows=2, columns=3)"]
+    assert [build_problem(point.settings, {}).n_agents for point in points] == [4, 6]
+
+
+def test_horizon_rules_and_policies_can_be_swept():
+    text = SMALL + 'sweep.horizon = [3, 4]\nsweep.rules = ["sound", "published"]\nsweep.policy.alpha = [1, 2.5]'
+    spec = bm.parse_spec(text)
+    assert spec.n_points == 8
+    assert spec.n_runs == 16
+    assert spec.columns["policy.alpha"] == "double"
+    assert {point.settings["horizon"] for point in spec.points()} == {3, 4}
+
+
+def test_dynamics_make_a_dynamic_network():
+    text = SMALL + 'dynamics = {name = "edge-markovian", p = 0.1, q = 0.2}'
+    [point] = bm.parse_spec(text).points()
+    network = build_problem(point.settings, {}).network
+    assert isinstance(network, bm.networks.EdgeMarkovian)
+    assert (network.p, network.q) == (0.1, 0.2)
+
+
+def test_arms_can_be_bernoulli_with_given_means():
+    text = 'network = {name = "ring", n = 6}\narms = {law = "bernoulli", means = [0.2, 0.5, 0.8], per_agent = 2}'
+    [point] = bm.parse_spec(text).points()
+    problem = build_problem(point.settings, {})
+    assert problem.means.tolist() == [0.2, 0.5, 0.8]
+    assert isinstance(problem.laws[0], bm.arms.Bernoulli)
+
+
+def test_replicates_have_their_own_seeds_and_neighbouring_studies_share_none():
+    seeds = {seed: bm.parse_spec(f"seed = {seed}\nreplicates = 50").seeds for seed in (0, 1)}
+    assert len(set(seeds[0] + seeds[1])) == 100
+    assert seeds[0][3] == replicate_seed(0, 3)
+
+
+def test_overrides_replace_what_the_file_says():
+    spec = bm.parse_spec(SMALL, ["horizon=7", "protocol.name=irs", "network.n=8", "sweep.policy.alpha=[1, 2]"])
+    assert spec.settings.horizon == 7
+    assert spec.settings.network == {"name": "ring", "n": 8}
+    assert [point.settings["policy"]["alpha"] for point in spec.points()] == [1, 2]
+
+
+def test_the_digest_depends_on_what_is_said_and_not_on_how():
+    one = bm.parse_spec('network = {name = "ring", n = 6}\narms.n_arms = 4\narms.per_agent = 2\nhorizon = 5')
+    two = bm.parse_spec('horizon = 5\n[network]\nn = 6\nname = "ring"\n[arms]\nper_agent = 2\nn_arms = 4')
+    assert one.digest == two.digest
+    assert one.digest != bm.parse_spec("horizon = 6").digest
+
+
+@pytest.mark.parametrize(
+    "text, line, words",
+    [
+        ("nonsense = 1\n", 1, ["unknown key nonsense"]),
+        ('horizon = 5\n\n[network]\nname = "ring"\nn = 5\nsize = 3\n', 6, ["unknown key network.size", "name"]),
+        ('horizon = "long"\n', 1, ["horizon must be an integer", "'long'"]),
+        ("horizon = 0\n", 1, ["horizon must be an integer of at least 1, got 0"]),
+        ("replicates = true\n", 1, ["replicates must be an integer", "True"]),
+        ("seed = -1\n", 1, ["seed must be an integer of at least 0"]),
+        ("network = 3\n", 1, ["network must be a table", "3"]),
+        ('\n[network]\nname = "torus"\n', 3, ["network.name must be one of", "'torus'"]),
+        ('[network]\nname = "er"\nn = 10\n', None, ["network.p is required"]),
+        ('[network]\nname = "ring"\nn = "ten"\n', 3, ["network.n must be an integer", "'ten'"]),
+        ('[network]\nname = "ring"\nn = 1\n', 1, ["[network] n must be an integer of at least 3"]),
+        ('[protocol]\nname = "fwa"\nttl = 0\n', 1, ["ttl must be an integer of at least 1"]),
+        ('[protocol]\nname = "fwa"\nstop = 0.5\n', 3, ["protocol.stop", "ttl"]),
+        ('[policy]\nname = "ucb"\nalpha = -1.0\n', 1, ["alpha must be a positive number"]),
+        ('rules = "loose"\n', 1, ["rules must be one of"]),
+        ('engine = "warp"\n', 1, ["engine must be one of"]),
+        ("[sweep]\nhorizon = 5\n", 2, ["sweep.horizon must be a list"]),
+        ("[sweep]\nhorizon = []\n", 2, ["sweep.horizon must be a list with at least one value"]),
+        ("[sweep]\nhorizon = [5, 5]\n", 2, ["sweep.horizon must hold different values"]),
+        ("[sweep]\nseed = [1, 2]\n", 2, ["sweep.seed must be over one of"]),
+        ("[sweep]\nprotocol.tll = [1, 2]\n", 2, ["unknown key protocol.tll"]),
+        ('[sweep]\nprotocol.ttl = [1, "x"]\n', 2, ["protocol.ttl must be an integer", "'x'"]),
+        ("version = 2\n", 1, ["version must be 1", "got 2"]),
+        ("horizon = = 5\n", None, ["not valid TOML", "line 1"]),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(text, line, words):
+    with pytest.raises(bm.SpecError) as caught:
+        bm.parse_spec(text, source="study.toml")
+    message = str(caught.value)
+    assert "\n" not in message
+    found = re.search(r"^study.toml, line (\d+):", message)
+    assert (int(found[1]) if found else None) == line, message
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize("override", ["horizon", "=5", "horizon.deep=5"])
+def test_a_wrong_override_is_refused(override):
+    with pytest.raises(bm.SpecError, match="--set"):
+        bm.parse_spec("horizon = 5", [override])
+
+
+def test_files_are_found_beside_the_spec_and_read_in_the_parent(tmp_path):
+    nx.write_edgelist(nx.cycle_graph(7), tmp_path / "ring.txt", data=False)
+    path = tmp_path / "study.toml"
+    path.write_text('network = {name = "file", path = "ring.txt"}\narms = {n_arms = 4, per_agent = 2}\n')
+    spec = bm.read_spec(path)
+    assert spec.network_files() == {"ring.txt": ("file", tmp_path / "ring.txt")}
+    assert case_of(spec).problem.n_agents == 7
+
+
+@pytest.mark.parametrize("name", ["missing.toml", "folder"])
+def test_a_spec_that_cannot_be_read_is_named(tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(bm.errors.FileError, match=name):
+        bm.read_spec(tmp_path / name)
+
+
+def test_a_binary_spec_is_refused(tmp_path):
+    (tmp_path / "study.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(bm.errors.FileError, match="UTF-8"):
+        bm.read_spec(tmp_path / "study.toml")
+
+
+def test_the_template_is_valid_and_uncommenting_its_tables_is_too():
+    assert bm.parse_spec(TEMPLATE).n_runs == 24
+    opened = re.sub(r"(?m)^# (?=\[|[a-z_.]+ = )", "", TEMPLATE)
+    opened = re.sub(r"(?m)^(stop|fanout|network) .*\n", "", opened)
+    assert "dynamics" in tomllib.loads(opened)
+    assert bm.parse_spec(opened).n_points > 6
+
+
+def test_a_case_has_one_problem():
+    case = case_of(bm.parse_spec(SMALL + 'sweep.protocol.name = ["irs", "fwa"]'))
+    assert [protocol.name for protocol in case.protocols] == ["irs", "fwa"]
+    with pytest.raises(bm.SpecError, match=r"sweep\.network\.n"):
+        case_of(bm.parse_spec(SMALL + "sweep.network.n = [5, 6]"))
+
+
+@pytest.mark.parametrize("key, line", [("a", 1), ("b.c", 3), ("b", 2), ("b.d.e", 4), ("z", None), ("q.r", 6)])
+def test_lines_are_told(key, line):
+    assert line_of('a = 1\n[b]\nc = 2\n"d".e = 3\n[ q ]\nr = 1\n', key) == line
