@@ -28,6 +28,8 @@ from .run import ProgressCallback, Run
 ENGINES: Final = ("auto", "reference", "compiled")
 #: A fallback to the reference engine that will take longer than this many seconds is worth a warning.
 LONG_FALLBACK: Final = 10.0
+#: A run that takes the reference engine less than this many seconds is not worth compiling a user's rule for.
+SHORT_RUN: Final = 5.0
 
 
 def simulate(
@@ -140,9 +142,14 @@ def _pick(run: Run, engine: str) -> str:
         return engine
     # Imported here because numba is heavy.
     from .packing import unsupported
-    from .warmup import prepare
+    from .warmup import is_prompt, prepare
 
-    reason = unsupported(run) or prepare(run)
+    reason = unsupported(run)
+    if reason is None:
+        # A rule of the user's own is compiled in every process: for a short run that takes longer than it saves.
+        if engine == "auto" and not is_prompt(run) and reference.estimated_seconds(run) < SHORT_RUN:
+            return "reference"
+        reason = prepare(run)
     if reason is None:
         return "compiled"
     if engine == "compiled":

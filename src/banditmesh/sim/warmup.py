@@ -1,0 +1,82 @@
+"""Compilation, brought forward: the kernels that a run needs are compiled, or read from the cache, on a tiny run."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+from ..arms import Gaussian
+from ..networks.csr import Links
+from ..networks.dynamic import EdgeMarkovian
+from ..problem import Problem
+from . import compiled
+from .kernels.special import BUILT_IN, Kernels
+from .packing import needs_walk
+from .run import Run
+
+#: Reading kernels from the cache takes less than this many seconds; what takes longer is compiled, and says so.
+PATIENCE: Final = 1.0
+
+_ready: set[Any] = set()
+
+
+def prepare(run: Run) -> str | None:
+    """Make the run's kernels ready; why they do not compile, or None if they do."""
+    kind = _kind(run)
+    if kind in _ready:
+        return None
+    try:
+        with _announced(compiled.kernels_of(run) is BUILT_IN):
+            compiled.run_all(_tiny(run), 1, lambda _: None)
+    except NumbaError as error:
+        cause = " ".join(str(error).split())
+        rule = f"the index of {run.policies[0].name!r} or the relay rule of {run.protocol.name!r}"
+        return f"{rule} does not compile ({cause[:200]})"
+    _ready.add(kind)
+    return None
+
+
+def is_prompt(run: Run) -> bool:
+    """Whether the run's kernels come from the cache or are ready, so that they need not be compiled first."""
+    return compiled.kernels_of(run) is BUILT_IN or _kind(run) in _ready
+
+
+def _kind(run: Run) -> tuple[Kernels, bool, bool]:
+    return compiled.kernels_of(run), needs_walk(run), run.problem.is_dynamic
+
+
+def _tiny(run: Run) -> Run:
+    """The same kind of run with two agents and one arm, long enough that a plan is made where one is possible."""
+    links = Links.from_pairs(2, [(0, 1)])
+    network: Any = EdgeMarkovian(links, 0.5, 0.5) if run.problem.is_dynamic else links
+    return replace(
+        run,
+        problem=Problem(network, [[0], [0]], [Gaussian(0.0, 1.0)]),
+        policies=run.policies[:1] * 2,
+        horizon=4,
+        replicates=1,
+        every=np.ones(2, dtype=np.int64),
+        tape=None,
+        records=np.array([4]),
+        link_traffic=False,
+    )
+
+
+@contextmanager
+def _announced(is_cached: bool) -> Iterator[None]:
+    what = "the engine, once on this machine" if is_cached else "your rule, once in this process"
+    message = f"banditmesh: compiling {what}; this takes about ten seconds ..."
+    timer = threading.Timer(PATIENCE, print, [message], {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
