@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from .sim.engine import simulate
     from .sim.result import Result
+    from .sim.support import support
     from .theory.bounds import Bounds, bounds
 
 _HOMES = {
@@ -77,6 +78,7 @@ _HOMES = {
     "reproduce": "experiments.paper",
     "run_study": "experiments.runner",
     "simulate": "sim.engine",
+    "support": "sim.support",
 }
 _MODULES = ("arms", "errors", "networks", "theory")
 
@@ -118,6 +120,7 @@ __all__ = [
     "reproduce",
     "run_study",
     "simulate",
+    "support",
     "theory",
 ]
 

@@ -125,8 +125,8 @@ def simulate(
     _check_network_lasts(problem, horizon)
     check_result_fits(run)
     n_threads = os.cpu_count() or 1 if threads is None else checks.integer("threads", threads, at_least=1)
-    chosen = _pick(run, checks.choice("engine", engine, ENGINES))
-    with Progress(progress, horizon * replicates, f"{protocol.name}, {chosen} engine") as bar:
+    with Progress(progress, horizon * replicates, protocol.name) as bar:
+        chosen = _pick(run, checks.choice("engine", engine, ENGINES))
         if chosen == "compiled":
             from . import compiled
 

@@ -37,7 +37,10 @@ def support() -> None:
     sound      static   continuous  compiled  compiled  compiled  ...
     """
     table = support_table()
-    rows = [[*table.index.names, *table.columns], *([*key, *row] for key, row in zip(table.index, table.values, strict=True))]
+    rows = [
+        [*table.index.names, *table.columns],
+        *([*key, *row] for key, row in zip(table.index, table.values, strict=True)),
+    ]
     widths = [max(len(row[column]) for row in rows) + 2 for column in range(len(rows[0]))]
     for row in rows:
         print("".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

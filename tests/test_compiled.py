@@ -1,0 +1,413 @@
+"""The compiled engine equals the reference engine, bit for bit, and says clearly what it does not run."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import banditmesh as bm
+from banditmesh.sim import engine, plans, replicates
+from cases import dynamic_networks, graphs, normal_tape, problems, protocols
+
+HORIZON = 12
+all_problems = problems(st.one_of(graphs(max_agents=8), dynamic_networks(HORIZON)))
+
+
+def run_both(problem, protocol, **arguments):
+    return tuple(bm.simulate(problem, protocol, engine=name, **arguments) for name in ("compiled", "reference"))
+
+
+def assert_equal(compiled, reference):
+    """Every array of the result, with `==`; the parts are compared first so that a failure names one."""
+    assert np.array_equal(compiled.regret, reference.regret)
+    assert np.array_equal(compiled.messages, reference.messages)
+    assert np.array_equal(compiled.pulls, reference.pulls)
+    for name, counts in reference.traffic.items():
+        assert np.array_equal(compiled.traffic[name], counts), name
+    assert compiled.links == reference.links
+    assert compiled == reference
+    assert (compiled.engine, reference.engine) == ("compiled", "reference")
+
+
+@settings(max_examples=200)
+@given(
+    all_problems,
+    protocols(),
+    st.sampled_from(["sound", "published"]),
+    st.integers(0, 5),
+    st.integers(1, 4),
+    st.booleans(),
+    st.booleans(),
+)
+def test_engines_agree_on_small_problems(problem, protocol, rules, seed, record_every, link_traffic, taped):
+    arguments = {"horizon": HORIZON, "replicates": 2, "seed": seed, "rules": rules, "record_every": record_every}
+    if taped:
+        # Few different values, so that published ids collide.
+        arguments["rewards"] = np.random.default_rng(seed).integers(0, 3, (HORIZON, problem.n_agents, problem.n_arms))
+    assert_equal(*run_both(problem, protocol, link_traffic=link_traffic, **arguments))
+
+
+AXES = {
+    "protocol": ("none", "irs", "gossip", "probabilistic", "fwa", "flooding", "centralised"),
+    "rules": ("sound", "published"),
+    "network": ("static", "edge-markovian", "sequence", "churn"),
+    "law": ("gaussian", "bernoulli", "beta", "mixed"),
+    "rewards": ("draws", "tape", "tape per replicate"),
+    "every": ("each round", "asynchronous"),
+    "link_traffic": (False, True),
+    "record_every": (1, 7),
+    "ttl": (1, 2, 5),
+    "alpha": ("one", "per agent"),
+}
+
+
+def pairwise(axes):
+    """Rows that together hold every pair of values of every two axes, found greedily."""
+    names = list(axes)
+    missing = {((a, x), (b, y)) for a, b in itertools.combinations(names, 2) for x in axes[a] for y in axes[b]}
+    rng = np.random.default_rng(0)
+    rows = []
+    while missing:
+        candidates = []
+        for _ in range(50):
+            row = {name: axes[name][rng.integers(len(axes[name]))] for name in names}
+            covers = {pair for pair in itertools.combinations(row.items(), 2) if pair in missing}
+            candidates.append((len(covers), len(candidates), row, covers))
+        _, _, row, covers = max(candidates)
+        if covers:
+            rows.append(row)
+            missing -= covers
+    return rows
+
+
+ROWS = pairwise(AXES)
+
+
+def test_covering_array_holds_every_pair():
+    held = {pair for row in ROWS for pair in itertools.combinations(row.items(), 2)}
+    assert len(ROWS) < 60
+    assert all(((a, x), (b, y)) in held for a, b in itertools.combinations(AXES, 2) for x in AXES[a] for y in AXES[b])
+
+
+def make_problem(row, horizon):
+    graph = nx.connected_watts_strogatz_graph(14, 4, 0.3, seed=1)
+    network = {
+        "static": lambda: graph,
+        "edge-markovian": lambda: bm.networks.EdgeMarkovian(graph, 0.05, 0.3),
+        "sequence": lambda: bm.networks.GraphSequence([nx.gnp_random_graph(14, 0.2, seed=t) for t in range(horizon)]),
+        "churn": lambda: bm.networks.Churn(graph, 0.3, 0.5),
+    }[row["network"]]()
+    means = [0.1, 0.3, 0.5, 0.55, 0.7, 0.9]
+    gaussian, bernoulli, beta = (
+        [bm.arms.Gaussian(mean, 0.5) for mean in means],
+        [bm.arms.Bernoulli(mean) for mean in means],
+        [bm.arms.Beta(2 * mean, 2 - 2 * mean) for mean in means],
+    )
+    laws = {
+        "gaussian": gaussian,
+        "bernoulli": bernoulli,
+        "beta": beta,
+        "mixed": [gaussian[0], bernoulli[1], beta[2], bm.arms.Uniform(0.0, 1.0), gaussian[4], bernoulli[5]],
+    }[row["law"]]
+    return bm.Problem(network, bm.arms.uniform_sets(14, 6, 3, seed=2), laws)
+
+
+def make_protocol(row):
+    ttl = row["ttl"]
+    return {
+        "none": bm.NoCooperation(),
+        "irs": bm.IRS(),
+        "gossip": bm.Gossip(ttl, fanout=2),
+        "probabilistic": bm.ProbabilisticFlooding(ttl, stop=0.3),
+        "fwa": bm.FwA(ttl),
+        "flooding": bm.Flooding(ttl),
+        "centralised": bm.Centralised(),
+    }[row["protocol"]]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join(str(value) for value in row.values()))
+def test_engines_agree_on_every_pair_of_axes(row):
+    horizon = 40
+    problem = make_problem(row, horizon)
+    arguments = {}
+    if row["rewards"] != "draws":
+        tapes = np.stack([normal_tape(problem, horizon, seed) for seed in range(2)])
+        arguments["rewards"] = tapes if row["rewards"] == "tape per replicate" else tapes[0]
+    if row["every"] == "asynchronous":
+        arguments["every"] = [1 + v % 3 for v in range(14)]
+    if row["alpha"] == "per agent":
+        arguments["policy"] = [bm.UCB(alpha=1.0 + 0.5 * (v % 4)) for v in range(14)]
+    assert_equal(
+        *run_both(
+            problem,
+            make_protocol(row),
+            horizon=horizon,
+            replicates=2,
+            seed=5,
+            rules=row["rules"],
+            link_traffic=row["link_traffic"],
+            record_every=row["record_every"],
+            **arguments,
+        )
+    )
+
+
+@pytest.mark.parametrize("name", ["er", "ba", "sbm", "dynamic-er"])
+@pytest.mark.parametrize(
+    "protocol",
+    [bm.NoCooperation(), bm.IRS(), bm.Gossip(4), bm.ProbabilisticFlooding(4), bm.FwA(4), bm.Flooding(4)],
+    ids=lambda protocol: protocol.name,
+)
+def test_engines_agree_on_the_papers_networks(name, protocol, rules):
+    problem = bm.Problem.paper(name, seed=3)
+    # Beyond the 20 first pulls, so that the policy matters; and once the horizon cuts messages' lives short.
+    assert_equal(*run_both(problem, protocol, horizon=25 if name == "er" else 7, seed=1, rules=rules))
+
+
+def test_plan_and_spreading_one_by_one_agree(monkeypatch):
+    problem = bm.Problem.paper("ba", seed=0)
+    planned = bm.simulate(problem, bm.FwA(4), horizon=120, seed=0)
+    monkeypatch.setattr(plans, "PLAN_BUDGET", 0)
+    assert bm.simulate(problem, bm.FwA(4), horizon=120, seed=0) == planned
+
+
+def test_chunks_do_not_matter(monkeypatch):
+    problem = bm.Problem.paper("dynamic-er", seed=0)
+    results = []
+    for longest in (1, 7, 256):
+        monkeypatch.setattr(replicates, "LONGEST_WINDOW", longest)
+        results.append(bm.simulate(problem, bm.FwA(4), horizon=40, seed=0, link_traffic=True))
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("name", ["er", "dynamic-er"])
+def test_threads_do_not_matter(name, rules):
+    problem = bm.Problem.paper(name, seed=0)
+    one, two, many = (
+        bm.simulate(problem, bm.FwA(4), horizon=60, replicates=5, seed=0, rules=rules, threads=threads)
+        for threads in (1, 2, 9)
+    )
+    assert one == two == many
+
+
+def test_published_rules_forget_and_accept_again_on_both_engines():
+    # A small memory beside many messages: fewer ids fit than are accepted before late copies come.
+    rng = np.random.default_rng(0)
+    graph = nx.gnp_random_graph(16, 0.25, seed=4)
+    sets = [sorted(rng.choice(8, size=2, replace=False).tolist()) for _ in range(16)]
+    sets[0] = list(range(8))
+    problem = bm.Problem(graph, sets, [bm.arms.Gaussian(0.1 * arm, 1.0) for arm in range(8)])
+    assert_equal(*run_both(problem, bm.FwA(9), horizon=60, replicates=2, seed=0, rules="published"))
+
+
+# What users bring
+
+
+class DegreeShy(bm.Protocol):
+    """Hubs relay less: a pure rule that draws."""
+
+    name = "degree-shy"
+    random = True
+
+    @staticmethod
+    def relay(has_arm, ttl, degree, u, parameter):
+        return bm.RELAY if u * degree < 2.0 else bm.STOP
+
+
+class LeavesAbsorb(bm.Protocol):
+    """A pure rule that does not draw but looks at the degree and the hops left."""
+
+    name = "leaves-absorb"
+
+    @staticmethod
+    def relay(has_arm, ttl, degree, u, parameter):
+        if degree <= 2 or (has_arm and ttl == 1):
+            return bm.ABSORB
+        return bm.RELAY
+
+
+class NoisyGreedy(bm.Policy):
+    """An index that draws and uses the count."""
+
+    name = "noisy-greedy"
+    random = True
+
+    @staticmethod
+    def index(mean, count, inv_root, clock, sigma, u, parameter):
+        return mean + sigma * (u - 0.5) / (1 + count)
+
+
+class Sneaky(bm.Protocol):
+    """A rule that Python can run and numba cannot compile."""
+
+    name = "sneaky"
+    random = True
+
+    @staticmethod
+    def relay(has_arm, ttl, degree, u, parameter):
+        return globals()["bm"].RELAY
+
+
+@pytest.mark.parametrize("name", ["er", "dynamic-er"])
+@pytest.mark.parametrize("protocol", [DegreeShy(3), LeavesAbsorb(3)], ids=lambda protocol: protocol.name)
+def test_a_users_own_protocol_runs_compiled(protocol, name, rules):
+    problem = bm.Problem.paper(name, seed=0)
+    assert_equal(*run_both(problem, protocol, horizon=12, seed=0, rules=rules))
+
+
+def test_a_users_own_policy_runs_compiled():
+    problem = bm.Problem.paper("er", seed=0)
+    assert_equal(*run_both(problem, bm.IRS(), policy=NoisyGreedy(), horizon=40, seed=0))
+
+
+def test_a_short_run_is_not_worth_compiling_a_users_rule_for():
+    problem = bm.Problem(nx.path_graph(3), [[0]] * 3, [bm.arms.Gaussian(0.0, 1.0)])
+    assert bm.simulate(problem, OtherShy(3), horizon=3, seed=0).engine == "reference"
+
+
+class OtherShy(DegreeShy):
+    @staticmethod
+    def relay(has_arm, ttl, degree, u, parameter):
+        return bm.RELAY
+
+
+def test_a_rule_that_does_not_compile_falls_back_to_the_reference(monkeypatch):
+    monkeypatch.setattr(engine, "SHORT_RUN", 0.0)
+    problem = bm.Problem.paper("er", seed=0)
+    assert bm.simulate(problem, Sneaky(2), horizon=3, seed=0).engine == "reference"
+    with pytest.raises(bm.errors.UnsupportedError, match="'sneaky' does not compile"):
+        bm.simulate(problem, Sneaky(2), horizon=3, seed=0, engine="compiled")
+
+
+class Lazy(bm.Policy):
+    name = "lazy"
+
+    def choose(self, t, estimates, draw):
+        return 0
+
+
+def test_what_is_not_supported_is_refused_with_its_reason():
+    problem = bm.Problem.paper("er", seed=0)
+    with pytest.raises(bm.errors.UnsupportedError, match=r"overrides choose\(\).*use engine=\"auto\""):
+        bm.simulate(problem, bm.IRS(), policy=Lazy(), horizon=3, engine="compiled")
+    with pytest.raises(bm.errors.UnsupportedError, match="event log"):
+        bm.simulate(problem, bm.IRS(), horizon=3, trace=True, engine="compiled")
+    assert bm.simulate(problem, bm.IRS(), policy=Lazy(), horizon=3, seed=0).engine == "reference"
+
+
+def test_a_long_fallback_warns_with_an_estimate():
+    problem = bm.Problem.paper("er", seed=0)
+    with pytest.warns(UserWarning, match=r"the reference engine will take about [\d,]+ s"), pytest.raises(Stop):
+        bm.simulate(problem, bm.Flooding(4), policy=Lazy(), horizon=100_000, seed=0, progress=stop_at_once)
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_at_once(done, total):
+    raise Stop
+
+
+def test_support_names_every_protocol_and_agrees_with_what_runs(capsys):
+    bm.support()
+    printed = capsys.readouterr().out
+    for name in ("none", "irs", "gossip", "probabilistic", "fwa", "flooding", "centralised"):
+        assert name in printed
+    assert "compiled" in printed
+    assert "reference" in printed
+
+
+# A good neighbour
+
+
+def test_memory_that_would_not_suffice_is_refused_before_the_run():
+    problem = bm.Problem.paper("er", seed=0)
+    began = time.monotonic()
+    with pytest.raises(bm.errors.InsufficientMemoryError, match=r"would need [\d,.]+ GiB .* record_every"):
+        bm.simulate(problem, bm.FwA(4), horizon=10**6, replicates=10**6)
+    assert time.monotonic() - began < 30
+
+
+def test_progress_counts_all_rounds_of_all_replicates():
+    seen = []
+    bm.simulate(
+        bm.Problem.paper("er", seed=0),
+        bm.FwA(4),
+        horizon=50,
+        replicates=3,
+        seed=0,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert seen == sorted(seen)
+    assert seen[-1] == (150, 150)
+
+
+def test_an_error_in_the_progress_callback_stops_the_run():
+    with pytest.raises(Stop):
+        bm.simulate(bm.Problem.paper("ba", seed=0), bm.FwA(4), horizon=10**6, record_every=1000, progress=stop_at_once)
+
+
+def script(text, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(text)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def test_control_c_stops_a_long_run_at_once():
+    process = script(
+        """
+        import banditmesh as bm
+        problem = bm.Problem.paper("er", seed=0)
+        bm.simulate(problem, bm.FwA(4), horizon=10, seed=0)
+        print("ready", flush=True)
+        try:
+            bm.simulate(problem, bm.FwA(4), horizon=10**7, record_every=10**5, replicates=2, seed=0)
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+        """
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=20)
+    assert out == "stopped\n", error
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path):
+    nowhere = tmp_path / "a file, not a folder"
+    nowhere.write_text("")
+    process = script(
+        """
+        import banditmesh as bm
+        from banditmesh.sim.kernels import timeline
+        assert not timeline.edge_markovian_rows.stats.cache_path
+        network = bm.networks.EdgeMarkovian(bm.networks.path(3), 0.5, 0.5)
+        problem = bm.Problem(network, [[0]] * 3, [bm.arms.Uniform(0, 1)])
+        print(bm.simulate(problem, bm.NoCooperation(), horizon=3, seed=0).engine)
+        """,
+        NUMBA_CACHE_DIR=str(nowhere / "cache"),
+    )
+    out, error = process.communicate(timeout=120)
+    assert out == "compiled\n", error
+    assert "compiling the engine" in error
+
+
+def test_no_warning_is_given_where_the_compiled_engine_runs():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bm.simulate(bm.Problem.paper("er", seed=0), bm.Flooding(4), horizon=2000, seed=0)
