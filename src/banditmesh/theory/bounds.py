@@ -54,7 +54,7 @@ class Bounds:
     lower_published, lower_corrected : float
         Constants: what the regret over log T is at least, as T grows, for every consistent policy.
     constant : float
-        What it is at most: the sum of 4 alpha / Delta_a.
+        What it is at most, if alpha > 2 sigma^2: the sum of 4 alpha / Delta_a.
     constant_theta : float
         The cruder form of this, 8 alpha delta.
     constant_tightened : float
@@ -99,6 +99,7 @@ class Bounds:
         """Published and corrected values side by side; nan where there is none."""
         import pandas as pd
 
+        unproven = math.inf if self.corrected and math.isinf(self.corrected.luck) else 0.0
         terms = [
             [float(value) for value in (bound.exploration(self.horizon), bound.bad_luck, bound.delay(self.horizon))]
             if bound
@@ -110,9 +111,9 @@ class Bounds:
             "  term of log T": (terms[0][0], terms[1][0]),
             "  term of bad luck, b": (terms[0][1], terms[1][1]),
             "  term of delay, f": (terms[0][2], terms[1][2]),
-            "regret / log T as T grows, at most": (self.constant, self.constant),
-            "  by clique covering numbers": (self.constant_theta, self.constant_theta),
-            "  tightened": (math.nan, self.constant_tightened),
+            "regret / log T as T grows, at most": (self.constant, self.constant + unproven),
+            "  by clique covering numbers": (self.constant_theta, self.constant_theta + unproven),
+            "  tightened": (math.nan, self.constant_tightened + unproven),
             "regret / log T as T grows, at least": (self.lower_published, self.lower_corrected),
             "delta": (self.delta, self.delta),
             "transmissions, at most": (self.traffic.published, float(self.traffic.corrected)),

@@ -103,9 +103,7 @@ def _within_diameter(links: Links, ttl: int) -> bool:
     """Whether some pair of agents is at least `ttl` hops apart; agents that are not connected are."""
     if links.components().max() > 0:
         return True
-    return any(
-        sum(1 for _ in powers.spread(links, sources, None, ttl)) >= ttl for sources in powers.blocks(links.n_agents)
-    )
+    return any(powers.n_hops(links, sources, ttl) >= ttl for sources in powers.blocks(links.n_agents))
 
 
 def _lower(problem: Problem, alpha: float, unknown: tuple[Hashable, ...]) -> list[Condition]:

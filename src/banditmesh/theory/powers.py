@@ -156,6 +156,11 @@ def hears_any(
     return heard
 
 
+def n_hops(links: Links, sources: NDArray[np.int64], ttl: int) -> int:
+    """After how many hops, at most `ttl`, nobody is reached from the sources any more for the first time."""
+    return sum(1 for _ in _spread_bits(links, sources, None, ttl))
+
+
 def blocks(n_agents: int) -> Iterator[NDArray[np.int64]]:
     """All agents, so many at a time that a search from them fits into memory."""
     for start in range(0, n_agents, _BLOCK):

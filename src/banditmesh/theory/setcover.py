@@ -21,6 +21,8 @@ from .cliques import members
 
 #: Solvers work to about 1e-7; a relative difference below this is none.
 TOLERANCE = 1e-7
+#: How many columns for each row are tried first.
+_CORE = 10
 #: How many columns one round of generation may add.
 _BATCH = 400
 
@@ -72,14 +74,19 @@ def solve(
     best = _raise_lower(best, bound, whole)
     if best.is_optimal:
         return best
-    slack = best.cost - relaxed + TOLERANCE * max(1.0, best.cost)
-    useful = {mask: cost for mask, cost in columns.items() if cost - _worth(mask, prices) <= slack}
-    found, lower = _integer(n_rows, useful, deadline)
-    if found:
-        best = _better(best, Covering(tuple(found), _cost(columns, found), best.lower))
-    # Columns left out cannot better the best cover, so the bound over the useful ones holds up to its cost.
-    lower = min(lower, best.cost)
-    return _raise_lower(best, lower if proven is None else min(lower, proven), whole)
+    reduced = sorted((cost - _worth(mask, prices), mask) for mask, cost in columns.items())
+    # A few columns at a low reduced cost give a good cover, and a good cover rules out most other columns.
+    for most in (_CORE * n_rows, len(columns)):
+        slack = best.cost - relaxed + TOLERANCE * max(1.0, best.cost)
+        useful = [mask for cost, mask in reduced if cost <= slack]
+        found, lower = _integer(n_rows, {mask: columns[mask] for mask in useful[:most]}, deadline)
+        if found:
+            best = _better(best, Covering(tuple(found), _cost(columns, found), best.lower))
+        if len(useful) <= most:
+            # Columns left out cannot better the best cover, so the bound over the useful ones holds up to its cost.
+            lower = min(lower, best.cost)
+            return _raise_lower(best, lower if proven is None else min(lower, proven), whole)
+    return best
 
 
 def generate(
