@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,6 @@ from ..problem import Problem
 from ..protocols import Protocol
 from ..rules import RULE_SETS
 from .run import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def support() -> None:
@@ -36,28 +32,22 @@ def support() -> None:
     rules      network  rewards     none      irs       gossip    ...
     sound      static   continuous  compiled  compiled  compiled  ...
     """
-    table = support_table()
-    rows = [
-        [*table.index.names, *table.columns],
-        *([*key, *row] for key, row in zip(table.index, table.values, strict=True)),
-    ]
-    widths = [max(len(row[column]) for row in rows) + 2 for column in range(len(rows[0]))]
-    for row in rows:
-        print("".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    rows = support_table()
+    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) + 2 for column in range(len(lines[0]))]
+    for line in lines:
+        print("".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
-def support_table() -> pd.DataFrame:
-    """What `support` prints: an engine for each rules, network and rewards (rows) and protocol (columns)."""
-    import pandas as pd
-
+def support_table() -> list[dict[str, str]]:
+    """What `support` prints: rows of rules, network and rewards, and the engine that runs each protocol there."""
     from .packing import unsupported
 
-    rows = {}
+    rows: dict[tuple[str, str, str], dict[str, str]] = {}
     for key, run in _runs():
-        rows.setdefault(key, {})[run.protocol.name] = "compiled" if unsupported(run) is None else "reference"
-    table = pd.DataFrame.from_dict(rows, orient="index")
-    table.index = pd.MultiIndex.from_tuples(rows, names=["rules", "network", "rewards"])
-    return table
+        row = rows.setdefault(key, dict(zip(("rules", "network", "rewards"), key, strict=True)))
+        row[run.protocol.name] = "compiled" if unsupported(run) is None else "reference"
+    return list(rows.values())
 
 
 def _runs() -> Iterator[tuple[tuple[str, str, str], Run]]:

@@ -67,7 +67,7 @@ def pull_agents(
             position, best = np.uint64(0), -math.inf
             for j in range(n_arms):
                 if scores[j] > best:
-                    position, best = j, scores[j]
+                    position, best = np.uint64(j), scores[j]
         slot = first + position
         if has_tape:
             reward = tape[slot]
