@@ -108,7 +108,7 @@ def _dask(address: str, workers: int | None) -> Iterator[tuple[Executor, int]]:
         ) from None
     if address:
         try:
-            client = Client(address, timeout=10, set_as_default=False)
+            client = Client(address, timeout=5, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise StudyError(f"cannot reach a Dask scheduler at {address}: {type(error).__name__}") from None
         cluster = None

@@ -1,0 +1,108 @@
+"""Clusters: a Dask scheduler and workers as separate processes over loopback, and Ray where it is installed."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+import time
+from concurrent.futures import Executor
+
+import pytest
+
+import banditmesh as bm
+from banditmesh.experiments.executors import InlineExecutor, RayExecutor, open_executor
+from studies import ENVIRONMENT, SPEC, assert_same
+
+LOOPBACK = ("--host", "127.0.0.1", "--no-dashboard")
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory):
+    return bm.run_study(bm.parse_spec(SPEC), tmp_path_factory.mktemp("serial"), workers=1)
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """The address of a Dask scheduler with two worker processes."""
+    file = tmp_path / "scheduler.json"
+    dask = [sys.executable, "-m", "dask"]
+    where = ["--scheduler-file", str(file), *LOOPBACK]
+    commands = [[*dask, "scheduler", "--port", "0", *where]]
+    commands += [[*dask, "worker", "--nthreads", "1", "--no-nanny", *where]] * 2
+    processes = []
+    for command in commands:
+        processes.append(
+            subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+        )
+        while not file.exists() or not file.read_text():
+            assert processes[0].poll() is None
+            time.sleep(0.05)
+    yield json.loads(file.read_text())["address"]
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def test_a_dask_cluster_gives_the_same_table(scheduler, serial, tmp_path):
+    from distributed import Client
+
+    with Client(scheduler, set_as_default=False) as client:
+        client.wait_for_workers(2)
+    study = bm.run_study(bm.parse_spec(SPEC), tmp_path / "dask", executor=f"dask:{scheduler}")
+    assert_same(study, serial)
+
+
+def test_a_missing_scheduler_is_one_line(tmp_path):
+    with pytest.raises(bm.StudyError, match=r"cannot reach a Dask scheduler at tcp://127\.0\.0\.1:9"):
+        bm.run_study(bm.parse_spec(SPEC), tmp_path, executor="dask:tcp://127.0.0.1:9")
+
+
+@pytest.mark.parametrize("name, module", [("dask", "distributed"), ("ray", "ray")])
+def test_a_missing_extra_is_named(monkeypatch, tmp_path, name, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(bm.errors.MissingExtraError, match=rf"pip install 'banditmesh\[{name}\]'"):
+        bm.run_study(bm.parse_spec(SPEC), tmp_path, executor=name)
+
+
+class FakeRay:
+    """As much of Ray as the adapter uses, computing on the spot."""
+
+    @staticmethod
+    def remote(**options):
+        assert options == {"max_retries": 2}
+
+        class Remote:
+            def __init__(self, function):
+                self.function = function
+
+            def remote(self, *arguments):
+                executor = InlineExecutor()
+                return type("Reference", (), {"future": lambda _: executor.submit(self.function, *arguments)})()
+
+        return Remote
+
+
+def test_the_ray_adapter_is_an_executor(monkeypatch, serial, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", FakeRay)
+    executor = RayExecutor()
+    assert isinstance(executor, Executor)
+    assert_same(bm.run_study(bm.parse_spec(SPEC), tmp_path, executor=executor), serial)
+
+
+def test_an_inline_error_comes_out_of_the_future():
+    future = InlineExecutor().submit(int, "x")
+    with pytest.raises(ValueError, match="invalid literal"):
+        future.result()
+
+
+def test_processes_are_one_per_core_unless_told_otherwise():
+    with open_executor(workers=3) as (_, n_workers):
+        assert n_workers == 3
+
+
+if importlib.util.find_spec("ray"):
+
+    @pytest.mark.slow
+    @pytest.mark.filterwarnings("ignore")
+    def test_a_ray_cluster_gives_the_same_table(serial, tmp_path):
+        assert_same(bm.run_study(bm.parse_spec(SPEC), tmp_path, executor="ray", workers=2), serial)
