@@ -1,0 +1,131 @@
+"""Bounds against measured regret: the published ones where they fail, the corrected ones where they could."""
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import banditmesh as bm
+
+
+def gaussian(sigma, **means):
+    return {name: bm.arms.Gaussian(mean, sigma) for name, mean in means.items()}
+
+
+def measure(problem, protocol, alpha, *, horizon, replicates, records=10, seed=0):
+    return bm.simulate(
+        problem,
+        protocol,
+        policy=bm.UCB(alpha),
+        horizon=horizon,
+        replicates=replicates,
+        seed=seed,
+        record_every=horizon // records,
+        progress=False,
+    )
+
+
+def slope(result):
+    """Of regret against log T over the last decade, for each replicate."""
+    return (result.regret[:, -1] - result.regret[:, 0]) / math.log(result.rounds[-1] / result.rounds[0])
+
+
+def lonely_path(n_agents):
+    """Agent 0 has two arms 0.1 apart, every other one a private arm; sigma is 10."""
+    arms = gaussian(10.0, good=0.1, bad=0.0) | {v: bm.arms.Gaussian(0.5, 10.0) for v in range(1, n_agents)}
+    return bm.Problem(nx.path_graph(n_agents), [["good", "bad"], *([v] for v in range(1, n_agents))], arms)
+
+
+def test_agent_of_a_path_of_private_arms_is_alone():
+    # Nobody else has agent 0's arms, and one private arm costs no regret: the path's regret is agent 0's, draw by draw.
+    alone, among = (
+        measure(lonely_path(n), bm.Flooding(max(n - 1, 1)), 2.0, horizon=1000, replicates=3, records=1000)
+        for n in (1, 7)
+    )
+    assert np.array_equal(alone.regret, among.regret)
+    assert alone.regret[:, -1].max() > 0
+
+
+def test_published_upper_bound_is_exceeded_on_the_long_path():
+    horizon = 100_000
+    bounds = bm.bounds(lonely_path(1000), bm.Flooding(999), alpha=2.0, horizon=horizon)
+    holds = {condition.name: condition.holds for condition in bounds.conditions}
+    assert holds["published"]
+    assert holds["published b"]
+    assert holds["published ttl"]
+    assert bounds.upper_published == pytest.approx(2333.4, abs=0.1)
+    # By the test above, one agent alone has the very regret of the path.
+    measured = measure(lonely_path(1), bm.NoCooperation(), 2.0, horizon=horizon, replicates=64)
+    assert measured.regret[:, -1].mean() > 1.25 * bounds.upper_published
+    # The corrected form claims nothing here: 2 sigma^2 is 200.
+    assert not holds["corrected"]
+    assert bounds.upper_corrected == math.inf
+
+
+def test_published_upper_bound_is_negative_where_its_condition_holds():
+    problem = bm.Problem(nx.path_graph(2), [["a", "b"]] * 2, gaussian(1.0, a=1.0, b=0.0))
+    bounds = bm.bounds(problem, bm.IRS(), alpha=1.2, horizon=1000)
+    assert bounds.upper_published < 0
+
+
+def test_published_lower_bound_is_violated_by_two_agents_and_the_corrected_one_is_not():
+    problem = bm.Problem(nx.path_graph(2), [["a", "b"], ["a", "c"]], gaussian(1.0, a=0.5, b=1.0, c=0.0))
+    bounds = bm.bounds(problem, bm.IRS(), alpha=2.1, horizon=100_000)
+    assert (bounds.lower_published, bounds.lower_corrected) == pytest.approx((8.0, 4.0))
+    slopes = slope(measure(problem, bm.IRS(), 2.1, horizon=100_000, replicates=100))
+    error = slopes.std(ddof=1) / math.sqrt(len(slopes))
+    assert bounds.lower_corrected < slopes.mean() < bounds.lower_published - 3 * error
+
+
+BERNOULLI = bm.Problem(nx.path_graph(2), [[0, 1]] * 2, [bm.arms.Bernoulli(0.9), bm.arms.Bernoulli(0.5)])
+LONE = bm.Problem(nx.empty_graph(1), [["a", "b"]], gaussian(0.5, a=1.0, b=0.0))
+APART = bm.Problem(nx.path_graph(3), [["a", "b"], ["c"], ["a", "b"]], gaussian(0.5, a=1.0, b=0.0, c=0.5))
+
+
+@pytest.mark.parametrize(
+    "problem, protocol, alpha",
+    [
+        (LONE, bm.NoCooperation(), 0.75),
+        (BERNOULLI, bm.IRS(), 0.6),
+        (BERNOULLI, bm.NoCooperation(), 0.6),
+        (APART, bm.FwA(2), 1.0),
+    ],
+)
+def test_corrected_constants_enclose_the_slope_of_regret(problem, protocol, alpha):
+    bounds = bm.bounds(problem, protocol, alpha=alpha, horizon=100_000)
+    slopes = slope(measure(problem, protocol, alpha, horizon=100_000, replicates=40))
+    assert bounds.lower_corrected < slopes.mean() < bounds.constant_tightened <= bounds.constant
+
+
+LARGE_GAPS = {
+    "one agent, two arms": bm.Problem(nx.empty_graph(1), [["a", "b"]], gaussian(0.5, a=1.0, b=0.0)),
+    "one agent, four arms": bm.Problem(nx.empty_graph(1), [list("abcd")], gaussian(0.5, a=1.0, b=0.0, c=0.2, d=0.4)),
+    "two agents, same arms": bm.Problem(nx.path_graph(2), [["a", "b"]] * 2, gaussian(0.5, a=1.0, b=0.0)),
+    "two agents, different gaps": bm.Problem(
+        nx.path_graph(2), [["a", "c"], ["b", "c"]], gaussian(0.5, a=2.0, b=1.0, c=0.0)
+    ),
+    "two holders and a relay": APART,
+}
+
+
+@pytest.mark.parametrize("protocol", [bm.NoCooperation(), bm.IRS(), bm.Flooding(2), bm.FwA(2)], ids=lambda p: p.name)
+@pytest.mark.parametrize("name", LARGE_GAPS)
+def test_corrected_upper_bound_holds_in_every_round_where_it_is_tightest(name, protocol):
+    problem = LARGE_GAPS[name]
+    for alpha in (0.505, 0.55, 1.0, 4.0):  # 2 sigma^2 is 0.5
+        result = measure(problem, protocol, alpha, horizon=10_000, replicates=10, records=500)
+        bound = bm.bounds(problem, protocol, alpha=alpha).corrected.at(result.rounds)
+        ratio = result.regret.mean(axis=0) / bound
+        assert ratio.max() < 1.0
+        if alpha == 4.0:
+            # Not so far above that it could not fail: log T costs a quarter of its bound when alpha is large.
+            assert ratio.max() > 0.1
+
+
+def test_corrected_upper_bound_holds_on_the_papers_network():
+    problem = bm.Problem.paper("er", seed=0)
+    for protocol in (bm.IRS(), bm.Flooding(4), bm.FwA(4)):
+        bounds = bm.bounds(problem, protocol, horizon=100, cover="dsatur")
+        measured = bm.simulate(problem, protocol, horizon=100, replicates=2, seed=0)
+        assert measured.regret[:, -1].mean() < bounds.upper_corrected
