@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-import itertools
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels.layout import LEARNED, N_COUNTS, Fates, Rule, Scratch
+from .kernels.layout import (
+    ABSORBED,
+    DELIVERED,
+    EXPIRED,
+    LEARNED,
+    N_COUNTS,
+    RELAYED,
+    SENT,
+    STOPPED,
+    Fates,
+    Rule,
+    Scratch,
+)
 from .kernels.spread import spread_slots
 from .packing import Packed, no_links
 
 #: The most memory that a plan may take, in bytes; beyond it messages are spread one by one.
 PLAN_BUDGET: Final = 4 * 2**30
 _SAMPLE: Final = 64
+# How much longer than estimated the place for a plan's learners is.
+_GENEROUS: Final = 2.0
 # Networks up to this size are planned in one go.
 _SMALL: Final = 1000
 
@@ -24,8 +37,7 @@ def make_scratch(packed: Packed) -> Scratch:
     """Workspace for spreading one message after the other."""
     n_agents = len(packed.agents.every)
     return Scratch(
-        mark=np.zeros(n_agents, dtype=np.int64),
-        previous=np.zeros(n_agents, dtype=np.int32),
+        seen=np.zeros((n_agents, 2), dtype=np.int64),
         senders=np.zeros(n_agents + 1, dtype=np.int32),
         receivers=np.zeros(n_agents + 1, dtype=np.int32),
         picks=np.zeros(packed.most_degree + 1, dtype=np.int32),
@@ -39,6 +51,7 @@ def make_fates(n_keys: int, ttl: int, learners: NDArray[np.int32]) -> Fates:
         base=np.zeros(n_keys, dtype=np.int64),
         end=np.zeros((n_keys, ttl), dtype=np.int32),
         sent=np.zeros((n_keys, ttl), dtype=np.int32),
+        totals=np.zeros((n_keys, 4), dtype=np.int32),
         learners=learners,
     )
 
@@ -48,18 +61,24 @@ def worthwhile_bytes(packed: Packed, rule: Rule) -> float:
     run = packed.run
     if packed.network is None or rule.ttl == 0 or rule.is_random or rule.n_targets or run.link_traffic:
         return 0.0
-    # A plan spreads two messages for each arm of each agent; without one, every pull spreads one.
-    if run.horizon * run.replicates < 2 * packed.most_arms:
+    # A plan spreads a message for each arm of each agent; without one, every pull spreads one.
+    if run.horizon * run.replicates < packed.most_arms:
         return 0.0
-    n_bytes = _estimated_bytes(packed, rule)
+    table = len(packed.agents.arms) * (24.0 + 8.0 * rule.ttl)
+    n_bytes = table + 4.0 * learners_at_most(packed)
+    if n_bytes > PLAN_BUDGET:
+        n_bytes = table + 4.0 * _estimated_learners(packed, rule)
     return n_bytes if n_bytes <= PLAN_BUDGET else 0.0
 
 
-def _estimated_bytes(packed: Packed, rule: Rule) -> float:
+def learners_at_most(packed: Packed) -> int:
+    """More learners than a plan can have: of every slot, all holders of its arm."""
+    return int(np.square(np.diff(packed.holder_starts)).sum())
+
+
+def _estimated_learners(packed: Packed, rule: Rule) -> float:
+    """How many learners a plan has, from a sample of agents."""
     n_slots, n_agents = len(packed.agents.arms), len(packed.agents.every)
-    table = n_slots * (8.0 + 8.0 * rule.ttl)
-    if table > PLAN_BUDGET:
-        return table
     sample = np.unique(np.linspace(0, n_agents - 1, _SAMPLE).astype(np.int64))
     counts = np.zeros(N_COUNTS, dtype=np.int64)
     scratch, weights = make_scratch(packed), np.ones(n_slots, dtype=np.int32)
@@ -67,7 +86,7 @@ def _estimated_bytes(packed: Packed, rule: Rule) -> float:
     for v in sample.tolist():
         count_fates(packed, rule, v, v + 1, 1, weights, scratch, counts)
         n_sampled += int(packed.agents.offsets[v + 1] - packed.agents.offsets[v])
-    return table + 4.0 * float(counts[LEARNED]) / n_sampled * n_slots
+    return float(counts[LEARNED]) / n_sampled * n_slots
 
 
 def count_fates(
@@ -88,10 +107,12 @@ def count_fates(
         sequence,
         packed.network,
         packed.agents,
+        packed.holder_starts,
         rule,
         weights,
-        one.base,
         False,
+        0,
+        0,
         scratch,
         one,
         counts,
@@ -100,67 +121,80 @@ def count_fates(
 
 
 def count_all_fates(
-    packed: Packed, rule: Rule, pulls: NDArray[np.int32], late_slots: NDArray[np.int32], scratch: Scratch
+    packed: Packed, rule: Rule, plan: Fates, pulls: NDArray[np.int32], late_slots: NDArray[np.int32], scratch: Scratch
 ) -> NDArray[np.int64]:
-    """The fates of a whole run on a static network, from how often each slot was pulled.
+    """The fates of a whole run with a plan, from how often each slot was pulled.
 
     `late_slots[v, t % ttl]` is what v pulled in round t of the last ttl: these messages do not live out their lives
-    before the horizon.
+    before the horizon, and are spread again, up to it.
     """
-    n_agents = len(packed.agents.every)
     counts = np.zeros(N_COUNTS, dtype=np.int64)
-    early = pulls.copy()
+    early = pulls.astype(np.int64)
     for t in range(max(1, rule.horizon - rule.ttl + 1), rule.horizon + 1):
         late = late_slots[:, t % rule.ttl]
         weights = np.zeros(len(pulls), dtype=np.int32)
         weights[late[late >= 0]] = 1
         early -= weights
-        count_fates(packed, rule, 0, n_agents, t, weights, scratch, counts)
-    count_fates(packed, rule, 0, n_agents, rule.horizon - rule.ttl, early, scratch, counts)
+        count_fates(packed, rule, 0, len(late), t, weights, scratch, counts)
+    delivered, absorbed, expired, stopped = early @ plan.totals
+    counts[SENT] += early @ plan.sent.sum(axis=1, dtype=np.int64)
+    counts[LEARNED] += early @ plan.end[:, -1]
+    counts[[DELIVERED, ABSORBED, EXPIRED, STOPPED]] += np.array([delivered, absorbed, expired, stopped])
+    counts[RELAYED] += delivered - absorbed - expired - stopped
     return counts
 
 
 def build(packed: Packed, rule: Rule, threads: int) -> Fates:
-    """The plan: first count every message's learners, then write them; in parts, side by side."""
+    """The plan, made in parts side by side.
+
+    Each part writes its learners into a stretch of its own, longer than needed; what is not written to takes no memory.
+    """
     n_slots, n_agents = len(packed.agents.arms), len(packed.agents.every)
     # A plan knows no horizon: messages that would outlive the run are simply not delivered.
     rule = rule._replace(horizon=np.iinfo(np.int64).max)
-    weights = np.ones(n_slots, dtype=np.int32)
     parts = 32 * threads if n_agents > _SMALL else 1
-    bounds = np.linspace(0, n_agents, parts + 1).astype(np.int64).tolist()
+    bounds = np.linspace(0, n_agents, parts + 1).astype(np.int64)
+    shares = np.diff(packed.agents.offsets[bounds]) / n_slots
+    stretch = float(learners_at_most(packed))
+    if parts > 1:
+        stretch = min(stretch, _GENEROUS * _estimated_learners(packed, rule) + n_agents)
+    largest = int(np.diff(packed.holder_starts).max())
+    while True:
+        ends = np.cumsum((shares * stretch).astype(np.int64) + largest)
+        fates = make_fates(n_slots, rule.ttl, np.empty((1, int(ends[-1])), dtype=np.int32))
+        if _spread_parts(packed, rule, threads, bounds.tolist(), [0, *ends.tolist()], fates):
+            return fates
+        stretch *= 2
 
-    def spread_part(first: int, last: int, bases: NDArray[np.int64], fates: Fates) -> None:
-        counts = np.zeros(N_COUNTS, dtype=np.int64)
-        spread_slots(
-            first,
-            last,
+
+def _spread_parts(packed: Packed, rule: Rule, threads: int, bounds: list[int], ends: list[int], fates: Fates) -> bool:
+    """Write the plan of agents bounds[i] to bounds[i + 1] between ends[i] and ends[i + 1]; whether all had place."""
+    weights = np.ones(len(packed.agents.arms), dtype=np.int32)
+
+    def spread_part(part: int) -> bool:
+        fits = spread_slots(
+            bounds[part],
+            bounds[part + 1],
             1,
             packed.network,
             packed.agents,
+            packed.holder_starts,
             rule,
             weights,
-            bases,
             True,
+            ends[part],
+            ends[part + 1],
             make_scratch(packed),
             fates,
-            counts,
+            np.zeros(N_COUNTS, dtype=np.int64),
             no_links(),
         )
+        return bool(fits)
 
-    def spread_all(bases: NDArray[np.int64], fates: Fates) -> None:
-        pool = ThreadPoolExecutor(threads)
-        try:
-            jobs = [pool.submit(spread_part, *bound, bases, fates) for bound in itertools.pairwise(bounds)]
-            for job in jobs:
-                job.result()
-        finally:
-            # On Ctrl-C, parts that have not begun never do.
-            pool.shutdown(wait=True, cancel_futures=True)
-
-    fates = make_fates(n_slots, rule.ttl, np.zeros((1, 0), dtype=np.int32))
-    spread_all(fates.base, fates)
-    ends = np.cumsum(fates.end[:, -1], dtype=np.int64)
-    fates = fates._replace(learners=np.zeros((1, int(ends[-1])), dtype=np.int32))
-    if ends[-1]:
-        spread_all(ends - fates.end[:, -1], fates)
-    return fates
+    pool = ThreadPoolExecutor(threads)
+    try:
+        jobs = [pool.submit(spread_part, part) for part in range(len(bounds) - 1)]
+        return all(job.result() for job in jobs)
+    finally:
+        # On Ctrl-C, parts that have not begun never do.
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -262,7 +262,7 @@ class Spread(Replicate):
         """What the replicate gave; with a plan, fates are counted only now."""
         packed = self.packed
         if self._plan is not None and self.t > packed.run.horizon:
-            self.counts = count_all_fates(packed, self.rule, self.state.pulls, self.slots, self._scratch)
+            self.counts = count_all_fates(packed, self.rule, self._plan, self.state.pulls, self.slots, self._scratch)
         if packed.run.protocol.central:
             others = np.diff(packed.holder_starts)[packed.agents.arms] - 1
             self.counts[layout.LEARNED] = (self.state.pulls * others).sum()

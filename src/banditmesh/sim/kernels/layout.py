@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 # Places in the counts of fates.
 SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LEARNED = range(8)
 N_COUNTS = 8
+# Columns of what `spread` notes of an agent.
+MARK, PREVIOUS = 0, 1
 
 
 class Network(NamedTuple):
@@ -97,6 +99,8 @@ class Fates(NamedTuple):
     base: Int64s
     end: Int32s
     sent: Int32s
+    #: How many copies are delivered, absorbed, expired and stopped in all.
+    totals: Int32s
     learners: Int32s
 
 
@@ -122,10 +126,13 @@ class Keys(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Workspace of `spread`. An agent has seen the message if its mark is at least the message's own."""
+    """Workspace of `spread`.
 
-    mark: Int64s
-    previous: Int32s
+    `seen[v]` is a mark and whom v had its first copy from. Marks grow from hop to hop and from message to message: an
+    agent has seen a message if its mark is at least the message's first.
+    """
+
+    seen: Int64s
     senders: Int32s
     receivers: Int32s
     picks: Int32s

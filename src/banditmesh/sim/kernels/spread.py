@@ -20,6 +20,8 @@ from .layout import (
     DELIVERED,
     EXPIRED,
     LEARNED,
+    MARK,
+    PREVIOUS,
     QUEUED,
     RELAYED,
     SENT,
@@ -87,23 +89,18 @@ def spread(
     """
     # Arrays are taken out of their tuples once: in a loop that would cost more than the loop's work.
     indices, position, offsets = network.indices, agents.position, agents.offsets
-    mark, previous, senders, receivers, picks = (
-        scratch.mark,
-        scratch.previous,
-        scratch.senders,
-        scratch.receivers,
-        scratch.picks,
-    )
+    seen, senders, receivers, picks = scratch.seen, scratch.senders, scratch.receivers, scratch.picks
     learners, sent_by_hop, end_by_hop, on_link = fates.learners, fates.sent, fates.end, links.on_link
     decision_table, counts_links, stores = rule.decision, len(links.on_link) > 0, fates.learners.shape[1] > 0
+    asks_degree = rule.is_random or decision_table.shape[2] > 1
     oldest = scratch.next_mark[0]
     scratch.next_mark[0] = oldest + rule.ttl + 1
     if rule.origin_remembers:
-        mark[origin] = oldest
-    previous[origin] = -1
+        seen[origin, MARK] = oldest
+    seen[origin, PREVIOUS] = -1
     senders[0] = origin
     n_senders = 1
-    n_learners = 0
+    n_learners = n_delivered = n_absorbed = n_expired = n_stopped = n_queued = 0
     fates.base[key] = base
     for hop in range(1, rule.ttl + 1):
         t = sequence + hop - 1
@@ -117,7 +114,7 @@ def spread(
         n_receivers = 0
         for s in range(n_senders):
             sender = senders[s]
-            excluded = -1 if rule.relay_to_sender else previous[sender]
+            excluded = -1 if rule.relay_to_sender else seen[sender, PREVIOUS]
             lowest = starts[sender]
             n_places = starts[sender + 1] - lowest
             if rule.n_targets > 0:
@@ -132,43 +129,54 @@ def spread(
                 if counts_links:
                     on_link[link_row + i] += 1
                 receiver = np.uint64(indices[np.uint64(i)])
-                if mark[receiver] < oldest:
-                    mark[receiver] = newest
-                    previous[receiver] = sender
+                if seen[receiver, MARK] < oldest:
+                    seen[receiver, MARK] = newest
+                    seen[receiver, PREVIOUS] = sender
                     receivers[np.uint64(n_receivers)] = receiver
                     n_receivers += 1
-                elif mark[receiver] == newest and sender < previous[receiver]:
-                    previous[receiver] = sender
+                elif seen[receiver, MARK] == newest and sender < seen[receiver, PREVIOUS]:
+                    seen[receiver, PREVIOUS] = sender
         n_senders = 0
         for r in range(n_receivers):
             receiver = receivers[r]
             place = position[receiver, arm]
             has_arm = place >= 0
-            degree = starts[receiver + 1] - starts[receiver]
+            degree = 0
+            if asks_degree:
+                degree = starts[receiver + 1] - starts[receiver]
             if rule.is_random:
                 u = uniform(rule.stop_k0, rule.stop_k1, origin, sequence, receiver, ttl)
                 decision = random_relay(has_arm, ttl, degree, u, rule.parameter)
             else:
-                decision = decision_table[1 if has_arm else 0, ttl, degree if decision_table.shape[2] > 1 else 0]
+                decision = decision_table[1 if has_arm else 0, ttl, degree]
             if has_arm and not (decision == STOP and rule.stop_before_use):
                 if stores:
                     learners[learner_row, base + n_learners] = offsets[receiver] + place
                 n_learners += 1
-                counts[LEARNED] += weight
             if decision == ABSORB:
-                counts[ABSORBED] += weight
+                n_absorbed += 1
             elif decision == STOP:
-                counts[STOPPED] += weight
+                n_stopped += 1
             elif ttl < 1:
-                counts[EXPIRED] += weight
+                n_expired += 1
             else:
-                counts[QUEUED if t == rule.horizon else RELAYED] += weight
                 senders[n_senders] = receiver
                 n_senders += 1
+        if t == rule.horizon:
+            n_queued = n_senders
+        n_delivered += n_receivers
         counts[SENT] += weight * n_sent
-        counts[DELIVERED] += weight * n_receivers
         sent_by_hop[key, hop - 1] = n_sent
         end_by_hop[key, hop - 1] = n_learners
+    totals = fates.totals
+    totals[key, 0], totals[key, 1], totals[key, 2], totals[key, 3] = n_delivered, n_absorbed, n_expired, n_stopped
+    counts[DELIVERED] += weight * n_delivered
+    counts[ABSORBED] += weight * n_absorbed
+    counts[EXPIRED] += weight * n_expired
+    counts[STOPPED] += weight * n_stopped
+    counts[RELAYED] += weight * (n_delivered - n_absorbed - n_expired - n_stopped - n_queued)
+    counts[QUEUED] += weight * n_queued
+    counts[LEARNED] += weight * n_learners
     return n_learners
 
 
@@ -179,37 +187,32 @@ def spread_slots(
     sequence: int,
     network: Network,
     agents: Agents,
+    holder_starts: Int64s,
     rule: Rule,
     weights: Int32s,
-    bases: Int64s,
     keyed: bool,
+    base: int,
+    end: int,
     scratch: Scratch,
     fates: Fates,
     counts: Int64s,
     links: Links,
-) -> None:
-    """Spread one message, made in round `sequence`, of every slot of positive weight of the agents `first` to `last`.
+) -> bool:
+    """Spread one message, made in round `sequence`, of every slot of positive weight of agents `first` to `last` - 1.
 
-    This makes a plan, which keeps each slot's fate under its own key; and it counts fates after a run, each slot's as
-    often as its weight says, when all share the key 0.
+    If `keyed`, each slot's fate is kept under its own key, its learners between `base` and `end`: this makes a plan.
+    Returns whether there was place for all. Otherwise all share the key 0, and only `counts` matter: each slot's fates
+    count as often as its weight says.
     """
     for v in range(first, last):
         for slot in range(agents.offsets[v], agents.offsets[v + 1]):
-            if weights[slot] > 0:
-                key = slot if keyed else 0
-                spread(
-                    v,
-                    agents.arms[slot],
-                    sequence,
-                    weights[slot],
-                    network,
-                    agents,
-                    rule,
-                    scratch,
-                    key,
-                    0,
-                    bases[key],
-                    fates,
-                    counts,
-                    links,
-                )
+            if weights[slot] == 0:
+                continue
+            arm = agents.arms[slot]
+            # A message has at most as many learners as its arm has holders.
+            if keyed and base + holder_starts[arm + 1] - holder_starts[arm] > end:
+                return False
+            key = slot if keyed else 0
+            weight = weights[slot]
+            base += spread(v, arm, sequence, weight, network, agents, rule, scratch, key, 0, base, fates, counts, links)
+    return True
