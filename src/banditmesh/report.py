@@ -235,6 +235,7 @@ def _picture(caption: str, figure: Figure) -> str:
     import matplotlib as mpl
 
     stream = BytesIO()
+    plots.settle(figure)
     with mpl.rc_context({"svg.hashsalt": "banditmesh"}):
         figure.savefig(stream, format="svg", metadata={"Date": None})
     data = base64.b64encode(stream.getvalue()).decode()

@@ -140,10 +140,11 @@ def _ray(address: str, workers: int | None) -> Iterator[tuple[Executor, int]]:
             "the ray executor needs the package ray; install it with: pip install 'banditmesh[ray]'"
         ) from None
     try:
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if address:
-            ray.init(address=address, log_to_driver=False)
+            ray.init(address=address, **quiet)
         else:
-            ray.init(num_cpus=workers or count_cores(), include_dashboard=False, log_to_driver=False)
+            ray.init(num_cpus=workers or count_cores(), include_dashboard=False, **quiet)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise StudyError(f"cannot start or reach Ray: {' '.join(str(error).split())[:200]}") from None
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -74,10 +75,11 @@ class Shard:
 
 
 def start_worker() -> None:
-    """Prepare a process of the pool: one numeric thread, deaf to Ctrl-C, and gone when its parent is.
+    """Prepare a process of the pool: one numeric thread, silent, deaf to Ctrl-C, and gone when its parent is.
 
-    The parent answers Ctrl-C for all; a parent that was killed cannot tell its workers, so they watch it.
+    The parent speaks and answers Ctrl-C for all; a parent that was killed cannot tell its workers, so they watch it.
     """
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
     for name in _THREAD_LIMITS:
         os.environ[name] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -135,14 +137,10 @@ def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
 
 
 def _simulate(*arguments: Any, **settings: Any) -> Result:
-    import inspect
-
     from ..sim.engine import simulate
 
     # One thread for each worker: the workers already share the machine.
-    if "threads" in inspect.signature(simulate).parameters:
-        settings["threads"] = 1
-    return simulate(*arguments, **settings)
+    return simulate(*arguments, threads=1, **settings)
 
 
 _LATEST: dict[str, Problem] = {}

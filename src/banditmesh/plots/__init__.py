@@ -9,7 +9,7 @@ from .curves import Curves, by_network, link_load, regret_and_messages
 from .limits import regret_and_bounds
 from .maps import heat_network, trajectory
 from .points import against_delta, over_key, tradeoff
-from .style import save
+from .style import save, settle
 
 __all__ = [
     "Curves",
@@ -21,6 +21,7 @@ __all__ = [
     "regret_and_bounds",
     "regret_and_messages",
     "save",
+    "settle",
     "tradeoff",
     "trajectory",
 ]

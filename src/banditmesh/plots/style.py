@@ -67,11 +67,19 @@ def save(figure: Figure, stem: str | PathLike[str], kinds: Iterable[str] = ("png
     import matplotlib as mpl
 
     paths = [Path(f"{stem}.{kind}") for kind in kinds]
+    settle(figure)
     with mpl.rc_context(_SVG):
         for path in paths:
             metadata = {"Date": None} if path.suffix == ".svg" else {}
             figure.savefig(path, dpi=200, metadata=metadata)
     return paths
+
+
+def settle(figure: Figure) -> None:
+    """Lay a figure out once and for all: otherwise it would move a little every time it is drawn."""
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
 
 
 def new_figure(rows: int, columns: int, height: float = 2.4) -> tuple[Figure, Any]:

@@ -1,0 +1,178 @@
+"""The verbs paper, new, run, plot and compare with a spec: what they print, and how they end."""
+
+import json
+import re
+
+import pytest
+
+import banditmesh as bm
+from banditmesh.cli import main
+from banditmesh.experiments import worker
+from studies import SPEC, shards
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command line: (status, standard output, standard error)."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        # Whether the engine has to be compiled first depends on what ran before.
+        err = "".join(line for line in err.splitlines(keepends=True) if "compiling the engine" not in line)
+        return ended.value.code, out, err
+
+    return call
+
+
+@pytest.fixture
+def spec(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(SPEC)
+    return path
+
+
+def refused(outcome, status, *words):
+    code, _, err = outcome
+    assert code == status, err
+    assert err.count("\n") == 1, err
+    for word in words:
+        assert word in err
+
+
+def test_new_prints_a_spec_that_runs(run, tmp_path):
+    code, text, err = run("new")
+    assert (code, err) == (0, "")
+    path = tmp_path / "new.toml"
+    path.write_text(text)
+    code, out, err = run("run", path, "--out", tmp_path / "out", "--workers", 1, "--set", "engine=reference")
+    assert (code, err) == (0, "")
+    assert "24 runs of 6 points, complete" in out
+
+
+def test_run_prints_a_row_for_each_point_and_says_what_next(run, spec, tmp_path):
+    code, out, err = run("run", spec, "--out", tmp_path / "out", "--workers", 1)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "small: 20 runs of 10 points, complete"
+    assert lines[1].split() == ["protocol", "protocol.ttl", "policy.alpha", "group", "regret", "sd", "messages", "sd"]
+    assert [line.split()[0] for line in lines[2:12]] == ["none"] * 2 + ["fwa"] * 4 + ["gossip"] * 4
+    assert "banditmesh plot" in lines[-1]
+    again = run("run", spec, "--out", tmp_path / "out", "--workers", 1)
+    assert again == (0, out, "")
+
+
+def test_run_tells_a_program_as_json(run, spec, tmp_path):
+    code, out, _ = run("run", spec, "--out", tmp_path / "out", "--workers", 1, "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert (told["state"], told["n_runs"], told["n_failed"]) == ("complete", 20, 0)
+    assert told["seeds"] == bm.parse_spec(SPEC).seeds
+
+
+def test_set_overrides_the_spec(run, spec, tmp_path):
+    code, out, _ = run(
+        "run",
+        spec,
+        "--out",
+        tmp_path / "out",
+        "--workers",
+        1,
+        "--set",
+        "replicates=1",
+        "--set",
+        "sweep.policy.alpha=[2]",
+    )
+    assert code == 0
+    assert "5 runs of 5 points" in out
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (("horizon = 12", "horizons = 12"), ["line 3", "unknown key horizons"]),
+        (("horizon = 12", 'horizon = "x"'), ["line 3", "horizon must be an integer"]),
+        (("horizon = 12", "version = 7"), ["line 3", "version must be 1"]),
+    ],
+)
+def test_a_wrong_spec_is_one_line_and_status_2(run, spec, tmp_path, change, words):
+    spec.write_text(SPEC.replace(*change))
+    refused(run("run", spec, "--out", tmp_path / "out"), 2, "study.toml", *words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_failed_runs_end_with_status_1_and_are_named(monkeypatch, run, spec, tmp_path):
+    def fail(*arguments, **settings):
+        raise MemoryError("too large")
+
+    monkeypatch.setattr(worker, "_simulate", fail)
+    refused(
+        run("run", spec, "--out", tmp_path / "out", "--workers", 1), 1, "20 of 20 runs failed", "MemoryError: too large"
+    )
+
+
+def test_a_damaged_shard_is_told_and_computed_again(run, spec, tmp_path):
+    run("run", spec, "--out", tmp_path / "out", "--workers", 1)
+    path = shards(tmp_path / "out")[0]
+    path.write_bytes(path.read_bytes()[:100])
+    refused(run("plot", tmp_path / "out"), 1, str(path), "damaged")
+    code, _, err = run("run", spec, "--out", tmp_path / "out", "--workers", 1)
+    assert code == 0
+    assert err == f"banditmesh: {path} was damaged: set aside as 00000.damaged, and computed again\n"
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(run, spec):
+    refused(run("run", spec, "--out", "/proc/study", "--workers", 1), 1, "cannot write to /proc/study")
+
+
+def test_plot_names_what_it_drew(run, spec, tmp_path):
+    run("run", spec, "--out", tmp_path / "out", "--workers", 1)
+    code, out, err = run("plot", tmp_path / "out", "--out", tmp_path / "pictures", "--x", "policy.alpha")
+    assert (code, err) == (0, "")
+    assert str(tmp_path / "pictures" / "over-policy.alpha.svg") in out.splitlines()
+    refused(run("plot", tmp_path / "nothing"), 1, "must be a study's folder")
+
+
+def test_compare_takes_a_spec(run, tmp_path):
+    path = tmp_path / "case.toml"
+    path.write_text(
+        'horizon = 5\nreplicates = 3\nnetwork = {name = "ring", n = 5}\narms = {n_arms = 4, per_agent = 2}\n'
+        'sweep.protocol.name = ["none", "irs"]\n'
+    )
+    code, out, err = run("compare", path)
+    assert (code, err) == (0, "")
+    assert "Problem(5 agents, 5 links, 4 arms, 2 per agent)" in out
+    assert "Paired differences from irs" in out
+    code, out, _ = run("compare", path, "--json", "--against", "none")
+    told = json.loads(out)
+    assert told["ring"]["irs"]["messages"]["mean"] == 50
+    assert told["differences"]["irs"]["messages_low"] == 50
+    refused(run("compare", path, "--ttl", 3), 2, "give a spec file or --ttl, got both")
+    refused(run("compare", path, "--against", "fwa"), 2, "against must be one of none, irs")
+
+
+def test_paper_prints_tables_and_writes_the_report(run, tmp_path):
+    code, out, err = run("paper", "--figure", 5, "--horizon", 5, "--replicates", 2, "--out", tmp_path)
+    assert (code, err) == (0, "")
+    assert "published rules, horizon 5, 2 replicates" in out
+    assert "Figure 5: group regret on dynamic-er" in out
+    assert re.search(r"^fwa +\S+ +2,730 ± 185", out, re.MULTILINE)
+    assert {"report.html", "figure5.csv", "figure5.png", "figure5.svg"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_paper_tells_a_program_as_json(run, tmp_path):
+    options = ["--horizon", 5, "--replicates", 2, "--rules", "sound", "--seed", 4, "--out", tmp_path, "--json"]
+    code, out, err = run("paper", "--figure", 3, *options)
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    assert (told["rules"], told["seed"]) == ("sound", 4)
+    row = told["figure3"]["er"]["irs"]
+    assert (row["messages"]["mean"], row["messages"]["published"]) == (1530, 306_000)
+
+
+@pytest.mark.parametrize("verb", ["paper", "new", "run", "plot", "compare"])
+def test_every_verb_helps_with_examples(run, verb):
+    code, out, _ = run(verb, "--help")
+    assert code == 0
+    assert "Example" in out
