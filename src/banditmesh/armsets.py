@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from . import checks
 from .errors import ArmError
@@ -44,6 +45,12 @@ def uniform_sets(n_agents: int, n_arms: int, per_agent: int, seed: int) -> list[
     >>> len(sets), {len(arms) for arms in sets}, len(set().union(*sets))
     (100, {20}, 50)
     """
+    sets: list[list[int]] = uniform_set_array(n_agents, n_arms, per_agent, seed).tolist()
+    return sets
+
+
+def uniform_set_array(n_agents: int, n_arms: int, per_agent: int, seed: int) -> npt.NDArray[np.int32]:
+    """What `uniform_sets` gives, as an array (n_agents, per_agent), for networks too large for lists."""
     n_agents = checks.integer("n_agents", n_agents, at_least=1)
     n_arms = checks.integer("n_arms", n_arms, at_least=1)
     per_agent = checks.integer("per_agent", per_agent, at_least=1)
@@ -71,8 +78,7 @@ def uniform_sets(n_agents: int, n_arms: int, per_agent: int, seed: int) -> list[
                 n_holders[arm] += 1
                 sets[agent, place] = arm
     sets.sort(axis=1)
-    result: list[list[int]] = sets.tolist()
-    return result
+    return sets
 
 
 def random_sets(n_agents: int, n_arms: int, probability: float, seed: int) -> list[list[int]]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from . import arms as reward_laws
 from . import checks, networks
+from .armsets import uniform_set_array
 from .errors import ArmError, NetworkError
 from .networks.csr import Links, as_links
 from .networks.dynamic import DynamicNetwork
@@ -154,7 +155,7 @@ class Problem:
         seed = checks.integer("seed", seed, at_least=0)
         n_agents = network.n_agents if isinstance(network, DynamicNetwork) else len(as_links(network)[0])
         means = np.random.default_rng([seed, 1]).uniform(0.0, 1.0, size=n_arms)
-        sets = reward_laws.uniform_sets(n_agents, n_arms, per_agent=per_agent, seed=seed)
+        sets = uniform_set_array(n_agents, n_arms, per_agent=per_agent, seed=seed)
         return cls(network, sets, [reward_laws.Gaussian(mean, 1.0) for mean in means])
 
     @property

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
+from numba.core import event
 from numba.core.errors import NumbaError
 
 from ..arms import Gaussian
@@ -21,9 +19,6 @@ from .kernels.special import BUILT_IN, Kernels
 from .packing import needs_walk
 from .run import Run
 
-#: Reading kernels from the cache takes less than this many seconds; what takes longer is compiled, and says so.
-PATIENCE: Final = 1.0
-
 _ready: set[Any] = set()
 
 
@@ -33,7 +28,9 @@ def prepare(run: Run) -> str | None:
     if kind in _ready:
         return None
     try:
-        with _announced(compiled.kernels_of(run) is BUILT_IN):
+        is_built_in = compiled.kernels_of(run) is BUILT_IN
+        notice = _Notice("the engine, once on this machine" if is_built_in else "your rule, once in this process")
+        with event.install_listener("numba:compile", notice):
             compiled.run_all(_tiny(run), 1, lambda _: None)
     except NumbaError as error:
         cause = " ".join(str(error).split())
@@ -69,14 +66,15 @@ def _tiny(run: Run) -> Run:
     )
 
 
-@contextmanager
-def _announced(is_cached: bool) -> Iterator[None]:
-    what = "the engine, once on this machine" if is_cached else "your rule, once in this process"
-    message = f"banditmesh: compiling {what}; this takes about ten seconds ..."
-    timer = threading.Timer(PATIENCE, print, [message], {"file": sys.stderr, "flush": True})
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+class _Notice:
+    """Says, once, that something is compiled; reading from the cache is no event."""
+
+    def __init__(self, what: str) -> None:
+        self._what: str | None = what
+
+    def notify(self, event: Any) -> None:
+        """A compilation begins or ends."""
+        if event.is_start and self._what is not None:
+            message = f"banditmesh: compiling {self._what}; this takes about ten seconds ..."
+            print(message, file=sys.stderr, flush=True)
+            self._what = None
