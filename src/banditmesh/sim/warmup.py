@@ -78,3 +78,6 @@ class _Notice:
             message = f"banditmesh: compiling {self._what}; this takes about ten seconds ..."
             print(message, file=sys.stderr, flush=True)
             self._what = None
+
+
+event.Listener.register(_Notice)
