@@ -1,0 +1,141 @@
+"""README and docs stay true: their blocks run, their links lead somewhere, and the citation is that of this version."""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+import banditmesh as bm
+from banditmesh.cli import main
+
+ROOT = Path(__file__).parent.parent
+BUILT = ROOT / "docs" / "_build", ROOT / "docs" / "api"
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted(path for path in ROOT.glob("docs/**/*.md") if not any(path.is_relative_to(folder) for folder in BUILT)),
+]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Pages whose tables list everything, so that a new name cannot be forgotten there.
+PUBLIC = {name for name in bm.__all__ if name not in ("arms", "errors", "networks", "theory")}
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def blocks(path, language):
+    """The fenced blocks of a page in a language, with the line that each begins on."""
+    text = path.read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        if match[1] == language:
+            yield text.count("\n", 0, match.start()) + 1, match[2]
+
+
+def with_sessions(language, start):
+    return [path for path in PAGES if any(start in block for _, block in blocks(path, language))]
+
+
+def anchors(path):
+    """The names that headings can be linked by, as GitHub and the site make them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", path.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_there_are_pages_with_sessions():
+    assert ROOT / "README.md" in with_sessions("python", ">>> ")
+    assert ROOT / "README.md" in with_sessions("console", "$ banditmesh")
+    assert len(with_sessions("python", ">>> ")) > 4
+
+
+@pytest.mark.parametrize("path", with_sessions("python", ">>> "), ids=name_of)
+def test_python_sessions_print_what_the_page_says(path):
+    parser, found = doctest.DocTestParser(), []
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    names = {"__name__": "page"}
+    for line, block in blocks(path, "python"):
+        if ">>> " not in block:
+            continue
+        session = parser.get_doctest(block, names, name_of(path), name_of(path), line)
+        # One page is one session: names of earlier blocks are known in later ones.
+        session.globs = names
+        runner.run(session, out=found.append, clear_globs=False)
+    assert not runner.summarize(verbose=False).failed, "".join(found)
+
+
+@pytest.mark.parametrize("path", with_sessions("console", "$ banditmesh"), ids=name_of)
+def test_commands_print_what_the_page_says(path, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for line, block in blocks(path, "console"):
+        command, _, promised = block.partition("\n")
+        if not command.startswith("$ banditmesh"):
+            continue
+        with pytest.raises(SystemExit) as ended:
+            main(shlex.split(command)[2:])
+        printed = capsys.readouterr().out
+        assert ended.value.code == 0, f"{name_of(path)}, line {line}"
+        assert printed.split() == promised.split(), f"{name_of(path)}, line {line}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_links_between_pages_lead_somewhere(path):
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        page = (path.parent / file).resolve() if file else path
+        assert page.exists(), f"{name_of(path)} links to {target}"
+        if anchor:
+            assert anchor in anchors(page), f"{name_of(path)} links to {target}"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in PAGES if path.is_relative_to(ROOT / "docs") and path.name != "index.md"], ids=name_of
+)
+def test_every_page_is_on_the_site(path):
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    entries = {line for _, block in _toctrees(index) for line in block.splitlines()}
+    page = str(path.relative_to(ROOT / "docs").with_suffix(""))
+    assert page in entries or f"{Path(page).parent}/*" in entries
+
+
+def _toctrees(text):
+    return [(match.start(), match[1]) for match in re.finditer(r"^```{toctree}\n(.*?)^```$", text, re.M | re.S)]
+
+
+def test_reference_names_everything_public():
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    errors = {name for name in dir(bm.errors) if name.endswith("Error")}
+    names = PUBLIC | errors | {*bm.arms.__all__, *bm.networks.__all__, *bm.theory.__all__}
+    assert not [name for name in sorted(names) if not re.search(rf"\b{name}\b", page)]
+
+
+def test_protocols_and_policies_have_their_sections():
+    for page, base in (("protocols.md", bm.Protocol), ("policies.md", bm.Policy)):
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        made = [getattr(bm, name) for name in bm.__all__]
+        made = [kind for kind in made if isinstance(kind, type) and issubclass(kind, base) and kind is not base]
+        assert made
+        for kind in made:
+            assert re.search(rf"^## .*`{kind.__name__}`", text, re.MULTILINE), f"{page} has no section on {kind}"
+
+
+def test_citation_is_valid_and_of_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors", "license"} <= set(citation)
+    assert citation["version"] == bm.__version__
+    assert "preferred-citation" not in citation
+    [paper] = citation["references"]
+    assert [author["family-names"] for author in paper["authors"]] == ["Lee", "Schmid", "Yun"]
+    assert paper["title"].startswith("Flooding with Absorption")
+
+
+def test_changelog_has_this_version_and_its_results():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    section = re.search(r"^## .*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[0]
+    assert bm.__version__.partition(".dev")[0] in section.splitlines()[0]
+    assert "### Results" in section
