@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DOCS_STAMP := $(VENV)/.installed-docs
 
 .PHONY: install demo test test-slow lint format bench docs clean
 
@@ -16,8 +17,7 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 demo: $(STAMP)
-	@echo "The paper's ER network, six protocols, at a short horizon of 100 rounds (the paper's is 1000)."
-	@$(BIN)/banditmesh compare --network er --horizon 100 --replicates 3 --seed 0
+	@$(BIN)/banditmesh paper --figure 3 --out demo-output
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto
@@ -38,8 +38,14 @@ format: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
 
-docs: $(STAMP)
-	$(BIN)/python docs/build.py
+docs: $(DOCS_STAMP)
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	@echo "docs/_build/html/index.html is the front page."
+
+$(DOCS_STAMP): $(STAMP)
+	@echo "Installing what the docs need into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis

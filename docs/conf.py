@@ -1,4 +1,4 @@
-"""How Sphinx builds these pages: `make docs`. Nothing is fetched, neither when they are built nor when they are read."""
+"""How Sphinx builds these pages for `make docs`. Nothing is fetched when they are built or read."""
 
 from banditmesh import __version__
 
@@ -12,11 +12,11 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx_mathjax_offline",
+    "sphinx-mathjax-offline",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_templates"]
+templates_path = ["_templates"]
 root_doc = "index"
-nitpicky = False
 
 # Markdown: formulas between dollars, and links to headings of other pages.
 myst_enable_extensions = ["amsmath", "dollarmath"]
@@ -25,6 +25,8 @@ myst_heading_anchors = 4
 # Docstrings: what stands between single backticks is code.
 default_role = "code"
 autosummary_generate = True
+# Pages that differ in case alone would be one file on some systems.
+autosummary_filename_map = {"banditmesh.bounds": "banditmesh.bounds-function"}
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
@@ -32,5 +34,7 @@ numpydoc_class_members_toctree = False
 
 html_theme = "furo"
 html_title = "banditmesh"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
