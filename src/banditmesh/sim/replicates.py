@@ -16,7 +16,7 @@ from .kernels.tapes import draw_tape
 from .packing import Packed, no_links
 from .plans import count_all_fates, make_fates, make_scratch
 from .run import Outcome
-from .timeline import Row, Timeline
+from .timeline import Row, Timeline, rounds_at_once
 
 #: The most memory that the rewards of a chunk of rounds may take, in bytes.
 TAPE_BUDGET: Final = 2**26
@@ -79,7 +79,9 @@ class Replicate:
             record_of = np.searchsorted(run.records, np.arange(1, run.horizon + 1))
             on_link = np.zeros(len(run.records) * n_links, dtype=np.int32)
             self._links = Links(1, record_of * n_links, on_link)
-        self.longest_chunk = LONGEST_CHUNK if self._timeline is None else LONGEST_WINDOW
+        self.longest_chunk = LONGEST_CHUNK
+        if isinstance(network, DynamicNetwork):
+            self.longest_chunk = rounds_at_once(network, LONGEST_WINDOW)
         if packed.has_tape:
             self.longest_chunk = max(1, min(self.longest_chunk, TAPE_BUDGET // (8 * n_slots)))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -18,7 +19,15 @@ from ..networks.dynamic import DynamicNetwork, EdgeMarkovian
 from .kernels.layout import Int32s, Int64s, Links, Network
 from .kernels.timeline import edge_markovian_rows
 
-_BATCH = 64
+#: About how much memory the rounds that are laid out at once may take, in bytes.
+WINDOW_BUDGET: Final = 2**27
+_LONGEST_BATCH: Final = 64
+
+
+def rounds_at_once(network: DynamicNetwork, at_most: int) -> int:
+    """How many rounds of a network fit into the budget: at least 1."""
+    # Each agent has a start and, on networks as sparse as most are, a few neighbours.
+    return max(1, min(at_most, WINDOW_BUDGET // (64 * network.n_agents)))
 
 
 @dataclass
@@ -102,15 +111,16 @@ def _edge_markovian(network: EdgeMarkovian, draws: Draws, births_first: bool) ->
     codes = np.zeros(room, dtype=np.int64)
     codes[: len(start)] = start
     n_codes = np.array([len(start)], dtype=np.int64)
+    batch = rounds_at_once(network, _LONGEST_BATCH)
     t = 1
     while True:
         workspace = np.empty(len(codes), dtype=np.int64)
-        starts = np.empty((_BATCH, n_agents + 1), dtype=np.int64)
-        indices = np.empty(_BATCH * 2 * len(codes), dtype=np.int32)
+        starts = np.empty((batch, n_agents + 1), dtype=np.int64)
+        indices = np.empty(batch * 2 * len(codes), dtype=np.int32)
         n_rows = edge_markovian_rows(
             n_agents,
             t,
-            _BATCH,
+            batch,
             network.p,
             network.q,
             births_first,
@@ -126,5 +136,5 @@ def _edge_markovian(network: EdgeMarkovian, draws: Draws, births_first: bool) ->
             begin, end = starts[row, 0], starts[row, -1]
             yield starts[row] - begin, indices[begin:end]
         t += n_rows
-        if n_rows < _BATCH:
+        if n_rows < batch:
             codes = np.concatenate([codes, np.zeros(len(codes), dtype=np.int64)])
