@@ -132,14 +132,15 @@ def _heaviest(graph: Graph, within: int, weights: Sequence[float], enough: float
 
 def independent_set(graph: Graph, within: int, weights: Sequence[float] | None = None) -> list[int]:
     """A maximal independent set, greedily: the fewest neighbours for its weight first."""
+    degrees = {v: (graph[v] & within).bit_count() for v in members(within)}
     chosen = []
-    while within:
-        best, score = -1, np.inf
-        for v in members(within):
-            degree = (graph[v] & within).bit_count() + 1
-            price = degree if weights is None else degree / weights[v]
-            if price < score:
-                best, score = v, price
+    while degrees:
+        best = min(degrees, key=lambda v: (degrees[v] + 1) / (1.0 if weights is None else weights[v]))
         chosen.append(best)
-        within &= ~(graph[best] | 1 << best)
+        gone = (graph[best] | 1 << best) & within
+        within &= ~gone
+        for v in members(gone):
+            del degrees[v]
+            for w in members(graph[v] & within):
+                degrees[w] -= 1
     return chosen

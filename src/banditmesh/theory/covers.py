@@ -113,10 +113,13 @@ def dsatur_cover(graph: Graph, within: int) -> list[int]:
     """Brelaz's order: next is the vertex that most cliques refuse, then the one with fewest neighbours left."""
     cliques: list[int] = []
     closed: dict[int, set[int]] = {v: set() for v in members(within)}
+    degrees = {v: (graph[v] & within).bit_count() for v in closed}
     while closed:
-        v = min(closed, key=lambda v: (-len(closed[v]), (graph[v] & within).bit_count()))
+        v = min(closed, key=lambda v: (-len(closed[v]), degrees[v]))
         shut = closed.pop(v)
         within ^= 1 << v
+        for w in members(graph[v] & within):
+            degrees[w] -= 1
         place = next((place for place in range(len(cliques)) if place not in shut), len(cliques))
         if place == len(cliques):
             cliques.append(0)
