@@ -206,6 +206,8 @@ def test_an_arm_without_sigma_needs_one_from_the_caller():
     problem = bm.Problem(nx.path_graph(2), [[0, 1]] * 2, arms)
     with pytest.raises(ArmError, match="sigma="):
         bm.bounds(problem, bm.IRS())
+    with pytest.raises(InputError, match=r"sigma must hold for all arms, got 0.25, and an arm has 0.5"):
+        bm.bounds(problem, bm.IRS(), sigma=0.25)
     bounds = bm.bounds(problem, bm.IRS(), sigma=0.75)
     assert bounds.sigma == 0.75
     assert math.isfinite(bounds.upper_corrected)

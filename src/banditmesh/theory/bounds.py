@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import checks, plots
+from ..arms import Bernoulli, Gaussian, Uniform
 from ..errors import ArmError, InputError
 from ..problem import Problem
 from ..protocols import Protocol
@@ -286,7 +287,14 @@ def bounds(
 
 def _read_sigma(problem: Problem, sigma: float | None) -> float:
     if sigma is not None:
-        return checks.positive("sigma", sigma)
+        sigma = checks.positive("sigma", sigma)
+        # Of these laws the least possible sigma is known; that of others is a bound which may be bettered.
+        exact = [law.sigma for law in problem.laws if isinstance(law, Gaussian | Bernoulli | Uniform) and law.sigma]
+        if sigma < max(exact, default=0.0):
+            raise InputError(
+                f"sigma must hold for all arms, got {sigma:g}, and an arm has {max(exact):g}; give at least that"
+            )
+        return sigma
     without = np.flatnonzero(np.isnan(problem.sigmas))
     if without.size:
         raise ArmError(

@@ -43,7 +43,7 @@ class Covering:
     @property
     def is_optimal(self) -> bool:
         """Whether no cover costs less, to the solver's precision."""
-        return self.cost - self.lower <= TOLERANCE * max(1.0, abs(self.cost))
+        return self.cost - self.lower <= TOLERANCE * self.cost
 
 
 def solve(
@@ -70,17 +70,19 @@ def solve(
     if prices is None:
         return known
     bound = relaxed if proven is None else min(proven, relaxed)
-    best = _better(known, Covering(tuple(chosen), _cost(columns, chosen), known.lower)) if chosen else known
+    best = known
+    if chosen and covers_all(n_rows, chosen):
+        best = _better(known, Covering(tuple(chosen), _cost(columns, chosen), known.lower))
     best = _raise_lower(best, bound, whole)
     if best.is_optimal:
         return best
     reduced = sorted((cost - _worth(mask, prices), mask) for mask, cost in columns.items())
     # A few columns at a low reduced cost give a good cover, and a good cover rules out most other columns.
     for most in (_CORE * n_rows, len(columns)):
-        slack = best.cost - relaxed + TOLERANCE * max(1.0, best.cost)
+        slack = best.cost - relaxed + TOLERANCE * best.cost
         useful = [mask for cost, mask in reduced if cost <= slack]
         found, lower = _integer(n_rows, {mask: columns[mask] for mask in useful[:most]}, deadline)
-        if found:
+        if found and covers_all(n_rows, found):
             best = _better(best, Covering(tuple(found), _cost(columns, found), best.lower))
         if len(useful) <= most:
             # Columns left out cannot better the best cover, so the bound over the useful ones holds up to its cost.
@@ -99,14 +101,14 @@ def generate(
         prices, relaxed, _ = _relax(n_rows, columns, deadline)
         if prices is None:
             break
-        # Scaled down a little, the prices are feasible although the solver's are so only within its tolerance.
-        attractive, complete = search(prices, -TOLERANCE * max(1.0, relaxed), _BATCH, deadline)
+        attractive, complete = search(prices, -TOLERANCE * relaxed, _BATCH, deadline)
         new = {mask: cost for mask, cost in attractive.items() if mask not in columns}
         columns |= new
         if new:
             continue
         if complete:
-            bound = max(bound, relaxed * (1.0 - TOLERANCE) - TOLERANCE)
+            # A cover has at most n_rows columns, and each may be attractive by as little as was not searched for.
+            bound = max(bound, relaxed * (1.0 - n_rows * TOLERANCE))
         break
     best = solve(n_rows, columns, known, whole=whole, deadline=deadline, proven=bound)
     if best.is_optimal or bound <= known.lower:
@@ -114,10 +116,19 @@ def generate(
     prices, relaxed, _ = _relax(n_rows, columns, deadline)
     if prices is None:
         return best
-    rest, complete = search(prices, best.cost - relaxed + TOLERANCE * best.cost, 250 * _BATCH, deadline)
+    slack = best.cost - relaxed + (n_rows + 1) * TOLERANCE * best.cost
+    rest, complete = search(prices, slack, 250 * _BATCH, deadline)
     if not complete:
         return best
     return solve(n_rows, {**columns, **rest}, best, whole=whole, deadline=deadline)
+
+
+def covers_all(n_rows: int, chosen: Iterable[int]) -> bool:
+    """Whether every row is in a chosen column; the solver's word for it is good only within its tolerance."""
+    union = 0
+    for mask in chosen:
+        union |= mask
+    return union == (1 << n_rows) - 1
 
 
 def _relax(n_rows: int, columns: Columns, deadline: float) -> tuple[list[float] | None, float, list[int]]:
@@ -194,6 +205,6 @@ def _raise_lower(covering: Covering, bound: float, whole: bool) -> Covering:
     if whole:
         bound = math.ceil(bound - 1e-6)
     lower = min(max(covering.lower, bound), covering.cost)
-    if covering.cost - lower <= TOLERANCE * max(1.0, abs(covering.cost)):
+    if covering.cost - lower <= TOLERANCE * covering.cost:
         lower = covering.cost
     return Covering(covering.columns, covering.cost, lower)

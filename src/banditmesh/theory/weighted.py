@@ -121,7 +121,7 @@ def cover_masks(
         lower += covering.lower
     parts = covers.partition(found)
     cost = math.fsum(_cost(part, inverse) for part in parts)
-    if cost - lower <= setcover.TOLERANCE * max(1.0, cost):
+    if cost - lower <= setcover.TOLERANCE * cost:
         lower = cost
     return Covering(tuple(_moved(part, dict(enumerate(order))) for part in parts), cost, lower)
 
