@@ -74,6 +74,13 @@ def test_the_verdict_follows_the_numbers(both):
     assert "differ from the published ones" in summary_lines(told)[1]
 
 
+@pytest.mark.parametrize("own, words", [(0.95, "each protocol's own regret"), (0.5, "exchanged")])
+def test_the_nearer_assignment_of_figure_6_is_told(own, words):
+    row = {"greedy": {"r_squared": own, "r_squared_exchanged": 0.8}, "published": 0.95}
+    told = {"rules": "published", "comparable": True, "exact_counts_agree": None, "claims": []}
+    assert words in summary_lines({**told, "figure6": {"flooding": row, "fwa": row}})[1]
+
+
 def test_the_same_reproduction_gives_the_same_report(tmp_path):
     again = bm.reproduce("5", horizon=3, replicates=1)
     pages = [write_paper([again], tmp_path / name)[0].read_bytes() for name in ("one", "two")]
