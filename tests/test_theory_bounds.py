@@ -160,6 +160,8 @@ def test_no_cooperation_is_every_agent_on_its_own():
     assert math.isnan(bounds.upper_published)
     assert bounds.per_arm["weighted"].sum() == pytest.approx((1 / problem.arm_gaps[problem.arm_gaps > 0]).sum())
     assert bounds.lower_corrected == pytest.approx((2 / problem.arm_gaps[problem.arm_gaps > 0]).sum())
+    assert bounds.corrected.luck == concentration.corrected(3.0, 1.0, 1)
+    assert bm.bounds(problem, bm.IRS()).corrected.luck == concentration.corrected(3.0, 1.0, 100)
     single = same_arms(nx.empty_graph(1), 1.0, 0.5)
     assert bm.bounds(single, bm.NoCooperation()).upper_corrected == pytest.approx(
         bm.bounds(single, bm.Centralised()).upper_corrected - 2 * 0.5

@@ -66,6 +66,15 @@ class Bounds:
         Bounds on the transmissions.
     conditions : tuple of Condition
         What the bounds require, and whether it holds.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> bounds = bm.bounds(bm.Problem.paper("er", seed=0), bm.Flooding(4), alpha=1.5, cover="greedy")
+    >>> [condition.name for condition in bounds.conditions if not condition.holds]
+    ['corrected', 'covers', 'consistent']
+    >>> bounds.upper_corrected
+    inf
     """
 
     protocol: str
@@ -147,7 +156,7 @@ class Bounds:
         return values
 
     def plot(self, result: Result) -> Figure:
-        """The bounds over the rounds, beside measured regret.
+        """The bounds over the rounds, beside measured regret, both axes logarithmic.
 
         Parameters
         ----------

@@ -29,6 +29,11 @@ class Condition:
         The requirement, with its numbers.
     holds : bool
         Whether it is met.
+
+    Examples
+    --------
+    >>> print(Condition("corrected", "alpha > 2", holds=False))
+    FAILS: alpha > 2
     """
 
     name: str

@@ -32,6 +32,11 @@ class CliqueCover:
         The vertices of every clique.
     lower : int
         No cover has fewer cliques than this.
+
+    Examples
+    --------
+    >>> CliqueCover(cliques=((0, 1), (2,)), lower=2).is_minimum
+    True
     """
 
     cliques: tuple[tuple[Any, ...], ...]

@@ -33,6 +33,12 @@ class Traffic:
         At most this, with ttl and arm sets in view.
     exact : bool
         Whether `within_ttl` is the very number, by the sound rules.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> bm.bounds(bm.Problem.paper("er"), bm.IRS(), cover="greedy").traffic.corrected
+    306000
     """
 
     published: float

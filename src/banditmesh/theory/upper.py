@@ -30,6 +30,13 @@ class UpperBound:
         All positive gaps, of every agent and arm.
     luck : float
         The factor of b per unit of gap; see `concentration`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bound = UpperBound(alpha=2.0, ttl=1, weighted=4.0, gaps=np.array([0.5, 0.25]), luck=10.0)
+    >>> bound.constant, bound.bad_luck, bound.at([1, 100]).round(1).tolist()
+    (32.0, 7.5, [7.5, 156.4])
     """
 
     alpha: float

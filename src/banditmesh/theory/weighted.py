@@ -38,6 +38,11 @@ class WeightedCover:
         The sum over cliques of `2 / smallest gap - 1 / largest gap`.
     lower : float
         No cover costs less than this.
+
+    Examples
+    --------
+    >>> WeightedCover(cliques=((0, 1), (2,)), cost=5.0, lower=4.5).is_minimum
+    False
     """
 
     cliques: tuple[tuple[Any, ...], ...]
