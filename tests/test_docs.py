@@ -3,6 +3,7 @@
 import doctest
 import re
 import shlex
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,8 @@ def test_there_are_pages_with_sessions():
 
 
 @pytest.mark.parametrize("path", with_sessions("python", ">>> "), ids=name_of)
-def test_python_sessions_print_what_the_page_says(path):
+def test_python_sessions_print_what_the_page_says(path, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     parser, found = doctest.DocTestParser(), []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     names = {"__name__": "page"}
@@ -62,6 +64,9 @@ def test_python_sessions_print_what_the_page_says(path):
         # One page is one session: names of earlier blocks are known in later ones.
         session.globs = names
         runner.run(session, out=found.append, clear_globs=False)
+    for value in names.values():
+        if isinstance(value, tempfile.TemporaryDirectory):
+            value.cleanup()
     assert not runner.summarize(verbose=False).failed, "".join(found)
 
 
