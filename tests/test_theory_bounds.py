@@ -90,7 +90,9 @@ def test_delta_alone_is_the_delta_of_the_bounds():
         for protocol in (bm.Flooding(4), bm.FwA(4)):
             alone = theory.delta(problem, protocol, cover)
             assert alone == pytest.approx(bm.bounds(problem, protocol, cover=cover).delta)
-    assert theory.delta(problem, bm.Flooding(4), "exact") < theory.delta(problem, bm.Flooding(4), "greedy")
+    with pytest.warns(UserWarning, match=r"not finished in 1e-06 s: delta is between"):
+        rough = theory.delta(problem, bm.Flooding(4), "exact", time_limit=1e-6)
+    assert theory.delta(problem, bm.Flooding(4), "exact") <= rough
 
 
 @pytest.mark.parametrize("name", ["er", "ba", "sbm"])

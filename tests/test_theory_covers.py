@@ -180,6 +180,21 @@ def test_no_time_gives_a_valid_cover_with_an_honest_bound():
 
 def test_complete_graphs_of_many_agents_need_no_search():
     assert theory.clique_cover(nx.complete_graph(400)).size == 1
+    gaps = np.concatenate([np.linspace(0.01, 0.02, 200), np.linspace(0.9, 1.0, 200)])
+    cover = theory.weighted_cover(np.ones((400, 400), dtype=bool), gaps)
+    assert cover.is_minimum
+    assert [len(clique) for clique in cover.cliques] == [200, 200]
+
+
+def test_cheapest_cover_of_a_clique_is_the_integer_programs(monkeypatch):
+    rng = np.random.default_rng(4)
+    for n in (2, 5, 12):
+        gaps = rng.uniform(0.02, 1.0, n)
+        in_one_pass = theory.weighted_cover(nx.complete_graph(n), gaps)
+        monkeypatch.setattr(weighted, "is_clique", lambda graph, within: False)
+        searched = theory.weighted_cover(nx.complete_graph(n), gaps)
+        monkeypatch.undo()
+        assert in_one_pass.cost == pytest.approx(searched.cost, rel=1e-9)
 
 
 def test_covers_of_the_paper_are_proven_minimum_and_no_larger_than_greedy():

@@ -41,6 +41,14 @@ def neighbour_masks(adjacency: NDArray[np.bool_]) -> Graph:
     return [int.from_bytes(row.tobytes(), "little") & ~(1 << v) for v, row in enumerate(rows)]
 
 
+def permuted(graph: Graph, order: Sequence[int]) -> Graph:
+    """The same graph with its vertices in another order."""
+    n_bytes = -(-len(graph) // 8)
+    packed = np.frombuffer(b"".join(mask.to_bytes(n_bytes, "little") for mask in graph), dtype=np.uint8)
+    joined = np.unpackbits(packed.reshape(len(graph), n_bytes), axis=1, count=len(graph), bitorder="little")
+    return neighbour_masks(joined[np.ix_(order, order)].view(np.bool_))
+
+
 def members(mask: int) -> Iterator[int]:
     """The vertices of a mask, ascending."""
     while mask:
@@ -61,6 +69,11 @@ def components(graph: Graph, within: int) -> Iterator[int]:
             found |= frontier
         yield found
         within &= ~found
+
+
+def is_clique(graph: Graph, within: int) -> bool:
+    """Whether all vertices of `within` are joined to each other."""
+    return all(not within & ~(graph[v] | 1 << v) for v in members(within))
 
 
 def maximal_cliques(

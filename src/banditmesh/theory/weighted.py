@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..errors import InputError
 from . import covers, setcover
-from .cliques import Graph, components, independent_set, maximal_cliques, members, read_graph
+from .cliques import Graph, components, independent_set, is_clique, maximal_cliques, members, permuted, read_graph
 from .setcover import Columns, Covering
 
 
@@ -110,16 +110,22 @@ def cover_masks(
     """A cover of little cost by masks; `known` may give a clique cover to begin with."""
     order = sorted(range(len(graph)), key=lambda v: gaps[v])
     place = {v: row for row, v in enumerate(order)}
-    ranked = [_moved(graph[v], place) for v in order]
+    ranked = permuted(graph, order)
     inverse = [1.0 / gaps[v] for v in order]
     everyone = (1 << len(graph)) - 1
-    if not known:
-        known = covers.greedy_cover(graph) if method == "greedy" else covers.dsatur_cover(graph, everyone)
+    if not known and method == "greedy":
+        known = covers.greedy_cover(graph)
     start = [_moved(clique, place) for clique in known]
     found: list[int] = []
     lower = 0.0
     for component in components(ranked, everyone):
-        covering = _start(ranked, inverse, component, [clique & component for clique in start if clique & component])
+        if is_clique(ranked, component):
+            runs = _intervals(inverse, component)
+            found += runs
+            lower += math.fsum(_cost(run, inverse) for run in runs)
+            continue
+        parts = [clique & component for clique in start if clique & component]
+        covering = _start(ranked, inverse, component, parts or covers.dsatur_cover(ranked, component))
         if method == "exact" and not covering.is_optimal:
             covering = _exact(ranked, inverse, component, covering, deadline)
         found += covering.columns
@@ -142,6 +148,27 @@ def _start(graph: Graph, inverse: Sequence[float], within: int, known: list[int]
     cost, best = min((math.fsum(_cost(clique, inverse) for clique in cover), cover) for cover in covers_)
     independent = independent_set(graph, within, inverse)
     return Covering(tuple(best), cost, math.fsum(inverse[v] for v in independent))
+
+
+def _intervals(inverse: Sequence[float], within: int) -> list[int]:
+    """The cheapest cover of a clique: runs of vertices in the order of their gaps, found from left to right.
+
+    A clique may take in everybody between its extremes for nothing, so some cheapest cover has runs only. A run from
+    `first` to `last` costs `2 / gap of first - 1 / gap of last`; for each last vertex the best first one is the one
+    that minimises the cheapest cover of those before it plus its own `2 / gap`.
+    """
+    vertices = list(members(within))
+    before, begin, begins = 0.0, (math.inf, 0), []
+    for place, v in enumerate(vertices):
+        begin = min(begin, (before + 2.0 * inverse[v], place))
+        begins.append(begin[1])
+        before = begin[0] - inverse[v]
+    runs = []
+    last = len(vertices) - 1
+    while last >= 0:
+        runs.append(sum(1 << v for v in vertices[begins[last] : last + 1]))
+        last = begins[last] - 1
+    return runs[::-1]
 
 
 def _first_fit(graph: Graph, inverse: Sequence[float], within: int) -> list[int]:
@@ -196,6 +223,8 @@ def _columns(
         later = graph[first] >> (first + 1) << (first + 1)
         for last in members(later):
             cost = 2.0 * inverse[first] - inverse[last]
+            if time.monotonic() >= deadline:
+                raise TimeoutError
             between = later & graph[last] & ((1 << last) - 1)
             worth = 0.0 if prices is None else cost - below - prices[first] - prices[last]
             for clique in maximal_cliques(graph, between, prices, worth, deadline):
