@@ -124,3 +124,23 @@ def test_dynamic_networks_and_unknown_arms_are_refused():
         theory.nonblocking_power(problem, "x", 2)
     with pytest.raises(InputError, match="ttl"):
         theory.graph_power(problem, -1)
+
+
+@pytest.mark.parametrize("protocol", [bm.IRS(), bm.Flooding(3), bm.FwA(1), bm.FwA(3), bm.FwA(6)], ids=repr)
+@pytest.mark.parametrize("seed", range(3))
+def test_powers_and_distances_are_what_agents_hear_in_a_simulation(protocol, seed):
+    graph = nx.gnp_random_graph(24, 0.1, seed=seed)
+    problem = bm.Problem.random(graph, n_arms=6, per_agent=3, seed=seed)
+    # Everybody pulls each of its three arms in the first rounds; what is sent then has time to arrive.
+    result = bm.simulate(
+        problem, protocol, horizon=3 + protocol.ttl, seed=seed, engine="reference", trace=True, progress=False
+    )
+    heard = {arm: {} for arm in problem.arms}
+    for event in result.trace:
+        if event.learned:
+            heard[event.arm].setdefault((event.origin, event.receiver), event.round - event.sequence + 1)
+    for arm in problem.arms:
+        distances = theory.hop_distances(problem, protocol.ttl, arm=arm if isinstance(protocol, bm.FwA) else None)
+        holders = problem.holders[arm]
+        expected = {(v, w): distances[v, w] for v in holders for w in holders if v != w and distances[v, w] > 0}
+        assert heard[arm] == expected
