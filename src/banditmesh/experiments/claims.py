@@ -98,7 +98,7 @@ def _against_probabilistic(name: str, fwa: Runs, other: Runs) -> Claim:
         "With similar messages, FwA's regret is below that of Probabilistic Flooding, or at par",
         name,
         verdict,
-        f"regret {100 * regret:+.0f} %, transmissions {100 * messages:+.0f} %",
+        f"regret {100 * regret:+.1f} %, transmissions {100 * messages:+.1f} %",
     )
 
 
@@ -147,7 +147,7 @@ def _figure5(runs: Mapping[str, Runs]) -> list[Claim]:
             "On a dynamic network FwA matches the regret of Flooding",
             "dynamic-er",
             HOLDS if ratio <= PAR else FAILS,
-            f"regret {100 * ratio:+.0f} %",
+            f"regret {100 * ratio:+.1f} %",
         ),
         Claim(
             "5",
