@@ -193,8 +193,9 @@ class Spread(Replicate):
     @staticmethod
     def needed_bytes(packed: Packed, planned: bool) -> float:
         """About how much memory one replicate takes."""
-        ring = 0 if planned else packed.run.protocol.ttl * (8 + 8 * packed.run.protocol.ttl + 4 * 16)
-        return Replicate.shared_bytes(packed) + packed.run.problem.n_agents * (20.0 + ring)
+        ttl = packed.run.protocol.ttl
+        ring = ttl * (8 + 4 * ttl + (0 if planned else 4 * ttl + 16 + 4 * 16))
+        return Replicate.shared_bytes(packed) + packed.run.problem.n_agents * (24.0 + ring)
 
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None) -> None:
         ttl = packed.run.protocol.ttl
@@ -204,11 +205,8 @@ class Spread(Replicate):
         self._scratch = make_scratch(packed)
         self._cursor = np.array([-1, 0], dtype=np.int64)
         self._sent_ahead = np.zeros(2 * max(ttl, 1), dtype=np.int64)
-        if plan is not None or ttl == 0:
-            self._ring = make_fates(1, max(ttl, 1), np.zeros((1, 0), dtype=np.int32))
-        else:
-            room = 4 * n_agents + int(np.diff(packed.holder_starts).max())
-            self._ring = make_fates(ttl * n_agents, ttl, np.zeros((ttl, room), dtype=np.int32))
+        room = 0 if plan is not None or ttl == 0 else 4 * n_agents + int(np.diff(packed.holder_starts).max())
+        self._ring = make_fates(ttl * n_agents, max(ttl, 1), np.zeros((max(ttl, 1), room), dtype=np.int32))
 
     def _simulate(
         self,
@@ -246,7 +244,8 @@ class Spread(Replicate):
                 self.now_rewards,
                 self.slots,
                 self.rewards,
-                self._ring if self._plan is None else self._plan,
+                self._plan or self._ring,
+                self._ring,
                 self._sent_ahead,
                 links,
                 self.counts,

@@ -91,9 +91,9 @@ class State(NamedTuple):
 class Fates(NamedTuple):
     """Where messages go, by key: who learns them after 1, 2, ... hops, and how often they are sent.
 
-    The learners of a key at hop h are the slots `learners[row, base + end[h - 2] : base + end[h - 1]]`. With a plan the
-    key is the slot that was pulled and the row is 0; without, messages lie in a ring of the last ttl rounds: the row is
-    the round modulo ttl, and the key row * n_agents + origin.
+    The learners of a key at hop h are the slots `learners[row, base + end[h - 2] : base + end[h - 1]]`. In a plan the
+    key is the slot that was pulled, and the row is 0. In the ring of the last ttl rounds' messages the row is the round
+    modulo ttl, and the key origin * ttl + row.
     """
 
     base: Int64s

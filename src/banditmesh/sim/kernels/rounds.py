@@ -16,28 +16,25 @@ from .spread import spread
 
 
 @helper
-def deliver(t: int, ttl: int, planned: bool, slots: Int32s, rewards: Floats, fates: Fates, state: State) -> None:
+def deliver(t: int, ttl: int, planned: bool, rewards: Floats, ring: Fates, learners: Int32s, state: State) -> None:
     """Add what is heard in round `t` to the sums of those who hear it."""
-    base, end, learners, counts, totals = fates.base, fates.end, fates.learners, state.counts, state.totals
-    n_agents = len(slots)
+    base, end, counts, totals = ring.base, ring.end, state.counts, state.totals
     most_hops = min(ttl, t)
     oldest_row = (t - most_hops + 1) % ttl
-    for v in range(n_agents):
+    for v in range(len(rewards)):
         row = oldest_row
         for hop in range(most_hops, 0, -1):
-            slot = slots[v, row]
-            if slot >= 0:
-                key = np.uint64(slot if planned else row * n_agents + v)
-                start = base[key]
-                stop = np.uint64(start + end[key, hop - 1])
-                if hop > 1:
-                    start += end[key, hop - 2]
-                reward = rewards[v, row]
-                learner_row = np.uint64(0 if planned else row)
-                for i in range(np.uint64(start), stop):
-                    learner = np.uint64(learners[learner_row, i])
-                    counts[learner] += 1.0
-                    totals[learner] += reward
+            key = np.uint64(v * ttl + row)
+            start = base[key]
+            stop = np.uint64(start + end[key, hop - 1])
+            if hop > 1:
+                start += end[key, hop - 2]
+            reward = rewards[v, row]
+            learner_row = np.uint64(0 if planned else row)
+            for i in range(np.uint64(start), stop):
+                learner = np.uint64(learners[learner_row, i])
+                counts[learner] += 1.0
+                totals[learner] += reward
             row += 1
             if row == ttl:
                 row = 0
@@ -83,7 +80,8 @@ def run_rounds(
     now_rewards: Floats,
     slots: Int32s,
     rewards: Floats,
-    fates: Fates,
+    plan: Fates,
+    ring: Fates,
     sent_ahead: Int64s,
     links: Links,
     counts: Int64s,
@@ -102,6 +100,9 @@ def run_rounds(
     """
     ttl = rule.ttl
     n_agents = len(agents.every)
+    plan_base, plan_end, plan_sent = plan.base, plan.end, plan.sent
+    ring_base, ring_end, ring_sent = ring.base, ring.end, ring.sent
+    learners = plan.learners if planned else ring.learners
     for t in range(first, last):
         step = t - chunk_start
         if cursor[0] < 0:
@@ -123,28 +124,37 @@ def run_rounds(
                     continue
                 arm = agents.arms[slot]
                 # A message has at most as many learners as its arm has holders.
-                if cursor[1] + holder_starts[arm + 1] - holder_starts[arm] > fates.learners.shape[1]:
+                if cursor[1] + holder_starts[arm + 1] - holder_starts[arm] > learners.shape[1]:
                     cursor[0] = v
                     return t
-                key = row * n_agents + v
+                key = v * ttl + row
                 cursor[1] += spread(
-                    v, arm, t, 1, network, agents, rule, scratch, key, row, cursor[1], fates, counts, links
+                    v, arm, t, 1, network, agents, rule, scratch, key, row, cursor[1], ring, counts, links
                 )
             cursor[1] = 0
         cursor[0] = -1
         for v in range(n_agents):
             slot = now_slots[v]
+            key = v * ttl + row
             slots[v, row] = slot
             rewards[v, row] = now_rewards[v]
-            if slot >= 0:
-                key = slot if planned else row * n_agents + v
+            if slot < 0:
                 for hop in range(ttl):
-                    sent_ahead[row + hop] += fates.sent[key, hop]
+                    ring_end[key, hop] = 0
+            elif planned:
+                # The ring is read in the order of agents for the next ttl rounds; the plan, only now.
+                ring_base[key] = plan_base[slot]
+                for hop in range(ttl):
+                    ring_end[key, hop] = plan_end[slot, hop]
+                    sent_ahead[row + hop] += plan_sent[slot, hop]
+            else:
+                for hop in range(ttl):
+                    sent_ahead[row + hop] += ring_sent[key, hop]
         # What is sent in this round and in the next ones; the second half of the array wraps around to the first.
         sent[step] = sent_ahead[row]
         sent_ahead[row] = 0
         for hop in range(ttl):
             sent_ahead[hop] += sent_ahead[ttl + hop]
             sent_ahead[ttl + hop] = 0
-        deliver(t, ttl, planned, slots, rewards, fates, state)
+        deliver(t, ttl, planned, rewards, ring, learners, state)
     return last
