@@ -12,7 +12,7 @@ from banditmesh.draws import Draws
 from banditmesh.rules import get_rules
 from banditmesh.sim import plans
 from banditmesh.sim.compiled import kernels_of
-from banditmesh.sim.packing import needs_walk, pack
+from banditmesh.sim.packing import pack
 from banditmesh.sim.replicates import Spread, Walk
 from banditmesh.sim.run import Run
 
@@ -83,10 +83,10 @@ def run_stages(run: Run) -> Stages:
     began = time.process_time()
     packed = pack(run)
     rule = packed.rule(Draws(run.seed, 0))
-    planned = not needs_walk(run) and bool(plans.worthwhile_bytes(packed, rule))
+    planned = not packed.traits.walks and bool(plans.worthwhile_bytes(packed, rule))
     plan = plans.build(packed, rule, 1) if planned else None
     kernels = kernels_of(run)
-    one = Walk(packed, kernels, 0) if needs_walk(run) else Spread(packed, kernels, 0, plan)
+    one = Walk(packed, kernels, 0) if packed.traits.walks else Spread(packed, kernels, 0, plan)
     set_up = time.process_time()
     while one.t <= run.horizon:
         one.advance(min(one.t + one.longest_chunk, run.horizon + 1))

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import banditmesh as bm
-from banditmesh.sim import engine, plans, replicates
+from banditmesh.sim import engine, plans, reference, replicates, support
 from cases import dynamic_networks, graphs, normal_tape, problems, protocols
 
 HORIZON = 12
@@ -48,12 +48,18 @@ def assert_equal(compiled, reference):
     st.integers(1, 4),
     st.booleans(),
     st.booleans(),
+    st.sampled_from([1, 2, HORIZON]),
+    st.integers(1, 3),
 )
-def test_engines_agree_on_small_problems(problem, protocol, rules, seed, record_every, link_traffic, taped):
-    arguments = {"horizon": HORIZON, "replicates": 2, "seed": seed, "rules": rules, "record_every": record_every}
+def test_engines_agree_on_small_problems(
+    problem, protocol, rules, seed, record_every, link_traffic, taped, horizon, pause
+):
+    arguments = {"horizon": horizon, "replicates": 2, "seed": seed, "rules": rules, "record_every": record_every}
+    arguments["every"] = [1 + v % pause for v in range(problem.n_agents)]
+    arguments["policy"] = [bm.UCB(alpha=1.0 + v % 2) for v in range(problem.n_agents)]
     if taped:
         # Few different values, so that published ids collide.
-        arguments["rewards"] = np.random.default_rng(seed).integers(0, 3, (HORIZON, problem.n_agents, problem.n_arms))
+        arguments["rewards"] = np.random.default_rng(seed).integers(0, 3, (horizon, problem.n_agents, problem.n_arms))
     assert_equal(*run_both(problem, protocol, link_traffic=link_traffic, **arguments))
 
 
@@ -111,7 +117,7 @@ def make_problem(row, horizon):
     gaussian, bernoulli, beta = (
         [bm.arms.Gaussian(mean, 0.5) for mean in means],
         [bm.arms.Bernoulli(mean) for mean in means],
-        [bm.arms.Beta(2 * mean, 2 - 2 * mean) for mean in means],
+        [bm.arms.Beta(1 + 4 * mean, 5 - 4 * mean) for mean in means],
     )
     laws = {
         "gaussian": gaussian,
@@ -179,6 +185,14 @@ def test_plan_and_spreading_one_by_one_agree(monkeypatch):
     planned = bm.simulate(problem, bm.FwA(4), horizon=120, seed=0)
     monkeypatch.setattr(plans, "PLAN_BUDGET", 0)
     assert bm.simulate(problem, bm.FwA(4), horizon=120, seed=0) == planned
+
+
+def test_plans_made_in_parts_that_do_not_fit_at_first_are_the_same(monkeypatch):
+    problem = bm.Problem.paper("ba", seed=0)
+    whole = bm.simulate(problem, bm.FwA(4), horizon=60, seed=0)
+    monkeypatch.setattr(plans, "_SMALL", 1)
+    monkeypatch.setattr(plans, "_GENEROUS", 0.001)
+    assert bm.simulate(problem, bm.FwA(4), horizon=60, seed=0) == whole
 
 
 def test_chunks_do_not_matter(monkeypatch):
@@ -319,16 +333,103 @@ def stop_at_once(done, total):
     raise Stop
 
 
-def test_support_names_every_protocol_and_agrees_with_what_runs(capsys):
+def test_support_is_printed_as_one_row_per_combination(capsys):
     bm.support()
-    printed = capsys.readouterr().out
-    for name in ("none", "irs", "gossip", "probabilistic", "fwa", "flooding", "centralised"):
-        assert name in printed
-    assert "compiled" in printed
-    assert "reference" in printed
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:4] == ["rules", "network", "rewards", "none"]
+    assert len(lines) == 1 + 2 * 2 * 3
+
+
+def test_support_agrees_with_what_runs():
+    for (rules, network, rewards), run in support._runs():
+        row = next(
+            row
+            for row in support.support_table()
+            if (row["rules"], row["network"], row["rewards"]) == (rules, network, rewards)
+        )
+        arguments = {"horizon": 5, "seed": 0, "rules": rules, "engine": "compiled"}
+        if row[run.protocol.name] == "compiled":
+            assert bm.simulate(run.problem, run.protocol, **arguments).engine == "compiled"
+        else:
+            with pytest.raises(bm.errors.UnsupportedError):
+                bm.simulate(run.problem, run.protocol, **arguments)
 
 
 # A good neighbour
+
+
+@pytest.mark.parametrize(
+    "law", [bm.arms.Beta(0.1, 0.1), bm.arms.Gaussian(1e17, 1.0), bm.arms.Empirical([0.0, 1.0, 3.0])], ids=repr
+)
+def test_rewards_that_may_repeat_are_left_to_the_reference_by_the_published_rules(law):
+    problem = bm.Problem(nx.path_graph(4), [[0]] * 4, [law])
+    assert bm.simulate(problem, bm.Flooding(3), horizon=30, seed=0, rules="published").engine == "reference"
+    assert_equal(*run_both(problem, bm.Flooding(3), horizon=30, seed=0, rules="sound"))
+
+
+class Nobody(bm.Flooding):
+    n_targets = 0
+
+
+class Both(bm.Flooding):
+    central = True
+
+
+class Forgetful(bm.Flooding):
+    @staticmethod
+    def relay(has_arm, ttl, degree, u, parameter):
+        pass
+
+
+class TwoParameters(bm.UCB):
+    parameter = (1.0, 2.0)
+
+
+@pytest.mark.parametrize("engine_name", ["reference", "auto"])
+def test_rules_that_make_no_sense_are_refused_on_either_engine(engine_name):
+    problem = bm.Problem(nx.path_graph(3), [[0, 1]] * 3, [bm.arms.Gaussian(m, 1.0) for m in (0.0, 1.0)])
+    arguments = {"horizon": 5, "seed": 0, "engine": engine_name}
+    with pytest.raises(bm.InputError, match="n_targets of protocol 'flooding' must be an integer of at least 1, got 0"):
+        bm.simulate(problem, Nobody(2), **arguments)
+    with pytest.raises(bm.InputError, match="a central protocol sends nothing, so its ttl must be 0, got 2"):
+        bm.simulate(problem, Both(2), **arguments)
+    with pytest.raises(bm.InputError, match="'flooding' must return RELAY, ABSORB or STOP, got None"):
+        bm.simulate(problem, Forgetful(2), **arguments)
+    with pytest.raises(bm.InputError, match="the parameter of policy 'ucb' must be a finite number"):
+        bm.simulate(problem, bm.IRS(), policy=TwoParameters(), **arguments)
+
+
+class Fading(bm.networks.DynamicNetwork):
+    """A network of a user's own that ends without saying so beforehand."""
+
+    names = (0, 1, 2)
+    n_rounds = None
+
+    def rounds(self, draws, births_first=False):
+        for _ in range(3):
+            yield np.array([[0, 1]], dtype=np.int32)
+
+
+@pytest.mark.parametrize("engine_name", ["reference", "compiled"])
+def test_a_network_that_ends_unannounced_is_an_error_on_both_engines(engine_name):
+    problem = bm.Problem(Fading(), [[0]] * 3, [bm.arms.Gaussian(0.0, 1.0)])
+    with pytest.raises(bm.errors.NetworkError, match="must last for all 8 rounds, got 3"):
+        bm.simulate(problem, bm.Flooding(2), horizon=8, seed=0, engine=engine_name)
+
+
+def test_estimates_count_rounds_in_which_nobody_pulls():
+    problem = bm.Problem.paper("er", seed=0)
+    estimates = []
+
+    def keep(run):
+        estimates.append(reference.estimated_seconds(run))
+
+    for every in (1, 7):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(engine, "_pick", lambda run, name: keep(run) or "reference")
+            bm.simulate(problem, bm.IRS(), horizon=21, every=every, seed=0)
+    assert 0 < estimates[1] < estimates[0]
+    assert estimates[1] > estimates[0] / 100
 
 
 def test_memory_that_would_not_suffice_is_refused_before_the_run():
@@ -351,6 +452,19 @@ def test_progress_counts_all_rounds_of_all_replicates():
     )
     assert seen == sorted(seen)
     assert seen[-1] == (150, 150)
+
+
+def test_a_slow_progress_callback_misses_no_rounds():
+    seen = []
+
+    def slowly(done, total):
+        time.sleep(0.03)
+        seen.append(done)
+
+    bm.simulate(
+        bm.Problem.paper("er", seed=0), bm.FwA(4), horizon=4000, replicates=4, seed=0, threads=2, progress=slowly
+    )
+    assert seen[-1] == 16000
 
 
 def test_an_error_in_the_progress_callback_stops_the_run():
@@ -376,7 +490,7 @@ def test_control_c_stops_a_long_run_at_once():
         bm.simulate(problem, bm.FwA(4), horizon=10, seed=0)
         print("ready", flush=True)
         try:
-            bm.simulate(problem, bm.FwA(4), horizon=10**7, record_every=10**5, replicates=2, seed=0)
+            bm.simulate(problem, bm.FwA(4), horizon=4 * 10**7, record_every=10**5, replicates=2, seed=0)
         except KeyboardInterrupt:
             print("stopped", flush=True)
         """
@@ -384,7 +498,7 @@ def test_control_c_stops_a_long_run_at_once():
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=20)
+    out, error = process.communicate(timeout=10)
     assert out == "stopped\n", error
 
 

@@ -29,8 +29,9 @@ from typing import Protocol as Interface
 
 from . import draws as purposes
 from .draws import Draws, pick_targets
+from .errors import InputError
 from .policies.base import Estimates, Policy
-from .protocols.base import ABSORB, STOP, Protocol
+from .protocols.base import ABSORB, RELAY, STOP, Protocol
 from .rules import Rules
 
 
@@ -61,6 +62,13 @@ class Fate(IntEnum):
     RELAYED = 4
     LOST = 5
     QUEUED = 6
+
+
+def check_decision(protocol: Protocol, decision: object) -> int:
+    """What a relay rule said, if it is something that a relay rule can say."""
+    if isinstance(decision, int) and decision in (RELAY, ABSORB, STOP):
+        return decision
+    raise InputError(f"the relay rule of {protocol.name!r} must return RELAY, ABSORB or STOP, got {decision!r}")
 
 
 class Receipt(NamedTuple):
@@ -265,7 +273,7 @@ class Agent:
         learned = has_arm and not (decision == STOP and self._rules.stop_before_use)
         if learned:
             self._heard.append(message)
-        if decision == ABSORB:
+        if check_decision(self._protocol, decision) == ABSORB:
             fate = Fate.ABSORBED
         elif decision == STOP:
             fate = Fate.STOPPED

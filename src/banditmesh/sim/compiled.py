@@ -2,7 +2,8 @@
 
 Equal to the reference engine, bit for bit. By the sound rules, and under static Flooding by either, a message's fate is
 known when it is made: it is looked up in a *plan* that all replicates share, or worked out at once where no plan is
-possible (draws, dynamic networks, link traffic) or worth its memory. By the published rules every copy is *walked*.
+possible (draws, dynamic networks, link traffic) or worth its memory. For other protocols the published rules, whose
+memory forgets, need every copy to be *walked*.
 
 Kernels run for about 50 ms at a time, with their state in arrays, so that interrupts, progress and threads work.
 """
@@ -18,20 +19,24 @@ from typing import Final
 from ..draws import Draws
 from . import memory, plans
 from .kernels.special import Kernels, specialise
-from .packing import needs_walk, pack
+from .packing import pack, packed_bytes
 from .replicates import Spread, Walk
 from .run import Outcome, Run
 
 #: How long a kernel may run before Python gets a look in, in seconds.
 CHUNK_SECONDS: Final = 0.05
+#: More threads than this only get in each other's way.
+MOST_THREADS: Final = 64
 
 
 def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outcome]:
     """Simulate all replicates, `threads` at a time; `advance` is called, in this thread, as rounds are done."""
+    memory.check(packed_bytes(run), "the network and its arm sets", "take fewer agents or arms")
     packed = pack(run)
     kernels = kernels_of(run)
     rule = packed.rule(Draws(run.seed, 0))
-    walks = needs_walk(run)
+    walks = packed.traits.walks
+    threads = min(threads, MOST_THREADS)
     plan_bytes = 0.0 if walks else plans.worthwhile_bytes(packed, rule)
     each = (Walk if walks else Spread).needed_bytes(packed, plan_bytes > 0)
     memory.check(
@@ -60,8 +65,9 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
         shown, pending = 0, set(futures)
         while pending:
             finished, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
-            advance(sum(done) - shown)
-            shown = sum(done)
+            now = sum(done)
+            advance(now - shown)
+            shown = now
             if any(future.exception() for future in finished):
                 break
         return [future.result() for future in futures]

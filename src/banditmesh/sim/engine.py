@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import checks
 from ..draws import MAX_COUNTER, fresh_seed
-from ..errors import InputError, NetworkError, UnsupportedError
+from ..errors import InputError, UnsupportedError
 from ..networks.dynamic import DynamicNetwork
 from ..policies import UCB, Policy
 from ..problem import Problem
@@ -23,7 +23,7 @@ from . import reference
 from .memory import check_result_fits
 from .progress import Progress
 from .result import Result, assemble
-from .run import ProgressCallback, Run
+from .run import ProgressCallback, Run, ended_early
 
 ENGINES: Final = ("auto", "reference", "compiled")
 #: A fallback to the reference engine that will take longer than this many seconds is worth a warning.
@@ -106,8 +106,11 @@ def simulate(
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
     if not isinstance(protocol, Protocol):
         raise InputError(f"protocol must be a protocol such as FwA(4), got {protocol!r}")
+    _check_protocol(protocol)
     horizon = checks.integer("horizon", horizon, at_least=1, at_most=MAX_COUNTER)
     replicates = checks.integer("replicates", replicates, at_least=1)
+    record_every = checks.integer("record_every", record_every, at_least=1)
+    check_result_fits(problem, -(-horizon // record_every), replicates, bool(link_traffic))
     run = Run(
         problem=problem,
         protocol=protocol,
@@ -118,13 +121,12 @@ def simulate(
         seed=fresh_seed() if seed is None else checks.integer("seed", seed, at_least=0),
         every=_read_every(every, problem.n_agents),
         tape=None if rewards is None else _read_tape(rewards, problem, horizon, replicates),
-        records=_records(horizon, checks.integer("record_every", record_every, at_least=1)),
+        records=_records(horizon, record_every),
         link_traffic=bool(link_traffic),
         trace=bool(trace),
     )
     _check_network_lasts(problem, horizon)
-    check_result_fits(run)
-    n_threads = os.cpu_count() or 1 if threads is None else checks.integer("threads", threads, at_least=1)
+    n_threads = _read_threads(threads)
     with Progress(progress, horizon * replicates, protocol.name) as bar:
         chosen = _pick(run, checks.choice("engine", engine, ENGINES))
         if chosen == "compiled":
@@ -164,7 +166,8 @@ def _pick(run: Run, engine: str) -> str:
 
 
 def _settings(run: Run) -> dict[str, Any]:
-    policies = list(dict.fromkeys(run.policies))
+    # Told apart by how they are written, since a user's policy need not be hashable.
+    policies = list({repr(policy): policy for policy in run.policies}.values())
     return {
         "protocol": repr(run.protocol),
         "protocol_name": run.protocol.name,
@@ -178,15 +181,36 @@ def _settings(run: Run) -> dict[str, Any]:
     }
 
 
+def _check_protocol(protocol: Protocol) -> None:
+    """What a user's own protocol must keep to."""
+    checks.real(f"the parameter of protocol {protocol.name!r}", protocol.parameter)
+    if protocol.n_targets is not None:
+        checks.integer(f"n_targets of protocol {protocol.name!r}", protocol.n_targets, at_least=1)
+    if protocol.central and protocol.ttl > 0:
+        raise InputError(f"a central protocol sends nothing, so its ttl must be 0, got {protocol.ttl}")
+
+
+def _read_threads(threads: int | None) -> int:
+    if threads is not None:
+        return checks.integer("threads", threads, at_least=1)
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
 def _read_policies(policy: Policy | Sequence[Policy] | None, n_agents: int) -> tuple[Policy, ...]:
     if policy is None:
         policy = UCB()
     if isinstance(policy, Policy):
+        checks.real(f"the parameter of policy {policy.name!r}", policy.parameter)
         return (policy,) * n_agents
     if not isinstance(policy, Sequence) or not all(isinstance(one, Policy) for one in policy):
         raise InputError(f"policy must be a policy such as UCB(), or one for each agent, got {policy!r}")
     if len(policy) != n_agents:
         raise InputError(f"policy must be one policy, or one for each of {n_agents} agents, got {len(policy)}")
+    for one in policy:
+        checks.real(f"the parameter of policy {one.name!r}", one.parameter)
     return tuple(policy)
 
 
@@ -194,10 +218,13 @@ def _read_every(every: int | Sequence[int] | None, n_agents: int) -> NDArray[np.
     if every is None:
         every = 1
     if not isinstance(every, Sequence | np.ndarray):
-        return np.full(n_agents, checks.integer("every", every, at_least=1), dtype=np.int64)
+        pause = checks.integer("every", every, at_least=1, at_most=MAX_COUNTER)
+        return np.full(n_agents, pause, dtype=np.int64)
     if len(every) != n_agents:
         raise InputError(f"every must be one number, or one for each of {n_agents} agents, got {len(every)}")
-    return np.array([checks.integer("every", rounds, at_least=1) for rounds in every], dtype=np.int64)
+    return np.array(
+        [checks.integer("every", rounds, at_least=1, at_most=MAX_COUNTER) for rounds in every], dtype=np.int64
+    )
 
 
 def _read_tape(rewards: ArrayLike, problem: Problem, horizon: int, replicates: int) -> NDArray[np.float64]:
@@ -232,7 +259,4 @@ def _records(horizon: int, record_every: int) -> NDArray[np.int64]:
 def _check_network_lasts(problem: Problem, horizon: int) -> None:
     network = problem.network
     if isinstance(network, DynamicNetwork) and network.n_rounds is not None and network.n_rounds < horizon:
-        raise NetworkError(
-            f"the network must last for all {horizon} rounds, got {network.n_rounds}; "
-            "give more rounds or shorten the horizon"
-        )
+        raise ended_early(horizon, network.n_rounds)

@@ -6,20 +6,21 @@ import os
 from pathlib import Path
 
 from ..errors import InsufficientMemoryError
-from .run import TRAFFIC, Run
+from ..networks.csr import Links
+from ..problem import Problem
+from .run import TRAFFIC
 
 
-def check_result_fits(run: Run) -> None:
+def check_result_fits(problem: Problem, n_records: int, replicates: int, link_traffic: bool) -> None:
     """Refuse a run whose result alone does not fit into this machine's memory."""
-    n_records, n_slots = len(run.records), len(run.problem.arm_indices)
-    each = 16 * n_records + 8 * len(TRAFFIC) + 4 * n_slots + 8 * run.problem.n_agents
-    if run.link_traffic:
-        n_agents = run.problem.n_agents
-        network = run.problem.network
-        n_links = n_agents * (n_agents - 1) if run.problem.is_dynamic else 2 * getattr(network, "n_links", 0)
+    n_agents, n_slots = problem.n_agents, len(problem.arm_indices)
+    each = 24 * n_records + 8 * len(TRAFFIC) + 4 * n_slots + 8 * n_agents
+    if link_traffic:
         # Of a dynamic network only links that were ever up are kept; a tenth of all is a fair guess.
-        each += 4 * n_records * (n_links // 10 if run.problem.is_dynamic else n_links)
-    check(2 * each * run.replicates, "the result", "record fewer rounds with record_every, or fewer replicates")
+        network = problem.network
+        n_links = 2 * network.n_links if isinstance(network, Links) else n_agents * (n_agents - 1) // 10
+        each += 8 * n_records * n_links
+    check(2.0 * each * replicates, "the result", "record fewer rounds with record_every, or fewer replicates")
 
 
 def check(n_bytes: float, what: str, remedy: str) -> None:

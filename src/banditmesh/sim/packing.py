@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+import weakref
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import draws as purposes
-from ..arms import BERNOULLI
+from ..agent import check_decision
+from ..arms import BERNOULLI, Law
 from ..draws import Draws
 from ..networks.csr import Links as StaticLinks
 from ..policies.base import Policy
@@ -21,6 +25,9 @@ from .run import Run
 MOST_ARMS_PER_AGENT: Final = 2**15 - 1
 #: The most memory that the published rules' ids of repeating rewards may take, in bytes.
 ID_BUDGET: Final = 2**30
+#: How many rounds' clocks are worked out at a time, and how many such blocks are kept.
+CLOCK_BLOCK: Final = 1024
+MOST_CLOCK_BLOCKS: Final = 16
 
 
 def unsupported(run: Run) -> str | None:
@@ -36,68 +43,107 @@ def unsupported(run: Run) -> str | None:
         return f"the policy {run.policies[0].name!r} overrides choose(); it runs policies that give index()"
     if np.diff(run.problem.arm_offsets).max() > MOST_ARMS_PER_AGENT:
         return f"it runs at most {MOST_ARMS_PER_AGENT} arms per agent"
-    if run.rules.id_is_reward and needs_walk(run):
-        n_agents, n_slots = run.problem.n_agents, len(run.problem.arm_indices)
-        n_ids = run.protocol.ttl * n_agents + n_slots * repeating_rewards(run)[1]
-        if 8 * n_ids * n_agents > ID_BUDGET:
-            return (
-                f"the published rules would need {8 * n_ids * n_agents / 2**30:,.1f} GiB for the ids that agents "
-                "remember"
-            )
-        if run.tape is None and any(
-            not law.continuous and (law.kernel is None or law.kernel[0] != BERNOULLI) for law in run.problem.laws
-        ):
-            return "by the published rules it runs Bernoulli and continuous laws only"
+    if getattr(numba.config, "USING_SVML", False):
+        return "Intel's SVML rounds logarithms differently; set NUMBA_DISABLE_INTEL_SVML=1"
+    if traits(run).walks:
+        if 8 * traits(run).n_ids * run.problem.n_agents > ID_BUDGET:
+            return f"the ids that agents remember by the published rules would take more than {ID_BUDGET >> 30} GiB"
+        if run.tape is None and not all(law.continuous or _is_bernoulli(law) for law in run.problem.laws):
+            return "by the published rules it runs Bernoulli laws and laws whose rewards never repeat"
     return None
 
 
-def needs_walk(run: Run) -> bool:
-    """Whether every copy must be walked: the published memory may forget, or takes equal rewards for one message.
-
-    On a static network without draws, if holders relay as everybody does, an agent accepts at most one message of each
-    origin a round, so that no id is forgotten while a copy can still come.
-    """
-    if not run.rules.id_is_reward or run.protocol.ttl == 0:
-        return False
-    if run.problem.is_dynamic or run.protocol.random or run.protocol.n_targets is not None:
-        return True
-    decision = decision_table(run)
-    return bool((decision[0] != decision[1]).any() or repeating_rewards(run)[0].any())
+def _is_bernoulli(law: Law) -> bool:
+    return law.kernel is not None and law.kernel[0] == BERNOULLI
 
 
-def repeating_rewards(run: Run) -> tuple[NDArray[np.int16], int]:
-    """For each arm whether its rewards may be equal, and how many different values they may take."""
-    if run.tape is None:
-        discrete = np.array([not law.continuous for law in run.problem.laws], dtype=np.int16)
-        return discrete, 2 if discrete.any() else 0
-    ordered = np.sort(run.tape, axis=1)
-    repeats = (ordered[:, 1:] == ordered[:, :-1]).any(axis=(0, 1, 2)) if run.horizon > 1 else np.zeros(1, dtype=bool)
-    if not repeats.any():
-        return np.zeros(run.problem.n_arms, dtype=np.int16), 0
-    return np.ones(run.problem.n_arms, dtype=np.int16), len(np.unique(run.tape[~np.isnan(run.tape)]))
+class Traits:
+    """What decides how a run is delivered, worked out when it is first asked for."""
+
+    def __init__(self, run: Run) -> None:
+        # A weak reference, because traits are kept beside runs and must not keep them alive.
+        self._run = weakref.ref(run)
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+        run = self._run()
+        assert run is not None
+        return run
+
+    @cached_property
+    def walks(self) -> bool:
+        """Whether every copy must be walked: the published memory may forget, or takes equal rewards for one message.
+
+        On a static network without draws, if holders relay as everybody does, an agent accepts at most one message of
+        each origin a round, so that no id is forgotten while a copy can still come.
+        """
+        run = self.run
+        if not run.rules.id_is_reward or run.protocol.ttl == 0:
+            return False
+        if run.problem.is_dynamic or run.protocol.random or run.protocol.n_targets is not None:
+            return True
+        return bool((self.decision[0] != self.decision[1]).any() or self.discrete.any())
+
+    @cached_property
+    def discrete(self) -> NDArray[np.int16]:
+        """For each arm whether two of its rewards may be equal, by the tape or the arm's law."""
+        run = self.run
+        if run.tape is None:
+            return np.array([not law.continuous for law in run.problem.laws], dtype=np.int16)
+        ordered = np.sort(run.tape, axis=1)
+        repeats = run.horizon > 1 and bool((ordered[:, 1:] == ordered[:, :-1]).any())
+        return np.full(run.problem.n_arms, repeats, dtype=np.int16)
+
+    @cached_property
+    def n_codes(self) -> int:
+        """How many different values rewards that may be equal can take."""
+        run = self.run
+        if not self.discrete.any():
+            return 0
+        return 2 if run.tape is None else len(np.unique(run.tape[~np.isnan(run.tape)]))
+
+    @property
+    def n_ids(self) -> int:
+        """How many ids the published memory must tell apart at a time."""
+        return self.run.protocol.ttl * self.run.problem.n_agents + len(self.run.problem.arm_indices) * self.n_codes
+
+    @cached_property
+    def decision(self) -> NDArray[np.int8]:
+        """The relay rule of a protocol that does not draw, by has_arm, hops left and degree (1 if it has no part)."""
+        protocol, network = self.run.protocol, self.run.problem.network
+        if protocol.random or protocol.ttl == 0:
+            return np.zeros((2, max(protocol.ttl, 1), 1), dtype=np.int8)
+        n_agents = self.run.problem.n_agents
+        degrees = np.unique(network.degrees) if isinstance(network, StaticLinks) else np.arange(n_agents)
+        table = np.zeros((2, protocol.ttl, int(degrees.max()) + 1), dtype=np.int8)
+        for has_arm in (False, True):
+            for ttl in range(protocol.ttl):
+                for degree in degrees.tolist():
+                    asked = protocol.relay(has_arm, ttl, degree, 0.0, protocol.parameter)
+                    table[int(has_arm), ttl, degree] = check_decision(protocol, asked)
+        known = table[:, :, degrees]
+        return known[:, :, :1].copy() if (known == known[:, :, :1]).all() else table
+
+    @cached_property
+    def has_tape(self) -> bool:
+        """Whether rewards are read from a tape: the user's, or one that is made of laws without a code."""
+        return self.run.tape is not None or any(law.kernel is None for law in self.run.problem.laws)
 
 
-def decision_table(run: Run) -> NDArray[np.int8]:
-    """The relay rule of a protocol that does not draw, by has_arm, hops left and degree (1 if it does not matter)."""
-    protocol = run.protocol
-    if protocol.random or protocol.ttl == 0:
-        return np.zeros((2, max(protocol.ttl, 1), 1), dtype=np.int8)
-    network = run.problem.network
-    degrees = np.unique(network.degrees) if isinstance(network, StaticLinks) else np.arange(run.problem.n_agents)
-    table = np.zeros((2, protocol.ttl, int(degrees.max()) + 1), dtype=np.int8)
-    for has_arm in (False, True):
-        for ttl in range(protocol.ttl):
-            for degree in degrees.tolist():
-                table[int(has_arm), ttl, degree] = protocol.relay(has_arm, ttl, degree, 0.0, protocol.parameter)
-    known = table[:, :, degrees]
-    return known[:, :, :1].copy() if (known == known[:, :, :1]).all() else table
+_traits: weakref.WeakKeyDictionary[Run, Traits] = weakref.WeakKeyDictionary()
+
+
+def traits(run: Run) -> Traits:
+    """The run's traits."""
+    return _traits.setdefault(run, Traits(run))
 
 
 @dataclass(frozen=True)
 class Packed:
     """What all replicates of a run share.
 
-    `network` and `links` are those of a static network; the slots of arm a's holders are
+    `network` is None if it is dynamic; the slots of arm a's holders are
     `holder_slots[holder_starts[a] : holder_starts[a + 1]]`, ascending.
     """
 
@@ -107,12 +153,11 @@ class Packed:
     network: Network | None
     holder_starts: NDArray[np.int64]
     holder_slots: NDArray[np.int32]
-    decision: NDArray[np.int8]
-    discrete: NDArray[np.int16]
-    n_codes: int
-    has_tape: bool
+    traits: Traits
     most_arms: int
     most_degree: int
+    clock_blocks: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+    clock_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def rule(self, draws: Draws) -> Rule:
         """Protocol and rule set as numbers, with the replicate's keys."""
@@ -120,7 +165,7 @@ class Packed:
         return Rule(
             ttl=protocol.ttl,
             horizon=self.run.horizon,
-            decision=self.decision,
+            decision=self.traits.decision,
             is_random=protocol.random,
             parameter=float(protocol.parameter),
             n_targets=protocol.n_targets or 0,
@@ -137,16 +182,38 @@ class Packed:
         """The keys of the draws that pulls need."""
         return Keys(*draws.key(purposes.REWARD), *draws.key(purposes.INDEX), self.run.policies[0].random)
 
-    @cached_property
-    def clocks(self) -> NDArray[np.float64]:
-        """What the policies' clocks read in every round: (horizon, clock parameters)."""
-        kind, lag = type(self.run.policies[0]), self.run.rules.clock_lag
+    def clocks(self, first: int, last: int) -> NDArray[np.float64]:
+        """What the policies' clocks read in the rounds from `first` to before `last`: (rounds, clock parameters).
+
+        Blocks of rounds are kept for the other replicates; the oldest is dropped when there are many.
+        """
+        blocks = range((first - 1) // CLOCK_BLOCK, (last - 2) // CLOCK_BLOCK + 1)
+        with self.clock_lock:
+            for block in blocks:
+                if block not in self.clock_blocks:
+                    self.clock_blocks[block] = self._clock_block(block)
+                    if len(self.clock_blocks) > MOST_CLOCK_BLOCKS:
+                        self.clock_blocks.pop(next(iter(self.clock_blocks)))
+            rows = np.concatenate([self.clock_blocks[block] for block in blocks])
+        begin = blocks[0] * CLOCK_BLOCK + 1
+        return rows[first - begin : last - begin]
+
+    def _clock_block(self, block: int) -> NDArray[np.float64]:
+        policy, lag = self.run.policies[0], self.run.rules.clock_lag
         # Before round `fewest + 1` every agent makes its first pulls, and no clock is read.
         fewest = int(np.diff(self.agents.offsets).min())
-        clocks = np.zeros((self.run.horizon, len(self.clock_parameters)))
-        for t in range(fewest + 1, self.run.horizon + 1):
-            clocks[t - 1] = [kind.clock(t - lag, parameter) for parameter in self.clock_parameters]
+        clocks = np.zeros((CLOCK_BLOCK, len(self.clock_parameters)))
+        for step in range(CLOCK_BLOCK):
+            t = block * CLOCK_BLOCK + step + 1
+            if fewest < t <= self.run.horizon:
+                clocks[step] = [policy.clock(t - lag, parameter) for parameter in self.clock_parameters]
         return clocks
+
+
+def packed_bytes(run: Run) -> float:
+    """About how much memory a packed run takes."""
+    n_agents, n_slots = run.problem.n_agents, len(run.problem.arm_indices)
+    return n_agents * (2.0 * run.problem.n_arms + 40.0) + 40.0 * n_slots
 
 
 def pack(run: Run) -> Packed:
@@ -160,8 +227,7 @@ def pack(run: Run) -> Packed:
     parameters = np.array([policy.parameter for policy in run.policies], dtype=np.float64)
     clock_parameters, clock = np.unique(parameters, return_inverse=True)
     # Laws without a code are read from a tape that is made chunk by chunk.
-    codes = [law.kernel for law in problem.laws]
-    coded = [code if code is not None else (0, 0.0, 1.0) for code in codes]
+    coded = [law.kernel if law.kernel is not None else (0, 0.0, 1.0) for law in problem.laws]
     agents = Agents(
         offsets=np.array(problem.arm_offsets),
         arms=np.array(problem.arm_indices),
@@ -177,8 +243,6 @@ def pack(run: Run) -> Packed:
     )
     holder_counts = np.bincount(problem.arm_indices, minlength=n_arms)
     network = problem.network
-    walks = needs_walk(run)
-    discrete, n_codes = repeating_rewards(run) if walks else (np.zeros(n_arms, dtype=np.int16), 0)
     return Packed(
         run=run,
         agents=agents,
@@ -186,10 +250,7 @@ def pack(run: Run) -> Packed:
         network=static_network(network) if isinstance(network, StaticLinks) else None,
         holder_starts=np.concatenate([[0], np.cumsum(holder_counts)]).astype(np.int64),
         holder_slots=np.argsort(problem.arm_indices, kind="stable").astype(np.int32),
-        decision=decision_table(run),
-        discrete=discrete,
-        n_codes=n_codes,
-        has_tape=run.tape is not None or any(code is None for code in codes),
+        traits=traits(run),
         most_arms=int(sizes.max()),
         most_degree=int(network.degrees.max()) if isinstance(network, StaticLinks) else n_agents,
     )
@@ -202,4 +263,4 @@ def static_network(links: StaticLinks) -> Network:
 
 def no_links() -> Links:
     """Where nothing is counted by link."""
-    return Links(1, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
+    return Links(1, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))

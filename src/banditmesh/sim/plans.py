@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from . import memory
 from .kernels.layout import (
     ABSORBED,
     DELIVERED,
@@ -27,6 +28,8 @@ from .packing import Packed, no_links
 #: The most memory that a plan may take, in bytes; beyond it messages are spread one by one.
 PLAN_BUDGET: Final = 4 * 2**30
 _SAMPLE: Final = 64
+# A plan that is certain to take no more than this is not estimated.
+_SMALL_PLAN: Final = 2.0**26
 # How much longer than estimated the place for a plan's learners is.
 _GENEROUS: Final = 2.0
 # Networks up to this size are planned in one go.
@@ -64,11 +67,13 @@ def worthwhile_bytes(packed: Packed, rule: Rule) -> float:
     # A plan spreads a message for each arm of each agent; without one, every pull spreads one.
     if run.horizon * run.replicates < packed.most_arms:
         return 0.0
-    table = len(packed.agents.arms) * (24.0 + 8.0 * rule.ttl)
-    n_bytes = table + 4.0 * learners_at_most(packed)
-    if n_bytes > PLAN_BUDGET:
-        n_bytes = table + 4.0 * _estimated_learners(packed, rule)
-    return n_bytes if n_bytes <= PLAN_BUDGET else 0.0
+    budget = min(PLAN_BUDGET, 0.5 * memory.available())
+    n_bytes = len(packed.agents.arms) * (24.0 + 8.0 * rule.ttl)
+    if n_bytes > budget:
+        return 0.0
+    at_most = 4.0 * learners_at_most(packed)
+    n_bytes += at_most if at_most <= _SMALL_PLAN else 4.0 * _estimated_learners(packed, rule)
+    return n_bytes if n_bytes <= budget else 0.0
 
 
 def learners_at_most(packed: Packed) -> int:

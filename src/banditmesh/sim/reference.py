@@ -11,7 +11,9 @@ import itertools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,10 @@ from .. import draws as purposes
 from ..agent import Agent, Fate, Message
 from ..draws import Draws
 from ..networks.csr import Links
-from .run import TRAFFIC, Event, Outcome, Run
+from .run import TRAFFIC, Event, Outcome, Run, ended_early
+
+#: How long the pilot of an estimate may take, in seconds.
+PILOT_SECONDS: Final = 1.0
 
 
 def run_replicate(run: Run, replicate: int, advance: Callable[[], None]) -> Outcome:
@@ -59,12 +64,28 @@ def run_replicate(run: Run, replicate: int, advance: Callable[[], None]) -> Outc
 
 
 def estimated_seconds(run: Run) -> float:
-    """About how long the run will take, from its first rounds: traffic grows until messages are ttl rounds old."""
-    pilot = min(run.horizon, run.protocol.ttl + 2)
+    """About how long the run will take, from its first rounds, or from the first second if that ends before.
+
+    Traffic grows until messages are ttl rounds old; then as many rounds as the slowest agent's pause are timed.
+    """
+    n_timed = int(run.every.max())
+    pilot = min(run.horizon, run.protocol.ttl + n_timed)
     short = replace(run, horizon=pilot, records=np.array([pilot]), link_traffic=False, trace=False)
     times = [time.perf_counter()]
-    run_replicate(short, 0, lambda: times.append(time.perf_counter()))
-    return (times[-1] - times[-2]) * run.horizon * run.replicates
+
+    def note() -> None:
+        times.append(time.perf_counter())
+        if times[-1] - times[0] > PILOT_SECONDS:
+            raise _Enough
+
+    with suppress(_Enough):
+        run_replicate(short, 0, note)
+    timed = times[-min(n_timed, len(times) - 1) - 1 :]
+    return (timed[-1] - timed[0]) / (len(timed) - 1) * run.horizon * run.replicates
+
+
+class _Enough(Exception):
+    """The pilot has run for long enough."""
 
 
 def _make_agent(run: Run, number: int, draws: Draws) -> Agent:
@@ -89,9 +110,11 @@ def _networks(run: Run, draws: Draws) -> Iterator[tuple[int, list[list[int]]]]:
         for t in range(1, run.horizon + 1):
             yield t, neighbours
         return
-    links_of_rounds = network.rounds(draws, run.rules.births_first)
-    for t, pairs in enumerate(itertools.islice(links_of_rounds, run.horizon), start=1):
+    t = 0
+    for t, pairs in enumerate(itertools.islice(network.rounds(draws, run.rules.births_first), run.horizon), start=1):
         yield t, Links.from_pairs(run.problem.n_agents, pairs).neighbour_lists()
+    if t < run.horizon:
+        raise ended_early(run.horizon, t)
 
 
 def _rewards(run: Run, replicate: int, draws: Draws) -> Callable[[int, Agent, int], float]:
@@ -201,9 +224,9 @@ class _Book:
             outcome.links, outcome.link_traffic = self._link_arrays()
         return outcome
 
-    def _link_arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _link_arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         links = sorted(self._links)
-        traffic = np.zeros((len(self._run.records), len(links)), dtype=np.int32)
+        traffic = np.zeros((len(self._run.records), len(links)), dtype=np.int64)
         for column, link in enumerate(links):
             for record, n_sent in self._links[link].items():
                 traffic[record, column] = n_sent

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..draws import Draws
+from ..networks.csr import Links as StaticLinks
 from ..networks.dynamic import DynamicNetwork
 from .kernels import layout
 from .kernels.layout import N_COUNTS, Fates, Links, Network, Queue, State
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
-from .packing import Packed, no_links
+from .packing import Packed, no_links, static_network
 from .plans import count_all_fates, make_fates, make_scratch
 from .run import Outcome
 from .timeline import Row, Timeline, rounds_at_once
@@ -72,17 +73,21 @@ class Replicate:
         self._finished: list[tuple[int, Row]] = []
         self._links = no_links()
         network = run.problem.network
-        if isinstance(network, DynamicNetwork):
+        self._static = packed.network
+        if run.protocol.ttl == 0 and not run.link_traffic:
+            # Nothing travels, so the links do not matter.
+            self._static = static_network(StaticLinks.from_pairs(n_agents, []))
+        elif isinstance(network, DynamicNetwork):
             self._timeline = Timeline(network, draws, run.rules.births_first, run.horizon, run.link_traffic)
         elif run.link_traffic:
             n_links = len(packed.network.indices) if packed.network else 0
             record_of = np.searchsorted(run.records, np.arange(1, run.horizon + 1))
-            on_link = np.zeros(len(run.records) * n_links, dtype=np.int32)
+            on_link = np.zeros(len(run.records) * n_links, dtype=np.int64)
             self._links = Links(1, record_of * n_links, on_link)
         self.longest_chunk = LONGEST_CHUNK
-        if isinstance(network, DynamicNetwork):
+        if self._timeline is not None and isinstance(network, DynamicNetwork):
             self.longest_chunk = rounds_at_once(network, LONGEST_WINDOW)
-        if packed.has_tape:
+        if packed.traits.has_tape:
             self.longest_chunk = max(1, min(self.longest_chunk, TAPE_BUDGET // (8 * n_slots)))
 
     @staticmethod
@@ -95,14 +100,14 @@ class Replicate:
         """Simulate the rounds up to before `last`."""
         first = self.t
         if self._timeline is None:
-            network, links = self.packed.network, self._links
+            network, links = self._static, self._links
         else:
             network, links = self._timeline.window(last - 1 + self._lookahead)
         assert network is not None
         regret = np.zeros(last - first)
         sent = np.zeros(last - first, dtype=np.int64)
-        tape = self._tape_of(first, last) if self.packed.has_tape else np.zeros((1, 0))
-        self._simulate(first, last, network, links, self.packed.clocks[first - 1 : last - 1], tape, regret, sent)
+        tape = self._tape_of(first, last) if self.packed.traits.has_tape else np.zeros((1, 0))
+        self._simulate(first, last, network, links, self.packed.clocks(first, last), tape, regret, sent)
         self._record(first, last, regret, sent)
         if self._timeline is not None:
             over = self._timeline.finish(last, links)
@@ -168,7 +173,7 @@ class Replicate:
             outcome.links, outcome.link_traffic = self._link_arrays()
         return outcome
 
-    def _link_arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _link_arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         run = self.packed.run
         if self._timeline is None:
             assert self.packed.network is not None
@@ -181,7 +186,7 @@ class Replicate:
             for _, row in self._finished
         ]
         union = np.unique(np.concatenate(codes))
-        traffic = np.zeros((len(run.records), len(union)), dtype=np.int32)
+        traffic = np.zeros((len(run.records), len(union)), dtype=np.int64)
         for (t, row), code in zip(self._finished, codes, strict=True):
             traffic[np.searchsorted(run.records, t), np.searchsorted(union, code)] += row.on_link
         return np.stack([union // n_agents, union % n_agents], axis=1).astype(np.int32), traffic
@@ -235,7 +240,7 @@ class Spread(Replicate):
                 packed.run.protocol.central,
                 clocks,
                 tape,
-                packed.has_tape,
+                packed.traits.has_tape,
                 self.keys,
                 self.state,
                 self._scratch,
@@ -277,20 +282,18 @@ class Walk(Replicate):
     def needed_bytes(packed: Packed, planned: bool) -> float:
         """About how much memory one replicate takes."""
         n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
-        n_ids = ttl * n_agents + len(packed.agents.arms) * packed.n_codes
-        return Replicate.shared_bytes(packed) + 8.0 * n_ids * n_agents
+        return Replicate.shared_bytes(packed) + 8.0 * packed.traits.n_ids * n_agents + 512.0 * ttl * n_agents
 
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int) -> None:
         super().__init__(packed, kernels, replicate, lookahead=0)
         n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
-        n_ids = ttl * n_agents + len(packed.agents.arms) * packed.n_codes
         self._picks = np.zeros(packed.most_degree + 1, dtype=np.int32)
         self._ids = np.zeros(ttl * n_agents, dtype=np.int64)
         self._accepted = np.zeros(n_agents, dtype=np.int64)
-        self._accepted_as = np.zeros((n_ids, n_agents), dtype=np.int64)
+        self._accepted_as = np.zeros((packed.traits.n_ids, n_agents), dtype=np.int64)
         self._queues = tuple(self._make_queue(16 * n_agents) for _ in range(2))
         self._values = np.zeros(0)
-        if self.tape is not None and packed.n_codes:
+        if self.tape is not None and packed.traits.n_codes:
             self._values = np.unique(self.tape[~np.isnan(self.tape)])
 
     def _make_queue(self, room: int) -> Queue:
@@ -328,7 +331,8 @@ class Walk(Replicate):
         sent: NDArray[np.int64],
     ) -> None:
         packed = self.packed
-        codes = np.searchsorted(self._values, tape).astype(np.int32) if len(self._values) else tape.astype(np.int32)
+        # Which of its values a reward is: by the user's tape, or 0 and 1 of a Bernoulli law.
+        codes = (np.searchsorted(self._values, tape) if len(self._values) else tape == 1.0).astype(np.int32)
         t = first
         while True:
             t = self.kernels.walk_rounds(
@@ -341,9 +345,9 @@ class Walk(Replicate):
                 clocks,
                 tape,
                 codes,
-                packed.has_tape,
-                packed.discrete,
-                packed.n_codes,
+                packed.traits.has_tape,
+                packed.traits.discrete,
+                packed.traits.n_codes,
                 self.keys,
                 self.state,
                 self._picks,

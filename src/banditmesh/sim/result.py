@@ -75,7 +75,7 @@ class Result:
     arm_indices: NDArray[np.int32]
     arm_pulls: NDArray[np.int32]
     links: list[tuple[Hashable, Hashable]]
-    link_traffic: NDArray[np.int32] | None
+    link_traffic: NDArray[np.int64] | None
     trace: list[Event]
 
     @property
@@ -268,14 +268,14 @@ def assemble(run: Run, engine: str, outcomes: list[Outcome], settings: Mapping[s
     )
 
 
-def _merge_links(run: Run, outcomes: list[Outcome]) -> tuple[list[tuple[int, int]], NDArray[np.int32] | None]:
+def _merge_links(run: Run, outcomes: list[Outcome]) -> tuple[list[tuple[int, int]], NDArray[np.int64] | None]:
     """All links that were up in any replicate, sorted, and the traffic of every replicate on them."""
     if not run.link_traffic:
         return [], None
     n_agents = run.problem.n_agents
     codes = [outcome.links[:, 0].astype(np.int64) * n_agents + outcome.links[:, 1] for outcome in outcomes]
     union = np.unique(np.concatenate(codes))
-    traffic = np.zeros((len(outcomes), len(run.records), len(union)), dtype=np.int32)
+    traffic = np.zeros((len(outcomes), len(run.records), len(union)), dtype=np.int64)
     for row, (outcome, code) in enumerate(zip(outcomes, codes, strict=True)):
         traffic[row][:, np.searchsorted(union, code)] = outcome.link_traffic
     return [(int(code // n_agents), int(code % n_agents)) for code in union], traffic

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import NetworkError
 from ..policies.base import Policy
 from ..problem import Problem
 from ..protocols.base import Protocol
@@ -54,7 +55,7 @@ class Event(NamedTuple):
     learned: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """A validated simulation: everything an engine needs, and nothing that it must check again.
 
@@ -91,6 +92,13 @@ class Run:
         return tape
 
 
+def ended_early(horizon: int, n_rounds: int) -> NetworkError:
+    """The error for a dynamic network that does not last for the whole run."""
+    return NetworkError(
+        f"the network must last for all {horizon} rounds, got {n_rounds}; give more rounds or shorten the horizon"
+    )
+
+
 @dataclass
 class Outcome:
     """What one replicate gave.
@@ -114,5 +122,5 @@ class Outcome:
     traffic: NDArray[np.int64]
     pulls: NDArray[np.int32]
     links: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 2), dtype=np.int32))
-    link_traffic: NDArray[np.int32] | None = None
+    link_traffic: NDArray[np.int64] | None = None
     trace: list[Event] = field(default_factory=list)

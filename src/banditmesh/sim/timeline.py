@@ -18,6 +18,7 @@ from ..networks.csr import Links as StaticLinks
 from ..networks.dynamic import DynamicNetwork, EdgeMarkovian
 from .kernels.layout import Int32s, Int64s, Links, Network
 from .kernels.timeline import edge_markovian_rows
+from .run import ended_early
 
 #: About how much memory the rounds that are laid out at once may take, in bytes.
 WINDOW_BUDGET: Final = 2**27
@@ -36,7 +37,7 @@ class Row:
 
     starts: Int64s
     indices: Int32s
-    on_link: Int32s
+    on_link: Int64s
 
 
 class Timeline:
@@ -70,8 +71,11 @@ class Timeline:
         """The rounds from the first that is not finished up to `last` (or to the horizon, if that is earlier)."""
         n_rows = min(last, self._horizon) - self._first + 1
         while len(self._rows) < n_rows:
-            starts, indices = next(self._source)
-            on_link = np.zeros(len(indices) if self._counts_links else 0, dtype=np.int32)
+            try:
+                starts, indices = next(self._source)
+            except StopIteration:
+                raise ended_early(self._horizon, self._first + len(self._rows) - 1) from None
+            on_link = np.zeros(len(indices) if self._counts_links else 0, dtype=np.int64)
             self._rows.append(Row(starts, indices, on_link))
         rows = [self._rows[r] for r in range(n_rows)]
         begins = np.cumsum([0] + [len(row.indices) for row in rows])

@@ -10,13 +10,13 @@ import numpy as np
 from numba.core import event
 from numba.core.errors import NumbaError
 
-from ..arms import Gaussian
+from ..arms import Bernoulli, Beta, Gaussian, Law
 from ..networks.csr import Links
 from ..networks.dynamic import EdgeMarkovian
 from ..problem import Problem
 from . import compiled
 from .kernels.special import BUILT_IN, Kernels
-from .packing import needs_walk
+from .packing import traits
 from .run import Run
 
 _ready: set[Any] = set()
@@ -45,17 +45,20 @@ def is_prompt(run: Run) -> bool:
     return compiled.kernels_of(run) is BUILT_IN or _kind(run) in _ready
 
 
-def _kind(run: Run) -> tuple[Kernels, bool, bool]:
-    return compiled.kernels_of(run), needs_walk(run), run.problem.is_dynamic
+def _kind(run: Run) -> tuple[Kernels, bool, bool, bool]:
+    return compiled.kernels_of(run), traits(run).walks, run.problem.is_dynamic, traits(run).has_tape
 
 
 def _tiny(run: Run) -> Run:
-    """The same kind of run with two agents and one arm, long enough that a plan is made where one is possible."""
+    """The same kind of run with two agents, long enough that a plan is made where one is possible."""
     links = Links.from_pairs(2, [(0, 1)])
     network: Any = EdgeMarkovian(links, 0.5, 0.5) if run.problem.is_dynamic else links
+    # Laws that lead to the same kernels: by the published rules a coin needs the walk; beta needs a tape.
+    laws: list[Law] = [Bernoulli(0.5) if traits(run).walks else Gaussian(0.0, 1.0)]
+    laws += [Beta(2.0, 2.0)] * traits(run).has_tape
     return replace(
         run,
-        problem=Problem(network, [[0], [0]], [Gaussian(0.0, 1.0)]),
+        problem=Problem(network, [range(len(laws))] * 2, laws),
         policies=run.policies[:1] * 2,
         horizon=4,
         replicates=1,

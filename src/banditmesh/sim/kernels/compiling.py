@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,18 +17,8 @@ import numba
 
 _OPTIONS: Final = {"nogil": True, "error_model": "numpy", "fastmath": False}
 _PACKAGE: Final = Path(__file__).resolve().parents[2]
-_SOURCES: Final = (
-    "arms.py",
-    "draws.py",
-    "networks/dynamic.py",
-    "policies/ucb.py",
-    "protocols/base.py",
-    "protocols/flooding.py",
-    *(
-        f"sim/kernels/{name}.py"
-        for name in ("compiling", "layout", "pulls", "rounds", "scalars", "spread", "tapes", "timeline", "walk")
-    ),
-)
+#: Whatever may hold a function that a kernel is made of.
+_SOURCES: Final = ("arms.py", "draws.py", "networks/*.py", "policies/*.py", "protocols/*.py", "sim/kernels/*.py")
 
 
 def scalar(function: Callable[..., Any]) -> Any:
@@ -66,9 +57,8 @@ def rebind(function: Any, **replacements: Any) -> Callable[..., Any]:
     return types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__)
 
 
+@cache
 def _stamp() -> tuple[tuple[str, int, int], ...]:
-    found = []
-    for name in _SOURCES:
-        status = (_PACKAGE / name).stat()
-        found.append((name, status.st_mtime_ns, status.st_size))
-    return tuple(found)
+    """What a cached kernel depends on: every source file's name, time of change and size."""
+    files = sorted(path for pattern in _SOURCES for path in _PACKAGE.glob(pattern))
+    return tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files)

@@ -112,7 +112,7 @@ class Links(NamedTuple):
 
     first_round: int
     rows: Int64s
-    on_link: Int32s
+    on_link: Int64s
 
 
 class Keys(NamedTuple):
