@@ -117,6 +117,7 @@ def test_version(run):
         (["compare", "--protocols", "irs,shout"], ["protocols must be among none, irs,", "got 'shout'"]),
         (["compare", "--protocols", ""], ["protocols must be among", "got ''"]),
         (["compare", "--protocols", "irs,irs", "--horizon", "1"], ["protocols must differ"]),
+        (["compare", "--network", ""], ["--network must be one of er, ba, sbm, dynamic-er, or a network file; got ''"]),
         (["compare", "--network", "nowhere.txt"], ["nowhere.txt must be a network file, got no such file"]),
     ],
     ids=" ".join,

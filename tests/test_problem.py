@@ -8,6 +8,7 @@ import scipy.stats
 
 import banditmesh as bm
 from banditmesh.errors import NetworkError
+from banditmesh.networks import as_links
 
 ARMS = {"a": bm.arms.Gaussian(0.9, 1.0), "b": bm.arms.Bernoulli(0.5), "c": bm.arms.Uniform(0.0, 0.4)}
 
@@ -145,3 +146,10 @@ def test_random_problem_takes_any_network():
     problem = bm.Problem.random(nx.Graph([("a", "b")]), n_arms=3, per_agent=2, seed=0)
     assert repr(problem) == "Problem(2 agents, 1 links, 3 arms, 2 per agent)"
     assert problem.agents == ("a", "b")
+
+
+def test_random_problem_reads_its_network_once(monkeypatch):
+    reads = []
+    monkeypatch.setattr("banditmesh.problem.as_links", lambda network: reads.append(network) or as_links(network))
+    assert bm.Problem.random(nx.path_graph(3), n_arms=2, per_agent=1, seed=0).network.n_links == 2
+    assert len(reads) == 1

@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 import banditmesh as bm
+from banditmesh.draws import TARGET_STRIDE
 from banditmesh.protocols.base import MAX_TTL
 
 ALL = [
@@ -73,6 +74,12 @@ def test_ttl_may_be_as_large_as_the_draws_allow():
     assert bm.Flooding(MAX_TTL).ttl == MAX_TTL
     with pytest.raises(bm.InputError, match=f"at most {MAX_TTL}, got {MAX_TTL + 1}"):
         bm.Flooding(MAX_TTL + 1)
+
+
+def test_fanout_may_be_as_large_as_the_draws_allow():
+    assert bm.Gossip(1, fanout=TARGET_STRIDE - 1).fanout == TARGET_STRIDE - 1
+    with pytest.raises(bm.InputError, match=f"at most {TARGET_STRIDE - 1}, got {TARGET_STRIDE}"):
+        bm.Gossip(1, fanout=TARGET_STRIDE)
 
 
 def test_every_pull_always_sends():

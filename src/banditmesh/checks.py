@@ -1,7 +1,7 @@
 """Checks of single values, used at the public edge and nowhere deeper.
 
 Each check returns the value in its plain Python type, or raises `InputError` with what was required and what
-came. Numpy scalars count as numbers; booleans never do.
+came. Numpy scalars count as numbers; booleans never do. Whatever came is shown on one short line, see `shown`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Collection
+from typing import Final
 
 from .errors import InputError
+
+_LONGEST: Final = 100
 
 
 def integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
@@ -19,36 +22,73 @@ def integer(name: str, value: object, *, at_least: int, at_most: int | None = No
     if at_most is not None:
         wanted += f" and at most {at_most}"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise InputError(f"{wanted}, got {value!r}")
+        raise InputError(f"{wanted}, got {shown(value)}")
     number = int(value)
     if number < at_least or (at_most is not None and number > at_most):
-        raise InputError(f"{wanted}, got {number}")
+        raise InputError(f"{wanted}, got {shown(number)}")
     return number
 
 
 def real(name: str, value: object) -> float:
     """`value` as a finite float."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(float(value)):
-        raise InputError(f"{name} must be a finite number, got {value!r}")
-    return float(value)
+    number = _float(value)
+    if not math.isfinite(number):
+        raise InputError(f"{name} must be a finite number, got {shown(value)}")
+    return number
 
 
 def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < float(value) < math.inf:
-        raise InputError(f"{name} must be a positive number, got {value!r}")
-    return float(value)
+    number = _float(value)
+    if not 0 < number < math.inf:
+        raise InputError(f"{name} must be a positive number, got {shown(value)}")
+    return number
 
 
 def probability(name: str, value: object) -> float:
     """`value` as a float between 0 and 1, both included."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= float(value) <= 1:
-        raise InputError(f"{name} must be a probability between 0 and 1, got {value!r}")
-    return float(value)
+    number = _float(value)
+    if not 0 <= number <= 1:
+        raise InputError(f"{name} must be a probability between 0 and 1, got {shown(value)}")
+    return number
 
 
 def choice(name: str, value: object, allowed: Collection[str]) -> str:
     """`value` if it is one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
+        raise InputError(f"{name} must be one of {', '.join(allowed)}; got {shown(value)}")
     return value
+
+
+def is_hashable(value: object) -> bool:
+    """Whether `value` can be a name; a tuple that holds a list cannot."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def shown(value: object) -> str:
+    """`value` as an error shows it: its repr on one line, cut short if it is long.
+
+    Examples
+    --------
+    >>> shown("er"), shown(10**5000)
+    ("'er'", 'an integer of about 5000 digits')
+    """
+    # Python refuses to write out an integer of more than some thousand digits.
+    if isinstance(value, int) and abs(value) >= 10**_LONGEST:
+        return f"an integer of about {round(value.bit_length() * math.log10(2))} digits"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
+
+
+def _float(value: object) -> float:
+    """`value` as a float; nan, which no check lets pass, if it is no number or too large for one."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan

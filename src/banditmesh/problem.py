@@ -21,8 +21,6 @@ from .errors import ArmError, NetworkError
 from .networks.csr import Links, as_links
 from .networks.dynamic import DynamicNetwork
 
-PAPER_NETWORKS = ("er", "ba", "sbm", "dynamic-er")
-
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Problem:
@@ -85,12 +83,10 @@ class Problem:
         arm_sets: Sequence[Iterable[Hashable]] | Mapping[Hashable, Iterable[Hashable]] | NDArray[np.integer[Any]],
         arms: Sequence[Any] | Mapping[Hashable, Any],
     ) -> None:
-        agents: Sequence[Hashable]
-        links: Links | DynamicNetwork
-        if isinstance(network, DynamicNetwork):
-            agents, links = network.names, network
-        else:
-            agents, links = as_links(network)
+        self._set(*_read_network(network), arm_sets, arms)
+
+    def _set(self, agents: Sequence[Hashable], links: Links | DynamicNetwork, arm_sets: Any, arms: Any) -> None:
+        """Set the fields of a problem whose network has been read."""
         ids, laws = _read_laws(arms)
         offsets, indices = _read_arm_sets(arm_sets, agents, ids)
         unheld = np.flatnonzero(np.bincount(indices, minlength=len(ids)) == 0)
@@ -129,7 +125,7 @@ class Problem:
         >>> bm.Problem.paper("ba", seed=0)
         Problem(100 agents, 196 links, 50 arms, 20 per agent)
         """
-        checks.choice("the paper's network", name, PAPER_NETWORKS)
+        checks.choice("the paper's network", name, networks.PAPER_NETWORKS)
         return cls.random(networks.paper(name), n_arms=50, per_agent=20, seed=seed)
 
     @classmethod
@@ -153,10 +149,12 @@ class Problem:
         """
         n_arms = checks.integer("n_arms", n_arms, at_least=1)
         seed = checks.integer("seed", seed, at_least=0)
-        n_agents = network.n_agents if isinstance(network, DynamicNetwork) else len(as_links(network)[0])
+        agents, links = _read_network(network)
         means = np.random.default_rng([seed, 1]).uniform(0.0, 1.0, size=n_arms)
-        sets = uniform_set_array(n_agents, n_arms, per_agent=per_agent, seed=seed)
-        return cls(network, sets, [reward_laws.Gaussian(mean, 1.0) for mean in means])
+        sets = uniform_set_array(len(agents), n_arms, per_agent=per_agent, seed=seed)
+        problem = cls.__new__(cls)
+        problem._set(agents, links, sets, [reward_laws.Gaussian(mean, 1.0) for mean in means])
+        return problem
 
     @property
     def n_agents(self) -> int:
@@ -242,6 +240,11 @@ def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
     return array
 
 
+def _read_network(network: Any) -> tuple[Sequence[Hashable], Links | DynamicNetwork]:
+    """The agents' names and the network, checked."""
+    return (network.names, network) if isinstance(network, DynamicNetwork) else as_links(network)
+
+
 def _read_laws(
     arms: Sequence[Any] | Mapping[Hashable, Any],
 ) -> tuple[tuple[Hashable, ...], tuple[reward_laws.Law, ...]]:
@@ -289,12 +292,14 @@ def _read_arm_sets(
 
 def _read_arm_set(arm_set: Any, agent: Hashable, number: dict[Hashable, int]) -> list[int]:
     if isinstance(arm_set, str) or not isinstance(arm_set, Iterable):
-        raise ArmError(f"the arm set of agent {agent!r} must be a list of arms, got {arm_set!r}")
+        raise ArmError(f"the arm set of agent {agent!r} must be a list of arms, got {checks.shown(arm_set)}")
     given = list(arm_set)
     found: list[int] = []
     for arm in given:
-        if not isinstance(arm, Hashable) or arm not in number:
-            raise ArmError(f"the arm set of agent {agent!r} must hold known arms, got {arm!r}; give its law in arms")
+        if not checks.is_hashable(arm) or arm not in number:
+            raise ArmError(
+                f"the arm set of agent {agent!r} must hold known arms, got {checks.shown(arm)}; give its law in arms"
+            )
         found.append(number[arm])
     if not found:
         raise ArmError(f"the arm set of agent {agent!r} must hold at least one arm, got an empty one")

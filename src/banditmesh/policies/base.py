@@ -10,6 +10,10 @@ and the arm with the highest index is pulled, ties going to the first in arm-set
 arithmetic and `math` also run compiled, unchanged. A policy that is not of this form overrides `choose` and runs on
 the reference engine.
 
+A subclass with fields of its own is a frozen dataclass itself: otherwise equality and repr know nothing of them, and
+two policies that differ in them count as the same. Compiled, a division by zero gives inf or nan instead of an
+exception; so a rule should be defined for all its inputs.
+
 The first pulls of an agent, one of each arm in arm-set order, come before any policy is asked.
 """
 
@@ -31,6 +35,13 @@ class Estimates:
     ----------
     sigmas : list of float
         The sub-Gaussian parameter of each arm's law; nan where it has none.
+
+    Examples
+    --------
+    >>> estimates = Estimates([1.0, 1.0])
+    >>> estimates.add(1, count=4, total=2.0)
+    >>> estimates.count, estimates.mean, estimates.inv_root
+    ([0, 4], [0.0, 0.5], [0.0, 0.5])
     """
 
     def __init__(self, sigmas: list[float]) -> None:

@@ -7,6 +7,10 @@ A protocol is an immutable value. Its relay rule is one pure scalar function, wr
 that also runs compiled, unchanged. The rest is common to all protocols and lives in `agent.py`: an agent that has
 the arm uses the observation, the ttl falls by one at each receipt, and a message is relayed only while at least
 one hop remains. When and what an agent sends of its own is its *emission*, see `emission.py`.
+
+A subclass with fields of its own is a frozen dataclass itself: otherwise equality and repr know nothing of them, and
+two protocols that differ in them count as the same. Compiled, a division by zero gives inf or nan instead of an
+exception; so a rule should be defined for all its inputs. Both hold for emissions too.
 """
 
 from __future__ import annotations
@@ -65,8 +69,11 @@ class Protocol:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ttl", checks.integer("ttl", self.ttl, at_least=1, at_most=MAX_TTL))
+        self._check_emission()
+
+    def _check_emission(self) -> None:
         if not isinstance(self.emission, Emission):
-            raise InputError(f"emission must be an emission such as EveryPull(), got {self.emission!r}")
+            raise InputError(f"emission must be an emission such as EveryPull(), got {checks.shown(self.emission)}")
 
     @property
     def parameter(self) -> float:

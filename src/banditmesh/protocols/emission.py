@@ -16,7 +16,24 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class Emission:
-    """The base of all emissions."""
+    """The base of all emissions. A subclass gives `sends` as a static method.
+
+    Examples
+    --------
+    An agent tells of its first pull of an arm, its eleventh, and so on. After 20 rounds everybody has told of its 20
+    arms once, and the next round is silent:
+
+    >>> import banditmesh as bm
+    >>> class EveryTenth(bm.Emission):
+    ...     name = "every-tenth"
+    ...     @staticmethod
+    ...     def sends(own_count, sent_count, is_best, parameter):
+    ...         return own_count % 10 == 1
+    >>> problem = bm.Problem.paper("er", seed=0)
+    >>> result = bm.simulate(problem, bm.IRS(emission=EveryTenth()), horizon=21, seed=0)
+    >>> result.messages[0, [0, 19, 20]].tolist()
+    [306, 6120, 6120]
+    """
 
     name: ClassVar[str] = "emission"
     #: Whether an agent's own count and sum are sent, instead of one observation.

@@ -23,7 +23,8 @@ class NoCooperation(Protocol):
     name: ClassVar[str] = "none"
 
     def __post_init__(self) -> None:
-        """There is nothing to check: the ttl is 0 and cannot be set."""
+        # The ttl is 0 and cannot be set.
+        self._check_emission()
 
     @staticmethod
     def relay(has_arm: bool, ttl: int, degree: int, u: float, parameter: float) -> int:

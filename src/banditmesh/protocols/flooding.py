@@ -1,4 +1,4 @@
-"""Flooding, and its special cases: no hop, one hop, and random stops.
+"""Flooding, and two relatives: a single hop, and random stops.
 
 Section 3 of the paper. Every receiver uses the observation if it has the arm, and relays while the ttl lasts.
 """

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .. import checks
+from ..draws import TARGET_STRIDE
 from .flooding import Flooding
 
 
@@ -34,7 +35,7 @@ class Gossip(Flooding):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "fanout", checks.integer("fanout", self.fanout, at_least=1, at_most=2**16 - 1))
+        object.__setattr__(self, "fanout", checks.integer("fanout", self.fanout, at_least=1, at_most=TARGET_STRIDE - 1))
 
     @property
     def n_targets(self) -> int:

@@ -91,9 +91,12 @@ def _refuse_options(context: click.Context) -> None:
 def read_problem(network: str, n_arms: int, per_agent: int, seed: int) -> Problem:
     """The problem that the options describe: Gaussian arms with uniform means, uniformly drawn arm sets."""
     from .. import networks
-    from ..problem import PAPER_NETWORKS, Problem
+    from ..problem import Problem
 
-    graph = networks.paper(network) if network in PAPER_NETWORKS else networks.read(network)
+    if not network.strip():
+        names = ", ".join(networks.PAPER_NETWORKS)
+        raise InputError(f"--network must be one of {names}, or a network file; got {network!r}")
+    graph = networks.paper(network) if network in networks.PAPER_NETWORKS else networks.read(network)
     return Problem.random(graph, n_arms, per_agent, seed)
 
 
