@@ -176,9 +176,36 @@ def test_sequence_takes_every_form_of_network():
     assert first(network, 3) == [[[0, 1]]] * 3
 
 
+def changing_path(n_rounds):
+    """One graph object that loses a link every round."""
+    graph = nx.path_graph(n_rounds + 1)
+    for v in range(n_rounds):
+        yield graph
+        graph.remove_edge(v, v + 1)
+
+
+def test_sequence_reads_each_graph_of_a_generator_as_it_comes():
+    assert first(GraphSequence(changing_path(3)), 9) == [[[0, 1], [1, 2], [2, 3]], [[1, 2], [2, 3]], [[2, 3]]]
+
+
+def test_sequence_of_graphs_that_are_gone_after_their_round_is_read_in_full():
+    # Each graph is freed before the next is made, which may then lie at the same address.
+    graphs = (nx.Graph([(0, 1), (1, 2)] if t % 2 else [(0, 1), (0, 2)]) for t in range(6))
+    assert first(GraphSequence(graphs), 9) == [[[0, 1], [0, 2]], [[0, 1], [1, 2]]] * 3
+
+
+def test_graph_that_is_listed_many_times_stands_in_many_rounds():
+    path, star = nx.path_graph(3), nx.star_graph(2)
+    one, two = [[0, 1], [1, 2]], [[0, 1], [0, 2]]
+    assert first(GraphSequence([path, star, star, path]), 9) == [one, two, two, one]
+
+
 @pytest.mark.parametrize(
     "graphs, message",
     [
+        (5, "graphs must be a sequence of graphs, got 5"),
+        (nx.path_graph(2), "round 1 of the sequence: network must be a networkx.Graph .* got int"),
+        (iter([]), "graphs must hold at least one graph, got none"),
         ([], "graphs must hold at least one graph, got none"),
         ([nx.path_graph(2), nx.path_graph(3)], "the agents of the first, got others in round 2"),
         (
@@ -199,6 +226,7 @@ def test_trace_takes_given_agents_and_rounds():
     trace = ContactTrace(np.array([[1, 3, 0]]), n_agents=5)
     assert trace.names == (0, 1, 2, 3, 4)
     assert first(trace, 9) == [[[0, 3]]]
+    assert first(ContactTrace(iter(np.array([[1, 3, 0]])), n_agents=5), 9) == [[[0, 3]]]
 
 
 def test_trace_without_contacts_is_a_network_without_links():
@@ -210,6 +238,16 @@ def test_trace_without_contacts_is_a_network_without_links():
     [
         ([(0, 1, 2)], {}, "a contact's round must be an integer of at least 1, got 0"),
         ([(1, 2, 2)], {}, r"a contact must be between two agents, got \(1, 2, 2\)"),
+        (5, {}, r"contacts must be rows of \(round, agent, agent\), got 5"),
+        (np.array(5), {}, r"contacts must be rows of \(round, agent, agent\), got 5"),
+        ([1, 2, 3], {}, r"a contact must be \(round, agent, agent\), got 1"),
+        (np.array([1, 2, 3]), {}, r"a contact must be \(round, agent, agent\), got 1"),
+        (["abc"], {}, r"a contact must be \(round, agent, agent\), got 'abc'"),
+        ([{1, 2, 3}], {}, r"a contact must be \(round, agent, agent\), got \{1, 2, 3\}"),
+        ([(1, ["a"], "b")], {}, r"an agent's name must be hashable, got \['a'\]; a tuple will do"),
+        ([(1, "a", ("b", []))], {}, r"an agent's name must be hashable, got \('b', \[\]\)"),
+        ([], {"agents": 5}, "agents must be a list of names, got 5"),
+        ([], {"agents": [[]]}, r"an agent's name must be hashable, got \[\]"),
         ([(1, 2)], {}, r"a contact must be \(round, agent, agent\), got \(1, 2\)"),
         ([(1, 0, 5)], {"n_agents": 5}, r"between the given agents, got 5 in \(1, 0, 5\)"),
         ([(4, 0, 1)], {"n_rounds": 3}, "contacts must end by n_rounds = 3, got one in round 4"),

@@ -31,6 +31,22 @@ def test_names_stay_text_unless_all_are_integers(write, text):
     assert all(isinstance(name, str) for name in networks.read(write(text)))
 
 
+@pytest.mark.parametrize("suffix", [".txt", ".adjlist"])
+def test_name_of_very_many_digits_stays_text(write, suffix):
+    name = "7" * 5000
+    assert list(networks.read(write(f"{name} 1\n", f"links{suffix}"))) == [name, "1"]
+
+
+def test_graphml_name_of_very_many_digits_stays_text(tmp_path):
+    path = tmp_path / "links.graphml"
+    nx.write_graphml(nx.Graph([("7" * 5000, "1")]), path)
+    assert list(networks.read(path)) == ["7" * 5000, "1"]
+
+
+def test_name_of_many_digits_is_an_integer(write):
+    assert list(networks.read(write(f"{10**600} -5\n"))) == [10**600, -5]
+
+
 def test_byte_order_mark_and_windows_lines_are_read(write):
     assert list(networks.read(write(b"\xef\xbb\xbf0 1\r\n1 2\r\n"))) == [0, 1, 2]
 
@@ -133,6 +149,18 @@ def test_missing_file_is_refused(tmp_path, name):
         networks.read(tmp_path / name)
 
 
+@pytest.mark.parametrize("reader", [networks.read, networks.read_edge_list, networks.read_adjacency])
+@pytest.mark.parametrize("path, got", [("", "''"), (" ", "' '"), (5, "5"), (None, "None")])
+def test_what_is_no_path_is_refused(reader, path, got):
+    with pytest.raises(FileError, match=f"path must name a network file, got {got}$"):
+        reader(path)
+
+
+def test_path_with_a_null_character_is_refused():
+    with pytest.raises(FileError, match=r"'a\\x00b' must be a path, got: embedded null"):
+        networks.read("a\0b")
+
+
 def test_folder_is_refused(tmp_path):
     with pytest.raises(FileError, match="must be a network file, got a folder"):
         networks.read(tmp_path)
@@ -156,6 +184,7 @@ def test_contact_trace_is_read(write):
         ("1 a b\n2 a\n", "line 2: a contact is a round and two agents, got 2 entries"),
         ("0 a b\n", "line 1: a round must be an integer of at least 1, got '0'"),
         ("1.5 a b\n", "line 1: a round must be an integer of at least 1, got '1.5'"),
+        ("7" * 5000 + " a b\n", r"line 1: a round must be an integer of at least 1, got '7{95} \.\.\.$"),
         ("1 a a\n", "line 1: network must have no self-loops, got a link from 'a' to itself"),
         ("# none\n", "got nothing but comments"),
     ],

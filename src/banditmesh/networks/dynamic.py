@@ -222,8 +222,9 @@ class GraphSequence(DynamicNetwork):
 
     Parameters
     ----------
-    graphs : sequence of networkx.Graph, scipy sparse matrices or Links
-        The links of round 1, 2, ...; all have the same nodes, and agents follow the node order of the first.
+    graphs : iterable of networkx.Graph, scipy sparse matrices or Links
+        The links of round 1, 2, ...; all have the same nodes, and agents follow the node order of the first. Each is
+        read as it comes, so a generator may change one graph from round to round.
 
     Examples
     --------
@@ -234,16 +235,18 @@ class GraphSequence(DynamicNetwork):
     """
 
     def __init__(self, graphs: Iterable[Any]) -> None:
-        graphs = list(graphs)
-        if not graphs:
-            raise NetworkError("graphs must hold at least one graph, got none")
-        self.n_rounds = len(graphs)
-        seen: dict[int, Int32s] = {}  # a graph that stands in many rounds is read once
+        # In a list, a graph that stands in many rounds is read once: the list keeps it alive, and nothing can change
+        # it meanwhile. A generator may do both.
+        listed = isinstance(graphs, list | tuple)
+        seen: dict[int, Int32s] = {}
         self._rounds: list[Int32s] = []
-        for t, graph in enumerate(graphs, start=1):
-            if id(graph) not in seen:
+        for t, graph in enumerate(_iterator("graphs must be a sequence of graphs", graphs), start=1):
+            if not listed or id(graph) not in seen:
                 seen[id(graph)] = self._read(t, graph)
             self._rounds.append(seen[id(graph)])
+        self.n_rounds = len(self._rounds)
+        if not self._rounds:
+            raise NetworkError("graphs must hold at least one graph, got none")
 
     def _read(self, t: int, graph: Any) -> Int32s:
         try:
@@ -294,21 +297,25 @@ class ContactTrace(DynamicNetwork):
         *,
         agents: Sequence[Hashable] | None = None,
     ) -> None:
-        rows = contacts.tolist() if isinstance(contacts, np.ndarray) else list(contacts)
+        listed = contacts.tolist() if isinstance(contacts, np.ndarray) else contacts
+        rows = list(_iterator("contacts must be rows of (round, agent, agent)", listed))
         if n_agents is not None:
             if agents is not None:
                 raise NetworkError("give n_agents or agents, got both")
             agents = range(checks.integer("n_agents", n_agents, at_least=1))
         fixed = agents is not None
-        place = {name: v for v, name in enumerate(agents or ())}
-        if len(place) < len(agents or ()):
+        names = list(_iterator("agents must be a list of names", agents)) if agents is not None else []
+        place = {_name(name): v for v, name in enumerate(names)}
+        if len(place) < len(names):
             raise NetworkError("agents must be distinct, got a repeated one")
         by_round: dict[int, list[tuple[int, int]]] = {}
         for row in rows:
             t, i, j = _contact(row)
             for name in (i, j):
                 if name not in place and fixed:
-                    raise NetworkError(f"contacts must be between the given agents, got {name!r} in {row!r}")
+                    raise NetworkError(
+                        f"contacts must be between the given agents, got {checks.shown(name)} in {checks.shown(row)}"
+                    )
                 place.setdefault(name, len(place))
             by_round.setdefault(t, []).append((place[i], place[j]))
         if not place:
@@ -398,11 +405,27 @@ def _named(network: Any) -> tuple[tuple[Hashable, ...], Links]:
     return tuple(names), links
 
 
-def _contact(row: Sequence[Any]) -> tuple[int, Hashable, Hashable]:
+def _iterator(wanted: str, values: Iterable[Any]) -> Iterator[Any]:
+    """An iterator over `values`, which may be anything at all."""
+    try:
+        return iter(values)
+    except TypeError:
+        raise NetworkError(f"{wanted}, got {checks.shown(values)}") from None
+
+
+def _name(name: Any) -> Hashable:
+    if not checks.is_hashable(name):
+        raise NetworkError(f"an agent's name must be hashable, got {checks.shown(name)}; a tuple will do for a list")
+    found: Hashable = name
+    return found
+
+
+def _contact(row: Any) -> tuple[int, Hashable, Hashable]:
     """A checked row of a contact trace."""
-    if isinstance(row, str) or len(row) != 3:
-        raise NetworkError(f"a contact must be (round, agent, agent), got {row!r}")
-    t, i, j = row
+    entries = row.tolist() if isinstance(row, np.ndarray) else row
+    if isinstance(entries, str | bytes) or not isinstance(entries, Sequence) or len(entries) != 3:
+        raise NetworkError(f"a contact must be (round, agent, agent), got {checks.shown(row)}")
+    t, i, j = entries[0], _name(entries[1]), _name(entries[2])
     if i == j:
-        raise NetworkError(f"a contact must be between two agents, got {row!r}")
+        raise NetworkError(f"a contact must be between two agents, got {checks.shown(row)}")
     return checks.integer("a contact's round", t, at_least=1), i, j

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import ParseError
 
+from ..checks import shown
 from ..errors import FileError, InputError
 from .csr import as_links
 from .dynamic import ContactTrace
@@ -53,7 +54,7 @@ def read(path: AnyPath) -> Any:
     ...     read(file).number_of_edges()
     2
     """
-    suffix = Path(path).suffix.lower()
+    suffix = _suffix(path)
     if suffix in _BY_SUFFIX:
         return _BY_SUFFIX[suffix](path)
     start = _bytes(path)[:4096].lstrip()
@@ -95,7 +96,7 @@ def read_edge_list(path: AnyPath) -> nx.Graph:
         if len(line) not in (2, 3):
             raise _wrong(path, number, f"an edge list has two agents on a line, got {len(line)} entries")
         if len(line) == 3 and not _is_one(line[2]):
-            raise _wrong(path, number, f"network must be unweighted, got the weight {line[2]!r}")
+            raise _wrong(path, number, f"network must be unweighted, got the weight {shown(line[2])}")
         pairs.append((line[0], line[1]))
         _refuse_loop(path, number, line[0], line[1:2])
     return _graph(path, (), pairs)
@@ -125,7 +126,7 @@ def read_adjacency(path: AnyPath) -> Any:
     ...     read_adjacency(file).adj
     AdjacencyView({0: {1: {}, 2: {}}, 1: {0: {}}, 2: {0: {}}, 3: {}})
     """
-    if Path(path).suffix.lower() == ".npz":
+    if _suffix(path) == ".npz":
         return _read_sparse(path)
     names: list[str] = []
     pairs: list[tuple[str, str]] = []
@@ -232,7 +233,7 @@ def read_contact_trace(path: AnyPath) -> ContactTrace:
         if len(line) != 3:
             raise _wrong(path, number, f"a contact is a round and two agents, got {len(line)} entries")
         if not _is_integer(line[0]) or int(line[0]) < 1:
-            raise _wrong(path, number, f"a round must be an integer of at least 1, got {line[0]!r}")
+            raise _wrong(path, number, f"a round must be an integer of at least 1, got {shown(line[0])}")
         _refuse_loop(path, number, line[1], line[2:])
         rows.append((int(line[0]), line[1], line[2]))
     name = _naming(name for _, i, j in rows for name in (i, j))
@@ -259,16 +260,29 @@ _BY_SUFFIX: dict[str, Callable[[AnyPath], Any]] = {
 }
 
 
+def _checked_path(path: AnyPath) -> Path:
+    if not isinstance(path, str | PathLike) or not str(path).strip():
+        raise FileError(f"path must name a network file, got {shown(path)}")
+    return Path(path)
+
+
+def _suffix(path: AnyPath) -> str:
+    return _checked_path(path).suffix.lower()
+
+
 def _bytes(path: AnyPath) -> bytes:
     """The content of a file, which must not be empty."""
+    file = _checked_path(path)
     try:
-        content = Path(path).read_bytes()
+        content = file.read_bytes()
     except FileNotFoundError:
         raise FileError(f"{path} must be a network file, got no such file") from None
     except IsADirectoryError:
         raise FileError(f"{path} must be a network file, got a folder") from None
     except OSError as error:
         raise FileError(f"{path} must be readable, got: {error.strerror or error}") from None
+    except ValueError as error:  # a null character in the path
+        raise FileError(f"{path!r} must be a path, got: {error}") from None
     if not content.strip():
         raise FileError(f"{path} must describe a network, got an empty file")
     return content
@@ -299,7 +313,7 @@ def _rows(path: AnyPath) -> Iterator[tuple[int, list[str]]]:
 
 def _refuse_loop(path: AnyPath, number: int, agent: str, others: list[str]) -> None:
     if agent in others:
-        raise _wrong(path, number, f"network must have no self-loops, got a link from {agent!r} to itself")
+        raise _wrong(path, number, f"network must have no self-loops, got a link from {shown(agent)} to itself")
 
 
 def _graph(path: AnyPath, names: Iterable[str], pairs: list[tuple[str, str]]) -> nx.Graph:
@@ -328,8 +342,9 @@ def _with_integers(graph: nx.Graph) -> nx.Graph:
 
 
 def _is_integer(token: str) -> bool:
-    # "01" and "1" are different names, so only the usual spelling counts as an integer.
-    return re.fullmatch(r"0|-?[1-9][0-9]*", token) is not None
+    # "01" and "1" are different names, so only the usual spelling counts as an integer. Python may be set to read no
+    # more than 640 digits; a longer name stays text.
+    return re.fullmatch(r"0|-?[1-9][0-9]{0,639}", token) is not None
 
 
 def _is_one(token: str) -> bool:

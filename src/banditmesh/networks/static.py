@@ -7,7 +7,7 @@ imported on first use, because it is slow to import. Networks too large for it c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .. import checks
@@ -56,6 +56,8 @@ def sbm(sizes: Sequence[int], p_in: float, p_out: float, seed: int) -> nx.Graph:
     """
     import networkx as nx
 
+    if not isinstance(sizes, Iterable):
+        raise NetworkError(f"sizes must be a list of block sizes, got {checks.shown(sizes)}")
     blocks = [checks.integer("every block size", size, at_least=1) for size in sizes]
     if not blocks:
         raise NetworkError("sizes must name at least one block, got none")
@@ -207,10 +209,16 @@ def first_connected(generator: Callable[[int], nx.Graph], start: int = 0, tries:
     """
     import networkx as nx
 
+    if not callable(generator):
+        raise NetworkError(f"generator must be a function of a seed, got {checks.shown(generator)}")
     start = checks.integer("start", start, at_least=0)
     tries = checks.integer("tries", tries, at_least=1)
     for seed in range(start, start + tries):
         graph = generator(seed)
+        if not isinstance(graph, nx.Graph) or graph.is_directed() or len(graph) == 0:
+            raise NetworkError(
+                f"generator must make undirected networkx graphs with agents, got {checks.shown(graph)} for seed {seed}"
+            )
         if nx.is_connected(graph):
             return graph, seed
     raise NetworkError(
@@ -230,6 +238,10 @@ def unweighted(graph: nx.Graph) -> nx.Graph:
     >>> unweighted(weighted).edges(data=True)
     EdgeDataView([('a', 'b', {})])
     """
+    import networkx as nx
+
+    if not isinstance(graph, nx.Graph):
+        raise NetworkError(f"graph must be a networkx.Graph, got {checks.shown(graph)}")
     copy = graph.__class__()
     copy.add_nodes_from(graph)
     copy.add_edges_from(graph.edges())
