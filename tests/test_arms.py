@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from banditmesh import arms
-from banditmesh.errors import ArmError, InputError
+from banditmesh.errors import ArmError, InputError, NetworkError
 
 LAWS = [
     arms.Gaussian(0.3, 2.0),
@@ -124,10 +124,55 @@ def test_empirical_law_draws_each_entry_of_its_sample_equally():
 
 
 @pytest.mark.parametrize(
-    "continuous, law", [(True, LAWS[0]), (False, LAWS[2]), (True, LAWS[7]), (False, LAWS[8])]
+    "continuous, law",
+    [
+        (False, arms.Law()),
+        (True, arms.Gaussian(0.3, 2.0)),
+        (True, arms.Gaussian(-(2.0**20), 1.0)),
+        (False, arms.Gaussian(-(2.0**20), 0.999)),
+        (False, arms.Gaussian(0.0, 1e-320)),
+        (False, arms.Gaussian(0.0, 1e308)),
+        (False, arms.Bernoulli(0.3)),
+        (True, arms.Uniform(-1.0, 3.0)),
+        (True, arms.Uniform(2.0**20 - 1.0, 2.0**20)),
+        (False, arms.Uniform(-(2.0**20), 0.999 - 2.0**20)),
+        (False, arms.Uniform(0.0, 1e-320)),
+        (True, arms.Beta(1.0, 1.0)),
+        (True, arms.Beta(1.0, 1e9)),
+        (False, arms.Beta(1e9, 1.0)),
+        (False, arms.Beta(0.99, 2.0)),
+        (False, arms.Beta(2.0, 0.99)),
+        (False, arms.Empirical([1.0, 2.0])),
+        (False, arms.ScipyLaw(scipy.stats.expon())),
+        (False, arms.ScipyLaw(scipy.stats.binom(5, 0.4))),
+    ],
+    ids=str,
 )
 def test_laws_know_whether_they_are_continuous(continuous, law):
     assert law.continuous is continuous
+
+
+@pytest.mark.parametrize(
+    "law", [arms.Gaussian(1e12, 1e-3), arms.Uniform(1e12, 1e12 + 1e-3), arms.Beta(1e13, 1.0), arms.Beta(0.01, 0.01)]
+)
+def test_laws_that_are_not_continuous_do_repeat_a_reward(law):
+    assert not law.continuous
+    assert len(np.unique(law.quantiles(UNIFORMS))) < len(UNIFORMS)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        arms.Gaussian(2.0**20, 1.0),
+        arms.Uniform(2.0**20 - 1.0, 2.0**20),
+        arms.Beta(1.0, 1e9),
+        arms.Beta(1e5, 1.0),
+        arms.Beta(1e9, 1e9),
+    ],
+)
+def test_laws_that_are_only_just_continuous_repeat_no_reward(law):
+    assert law.continuous
+    assert len(np.unique(law.quantiles(UNIFORMS))) == len(UNIFORMS)
 
 
 def test_as_law_keeps_laws_and_converts_scipy():
@@ -149,6 +194,12 @@ def test_as_law_keeps_laws_and_converts_scipy():
         (lambda: arms.Empirical([]), "sample must have at least one number, got none"),
         (lambda: arms.Empirical([1.0, math.inf]), "every entry of sample must be a finite number, got inf"),
         (lambda: arms.ScipyLaw(scipy.stats.cauchy()), "a law needs a finite mean, got scipy.stats.cauchy"),
+        (lambda: arms.ScipyLaw(scipy.stats.norm([0.0, 1.0])), "an arm must be a single law, got a .* arrays of param"),
+        (lambda: arms.Empirical(5), "sample must be a list of numbers, got 5"),
+        (lambda: arms.Empirical(np.array(5.0)), r"sample must be a list of numbers, got array\(5\.\)"),
+        (lambda: arms.Empirical([1.7e308] * 2), "sample must have a sum that a float can hold, got entries too large"),
+        (lambda: arms.Beta(1.7e308, 1.7e308), r"a \+ b must be a positive number, got inf"),
+        (lambda: arms.Gaussian(10**400), "mean must be a finite number, got an integer of about 400 digits"),
         (lambda: arms.as_law(0.5), "an arm must be a law .* got 0.5 of type float"),
         (lambda: arms.as_law(scipy.stats.norm), "an arm must be a law"),
         (lambda: arms.from_description({"law": "levy"}), "law must be one of .*; got 'levy'"),
@@ -159,6 +210,28 @@ def test_as_law_keeps_laws_and_converts_scipy():
 def test_bad_laws_are_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    "attributes, message",
+    [
+        ({}, "a law needs a mean, got Mine without one; set it to the expected reward"),
+        ({"mean": math.nan}, "the law Mine cannot be used: mean must be a finite number, got nan"),
+        ({"mean": math.inf}, "the law Mine cannot be used: mean must be a finite number, got inf"),
+        ({"mean": "high"}, "the law Mine cannot be used: mean must be a finite number, got 'high'"),
+        ({"mean": 0.0, "sigma": -1.0}, "the law Mine cannot be used: sigma must be None or a number of at least 0"),
+        ({"mean": 0.0, "sigma": math.nan}, "the law Mine cannot be used: sigma must be a finite number, got nan"),
+    ],
+)
+def test_own_law_without_a_usable_mean_or_sigma_is_refused(attributes, message):
+    law = type("Mine", (arms.Law,), attributes)()
+    with pytest.raises(ArmError, match=message):
+        arms.as_law(law)
+
+
+def test_own_law_with_a_mean_is_taken():
+    law = type("Mine", (arms.Law,), {"mean": np.float64(0.25)})()
+    assert arms.as_law(law) is law
 
 
 @settings(max_examples=60)
@@ -231,7 +304,21 @@ def test_far_apart_sets_take_every_form_of_network():
     assert sets == arms.far_apart_sets(from_networkx(graph)[1], 4, 2, seed=3)
 
 
-@pytest.mark.parametrize("network, message", [([1, 2], "got list"), (nx.Graph(), "at least one agent")])
+def test_far_apart_sets_take_stored_zeros_for_no_links():
+    zeros = csr_array((np.zeros(6), ([0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1])), shape=(3, 3))
+    assert zeros.nnz == 6
+    assert arms.far_apart_sets(zeros, 2, 1, seed=0) == [[0, 1]] * 3
+
+
+@pytest.mark.parametrize(
+    "network, message",
+    [
+        ([1, 2], "network must be a networkx.Graph or a scipy sparse matrix, got list"),
+        (nx.Graph(), "network must have at least one agent"),
+        (nx.DiGraph([(0, 1)]), "network must be undirected, got a DiGraph"),
+        (csr_array([[0, 1], [0, 0]]), "an adjacency matrix must be symmetric"),
+    ],
+)
 def test_far_apart_sets_refuse_what_is_no_network(network, message):
-    with pytest.raises(ArmError, match=message):
+    with pytest.raises(NetworkError, match=message):
         arms.far_apart_sets(network, 2, 1, seed=0)

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from . import checks
 from .armsets import far_apart_sets, random_sets, uniform_sets
 from .draws import normal_quantile
-from .errors import ArmError
+from .errors import ArmError, InputError
 
 __all__ = [
     "Bernoulli",
@@ -86,7 +86,9 @@ class Law:
     sigma : float or None
         The sub-Gaussian parameter; None if there is none or none is known.
     continuous : bool
-        Whether two rewards are never equal.
+        Whether two rewards, as floats, are never equal; False unless a law says otherwise. The compiled engine tells
+        messages apart by it under the published rules, so a law that may round two rewards to the same float is not
+        continuous.
     kernel : tuple of (int, float, float) or None
         The law as `law_quantile` takes it, for the compiled engine; None if it cannot be put so.
 
@@ -95,7 +97,6 @@ class Law:
     >>> class Coin(Law):
     ...     mean = 0.0
     ...     sigma = 1.0
-    ...     continuous = False
     ...
     ...     def quantile(self, u):
     ...         return 1.0 if u > 0.5 else -1.0
@@ -105,7 +106,7 @@ class Law:
 
     mean: float
     sigma: float | None = None
-    continuous: bool = True
+    continuous: bool = False
     kernel: tuple[int, float, float] | None = None
 
     def quantile(self, u: float) -> float:
@@ -129,9 +130,19 @@ def _derive(law: Law, **values: object) -> None:
         object.__setattr__(law, name, value)
 
 
+def _never_equal(spread: float, largest: float) -> bool:
+    """Whether rewards spread this far, around values up to this size, can be taken never to round to the same float.
+
+    Floats near `largest` are at most 2**-52 of it apart, so at least 2**32 of them lie within the spread, and two
+    rewards are equal with a probability of at most about 2**-32. The absolute ends keep away from where floats run out
+    of digits, and from infinity.
+    """
+    return max(2.0**-20 * largest, 2.0**-900) <= spread <= 2.0**1000
+
+
 @dataclass(frozen=True)
 class Gaussian(Law):
-    """Normal rewards.
+    """Normal rewards. They are continuous unless `sigma` is tiny beside the mean, below 2**-20 of it.
 
     Parameters
     ----------
@@ -150,7 +161,7 @@ class Gaussian(Law):
 
     def __post_init__(self) -> None:
         _derive(self, mean=checks.real("mean", self.mean), sigma=checks.positive("sigma", self.sigma))
-        _derive(self, kernel=(GAUSSIAN, self.mean, self.sigma))
+        _derive(self, continuous=_never_equal(self.sigma, abs(self.mean)), kernel=(GAUSSIAN, self.mean, self.sigma))
 
     def quantile(self, u: float) -> float:
         return law_quantile(GAUSSIAN, self.mean, self.sigma, u)
@@ -182,7 +193,7 @@ class Bernoulli(Law):
     def __post_init__(self) -> None:
         p = checks.probability("p", self.p)
         sigma = _bernoulli_sigma(p)
-        _derive(self, p=p, mean=p, sigma=sigma, continuous=False, kernel=(BERNOULLI, p, 0.0))
+        _derive(self, p=p, mean=p, sigma=sigma, kernel=(BERNOULLI, p, 0.0))
 
     def quantile(self, u: float) -> float:
         return law_quantile(BERNOULLI, self.p, 0.0, u)
@@ -209,6 +220,8 @@ def _bernoulli_sigma(p: float) -> float:
 class Uniform(Law):
     """Rewards spread evenly between two values. `sigma` is the standard deviation, which is exact here.
 
+    They are continuous unless the two values are very close, nearer than 2**-20 of the larger.
+
     Parameters
     ----------
     low, high : float
@@ -230,7 +243,9 @@ class Uniform(Law):
             raise ArmError(f"high must be above low, got low {low!r} and high {high!r}")
         width = checks.positive("high - low", high - low)
         sigma = width / math.sqrt(12.0)
-        _derive(self, low=low, high=high, mean=low + width / 2.0, sigma=sigma, kernel=(UNIFORM, low, high))
+        continuous = _never_equal(width, max(abs(low), abs(high)))
+        _derive(self, low=low, high=high, mean=low + width / 2.0, sigma=sigma)
+        _derive(self, continuous=continuous, kernel=(UNIFORM, low, high))
 
     def quantile(self, u: float) -> float:
         return law_quantile(UNIFORM, self.low, self.high, u)
@@ -246,7 +261,9 @@ class Uniform(Law):
 class Beta(Law):
     """Beta rewards on [0, 1].
 
-    `sigma` is 1 / (2 sqrt(a + b + 1)), a simple bound that always holds (Marchal and Arbel, 2017).
+    `sigma` is 1 / (2 sqrt(a + b + 1)), a simple bound that always holds (Marchal and Arbel, 2017). With a shape below
+    1, rewards may round to 0 or 1, and with a very large one to the same number near their mean: then they are not
+    continuous.
 
     Parameters
     ----------
@@ -265,7 +282,10 @@ class Beta(Law):
 
     def __post_init__(self) -> None:
         a, b = checks.positive("a", self.a), checks.positive("b", self.b)
-        _derive(self, a=a, b=b, mean=a / (a + b), sigma=0.5 / math.sqrt(a + b + 1.0))
+        n = checks.positive("a + b", a + b)
+        mean, deviation = a / n, math.sqrt(a / n * (b / n) / (n + 1.0))
+        continuous = min(a, b) >= 1.0 and _never_equal(deviation, mean)
+        _derive(self, a=a, b=b, mean=mean, sigma=0.5 / math.sqrt(n + 1.0), continuous=continuous)
 
     def quantile(self, u: float) -> float:
         from scipy.special import betaincinv
@@ -301,13 +321,19 @@ class Empirical(Law):
     _sorted: Floats = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        sample = tuple(sorted(checks.real("every entry of sample", value) for value in self.sample))
+        try:
+            values = iter(self.sample)
+        except TypeError:
+            raise ArmError(f"sample must be a list of numbers, got {checks.shown(self.sample)}") from None
+        sample = tuple(sorted(checks.real("every entry of sample", value) for value in values))
         if not sample:
             raise ArmError("sample must have at least one number, got none")
+        if not math.isfinite(max(abs(sample[0]), abs(sample[-1])) * 2.0 * len(sample)):
+            raise ArmError("sample must have a sum that a float can hold, got entries too large; scale them down")
         array = np.array(sample, dtype=np.float64)
         array.flags.writeable = False
         mean, sigma = math.fsum(sample) / len(sample), (sample[-1] - sample[0]) / 2.0
-        _derive(self, sample=sample, mean=mean, sigma=sigma, continuous=False, _sorted=array)
+        _derive(self, sample=sample, mean=mean, sigma=sigma, _sorted=array)
 
     def quantile(self, u: float) -> float:
         return float(self._sorted[int(u * len(self._sorted))])
@@ -325,7 +351,8 @@ class ScipyLaw(Law):
     """Any frozen law of scipy.stats with a finite mean.
 
     `sigma` is the standard deviation of a normal law, half the range of a bounded one, and otherwise None:
-    then the law can be simulated, but bounds must be given a sigma.
+    then the law can be simulated, but bounds must be given a sigma. It never counts as continuous, because scipy's
+    quantiles may round to the ends of their range.
 
     Parameters
     ----------
@@ -336,7 +363,7 @@ class ScipyLaw(Law):
     >>> import scipy.stats
     >>> law = ScipyLaw(scipy.stats.expon(scale=2.0))
     >>> law.mean, law.sigma, law.continuous
-    (2.0, None, True)
+    (2.0, None, False)
     """
 
     frozen: Any
@@ -344,6 +371,8 @@ class ScipyLaw(Law):
     def __post_init__(self) -> None:
         if not _is_frozen(self.frozen):
             raise ArmError(f"a frozen scipy.stats law is required, got {type(self.frozen).__name__}")
+        if np.ndim(self.frozen.mean()):
+            raise ArmError("an arm must be a single law, got a scipy.stats law with arrays of parameters")
         mean = float(self.frozen.mean())
         if not math.isfinite(mean):
             raise ArmError(f"a law needs a finite mean, got scipy.stats.{self.frozen.dist.name} with mean {mean}")
@@ -351,7 +380,7 @@ class ScipyLaw(Law):
         sigma = (high - low) / 2.0 if math.isfinite(high - low) else None
         if self.frozen.dist.name == "norm":
             sigma = float(self.frozen.std())
-        _derive(self, mean=mean, sigma=sigma, continuous=hasattr(self.frozen.dist, "pdf"))
+        _derive(self, mean=mean, sigma=sigma)
 
     def quantile(self, u: float) -> float:
         # Through an array, so that scipy takes the same path as in `quantiles`.
@@ -386,17 +415,31 @@ def as_law(value: object) -> Law:
     Gaussian(mean=0.5, sigma=2.0)
     """
     if isinstance(value, Law):
-        return value
+        return _checked(value)
     if not _is_frozen(value):
         raise ArmError(
             "an arm must be a law of banditmesh.arms or a frozen scipy.stats law, "
-            f"got {value!r} of type {type(value).__name__}"
+            f"got {checks.shown(value)} of type {type(value).__name__}"
         )
     law = ScipyLaw(value)
     if law.frozen.dist.name == "norm":
         return Gaussian(law.mean, float(law.frozen.std()))
     if law.frozen.dist.name == "uniform":
         return Uniform(*(float(end) for end in law.frozen.support()))
+    return law
+
+
+def _checked(law: Law) -> Law:
+    """A law, perhaps of the caller's own, whose mean and sigma can be reckoned with."""
+    kind = type(law).__name__
+    if not hasattr(law, "mean"):
+        raise ArmError(f"a law needs a mean, got {kind} without one; set it to the expected reward")
+    try:
+        checks.real("mean", law.mean)
+        if law.sigma is not None and checks.real("sigma", law.sigma) < 0:
+            raise InputError(f"sigma must be None or a number of at least 0, got {law.sigma!r}")
+    except InputError as error:
+        raise ArmError(f"the law {kind} cannot be used: {error}") from None
     return law
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from . import checks
 from .errors import ArmError
+from .networks.csr import as_links
 
 # Random blocks are drawn in parts of about this many numbers, so that memory stays small.
 _BLOCK = 2**22
@@ -145,7 +146,7 @@ def far_apart_sets(network: Any, n_arms: int, distance: int, seed: int) -> list[
     >>> far_apart_sets(networkx.complete_graph(3), n_arms=3, distance=0, seed=0)
     [[0, 1, 2], [0, 1, 2], [0, 1, 2]]
     """
-    neighbours = _neighbour_lists(network)
+    neighbours = as_links(network)[1].neighbour_lists()
     n_arms = checks.integer("n_arms", n_arms, at_least=1)
     distance = checks.integer("distance", distance, at_least=0)
     rng = np.random.default_rng(checks.integer("seed", seed, at_least=0))
@@ -178,23 +179,6 @@ def _repaired(sets: list[list[int]], n_arms: int, rng: np.random.Generator) -> l
             agent = int(rng.integers(len(sets)))
             sets[agent] = sorted([*sets[agent], arm])
     return sets
-
-
-def _neighbour_lists(network: Any) -> list[list[int]]:
-    """Every agent's neighbours, by position. `networks` is a sibling and not imported: duck typing does."""
-    if hasattr(network, "tocsr"):
-        network = network.tocsr()
-    if hasattr(network, "indptr"):
-        bounds, indices = network.indptr.tolist(), network.indices.tolist()
-        lists = [indices[bounds[v] : bounds[v + 1]] for v in range(len(bounds) - 1)]
-    elif hasattr(network, "adj"):
-        place = {node: v for v, node in enumerate(network)}
-        lists = [[place[other] for other in network.adj[node]] for node in network]
-    else:
-        raise ArmError(f"network must be a networkx.Graph or a scipy sparse matrix, got {type(network).__name__}")
-    if not lists:
-        raise ArmError("network must have at least one agent, got none")
-    return lists
 
 
 def _within(neighbours: list[list[int]], agent: int, distance: int) -> set[int]:
