@@ -49,16 +49,34 @@ def test_every_public_name_can_be_reached():
     assert set(bm.__all__) <= set(dir(bm))
 
 
+def test_public_modules_are_those_that_documents_name():
+    assert {"arms", "errors", "networks", "policies", "protocols", "theory"} <= set(bm._MODULES)
+
+
 def test_public_names_are_listed_once_in_every_place():
     assert len(set(bm.__all__)) == len(bm.__all__)
     assert set(bm._HOMES) | set(bm._MODULES) == set(bm.__all__)
 
 
-def test_every_public_name_has_a_docstring_with_an_example_or_is_a_value():
+@pytest.mark.parametrize("name", bm._MODULES)
+def test_public_module_can_be_reached_before_anything_imports_it(name):
+    script = f"import banditmesh as bm; print(bm.{name}.__name__)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == f"banditmesh.{name}"
+
+
+def test_every_public_name_has_a_docstring():
     for name in bm.__all__:
         value = getattr(bm, name)
         if not isinstance(value, int):
             assert value.__doc__, name
+
+
+@pytest.mark.parametrize("module", ["arms", "networks", "policies", "protocols"])
+def test_every_public_class_and_function_has_an_example(module):
+    names = vars(getattr(bm, module))
+    lacking = [name for name in names["__all__"] if callable(names[name]) and ">>>" not in (names[name].__doc__ or "")]
+    assert not lacking
 
 
 def test_unknown_name_is_an_attribute_error():

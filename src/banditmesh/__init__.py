@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import arms, errors, networks, theory
+    from . import arms, errors, networks, policies, protocols, theory
     from .errors import BanditmeshError, InputError, SpecError, StudyError
     from .experiments.compare import Comparison, compare
     from .experiments.paper import reproduce
@@ -80,7 +80,7 @@ _HOMES = {
     "simulate": "sim.engine",
     "support": "sim.support",
 }
-_MODULES = ("arms", "errors", "networks", "theory")
+_MODULES = ("arms", "errors", "networks", "policies", "protocols", "theory")
 
 __all__ = [
     "ABSORB",
@@ -116,6 +116,8 @@ __all__ = [
     "errors",
     "networks",
     "parse_spec",
+    "policies",
+    "protocols",
     "read_spec",
     "reproduce",
     "run_study",
