@@ -18,7 +18,7 @@ from banditmesh.sim import plans
 from banditmesh.sim.compiled import kernels_of
 from banditmesh.sim.kernels.layout import Fates
 from banditmesh.sim.packing import Packed, pack
-from banditmesh.sim.replicates import Spread
+from banditmesh.sim.spreading import Spread
 
 SOURCE = Path(__file__).with_name("plan_loop.c")
 # Neither side may fuse products and sums, and neither sets errno: only so are the two held to the same arithmetic.

@@ -20,8 +20,9 @@ from ..draws import Draws
 from . import memory, plans
 from .kernels.special import Kernels, specialise
 from .packing import pack, packed_bytes
-from .replicates import Spread, Walk
 from .run import Outcome, Run
+from .spreading import Spread
+from .walking import Walk
 
 #: How long a kernel may run before Python gets a look in, in seconds.
 CHUNK_SECONDS: Final = 0.05

@@ -1,4 +1,7 @@
-"""One replicate of a compiled run: its state in arrays, advanced chunk by chunk."""
+"""One replicate of a compiled run: its state in arrays, advanced chunk by chunk.
+
+What both ways of delivery share is here; `spreading` and `walking` are the two.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,10 @@ from ..draws import Draws
 from ..networks.csr import Links as StaticLinks
 from ..networks.dynamic import DynamicNetwork
 from .kernels import layout
-from .kernels.layout import N_COUNTS, Fates, Links, Network, Queue, State
+from .kernels.layout import N_COUNTS, Links, Network, State
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
 from .packing import Packed, no_links, static_network
-from .plans import count_all_fates, make_fates, make_scratch
 from .run import Outcome
 from .timeline import Row, Timeline, rounds_at_once
 
@@ -190,180 +192,3 @@ class Replicate:
         for (t, row), code in zip(self._finished, codes, strict=True):
             traffic[np.searchsorted(run.records, t), np.searchsorted(union, code)] += row.on_link
         return np.stack([union // n_agents, union % n_agents], axis=1).astype(np.int32), traffic
-
-
-class Spread(Replicate):
-    """A replicate whose messages' fates are known when they are made: from a plan, or by spreading each at once."""
-
-    @staticmethod
-    def needed_bytes(packed: Packed, planned: bool) -> float:
-        """About how much memory one replicate takes."""
-        ttl = packed.run.protocol.ttl
-        ring = ttl * (8 + 4 * ttl + (0 if planned else 4 * ttl + 16 + 4 * 16))
-        return Replicate.shared_bytes(packed) + packed.run.problem.n_agents * (24.0 + ring)
-
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None) -> None:
-        ttl = packed.run.protocol.ttl
-        super().__init__(packed, kernels, replicate, lookahead=max(ttl - 1, 0))
-        n_agents = packed.run.problem.n_agents
-        self._plan = plan
-        self._scratch = make_scratch(packed)
-        self._cursor = np.array([-1, 0], dtype=np.int64)
-        self._sent_ahead = np.zeros(2 * max(ttl, 1), dtype=np.int64)
-        room = 0 if plan is not None or ttl == 0 else 4 * n_agents + int(np.diff(packed.holder_starts).max())
-        self._ring = make_fates(ttl * n_agents, max(ttl, 1), np.zeros((max(ttl, 1), room), dtype=np.int32))
-
-    def _simulate(
-        self,
-        first: int,
-        last: int,
-        network: Network,
-        links: Links,
-        clocks: NDArray[np.float64],
-        tape: NDArray[np.float64],
-        regret: NDArray[np.float64],
-        sent: NDArray[np.int64],
-    ) -> None:
-        packed = self.packed
-        t = first
-        while True:
-            t = self.kernels.run_rounds(
-                t,
-                last,
-                first,
-                network,
-                packed.agents,
-                packed.holder_starts,
-                packed.holder_slots,
-                self.rule,
-                self._plan is not None,
-                packed.run.protocol.central,
-                clocks,
-                tape,
-                packed.traits.has_tape,
-                self.keys,
-                self.state,
-                self._scratch,
-                self._cursor,
-                self.now_slots,
-                self.now_rewards,
-                self.slots,
-                self.rewards,
-                self._plan or self._ring,
-                self._ring,
-                self._sent_ahead,
-                links,
-                self.counts,
-                regret,
-                sent,
-            )
-            if t == last:
-                return
-            ttl, room = self._ring.learners.shape
-            learners = np.zeros((ttl, 2 * room), dtype=np.int32)
-            learners[:, :room] = self._ring.learners
-            self._ring = self._ring._replace(learners=learners)
-
-    def close(self) -> Outcome:
-        """What the replicate gave; with a plan, fates are counted only now."""
-        packed = self.packed
-        if self._plan is not None and self.t > packed.run.horizon:
-            self.counts = count_all_fates(packed, self.rule, self._plan, self.state.pulls, self.slots, self._scratch)
-        if packed.run.protocol.central:
-            others = np.diff(packed.holder_starts)[packed.agents.arms] - 1
-            self.counts[layout.LEARNED] = (self.state.pulls * others).sum()
-        return super().close()
-
-
-class Walk(Replicate):
-    """A replicate in which every copy is walked, as the published rules need it."""
-
-    @staticmethod
-    def needed_bytes(packed: Packed, planned: bool) -> float:
-        """About how much memory one replicate takes."""
-        n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
-        return Replicate.shared_bytes(packed) + 8.0 * packed.traits.n_ids * n_agents + 512.0 * ttl * n_agents
-
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int) -> None:
-        super().__init__(packed, kernels, replicate, lookahead=0)
-        n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
-        self._picks = np.zeros(packed.most_degree + 1, dtype=np.int32)
-        self._ids = np.zeros(ttl * n_agents, dtype=np.int64)
-        self._accepted = np.zeros(n_agents, dtype=np.int64)
-        self._accepted_as = np.zeros((packed.traits.n_ids, n_agents), dtype=np.int64)
-        self._queues = tuple(self._make_queue(16 * n_agents) for _ in range(2))
-        self._values = np.zeros(0)
-        if self.tape is not None and packed.traits.n_codes:
-            self._values = np.unique(self.tape[~np.isnan(self.tape)])
-
-    def _make_queue(self, room: int) -> Queue:
-        n_agents, n_messages = self.packed.run.problem.n_agents, len(self._ids)
-        return Queue(
-            n_used=np.zeros(1, dtype=np.int64),
-            head=np.full(n_agents, -1, dtype=np.int32),
-            length=np.zeros(n_agents, dtype=np.int32),
-            message=np.zeros(room, dtype=np.int32),
-            ttl=np.zeros(room, dtype=np.int32),
-            following=np.zeros(room, dtype=np.int32),
-            first_learner=np.full(n_messages, -1, dtype=np.int32),
-            learner=np.zeros(room, dtype=np.int32),
-            next_learner=np.zeros(room, dtype=np.int32),
-        )
-
-    def _grow(self, queue: Queue) -> Queue:
-        room = len(queue.message)
-        larger = self._make_queue(2 * room)
-        for name in ("n_used", "head", "length", "first_learner"):
-            getattr(larger, name)[:] = getattr(queue, name)
-        for name in ("message", "ttl", "following", "learner", "next_learner"):
-            getattr(larger, name)[:room] = getattr(queue, name)
-        return larger
-
-    def _simulate(
-        self,
-        first: int,
-        last: int,
-        network: Network,
-        links: Links,
-        clocks: NDArray[np.float64],
-        tape: NDArray[np.float64],
-        regret: NDArray[np.float64],
-        sent: NDArray[np.int64],
-    ) -> None:
-        packed = self.packed
-        # Which of its values a reward is: by the user's tape, or 0 and 1 of a Bernoulli law.
-        codes = (np.searchsorted(self._values, tape) if len(self._values) else tape == 1.0).astype(np.int32)
-        t = first
-        while True:
-            t = self.kernels.walk_rounds(
-                t,
-                last,
-                first,
-                network,
-                packed.agents,
-                self.rule,
-                clocks,
-                tape,
-                codes,
-                packed.traits.has_tape,
-                packed.traits.discrete,
-                packed.traits.n_codes,
-                self.keys,
-                self.state,
-                self._picks,
-                self.now_slots,
-                self.now_rewards,
-                self.slots,
-                self.rewards,
-                self._ids,
-                self._accepted,
-                self._accepted_as,
-                *self._queues,
-                links,
-                self.counts,
-                regret,
-                sent,
-            )
-            if t == last:
-                return
-            self._queues = tuple(self._grow(queue) for queue in self._queues)

@@ -1,0 +1,97 @@
+"""Delivery where a message's fate is known when it is made: from a plan, or by spreading each message at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernels import layout
+from .kernels.layout import Fates, Links, Network
+from .kernels.special import Kernels
+from .packing import Packed
+from .plans import count_all_fates, make_fates, make_scratch
+from .replicates import Replicate
+from .run import Outcome
+
+
+class Spread(Replicate):
+    """A replicate whose messages' fates are known when they are made: from a plan, or by spreading each at once."""
+
+    @staticmethod
+    def needed_bytes(packed: Packed, planned: bool) -> float:
+        """About how much memory one replicate takes."""
+        ttl = packed.run.protocol.ttl
+        ring = ttl * (8 + 4 * ttl + (0 if planned else 4 * ttl + 16 + 4 * 16))
+        return Replicate.shared_bytes(packed) + packed.run.problem.n_agents * (24.0 + ring)
+
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None) -> None:
+        ttl = packed.run.protocol.ttl
+        super().__init__(packed, kernels, replicate, lookahead=max(ttl - 1, 0))
+        n_agents = packed.run.problem.n_agents
+        self._plan = plan
+        self._scratch = make_scratch(packed)
+        self._cursor = np.array([-1, 0], dtype=np.int64)
+        self._sent_ahead = np.zeros(2 * max(ttl, 1), dtype=np.int64)
+        room = 0 if plan is not None or ttl == 0 else 4 * n_agents + int(np.diff(packed.holder_starts).max())
+        self._ring = make_fates(ttl * n_agents, max(ttl, 1), np.zeros((max(ttl, 1), room), dtype=np.int32))
+
+    def _simulate(
+        self,
+        first: int,
+        last: int,
+        network: Network,
+        links: Links,
+        clocks: NDArray[np.float64],
+        tape: NDArray[np.float64],
+        regret: NDArray[np.float64],
+        sent: NDArray[np.int64],
+    ) -> None:
+        packed = self.packed
+        t = first
+        while True:
+            t = self.kernels.run_rounds(
+                t,
+                last,
+                first,
+                network,
+                packed.agents,
+                packed.holder_starts,
+                packed.holder_slots,
+                self.rule,
+                self._plan is not None,
+                packed.run.protocol.central,
+                clocks,
+                tape,
+                packed.traits.has_tape,
+                self.keys,
+                self.state,
+                self._scratch,
+                self._cursor,
+                self.now_slots,
+                self.now_rewards,
+                self.slots,
+                self.rewards,
+                self._plan or self._ring,
+                self._ring,
+                self._sent_ahead,
+                links,
+                self.counts,
+                regret,
+                sent,
+            )
+            if t == last:
+                return
+            ttl, room = self._ring.learners.shape
+            learners = np.zeros((ttl, 2 * room), dtype=np.int32)
+            learners[:, :room] = self._ring.learners
+            self._ring = self._ring._replace(learners=learners)
+
+    def close(self) -> Outcome:
+        """What the replicate gave; with a plan, fates are counted only now."""
+        packed = self.packed
+        if self._plan is not None and self.t > packed.run.horizon:
+            self.counts = count_all_fates(packed, self.rule, self._plan, self.state.pulls, self.slots, self._scratch)
+        if packed.run.protocol.central:
+            others = np.diff(packed.holder_starts)[packed.agents.arms] - 1
+            self.counts[layout.LEARNED] = (self.state.pulls * others).sum()
+        return super().close()
