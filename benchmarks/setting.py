@@ -13,9 +13,9 @@ from banditmesh.rules import get_rules
 from banditmesh.sim import plans
 from banditmesh.sim.compiled import kernels_of
 from banditmesh.sim.packing import pack
+from banditmesh.sim.run import Run
 from banditmesh.sim.spreading import Spread
 from banditmesh.sim.walking import Walk
-from banditmesh.sim.run import Run
 
 NETWORKS = ("er", "ba", "sbm", "dynamic-er")
 RULES = ("sound", "published")
