@@ -146,7 +146,6 @@ def test_empirical_law_draws_each_entry_of_its_sample_equally():
         (False, arms.ScipyLaw(scipy.stats.expon())),
         (False, arms.ScipyLaw(scipy.stats.binom(5, 0.4))),
     ],
-    ids=str,
 )
 def test_laws_know_whether_they_are_continuous(continuous, law):
     assert law.continuous is continuous
