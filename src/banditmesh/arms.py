@@ -346,7 +346,7 @@ class Empirical(Law):
         return {"law": "empirical", "sample": self._sorted.tolist()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScipyLaw(Law):
     """Any frozen law of scipy.stats with a finite mean.
 
@@ -362,11 +362,17 @@ class ScipyLaw(Law):
     --------
     >>> import scipy.stats
     >>> law = ScipyLaw(scipy.stats.expon(scale=2.0))
+    >>> law
+    ScipyLaw(expon(scale=2.0))
     >>> law.mean, law.sigma, law.continuous
     (2.0, None, False)
     """
 
     frozen: Any
+
+    def __repr__(self) -> str:
+        keywords = (f"{name}={value!r}" for name, value in self.frozen.kwds.items())
+        return f"ScipyLaw({self.frozen.dist.name}({', '.join([*map(repr, self.frozen.args), *keywords])}))"
 
     def __post_init__(self) -> None:
         if not _is_frozen(self.frozen):
