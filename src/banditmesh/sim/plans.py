@@ -44,6 +44,7 @@ def make_scratch(packed: Packed) -> Scratch:
         senders=np.zeros(n_agents + 1, dtype=np.int32),
         receivers=np.zeros(n_agents + 1, dtype=np.int32),
         picks=np.zeros(packed.most_degree + 1, dtype=np.int32),
+        drawn=np.zeros(packed.most_degree + 1, dtype=np.int32),
         next_mark=np.ones(1, dtype=np.int64),
     )
 

@@ -136,6 +136,7 @@ class Scratch(NamedTuple):
     senders: Int32s
     receivers: Int32s
     picks: Int32s
+    drawn: Int32s
     next_mark: Int64s
 
 

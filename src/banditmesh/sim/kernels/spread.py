@@ -14,7 +14,7 @@ import numpy as np
 
 from ...draws import TARGET_STRIDE
 from ...protocols.base import ABSORB, STOP
-from .compiling import helper, kernel
+from .compiling import helper, kernel, scalar
 from .layout import (
     ABSORBED,
     DELIVERED,
@@ -65,6 +65,39 @@ def pick_neighbours(
     return n_picked
 
 
+@scalar
+def send(
+    sender: int,
+    excluded: int,
+    lowest: int,
+    highest: int,
+    neighbours: Int32s,
+    oldest: int,
+    newest: int,
+    seen: Int64s,
+    receivers: Int32s,
+    n_receivers: int,
+) -> tuple[int, int]:
+    """Send to all of these neighbours but one; how many were sent to, and how many now have a first copy in this hop.
+
+    The neighbours are those at the places `lowest` to before `highest`, and the one is who the sender had it from. It has seen the message, so taking it along changes nothing but the
+    number. There is no branch, since whether a copy is the first cannot be predicted.
+    """
+    n_sent = 0
+    for i in range(np.uint64(lowest), np.uint64(highest)):
+        neighbour = neighbours[i]
+        receiver = np.uint64(neighbour)
+        n_sent += 1 if neighbour != excluded else 0
+        mark, first_from = seen[receiver, MARK], seen[receiver, PREVIOUS]
+        is_new = mark < oldest
+        receivers[np.uint64(n_receivers)] = neighbour
+        n_receivers += 1 if is_new else 0
+        seen[receiver, MARK] = newest if is_new else mark
+        is_earlier = is_new or (mark == newest and sender < first_from)
+        seen[receiver, PREVIOUS] = sender if is_earlier else first_from
+    return n_sent, n_receivers
+
+
 @helper
 def spread(
     origin: int,
@@ -89,7 +122,8 @@ def spread(
     """
     # Arrays are taken out of their tuples once: in a loop that would cost more than the loop's work.
     indices, position, offsets = network.indices, agents.position, agents.offsets
-    seen, senders, receivers, picks = scratch.seen, scratch.senders, scratch.receivers, scratch.picks
+    seen, senders, receivers = scratch.seen, scratch.senders, scratch.receivers
+    picks, drawn = scratch.picks, scratch.drawn
     learners, sent_by_hop, end_by_hop, on_link = fates.learners, fates.sent, fates.end, links.on_link
     decision_table, counts_links, stores = rule.decision, len(links.on_link) > 0, fates.learners.shape[1] > 0
     asks_degree = rule.is_random or decision_table.shape[2] > 1
@@ -115,31 +149,30 @@ def spread(
         for s in range(n_senders):
             sender = senders[s]
             excluded = -1 if rule.relay_to_sender else seen[sender, PREVIOUS]
-            lowest = starts[sender]
-            n_places = starts[sender + 1] - lowest
+            lowest, highest = starts[sender], starts[sender + 1]
             if rule.n_targets > 0:
-                n_places = pick_neighbours(
-                    origin, sequence, sender, ttl + 1, excluded, lowest, lowest + n_places, indices, rule, picks
+                n_picked = pick_neighbours(
+                    origin, sequence, sender, ttl + 1, excluded, lowest, highest, indices, rule, picks
                 )
-            for k in range(n_places):
-                i = picks[k] if rule.n_targets > 0 else lowest + k
-                if indices[np.uint64(i)] == excluded:
-                    continue
-                n_sent += 1
+                for k in range(n_picked):
+                    drawn[k] = indices[picks[k]]
+                    if counts_links:
+                        on_link[link_row + picks[k]] += 1
+                sent_now, n_receivers = send(
+                    sender, -1, 0, n_picked, drawn, oldest, newest, seen, receivers, n_receivers
+                )
+            else:
                 if counts_links:
-                    on_link[link_row + i] += 1
-                receiver = np.uint64(indices[np.uint64(i)])
-                if seen[receiver, MARK] < oldest:
-                    seen[receiver, MARK] = newest
-                    seen[receiver, PREVIOUS] = sender
-                    receivers[np.uint64(n_receivers)] = receiver
-                    n_receivers += 1
-                elif seen[receiver, MARK] == newest and sender < seen[receiver, PREVIOUS]:
-                    seen[receiver, PREVIOUS] = sender
+                    for i in range(lowest, highest):
+                        on_link[link_row + i] += 1 if indices[i] != excluded else 0
+                sent_now, n_receivers = send(
+                    sender, excluded, lowest, highest, indices, oldest, newest, seen, receivers, n_receivers
+                )
+            n_sent += sent_now
         n_senders = 0
         for r in range(n_receivers):
             receiver = receivers[r]
-            place = position[receiver, arm]
+            place = position[np.uint64(receiver), np.uint64(arm)]
             has_arm = place >= 0
             degree = 0
             if asks_degree:
@@ -148,10 +181,10 @@ def spread(
                 u = uniform(rule.stop_k0, rule.stop_k1, origin, sequence, receiver, ttl)
                 decision = random_relay(has_arm, ttl, degree, u, rule.parameter)
             else:
-                decision = decision_table[1 if has_arm else 0, ttl, degree]
+                decision = decision_table[np.uint64(1 if has_arm else 0), np.uint64(ttl), np.uint64(degree)]
             if has_arm and not (decision == STOP and rule.stop_before_use):
                 if stores:
-                    learners[learner_row, base + n_learners] = offsets[receiver] + place
+                    learners[learner_row, base + n_learners] = offsets[np.uint64(receiver)] + place
                 n_learners += 1
             if decision == ABSORB:
                 n_absorbed += 1
