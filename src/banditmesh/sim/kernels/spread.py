@@ -80,8 +80,9 @@ def send(
 ) -> tuple[int, int]:
     """Send to all of these neighbours but one; how many were sent to, and how many now have a first copy in this hop.
 
-    The neighbours are those at the places `lowest` to before `highest`, and the one is who the sender had it from. It has seen the message, so taking it along changes nothing but the
-    number. There is no branch, since whether a copy is the first cannot be predicted.
+    The neighbours are those at the places `lowest` to before `highest`; the one is who the sender had the message from.
+    It has seen the message, so taking it along changes nothing but the number. There is no branch, since whether a copy
+    is the first cannot be predicted.
     """
     n_sent = 0
     for i in range(np.uint64(lowest), np.uint64(highest)):
