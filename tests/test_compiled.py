@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import banditmesh as bm
-from banditmesh.sim import engine, plans, reference, replicates, support
+from banditmesh.sim import engine, packing, plans, reference, replicates, support
 from cases import dynamic_networks, graphs, normal_tape, problems, protocols
 
 HORIZON = 12
@@ -193,6 +193,15 @@ def test_plans_made_in_parts_that_do_not_fit_at_first_are_the_same(monkeypatch):
     monkeypatch.setattr(plans, "_SMALL", 1)
     monkeypatch.setattr(plans, "_GENEROUS", 0.001)
     assert bm.simulate(problem, bm.FwA(4), horizon=60, seed=0) == whole
+
+
+def test_replicates_far_apart_in_time_share_clocks(monkeypatch):
+    problem = bm.Problem(nx.path_graph(3), [[0, 1]] * 3, [bm.arms.Gaussian(m, 1.0) for m in (0.0, 1.0)])
+    arguments = {"horizon": 3000, "replicates": 3, "seed": 0}
+    plain = bm.simulate(problem, bm.FwA(2), threads=1, **arguments)
+    monkeypatch.setattr(packing, "CLOCK_BLOCK", 16)
+    monkeypatch.setattr(packing, "MOST_CLOCK_BLOCKS", 3)
+    assert bm.simulate(problem, bm.FwA(2), threads=3, **arguments) == plain
 
 
 def test_chunks_do_not_matter(monkeypatch):
@@ -498,7 +507,7 @@ def test_control_c_stops_a_long_run_at_once():
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=10)
+    out, error = process.communicate(timeout=60)
     assert out == "stopped\n", error
 
 

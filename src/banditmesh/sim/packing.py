@@ -188,13 +188,15 @@ class Packed:
         Blocks of rounds are kept for the other replicates; the oldest is dropped when there are many.
         """
         blocks = range((first - 1) // CLOCK_BLOCK, (last - 2) // CLOCK_BLOCK + 1)
+        found = []
         with self.clock_lock:
             for block in blocks:
                 if block not in self.clock_blocks:
                     self.clock_blocks[block] = self._clock_block(block)
-                    if len(self.clock_blocks) > MOST_CLOCK_BLOCKS:
-                        self.clock_blocks.pop(next(iter(self.clock_blocks)))
-            rows = np.concatenate([self.clock_blocks[block] for block in blocks])
+                found.append(self.clock_blocks[block])
+                if len(self.clock_blocks) > MOST_CLOCK_BLOCKS:
+                    self.clock_blocks.pop(next(iter(self.clock_blocks)))
+        rows = np.concatenate(found)
         begin = blocks[0] * CLOCK_BLOCK + 1
         return rows[first - begin : last - begin]
 
