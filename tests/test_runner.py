@@ -176,7 +176,7 @@ def _is_running(pid):
 
 
 def test_ctrl_c_is_one_line_and_can_be_continued(tmp_path):
-    (tmp_path / "study.toml").write_text(SPEC.replace("replicates = 2", "replicates = 40"))
+    (tmp_path / "study.toml").write_text(SPEC.replace("replicates = 2", "replicates = 300"))
     command = [COMMAND, "run", tmp_path / "study.toml", "--workers", "2", "--out", tmp_path / "out"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, start_new_session=True
