@@ -45,6 +45,14 @@ def positive(name: str, value: object) -> float:
     return number
 
 
+def non_negative(name: str, value: object) -> float:
+    """`value` as a finite float of at least zero."""
+    number = _float(value)
+    if not 0 <= number < math.inf:
+        raise InputError(f"{name} must be a number of at least 0, got {shown(value)}")
+    return number
+
+
 def probability(name: str, value: object) -> float:
     """`value` as a float between 0 and 1, both included."""
     number = _float(value)

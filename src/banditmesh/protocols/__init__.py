@@ -2,7 +2,7 @@
 
 from .absorption import FloodingWithAbsorption
 from .base import ABSORB, RELAY, STOP, Protocol
-from .emission import Emission, EveryPull
+from .emission import Contested, Emission, EveryPull, Growth
 from .extremes import Centralised, NoCooperation
 from .flooding import Flooding, InstantRewardSharing, ProbabilisticFlooding
 from .gossip import Gossip
@@ -16,12 +16,14 @@ __all__ = [
     "RELAY",
     "STOP",
     "Centralised",
+    "Contested",
     "Emission",
     "EveryPull",
     "Flooding",
     "FloodingWithAbsorption",
     "FwA",
     "Gossip",
+    "Growth",
     "InstantRewardSharing",
     "NoCooperation",
     "ProbabilisticFlooding",

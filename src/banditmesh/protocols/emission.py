@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from .. import checks
+
 
 @dataclass(frozen=True)
 class Emission:
@@ -83,3 +85,70 @@ class EveryPull(Emission):
     def sends(own_count: int, sent_count: int, is_best: bool, parameter: float) -> bool:
         """Always."""
         return True
+
+
+@dataclass(frozen=True)
+class Growth(Emission):
+    """Send the own count and sum of an arm whenever the count has grown by a factor since they were last sent.
+
+    A receiver keeps the latest statistic of each origin and arm, so that losses and duplicates do no harm: what was
+    lost is contained in whatever comes next. The number of messages grows with the logarithm of the pulls.
+
+    Parameters
+    ----------
+    factor : float
+        By how much of itself the count must have grown: with n pulls now and m when it last sent, an agent sends if
+        `n - m >= factor * m`. At 0 it sends after every pull.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> problem = bm.Problem.paper("er", seed=0)
+    >>> often, seldom = (
+    ...     bm.simulate(problem, bm.IRS(emission=emission), horizon=100, seed=0)
+    ...     for emission in (bm.EveryPull(), bm.Growth(0.5))
+    ... )
+    >>> bool(seldom.messages[0, -1] < often.messages[0, -1])
+    True
+    """
+
+    factor: float = 0.25
+    name: ClassVar[str] = "growth"
+    cumulative: ClassVar[bool] = True
+    n_bytes: ClassVar[int] = 32
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", checks.non_negative("factor", self.factor))
+
+    @property
+    def parameter(self) -> float:
+        """The factor."""
+        return self.factor
+
+    @staticmethod
+    def sends(own_count: int, sent_count: int, is_best: bool, parameter: float) -> bool:
+        """Whether the count has grown enough."""
+        return own_count - sent_count >= parameter * sent_count
+
+
+@dataclass(frozen=True)
+class Contested(Emission):
+    """Send an observation unless its arm seemed the best one when it was chosen.
+
+    An agent that knows its best arm pulls little else, and then says little. What others hear is biased: of an arm
+    that an origin takes for its best, only what it saw before it did.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> bm.Flooding(4, emission=bm.Contested()).emission
+    Contested()
+    """
+
+    name: ClassVar[str] = "contested"
+    asks_best: ClassVar[bool] = True
+
+    @staticmethod
+    def sends(own_count: int, sent_count: int, is_best: bool, parameter: float) -> bool:
+        """Unless the arm seemed the best."""
+        return not is_best
