@@ -35,6 +35,8 @@ def unsupported(run: Run) -> str | None:
     kinds = {type(policy) for policy in run.policies}
     if run.trace:
         return "it keeps no event log (trace)"
+    if run.faults is not None:
+        return f"it does not run {run.faults!r}"
     if type(run.protocol.emission) is not EveryPull:
         return f"it does not run the emission {run.protocol.emission!r}"
     if len(kinds) > 1:
@@ -229,7 +231,7 @@ def pack(run: Run) -> Packed:
     parameters = np.array([policy.parameter for policy in run.policies], dtype=np.float64)
     clock_parameters, clock = np.unique(parameters, return_inverse=True)
     # Laws without a code are read from a tape that is made chunk by chunk.
-    coded = [law.kernel if law.kernel is not None else (0, 0.0, 1.0) for law in problem.laws]
+    coded = [law.kernel if law.kernel is not None else (law.code, 0.0, 1.0) for law in problem.laws]
     agents = Agents(
         offsets=np.array(problem.arm_offsets),
         arms=np.array(problem.arm_indices),
