@@ -344,9 +344,28 @@ def stop_at_once(done, total):
 
 def test_support_is_printed_as_one_row_per_combination(capsys):
     bm.support()
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split()[:4] == ["rules", "network", "rewards", "none"]
-    assert len(lines) == 1 + 2 * 2 * 3
+    first, second = (table.splitlines() for table in capsys.readouterr().out.split("\n\n"))
+    assert first[0].split()[:4] == ["rules", "network", "rewards", "none"]
+    assert len(first) == 1 + 2 * 2 * 3
+    assert second[0].split()[:2] == ["part", "name"]
+    kinds = [line.split()[0] for line in second[1:]]
+    assert kinds == sorted(kinds, key=["emission", "policy", "fault"].index)
+    assert {"every-pull", "growth", "contested", "ucb", "loss"} <= {line.split()[1] for line in second}
+
+
+def test_support_of_every_part_agrees_with_what_runs():
+    table = {(row["part"], row["name"]): row for row in support.parts_table()}
+    for (part, name), where, runs in support._part_runs():
+        engines = set()
+        for run in runs:
+            settings = {"policy": run.policies[0], "faults": run.faults, "rules": run.rules.name, "horizon": 5}
+            try:
+                bm.simulate(run.problem, run.protocol, seed=0, engine="compiled", **settings)
+                engines.add("compiled")
+            except bm.errors.UnsupportedError:
+                engines.add("reference")
+        said = table[part, name][where]
+        assert engines == ({"compiled", "reference"} if said == "partly" else {said}), (part, name, where)
 
 
 def test_support_agrees_with_what_runs():

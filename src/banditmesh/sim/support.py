@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 
-from .. import protocols
+from .. import policies, protocols
 from ..arms import Bernoulli, Empirical, Gaussian
+from ..faults import Corruption, Faults, Outages
 from ..networks.csr import Links
 from ..networks.dynamic import EdgeMarkovian
-from ..policies import UCB
+from ..policies import UCB, Policy
 from ..problem import Problem
-from ..protocols import Protocol
-from ..rules import RULE_SETS
+from ..protocols import Emission, Protocol
+from ..rules import RULE_SETS, Rules
 from .run import Run
+
+#: The order of columns and rows; what is not named comes after.
+_ORDER: Final = ("none", "irs", "gossip", "probabilistic", "fwa", "flooding", "centralised", "every-pull", "ucb")
+_FAULTS: Final = {
+    "loss": Faults(loss=0.1),
+    "outages": Faults(outages=Outages(down=0.1, up=0.5)),
+    "outages, no memory": Faults(outages=Outages(down=0.1, up=0.5, memory=False)),
+    "delay": Faults(delay=1),
+    "jitter": Faults(jitter=1.0),
+    "corruption": Faults(corruption=Corruption("zero", 0.1)),
+    "link_cap": Faults(link_cap=1),
+}
 
 
 def support() -> None:
-    """Print which engine runs which combination of protocol, rules, network and rewards.
+    """Print which engine runs which combination of protocol, rules, network and rewards, and what goes with them.
 
     What "compiled" is printed for runs on both engines, with the same results; the rest runs on the reference alone.
-    Besides: an event log (`trace=True`), a policy that overrides `choose` and agents whose policies are of several
-    kinds need the reference. A user's own relay rule or index runs compiled if it is a pure function that numba
-    compiles.
+    The first table is for UCB, every pull sent and no faults. The second has every emission, policy and fault, with
+    continuous rewards: "compiled" if that holds with all protocols, and "partly" if with some.
+
+    Besides: an event log (`trace=True`), a policy that overrides `choose`, agents whose policies are of several kinds
+    and an emission of one's own need the reference. A user's own relay rule or index runs compiled if it is a pure
+    function that numba compiles.
 
     Examples
     --------
@@ -32,60 +50,103 @@ def support() -> None:
     rules      network  rewards     none      irs       gossip    ...
     sound      static   continuous  compiled  compiled  compiled  ...
     """
-    rows = support_table()
+    _print(support_table())
+    print()
+    _print(parts_table())
+
+
+def support_table() -> list[dict[str, str]]:
+    """The first table of `support`: rows of rules, network and rewards, with the engine that runs each protocol."""
+    rows: dict[tuple[str, str, str], dict[str, str]] = {}
+    for key, run in _runs():
+        row = rows.setdefault(key, dict(zip(("rules", "network", "rewards"), key, strict=True)))
+        row[run.protocol.name] = _engine([run])
+    return list(rows.values())
+
+
+def parts_table() -> list[dict[str, str]]:
+    """The second table: rows of emissions, policies and faults, with the engine that runs each by rules and network."""
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for key, where, runs in _part_runs():
+        row = rows.setdefault(key, dict(zip(("part", "name"), key, strict=True)))
+        row[where] = _engine(runs)
+    return list(rows.values())
+
+
+def _print(rows: list[dict[str, str]]) -> None:
     lines = [list(rows[0]), *(list(row.values()) for row in rows)]
     widths = [max(len(line[column]) for line in lines) + 2 for column in range(len(lines[0]))]
     for line in lines:
         print("".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
-def support_table() -> list[dict[str, str]]:
-    """What `support` prints: rows of rules, network and rewards, and the engine that runs each protocol there."""
+def _engine(runs: Sequence[Run]) -> str:
+    """The engine that runs all of these."""
     from .packing import unsupported
 
-    rows: dict[tuple[str, str, str], dict[str, str]] = {}
-    for key, run in _runs():
-        row = rows.setdefault(key, dict(zip(("rules", "network", "rewards"), key, strict=True)))
-        row[run.protocol.name] = "compiled" if unsupported(run) is None else "reference"
-    return list(rows.values())
+    refused = [unsupported(run) is not None for run in runs]
+    return "partly" if any(refused) and not all(refused) else "reference" if all(refused) else "compiled"
 
 
 def _runs() -> Iterator[tuple[tuple[str, str, str], Run]]:
     """One small run of every combination."""
-    path = Links.from_pairs(3, [(0, 1), (1, 2)])
-    networks = {"static": path, "dynamic": EdgeMarkovian(path, 0.5, 0.5)}
     laws = {"continuous": Gaussian(0.0, 1.0), "Bernoulli": Bernoulli(0.5), "other discrete": Empirical([0.0, 1.0, 3.0])}
     for rules in RULE_SETS.values():
-        for network_name, network in networks.items():
+        for network_name, network in _networks().items():
             for law_name, law in laws.items():
                 problem = Problem(network, [[0]] * 3, [law])
-                for protocol in _built_in():
-                    yield (
-                        (rules.name, network_name, law_name),
-                        Run(
-                            problem=problem,
-                            protocol=protocol,
-                            policies=(UCB(),) * 3,
-                            rules=rules,
-                            horizon=1,
-                            replicates=1,
-                            seed=0,
-                            every=np.ones(3, dtype=np.int64),
-                            tape=None,
-                            records=np.array([1]),
-                            link_traffic=False,
-                            trace=False,
-                        ),
-                    )
+                for protocol in _instances(protocols, Protocol):
+                    yield (rules.name, network_name, law_name), _run(problem, rules, protocol)
 
 
-def _built_in() -> list[Protocol]:
-    return [
-        protocols.NoCooperation(),
-        protocols.IRS(),
-        protocols.Gossip(2),
-        protocols.ProbabilisticFlooding(2),
-        protocols.FwA(2),
-        protocols.Flooding(2),
-        protocols.Centralised(),
-    ]
+def _part_runs() -> Iterator[tuple[tuple[str, str], str, list[Run]]]:
+    """For every emission, policy and fault, and for every rule set and network, a run with each protocol."""
+    problems = {name: Problem(network, [[0]] * 3, [Gaussian(0.0, 1.0)]) for name, network in _networks().items()}
+    relays = _instances(protocols, Protocol)
+    for rules in RULE_SETS.values():
+        for name, problem in problems.items():
+            where = f"{rules.name}, {name}"
+            for emission in _instances(protocols, Emission):
+                sending = _instances(protocols, Protocol, emission=emission)
+                yield ("emission", emission.name), where, [_run(problem, rules, relay) for relay in sending]
+            for policy in _instances(policies, Policy):
+                yield ("policy", policy.name), where, [_run(problem, rules, relay, policy) for relay in relays]
+            for fault, faults in _FAULTS.items():
+                yield ("fault", fault), where, [_run(problem, rules, relay, faults=faults) for relay in relays]
+
+
+def _instances(module: Any, base: type[Any], **arguments: Any) -> list[Any]:
+    """An instance of every public class of a module that derives from a base, with a ttl of 2 where one is needed."""
+    kinds = [getattr(module, name) for name in module.__all__]
+    kinds = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, base) and kind is not base]
+    made = []
+    for kind in dict.fromkeys(kinds):
+        needed = inspect.signature(kind).parameters.get("ttl")
+        ttl = {"ttl": 2} if needed is not None and needed.default is inspect.Parameter.empty else {}
+        made.append(kind(**ttl, **arguments))
+    return sorted(made, key=lambda one: _ORDER.index(one.name) if one.name in _ORDER else len(_ORDER))
+
+
+def _networks() -> dict[str, Any]:
+    path = Links.from_pairs(3, [(0, 1), (1, 2)])
+    return {"static": path, "dynamic": EdgeMarkovian(path, 0.5, 0.5)}
+
+
+def _run(
+    problem: Problem, rules: Rules, protocol: Protocol, policy: Policy | None = None, faults: Faults | None = None
+) -> Run:
+    return Run(
+        problem=problem,
+        protocol=protocol,
+        policies=(policy or UCB(),) * problem.n_agents,
+        rules=rules,
+        horizon=1,
+        replicates=1,
+        seed=0,
+        every=np.ones(problem.n_agents, dtype=np.int64),
+        tape=None,
+        records=np.array([1]),
+        link_traffic=False,
+        trace=False,
+        faults=faults,
+    )
