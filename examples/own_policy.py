@@ -16,7 +16,7 @@ class OptimalUCB(bm.Policy):
         return math.sqrt(2.0 * math.log(1.0 + t * math.log(t) ** 2))
 
     @staticmethod
-    def index(mean, count, inv_root, clock, sigma, u, parameter):
+    def index(mean, count, inv_root, clock, sigma, law, u, parameter):
         return mean + sigma * clock * inv_root
 
 

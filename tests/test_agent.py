@@ -2,6 +2,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.agent import Agent, Fate, Message, Receipt, RewardMemory, SequenceMemory
+from banditmesh.arms import GAUSSIAN
 from banditmesh.draws import STOP, Draws
 from banditmesh.rules import PUBLISHED, SOUND, get_rules
 
@@ -13,6 +14,7 @@ def make_agent(protocol=None, rules=SOUND, number=0, arm_set=(ARM, OTHER_ARM), p
         number,
         arm_set,
         [1.0] * len(arm_set),
+        [GAUSSIAN] * len(arm_set),
         policy or bm.UCB(),
         protocol or bm.Flooding(3),
         rules,

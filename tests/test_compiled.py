@@ -266,7 +266,7 @@ class NoisyGreedy(bm.Policy):
     random = True
 
     @staticmethod
-    def index(mean, count, inv_root, clock, sigma, u, parameter):
+    def index(mean, count, inv_root, clock, sigma, law, u, parameter):
         return mean + sigma * (u - 0.5) / (1 + count)
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import banditmesh as bm
+from banditmesh.arms import GAUSSIAN
 from banditmesh.draws import INDEX, Draws
 from banditmesh.policies import Estimates
 
@@ -18,7 +19,7 @@ def no_draw(position):
 
 
 def estimates_of(*samples):
-    estimates = Estimates([1.0] * len(samples))
+    estimates = Estimates([1.0] * len(samples), [GAUSSIAN] * len(samples))
     for position, sample in enumerate(samples):
         for reward in sample:
             estimates.add(position, 1, reward)
@@ -38,7 +39,7 @@ def test_estimates_keep_sums_and_derive_the_rest(sample):
 
 
 def test_a_statistic_counts_as_often_as_its_count():
-    estimates = Estimates([1.0])
+    estimates = Estimates([1.0], [GAUSSIAN])
     estimates.add(0, 1, 1.0)
     estimates.add(0, 4, 2.0)
     assert (estimates.count, estimates.mean) == ([5], [0.6])
@@ -57,7 +58,8 @@ def test_ucb_chooses_by_the_formula(samples, t, alpha):
 def test_ucb_index_is_computed_as_written():
     clock = bm.UCB.clock(17, 3.0)
     assert clock == math.sqrt(3.0 * math.log(17))
-    assert bm.UCB.index(0.25, 7, 1.0 / math.sqrt(7), clock, 1.0, 0.0, 3.0) == 0.25 + clock * (1.0 / math.sqrt(7))
+    inv_root = 1.0 / math.sqrt(7)
+    assert bm.UCB.index(0.25, 7, inv_root, clock, 1.0, GAUSSIAN, 0.0, 3.0) == 0.25 + clock * inv_root
 
 
 def test_ucb_has_no_bonus_when_the_clock_reads_one():
@@ -85,7 +87,7 @@ class Noisy(bm.Policy):
     random: ClassVar[bool] = True
 
     @staticmethod
-    def index(mean, count, inv_root, clock, sigma, u, parameter):
+    def index(mean, count, inv_root, clock, sigma, law, u, parameter):
         return u
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .experiments.runner import run_study
     from .experiments.spec import Spec
     from .experiments.store import Study
+    from .faults import Corruption, Faults, Outages
     from .policies import UCB, Policy
     from .problem import Problem
     from .protocols import (
@@ -52,8 +53,10 @@ _HOMES = {
     "Centralised": "protocols",
     "Comparison": "experiments.compare",
     "Contested": "protocols",
+    "Corruption": "faults",
     "Emission": "protocols",
     "EveryPull": "protocols",
+    "Faults": "faults",
     "Flooding": "protocols",
     "FloodingWithAbsorption": "protocols",
     "FwA": "protocols",
@@ -63,6 +66,7 @@ _HOMES = {
     "InputError": "errors",
     "InstantRewardSharing": "protocols",
     "NoCooperation": "protocols",
+    "Outages": "faults",
     "Policy": "policies",
     "ProbabilisticFlooding": "protocols",
     "Problem": "problem",
@@ -97,8 +101,10 @@ __all__ = [
     "Centralised",
     "Comparison",
     "Contested",
+    "Corruption",
     "Emission",
     "EveryPull",
+    "Faults",
     "Flooding",
     "FloodingWithAbsorption",
     "FwA",
@@ -107,6 +113,7 @@ __all__ = [
     "InputError",
     "InstantRewardSharing",
     "NoCooperation",
+    "Outages",
     "Policy",
     "ProbabilisticFlooding",
     "Problem",

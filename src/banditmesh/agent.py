@@ -148,6 +148,8 @@ class Agent:
         The arms that it may pull, in the order of its first pulls.
     sigmas : sequence of float
         The sub-Gaussian parameter of each of these arms; nan where a law has none.
+    laws : sequence of int
+        The kind of law of each of these arms: `GAUSSIAN`, `BERNOULLI`, `UNIFORM` or `OTHER` of `banditmesh.arms`.
     policy, protocol, rules
         How it chooses, relays, and what the rule set says.
     draws : Draws
@@ -158,10 +160,11 @@ class Agent:
     Examples
     --------
     >>> import banditmesh as bm
+    >>> from banditmesh.arms import GAUSSIAN
     >>> from banditmesh.draws import Draws
     >>> from banditmesh.rules import SOUND
     >>> alice, bob = (
-    ...     Agent(number, [7, 8], [1.0, 1.0], bm.UCB(), bm.FwA(ttl=2), SOUND, Draws(0, 0), n_agents=2)
+    ...     Agent(number, [7, 8], [1.0, 1.0], [GAUSSIAN] * 2, bm.UCB(), bm.FwA(ttl=2), SOUND, Draws(0, 0), n_agents=2)
     ...     for number in (0, 1)
     ... )
     >>> alice.observe(1, alice.choose(1), reward=0.5)
@@ -182,6 +185,7 @@ class Agent:
         number: int,
         arm_set: Sequence[int],
         sigmas: Sequence[float],
+        laws: Sequence[int],
         policy: Policy,
         protocol: Protocol,
         rules: Rules,
@@ -190,7 +194,7 @@ class Agent:
     ) -> None:
         self.number = number
         self.arm_set = list(arm_set)
-        self.estimates = Estimates(list(sigmas))
+        self.estimates = Estimates(list(sigmas), list(laws))
         self.pulls = [0] * len(self.arm_set)
         self._position = {arm: position for position, arm in enumerate(self.arm_set)}
         self._policy = policy

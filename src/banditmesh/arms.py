@@ -49,6 +49,8 @@ Floats = npt.NDArray[np.float64]
 GAUSSIAN: Final = 0
 BERNOULLI: Final = 1
 UNIFORM: Final = 2
+#: Any law that `law_quantile` does not know.
+OTHER: Final = 3
 
 
 def law_quantile(code: int, a: float, b: float, u: float) -> float:
@@ -108,6 +110,11 @@ class Law:
     sigma: float | None = None
     continuous: bool = False
     kernel: tuple[int, float, float] | None = None
+
+    @property
+    def code(self) -> int:
+        """`GAUSSIAN`, `BERNOULLI`, `UNIFORM` or, without a `kernel`, `OTHER`: what a policy is told of the law."""
+        return OTHER if self.kernel is None else self.kernel[0]
 
     def quantile(self, u: float) -> float:
         """The reward for the uniform number `u` in (0, 1)."""

@@ -18,6 +18,13 @@ Purposes and their counters:
     DEATH   (round, i, j, 0)                  whether the link between i and j dies
     LINK    (round, i, j, 0)                  whether the link between i and j fails in this round
     AGENT   (round, agent, 0, 0)              whether an agent leaves or joins
+    OUTAGE  (agent, round, 0, 0)              whether an agent goes down or comes back up
+    LOSS    (origin, sequence, sender, receiver)  whether a transmission is lost
+    DELAY   (origin, sequence, sender, receiver)  how late it is
+    CORRUPT (origin, sequence, sender, receiver)  whether its reward is changed
+    NOISE   (origin, sequence, sender, receiver)  by how much
+
+A message that passes a link more than once, as by the published rules it may, meets the same faults each time.
 """
 
 from __future__ import annotations
@@ -38,6 +45,11 @@ BIRTH: Final = "birth"
 DEATH: Final = "death"
 LINK: Final = "link"
 AGENT: Final = "agent"
+OUTAGE: Final = "outage"
+LOSS: Final = "loss"
+DELAY: Final = "delay"
+CORRUPT: Final = "corrupt"
+NOISE: Final = "noise"
 
 MAX_COUNTER: Final = 2**32 - 1
 # TARGET has five numbers for four places: ttl and k share the last one.

@@ -186,6 +186,11 @@ class Problem:
         return _frozen(np.array([np.nan if law.sigma is None else law.sigma for law in self.laws]))
 
     @cached_property
+    def law_codes(self) -> NDArray[np.int64]:
+        """The kind of each arm's law: `GAUSSIAN`, `BERNOULLI`, `UNIFORM` or `OTHER` of `banditmesh.arms`."""
+        return _frozen(np.array([law.code for law in self.laws], dtype=np.int64))
+
+    @cached_property
     def best_means(self) -> NDArray[np.float64]:
         """For each agent the best mean in its arm set."""
         return _frozen(np.maximum.reduceat(self.means[self.arm_indices], self.arm_offsets[:-1]))
@@ -235,7 +240,7 @@ class Problem:
         return f"Problem({self.n_agents} agents, {links} links, {self.n_arms} arms, {per_agent} per agent)"
 
 
-def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     array.setflags(write=False)
     return array
 

@@ -4,7 +4,7 @@ A policy is an immutable value without state of its own: what an agent has learn
 usual policy is an *index policy*: two pure scalar functions, written as static methods,
 
     clock(t, parameter) -> float                                            once a round
-    index(mean, count, inv_root, clock, sigma, u, parameter) -> float       once an arm
+    index(mean, count, inv_root, clock, sigma, law, u, parameter) -> float  once an arm
 
 and the arm with the highest index is pulled, ties going to the first in arm-set order. Functions that use only
 arithmetic and `math` also run compiled, unchanged. A policy that is not of this form overrides `choose` and runs on
@@ -35,18 +35,22 @@ class Estimates:
     ----------
     sigmas : list of float
         The sub-Gaussian parameter of each arm's law; nan where it has none.
+    laws : list of int
+        The kind of each arm's law: `GAUSSIAN`, `BERNOULLI`, `UNIFORM` or `OTHER` of `banditmesh.arms`.
 
     Examples
     --------
-    >>> estimates = Estimates([1.0, 1.0])
+    >>> from banditmesh.arms import GAUSSIAN
+    >>> estimates = Estimates([1.0, 1.0], [GAUSSIAN, GAUSSIAN])
     >>> estimates.add(1, count=4, total=2.0)
     >>> estimates.count, estimates.mean, estimates.inv_root
     ([0, 4], [0.0, 0.5], [0.0, 0.5])
     """
 
-    def __init__(self, sigmas: list[float]) -> None:
+    def __init__(self, sigmas: list[float], laws: list[int]) -> None:
         n_arms = len(sigmas)
         self.sigma = sigmas
+        self.law = laws
         self.count = [0] * n_arms
         self.total = [0.0] * n_arms
         self.mean = [0.0] * n_arms
@@ -75,7 +79,7 @@ class Policy:
     >>> class Greedy(bm.Policy):
     ...     name = "greedy"
     ...     @staticmethod
-    ...     def index(mean, count, inv_root, clock, sigma, u, parameter):
+    ...     def index(mean, count, inv_root, clock, sigma, law, u, parameter):
     ...         return mean
     >>> problem = bm.Problem.paper("er", seed=0)
     >>> bm.simulate(problem, bm.IRS(), policy=Greedy(), horizon=30, seed=0).policy
@@ -98,7 +102,7 @@ class Policy:
 
     @staticmethod
     def index(
-        mean: float, count: int, inv_root: float, clock: float, sigma: float, u: float, parameter: float
+        mean: float, count: int, inv_root: float, clock: float, sigma: float, law: int, u: float, parameter: float
     ) -> float:
         """The arm's index: the highest is pulled.
 
@@ -112,6 +116,8 @@ class Policy:
             The value of `clock` in this round.
         sigma : float
             The sub-Gaussian parameter of the arm's law; nan where it has none.
+        law : int
+            The kind of the arm's law: `GAUSSIAN`, `BERNOULLI`, `UNIFORM` or `OTHER` of `banditmesh.arms`.
         u : float
             A number in (0, 1) drawn for this agent, round and arm, if `random`; else 0.
         parameter : float
@@ -141,6 +147,7 @@ class Policy:
                 estimates.inv_root[position],
                 clock,
                 estimates.sigma[position],
+                estimates.law[position],
                 draw(position) if self.random else 0.0,
                 parameter,
             )

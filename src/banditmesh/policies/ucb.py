@@ -49,7 +49,7 @@ class UCB(Policy):
 
     @staticmethod
     def index(
-        mean: float, count: int, inv_root: float, clock: float, sigma: float, u: float, parameter: float
+        mean: float, count: int, inv_root: float, clock: float, sigma: float, law: int, u: float, parameter: float
     ) -> float:
         """`mean + clock / sqrt(count)`."""
         return mean + clock * inv_root

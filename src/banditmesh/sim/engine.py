@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import checks
 from ..draws import MAX_COUNTER, fresh_seed
 from ..errors import InputError, UnsupportedError
+from ..faults import Faults
 from ..networks.dynamic import DynamicNetwork
 from ..policies import UCB, Policy
 from ..problem import Problem
@@ -45,6 +46,7 @@ def simulate(
     link_traffic: bool = False,
     rewards: ArrayLike | None = None,
     every: int | Sequence[int] | None = None,
+    faults: Faults | None = None,
     record_every: int = 1,
     threads: int | None = None,
     progress: bool | ProgressCallback | None = None,
@@ -78,6 +80,8 @@ def simulate(
         Entries of arms that an agent does not have are ignored and may be NaN.
     every : int or sequence of int, optional
         Agent v pulls in rounds t with (t - 1) % every[v] == 0; in every round unless told otherwise.
+    faults : Faults, optional
+        What goes wrong: messages that are lost, late or changed, links that are full, agents that are down.
     record_every : int
         Keep every so-manyth round, and the last one, of what is recorded over time.
     threads : int, optional
@@ -124,6 +128,7 @@ def simulate(
         records=_records(horizon, record_every),
         link_traffic=bool(link_traffic),
         trace=bool(trace),
+        faults=_read_faults(faults),
     )
     _check_network_lasts(problem, horizon)
     n_threads = _read_threads(threads)
@@ -174,6 +179,7 @@ def _settings(run: Run) -> dict[str, Any]:
         "policy": repr(policies[0]) if len(policies) == 1 else [repr(policy) for policy in run.policies],
         "policy_name": policies[0].name if len(policies) == 1 else "mixed",
         "rules": run.rules.name,
+        "faults": repr(run.faults),
         "horizon": run.horizon,
         "replicates": run.replicates,
         "seed": run.seed,
@@ -225,6 +231,14 @@ def _read_every(every: int | Sequence[int] | None, n_agents: int) -> NDArray[np.
     return np.array(
         [checks.integer("every", rounds, at_least=1, at_most=MAX_COUNTER) for rounds in every], dtype=np.int64
     )
+
+
+def _read_faults(faults: Faults | None) -> Faults | None:
+    if faults is None:
+        return None
+    if not isinstance(faults, Faults):
+        raise InputError(f"faults must be a Faults such as Faults(loss=0.1), or None, got {checks.shown(faults)}")
+    return faults.effective()
 
 
 def _read_tape(rewards: ArrayLike, problem: Problem, horizon: int, replicates: int) -> NDArray[np.float64]:

@@ -293,7 +293,7 @@ def pack(run: Run) -> Packed:
     parameters = np.array([policy.parameter for policy in run.policies], dtype=np.float64)
     clock_parameters, clock = np.unique(parameters, return_inverse=True)
     # Laws without a code are read from a tape that is made chunk by chunk.
-    coded = [law.kernel if law.kernel is not None else (0, 0.0, 1.0) for law in problem.laws]
+    coded = [law.kernel if law.kernel is not None else (law.code, 0.0, 1.0) for law in problem.laws]
     agents = Agents(
         offsets=np.array(problem.arm_offsets),
         arms=np.array(problem.arm_indices),

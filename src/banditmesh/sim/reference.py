@@ -94,6 +94,7 @@ def _make_agent(run: Run, number: int, draws: Draws) -> Agent:
         number,
         arm_set.tolist(),
         run.problem.sigmas[arm_set].tolist(),
+        run.problem.law_codes[arm_set].tolist(),
         run.policies[number],
         run.protocol,
         run.rules,

@@ -190,6 +190,7 @@ class Replicate:
             *(int(counts[fate]) for fate in (layout.ABSORBED, layout.EXPIRED, layout.STOPPED)),
             *(int(counts[fate]) for fate in (layout.RELAYED, layout.QUEUED)),
             lost,
+            0,
             int(counts[layout.LEARNED]),
             sent * run.protocol.emission.n_bytes,
         ]

@@ -32,7 +32,7 @@ class Result:
     Attributes
     ----------
     settings : mapping
-        What was simulated: protocol, policy, rules, seed, horizon, replicates and the package's version.
+        What was simulated: protocol, policy, rules, faults, seed, horizon, replicates and the package's version.
     engine : str
         Which engine did it: "reference" or "compiled".
     agents, arms : sequence
@@ -42,7 +42,8 @@ class Result:
     regret, messages : arrays (replicates, records)
         Cumulative group regret and cumulative transmissions.
     traffic : mapping from str to int array (replicates,)
-        Totals: sent, delivered, duplicate, absorbed, expired, stopped, relayed, queued, lost, learned and bytes.
+        Totals: sent, delivered, duplicate, absorbed, expired, stopped, relayed, queued, lost, dropped, learned and
+        bytes.
     agent_regret : float array (replicates, agents)
         Each agent's regret at the horizon.
     links : list of (agent, agent)
@@ -92,6 +93,11 @@ class Result:
     def rules(self) -> str:
         """The rule set: "sound" or "published"."""
         return str(self.settings["rules"])
+
+    @property
+    def faults(self) -> str:
+        """The faults, as they are written; "None" if there were none."""
+        return str(self.settings["faults"])
 
     @property
     def seed(self) -> int:
@@ -194,10 +200,12 @@ class Result:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Result:
         """Read what `save` wrote."""
-        required = [*_ARRAYS, *(f"traffic_{name}" for name in TRAFFIC)]
+        required = [*_ARRAYS, *(f"traffic_{name}" for name in TRAFFIC if name != "dropped")]
         arrays, about, names = files.read(path, required)
+        # A file from before there were faults does not speak of them.
+        arrays.setdefault("traffic_dropped", np.zeros_like(arrays["traffic_lost"]))
         return cls(
-            settings=about["settings"],
+            settings={"faults": "None", **about["settings"]},
             engine=about["engine"],
             agents=names["agents"],
             arms=names["arms"],

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NetworkError
+from ..faults import Faults
 from ..policies.base import Policy
 from ..problem import Problem
 from ..protocols.base import Protocol
 from ..rules import Rules
 
 #: What is counted of the traffic, in this order. sent = delivered + duplicate + lost, and each delivered copy is one
-#: of absorbed, expired, stopped, relayed and queued.
+#: of absorbed, expired, stopped, relayed and queued. What a full link drops was not sent.
 TRAFFIC: Final = (
     "sent",
     "delivered",
@@ -27,6 +28,7 @@ TRAFFIC: Final = (
     "relayed",
     "queued",
     "lost",
+    "dropped",
     "learned",
     "bytes",
 )
@@ -69,6 +71,8 @@ class Run:
         What each pull would pay; drawn from the arms' laws if None.
     records : int array
         The rounds whose cumulative values are kept, ascending; the last is the horizon.
+    faults : Faults or None
+        What goes wrong; None, never a value of which nothing strikes, if all goes well.
     """
 
     problem: Problem
@@ -83,6 +87,7 @@ class Run:
     records: NDArray[np.int64]
     link_traffic: bool
     trace: bool
+    faults: Faults | None = None
 
     def tape_of(self, replicate: int) -> NDArray[np.float64] | None:
         """The replicate's tape, (horizon, agents, arms)."""

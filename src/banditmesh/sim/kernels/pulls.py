@@ -62,6 +62,7 @@ def pull_agents(
                     1.0 / math.sqrt(count),
                     clock,
                     sigmas[arms[first + j]],
+                    law_code[arms[first + j]],
                     scores[j],
                     parameter,
                 )

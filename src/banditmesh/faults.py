@@ -1,0 +1,202 @@
+"""What can go wrong: messages that are lost, late or changed on their way, links that are full, agents that are down.
+
+Faults are immutable values, and each is a number that at zero changes nothing. Whether a fault strikes is drawn for
+what it strikes (see `draws`), so that faults shift no other draw: with the same seed a run with faults and one without
+meet the same rewards and the same networks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from . import checks
+from .draws import MAX_COUNTER, geometric_skip, normal_quantile
+from .errors import InputError
+
+KINDS: Final = ("gaussian", "zero", "heavy")
+#: Sums of noise of a larger scale might not be finite.
+MAX_SCALE: Final = 1e100
+
+
+def is_up(was_up: bool, u: float, down: float, up: float) -> bool:
+    """Whether an agent is up in a round, from whether it was in the round before and a number in (0, 1).
+
+    Examples
+    --------
+    >>> is_up(True, 0.3, down=0.5, up=0.1), is_up(False, 0.3, down=0.5, up=0.1)
+    (False, False)
+    """
+    return u >= down if was_up else u < up
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """Rewards that are changed on their way, one transmission at a time.
+
+    A changed message is relayed as it arrived. Of a cumulative message it is the sum that changes, not the count.
+
+    Parameters
+    ----------
+    kind : str
+        "gaussian" adds normal noise, "heavy" adds Cauchy noise, which has no mean, and "zero" makes the reward 0.
+    probability : float
+        How likely a transmission is changed.
+    scale : float
+        The standard deviation of the normal noise, or the scale of the Cauchy noise.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> problem = bm.Problem.paper("er", seed=0)
+    >>> faults = bm.Faults(corruption=bm.Corruption("zero", probability=1.0))
+    >>> result = bm.simulate(problem, bm.IRS(), horizon=2, seed=0, faults=faults, trace=True)
+    >>> {event.reward for event in result.trace}
+    {0.0}
+    """
+
+    kind: str
+    probability: float
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.choice("corruption kind", self.kind, KINDS)
+        object.__setattr__(self, "probability", checks.probability("corruption probability", self.probability))
+        scale = checks.non_negative("corruption scale", self.scale)
+        if scale > MAX_SCALE:
+            raise InputError(f"corruption scale must be at most {MAX_SCALE:g}, got {scale:g}")
+        object.__setattr__(self, "scale", scale)
+
+    def changed(self, total: float, u: float) -> float:
+        """What becomes of a reward, or of a sum of rewards, when a number `u` in (0, 1) is drawn for the noise."""
+        if self.kind == "zero":
+            return 0.0
+        noise = normal_quantile(u) if self.kind == "gaussian" else math.tan(math.pi * (u - 0.5))
+        return total + self.scale * noise
+
+
+@dataclass(frozen=True)
+class Outages:
+    """Agents that go down and come back, each on its own.
+
+    All agents are up before the first round. At the beginning of every round an agent that was up goes down with
+    probability `down`, and one that was down comes back with probability `up`. So outages last 1 / up rounds on
+    average, and in the long run an agent is down for the share down / (down + up) of the rounds.
+
+    An agent that is down neither pulls nor sends nor hears; what it was about to relay is gone. Its neighbours do not
+    know: what they send to it is lost.
+
+    Parameters
+    ----------
+    down : float
+        How likely an agent goes down, each round.
+    up : float
+        How likely it comes back, each round.
+    memory : bool
+        Whether it comes back with what it knew. If not, it starts afresh, and pulls each of its arms once.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> problem = bm.Problem.paper("er", seed=0)
+    >>> faults = bm.Faults(outages=bm.Outages(down=0.1, up=0.1))
+    >>> result = bm.simulate(problem, bm.IRS(), horizon=100, seed=0, faults=faults)
+    >>> bool(result.pulls.sum() < 100 * 100)
+    True
+    """
+
+    down: float
+    up: float
+    memory: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "down", checks.probability("outages down", self.down))
+        object.__setattr__(self, "up", checks.probability("outages up", self.up))
+        if not isinstance(self.memory, bool):
+            raise InputError(f"outages memory must be True or False, got {checks.shown(self.memory)}")
+
+
+@dataclass(frozen=True, repr=False)
+class Faults:
+    """What goes wrong in a simulation; nothing unless told otherwise.
+
+    Parameters
+    ----------
+    loss : float
+        How likely a transmission is lost. It counts as sent all the same.
+    delay : int
+        How many rounds later than without a fault every transmission arrives.
+    jitter : float
+        The mean of a random delay, in rounds, that comes on top: geometric, drawn for each transmission.
+    corruption : Corruption, optional
+        Rewards that are changed on their way.
+    outages : Outages, optional
+        Agents that go down and come back.
+    link_cap : int, optional
+        The most messages that a link carries in one direction and round. A sender hands over its newest message
+        first; what is beyond the cap is dropped, and does not count as sent.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> problem = bm.Problem.paper("er", seed=0)
+    >>> result = bm.simulate(problem, bm.IRS(), horizon=100, seed=0, faults=bm.Faults(loss=0.1))
+    >>> int(result.traffic["sent"][0]), round(result.traffic["lost"][0] / result.traffic["sent"][0], 2)
+    (30600, 0.1)
+    >>> bm.Faults(delay=2, outages=bm.Outages(down=0.01, up=0.1, memory=False))
+    Faults(delay=2, outages=Outages(down=0.01, up=0.1, memory=False))
+    """
+
+    loss: float = 0.0
+    delay: int = 0
+    jitter: float = 0.0
+    corruption: Corruption | None = None
+    outages: Outages | None = None
+    link_cap: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", checks.probability("loss", self.loss))
+        object.__setattr__(self, "delay", checks.integer("delay", self.delay, at_least=0, at_most=MAX_COUNTER))
+        jitter = checks.non_negative("jitter", self.jitter)
+        if jitter > MAX_COUNTER:
+            raise InputError(f"jitter must be at most {MAX_COUNTER} rounds, got {jitter:g}")
+        object.__setattr__(self, "jitter", jitter)
+        if self.corruption is not None and not isinstance(self.corruption, Corruption):
+            raise InputError(f"corruption must be a Corruption or None, got {checks.shown(self.corruption)}")
+        if self.outages is not None and not isinstance(self.outages, Outages):
+            raise InputError(f"outages must be an Outages or None, got {checks.shown(self.outages)}")
+        if self.link_cap is not None:
+            object.__setattr__(self, "link_cap", checks.integer("link_cap", self.link_cap, at_least=1))
+
+    def __repr__(self) -> str:
+        told = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
+        return f"Faults({', '.join(f'{name}={value!r}' for name, value in told.items())})"
+
+    def effective(self) -> Faults | None:
+        """The same faults without those that never strike; None if nothing is left.
+
+        Examples
+        --------
+        >>> print(Faults(outages=Outages(down=0.0, up=0.5)).effective())
+        None
+        """
+        kept: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        if self.corruption is not None and self.corruption.probability == 0.0:
+            kept["corruption"] = None
+        if self.outages is not None and self.outages.down == 0.0:
+            kept["outages"] = None
+        faults = Faults(**kept)
+        return None if faults == Faults() else faults
+
+    @property
+    def longest_delay(self) -> int | None:
+        """The most rounds that a transmission can be late; None if there is no most."""
+        return None if self.jitter else self.delay
+
+    def lateness(self, u: float) -> int:
+        """How many rounds late a transmission is, when a number `u` in (0, 1) is drawn for its jitter."""
+        if self.jitter == 0.0:
+            return self.delay
+        # A geometric number of mean j succeeds with probability 1 / (1 + j), and fails with 1 / (1 + 1 / j).
+        return self.delay + geometric_skip(u, -math.log1p(1.0 / self.jitter))
