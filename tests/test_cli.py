@@ -114,7 +114,7 @@ def test_version(run):
         (["compare", "--replicates", "0"], ["replicates must be an integer of at least 1, got 0"]),
         (["compare", "--seed", "-1"], ["seed must be an integer of at least 0, got -1"]),
         (["compare", "--per-agent", "60"], ["per_agent must be at most n_arms = 50, got 60"]),
-        (["compare", "--protocols", "irs,shout"], ["protocols must be among none, irs,", "got 'shout'"]),
+        (["compare", "--protocols", "irs,shout"], ["protocols must be among centralised, flooding,", "got 'shout'"]),
         (["compare", "--protocols", ""], ["protocols must be among", "got ''"]),
         (["compare", "--protocols", "irs,irs", "--horizon", "1"], ["protocols must differ"]),
         (["compare", "--network", ""], ["--network must be one of er, ba, sbm, dynamic-er, or a network file; got ''"]),

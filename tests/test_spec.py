@@ -181,9 +181,39 @@ def test_a_binary_spec_is_refused(tmp_path):
 def test_the_template_is_valid_and_uncommenting_its_tables_is_too():
     assert bm.parse_spec(TEMPLATE).n_runs == 24
     opened = re.sub(r"(?m)^# (?=\[|[a-z_.]+ = )", "", TEMPLATE)
-    opened = re.sub(r"(?m)^(stop|fanout|network) .*\n", "", opened)
+    opened = re.sub(r"(?m)^(stop|fanout|network|protocol) .*\n", "", opened)
     assert "dynamics" in tomllib.loads(opened)
     assert bm.parse_spec(opened).n_points > 6
+
+
+def test_protocols_may_be_written_out():
+    spec = bm.parse_spec(SMALL + 'protocol = "flooding(8)+growth(0.5)"')
+    assert case_of(spec).protocols == (bm.Flooding(8, emission=bm.Growth(0.5)),)
+    text = 'sweep.protocol = ["irs", "fwa(3)+contested", "flooding+growth(0.5)"]'
+    spec = bm.parse_spec(SMALL + text)
+    assert [point.labels["protocol"] for point in spec.points()] == ["irs", "fwa(3)+contested", "flooding+growth(0.5)"]
+    assert case_of(spec).protocols == (
+        bm.IRS(),
+        bm.FwA(3, emission=bm.Contested()),
+        bm.Flooding(4, emission=bm.Growth(0.5)),
+    )
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ('protocol = "flooding(8"', "must be written like"),
+        ('protocol = "flooding(0)"', "ttl must be an integer of at least 1"),
+        ('protocol = "fwa(2)+growth(1)"\nemission.name = "contested"', "got both"),
+        ('sweep.protocol = ["fwa(2)+growth(1)"]\nsweep.emission.name = ["contested"]', "got both"),
+        ('sweep.protocol = ["fwa(2)+grow(1)"]', "emissions must be among"),
+        ('sweep.protocol = ["fwa(2)+growth(-1)"]', "factor must be"),
+    ],
+)
+def test_protocols_that_are_wrongly_written_out_are_refused_with_their_line(text, words):
+    with pytest.raises(bm.SpecError, match="line 1: ") as error:
+        bm.parse_spec(text)
+    assert words in str(error.value)
 
 
 def test_a_case_has_one_problem():

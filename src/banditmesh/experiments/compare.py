@@ -13,6 +13,7 @@ from .. import checks, plots
 from ..errors import InputError
 from ..problem import Problem
 from ..protocols import Protocol
+from ..protocols.notation import labels
 from ..sim.engine import simulate
 from ..sim.result import Result
 from .pairs import paired_interval
@@ -197,7 +198,8 @@ def compare(problem: Problem, protocols: Sequence[Protocol], **settings: Any) ->
     problem : Problem
         Network, arm sets and arms.
     protocols : sequence of Protocol
-        What to compare. Protocols of the same name are told apart by their settings.
+        What to compare. A protocol that is the only one of its name and sends every pull goes by its plain name, any
+        other is written out, as in "flooding(8)+growth(0.25)".
     **settings
         As for `simulate`: horizon, replicates, seed, policy, rules and so on. A seed that is not given is drawn once.
 
@@ -212,16 +214,7 @@ def compare(problem: Problem, protocols: Sequence[Protocol], **settings: Any) ->
     if not protocols:
         raise InputError("protocols must hold at least one protocol, got none")
     results: dict[str, Result] = {}
-    for name, protocol in _names(protocols).items():
+    for name, protocol in labels(protocols).items():
         results[name] = simulate(problem, protocol, **settings)
         settings["seed"] = results[name].seed
     return Comparison(results)
-
-
-def _names(protocols: Sequence[Protocol]) -> dict[str, Protocol]:
-    """Short names, or the protocol written out where several share one."""
-    short = [protocol.name for protocol in protocols]
-    named = {protocol.name if short.count(protocol.name) == 1 else repr(protocol): protocol for protocol in protocols}
-    if len(named) < len(protocols):
-        raise InputError("protocols must differ from each other, got the same one twice")
-    return named

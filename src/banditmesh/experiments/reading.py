@@ -19,7 +19,7 @@ import msgspec
 from ..errors import FileError, InputError, SpecError
 from .lines import line_of
 from .parts import NAME_KEYS, build_policy, build_problem, build_protocol, get_part, read_networks
-from .spec import DEFAULTS, FORMAT, NOT_SWEPT, BadKey, Settings, Spec, has_key
+from .spec import DEFAULTS, FORMAT, NOT_SWEPT, BadKey, Settings, Spec, has_key, read_written
 
 _RANGES: Final = {"horizon": 1, "replicates": 1, "seed": 0, "every": 1, "record_every": 0}
 
@@ -77,6 +77,9 @@ def _checked(raw: dict[str, Any], folder: Path) -> Spec:
             f"version must be {FORMAT}, the spec format of this banditmesh, got {version!r}; "
             "use the banditmesh that the spec was written for, or see what `banditmesh new` prints",
         )
+    if written := read_written(raw.get("protocol")):
+        _refuse_two_emissions(written, "emission" if "emission" in raw else None)
+        raw |= written
     for table, key in NAME_KEYS.items():
         if isinstance(raw.get(table), str):
             raw[table] = {key: raw[table]}
@@ -89,6 +92,9 @@ def _checked(raw: dict[str, Any], folder: Path) -> Spec:
     grid = {}
     for key, values in _flatten(settings.sweep):
         grid[key] = _check_sweep(key, values)
+    swept = next((f"sweep.{key}" for key in grid if key.partition(".")[0] == "emission"), None)
+    for value in grid.get("protocol", []):
+        _refuse_two_emissions(read_written(value) or {}, swept)
     given = {table: dict(raw.get(table, {})) for table in NAME_KEYS}
     for table, defaults in DEFAULTS.items():
         setattr(settings, table, {**defaults, **given[table]})
@@ -96,6 +102,11 @@ def _checked(raw: dict[str, Any], folder: Path) -> Spec:
     spec = Spec(settings, grid, folder)
     _check_points(spec, given)
     return spec
+
+
+def _refuse_two_emissions(written: Mapping[str, Any], other: str | None) -> None:
+    if "emission" in written and other is not None:
+        raise BadKey("protocol", f"give the emission with the protocol or as {other}, got both")
 
 
 def _check_sweep(key: str, values: Any) -> list[Any]:

@@ -20,6 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import InputError, SpecError
+from ..protocols import notation
 from .parts import NAME_KEYS, get_part
 
 #: The version of the spec format.
@@ -206,10 +207,29 @@ def _assign(tables: dict[str, Any], key: str, value: Any) -> None:
         tables[top][rest] = value
     elif top in NAME_KEYS and isinstance(value, dict):
         tables[top] = dict(value)
+    elif top == "protocol" and (written := read_written(value)):
+        tables["protocol"] |= written["protocol"]
+        tables["emission"] = written.get("emission", tables["emission"])
     elif top in NAME_KEYS:
         tables[top][NAME_KEYS[top]] = value
     else:
         tables[top] = value
+
+
+def read_written(value: object) -> dict[str, dict[str, Any]] | None:
+    """The tables of a protocol that is written out, as in "flooding(8)+growth(0.25)"; None if it is but a name.
+
+    Examples
+    --------
+    >>> read_written("flooding(8)+growth(0.25)")
+    {'protocol': {'name': 'flooding', 'ttl': 8}, 'emission': {'name': 'growth', 'factor': 0.25}}
+    """
+    if not isinstance(value, str) or not any(sign in value for sign in "(+"):
+        return None
+    try:
+        return notation.parse(value).tables
+    except InputError as error:
+        raise BadKey("protocol", str(error)) from None
 
 
 def has_key(settings: Mapping[str, Any], key: str) -> bool:

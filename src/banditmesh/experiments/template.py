@@ -46,6 +46,10 @@ ttl = 3
 # stop = 0.5           # of probabilistic
 # fanout = 1           # of gossip
 
+# [emission]           # when an agent sends, and what: every-pull, growth (factor) or contested
+# name = "growth"
+# factor = 0.25
+
 # Every list is an axis of the grid; a value that a point has no use for does not multiply it.
 [sweep]
 protocol.name = ["none", "irs", "fwa", "flooding"]
@@ -53,5 +57,6 @@ protocol.ttl = [2, 4]
 # network.p = [0.1, 0.2]
 # arms.per_agent = [2, 4, 8]
 # policy.alpha = [1.0, 3.0]
+# protocol = ["fwa(4)", "flooding(8)+growth(0.25)"]      # protocols written out, instead of protocol.name and ttl
 # network = [{name = "ring", n = 20}, {name = "star", n = 20}]
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Collection, Iterable
 from os import PathLike
 from pathlib import Path
@@ -97,7 +98,8 @@ def new_figure(rows: int, columns: int, height: float = 2.4) -> tuple[Figure, An
 def style_of(name: str, names: Collection[str]) -> tuple[str, Any]:
     """Colour and line style of a name among all names of a figure.
 
-    Those of the built-in protocols are fixed. A variant, "fwa, ttl 2", has its protocol's colour and a line of its own.
+    Those of the built-in protocols are fixed. A variant, "fwa, ttl 2" or "fwa(2)+contested", has its protocol's colour
+    and a line of its own.
     """
     if name in _STYLES:
         return _STYLES[name]
@@ -121,7 +123,7 @@ def fill_of(name: str, names: Collection[str]) -> str:
 
 
 def _base(name: str) -> str:
-    return name.partition(",")[0]
+    return re.split(r"[,(+]", name, maxsplit=1)[0]
 
 
 def spread(values: NDArray[Any]) -> float:

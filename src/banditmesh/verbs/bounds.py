@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .options import PROTOCOLS, problem_options, read_case
+from .options import PROTOCOLS_HELP, problem_options, read_case
 
 if TYPE_CHECKING:
     from ..experiments.case import Case
@@ -28,7 +28,7 @@ _PICTURES = (".pdf", ".png", ".svg")
     "names",
     default="none,irs,fwa,flooding",
     show_default=True,
-    help=f"Any of {', '.join(PROTOCOLS)}, separated by commas.",
+    help=PROTOCOLS_HELP,
 )
 @click.option("--alpha", type=float, help="UCB's parameter; 3, or the spec's, unless told otherwise.")
 @click.option(
@@ -60,6 +60,7 @@ def bounds_verb(
       banditmesh bounds --network my-network.graphml --arms 30 --per-agent 5 --cover dsatur --json
       banditmesh bounds --network er --protocols fwa --plot fwa.svg --replicates 5
     """
+    from ..protocols.notation import labels
     from ..theory.bounds import bounds
 
     case = read_case(spec_path, **options)
@@ -78,9 +79,8 @@ def bounds_verb(
     if picture:
         _draw(case, found[0], alpha, picture)
     if as_json:
-        short = [one.protocol_name for one in found]
-        named = {one.protocol_name if short.count(one.protocol_name) == 1 else one.protocol: one for one in found}
-        click.echo(json.dumps({case.network: {name: one.to_json() for name, one in named.items()}}, indent=2))
+        named = zip(labels(case.protocols), found, strict=True)
+        click.echo(json.dumps({case.network: {name: one.to_json() for name, one in named}}, indent=2))
         return
     click.echo(f"{case.problem!r}\nUCB with alpha {alpha:g}, horizon {case.horizon}, {cover} covers")
     for one in found:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .options import PROTOCOLS, problem_options, read_case
+from .options import PROTOCOLS_HELP, problem_options, read_case
 
 if TYPE_CHECKING:
     from ..experiments.compare import Comparison
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "names",
     default="none,irs,gossip,probabilistic,fwa,flooding",
     show_default=True,
-    help=f"Any of {', '.join(PROTOCOLS)}, separated by commas.",
+    help=PROTOCOLS_HELP,
 )
 @click.option("--against", metavar="PROTOCOL", help="Take differences against this one; the last one if not given.")
 @click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Also draw the curves into this file.")
@@ -40,6 +40,7 @@ def compare_verb(
     Examples:
       banditmesh compare --network ba --horizon 200 --replicates 5
       banditmesh compare --network my-network.graphml --arms 30 --per-agent 5 --protocols irs,fwa
+      banditmesh compare --protocols 'fwa,flooding,flooding(8)+growth(0.25),fwa+contested'
       banditmesh compare study.toml --against flooding
     """
     from ..experiments.compare import compare
@@ -64,20 +65,26 @@ def compare_verb(
 
 
 def _format(comparison: Comparison) -> str:
-    lines = [f"{'protocol':<14} {'group regret':>22} {'messages':>28}"]
+    width = _width(comparison)
+    lines = [f"{'protocol':<{width}} {'group regret':>22} {'messages':>28}"]
     for name, row in comparison.table().iterrows():
         regret = _with_spread(row["regret"], row["regret_sd"])
         messages = _with_spread(row["messages"], row["messages_sd"])
-        lines.append(f"{name!s:<14} {regret:>22} {messages:>28}")
+        lines.append(f"{name!s:<{width}} {regret:>22} {messages:>28}")
     return "\n".join(lines)
 
 
 def _format_differences(comparison: Comparison, against: str) -> str:
-    lines = [f"{'protocol':<14} {'group regret':>30} {'messages':>42}"]
+    width = _width(comparison)
+    lines = [f"{'protocol':<{width}} {'group regret':>30} {'messages':>42}"]
     for name, row in comparison.differences(against).iterrows():
         cells = [_with_interval(row, what) for what in ("regret", "messages")]
-        lines.append(f"{name!s:<14} {cells[0]:>30} {cells[1]:>42}")
+        lines.append(f"{name!s:<{width}} {cells[0]:>30} {cells[1]:>42}")
     return "\n".join(lines)
+
+
+def _width(comparison: Comparison) -> int:
+    return max(14, *(len(name) for name in comparison.results))
 
 
 def _with_interval(row: Any, what: str) -> str:

@@ -14,9 +14,11 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from ..experiments.case import Case
     from ..problem import Problem
-    from ..protocols import Protocol
 
-PROTOCOLS = ("none", "irs", "gossip", "probabilistic", "fwa", "flooding", "centralised")
+PROTOCOLS_HELP = (
+    "Any of none, irs, gossip, probabilistic, fwa, flooding and centralised, separated by commas; "
+    "with a ttl and an emission of their own as in 'fwa,flooding(8)+growth(0.25)'."
+)
 
 
 def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,6 +66,7 @@ def read_case(
     from ..experiments.case import Case, case_of
     from ..experiments.reading import read_spec
     from ..policies import UCB
+    from ..protocols import notation
 
     if spec_path is not None:
         _refuse_options(click.get_current_context())
@@ -71,7 +74,7 @@ def read_case(
     return Case(
         network=network if not Path(network).exists() else Path(network).stem,
         problem=read_problem(network, n_arms, per_agent, seed),
-        protocols=tuple(read_protocol(name.strip(), ttl) for name in names.split(",")),
+        protocols=tuple(notation.read(name, ttl) for name in notation.split(names)),
         policy=UCB(),
         horizon=horizon,
         replicates=replicates,
@@ -98,20 +101,3 @@ def read_problem(network: str, n_arms: int, per_agent: int, seed: int) -> Proble
         raise InputError(f"--network must be one of {names}, or a network file; got {network!r}")
     graph = networks.paper(network) if network in networks.PAPER_NETWORKS else networks.read(network)
     return Problem.random(graph, n_arms, per_agent, seed)
-
-
-def read_protocol(name: str, ttl: int) -> Protocol:
-    """The protocol of that short name."""
-    from .. import protocols
-
-    if name not in PROTOCOLS:
-        raise InputError(f"protocols must be among {', '.join(PROTOCOLS)}; got {name!r}")
-    with_ttl = {
-        "gossip": protocols.Gossip,
-        "probabilistic": protocols.ProbabilisticFlooding,
-        "fwa": protocols.FwA,
-        "flooding": protocols.Flooding,
-    }
-    without = {"none": protocols.NoCooperation, "irs": protocols.IRS, "centralised": protocols.Centralised}
-    protocol: Protocol = with_ttl[name](ttl) if name in with_ttl else without[name]()
-    return protocol

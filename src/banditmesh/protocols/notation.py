@@ -1,0 +1,256 @@
+"""Protocols as people write them: `flooding(8)+growth(0.25)`.
+
+The short name of a protocol with its parameters, then its emission with its own, if it is not every pull. The same text
+is read on the command line and in specs, and printed in tables and pictures; both directions are written here alone.
+Parameters stand in the order of the class's fields, or by name: `probabilistic(4, stop=0.3)`. What equals a protocol's
+default is not printed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import Any, Final
+
+from .. import checks
+from ..errors import InputError
+from .base import Protocol
+from .emission import Emission, EveryPull
+
+_PART: Final = r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()]*)\))?\s*"
+_WRITTEN: Final = re.compile(rf"{_PART}(?:\+{_PART})?")
+_COMMAS_OUTSIDE: Final = re.compile(r",(?![^()]*\))")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a text names, before anything is built.
+
+    Attributes
+    ----------
+    name : str
+        The protocol's short name, which is known.
+    parameters : dict
+        What was given of the protocol's parameters.
+    emission : str or None
+        The emission's short name; None if the text names none.
+    emission_parameters : dict
+        What was given of the emission's parameters.
+    """
+
+    name: str
+    parameters: dict[str, int | float]
+    emission: str | None
+    emission_parameters: dict[str, int | float]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing but a name."""
+        return not self.parameters and self.emission is None
+
+    @property
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """The same as tables of a spec: "protocol" and, if the text names one, "emission"."""
+        tables: dict[str, dict[str, Any]] = {"protocol": {"name": self.name, **self.parameters}}
+        if self.emission is not None:
+            tables["emission"] = {"name": self.emission, **self.emission_parameters}
+        return tables
+
+
+def write(protocol: Protocol) -> str:
+    """A protocol as `read` reads it.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> write(bm.Flooding(8, emission=bm.Growth(0.25))), write(bm.IRS()), write(bm.Gossip(4, fanout=2))
+    ('flooding(8)+growth(0.25)', 'irs', 'gossip(4, fanout=2)')
+    """
+    text = protocol.name + _arguments(protocol, hide_defaults=True)
+    return text if protocol.emission == EveryPull() else f"{text}+{write_emission(protocol.emission)}"
+
+
+def write_emission(emission: Emission) -> str:
+    """An emission with its parameters.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> write_emission(bm.Growth(1.0)), write_emission(bm.Contested())
+    ('growth(1)', 'contested')
+    """
+    return emission.name + _arguments(emission, hide_defaults=False)
+
+
+def labels(protocols: Sequence[Protocol]) -> dict[str, Protocol]:
+    """Short names for tables, pictures and JSON, all different.
+
+    A protocol that is the only one of its name and sends every pull goes by its plain name; any other is written out.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> list(labels([bm.IRS(), bm.FwA(4), bm.Flooding(4), bm.Flooding(4, emission=bm.Growth(0.1))]))
+    ['irs', 'fwa', 'flooding(4)', 'flooding(4)+growth(0.1)']
+    """
+    names = [protocol.name for protocol in protocols]
+    short = [
+        protocol.name if names.count(protocol.name) == 1 and protocol.emission == EveryPull() else write(protocol)
+        for protocol in protocols
+    ]
+    # A user's own classes may share a name, or have parameters that are no fields.
+    named = {
+        label if short.count(label) == 1 else repr(protocol): protocol
+        for label, protocol in zip(short, protocols, strict=True)
+    }
+    if len(named) < len(protocols):
+        raise InputError("protocols must differ from each other, got the same one twice")
+    return named
+
+
+def split(text: str) -> list[str]:
+    """The texts of a list with commas between them.
+
+    Examples
+    --------
+    >>> split("irs, probabilistic(4, stop=0.3),fwa")
+    ['irs', 'probabilistic(4, stop=0.3)', 'fwa']
+    """
+    return [one.strip() for one in _COMMAS_OUTSIDE.split(text)]
+
+
+def parse(text: str) -> Written:
+    """What a text names; its parameters are known and are numbers, but not checked otherwise."""
+    match = _WRITTEN.fullmatch(text)
+    if match is None and text.strip():
+        raise InputError(
+            f"a protocol must be written like fwa, fwa(4) or flooding(8)+growth(0.25), got {checks.shown(text)}"
+        )
+    name, given, emission, emission_given = match.groups() if match else ("", None, None, None)
+    return Written(
+        name,
+        _parameters(get_class("protocols", name), given),
+        emission,
+        {} if emission is None else _parameters(get_class("emissions", emission), emission_given),
+    )
+
+
+def read(text: str, ttl: int | None = None) -> Protocol:
+    """The protocol that a text describes.
+
+    Parameters
+    ----------
+    text : str
+        As `write` writes it.
+    ttl : int, optional
+        For a protocol that needs one and has none in the text.
+
+    Examples
+    --------
+    >>> read("fwa(4)+contested")
+    FloodingWithAbsorption(ttl=4, emission=Contested())
+    >>> read("fwa", ttl=2).ttl
+    2
+    """
+    written = parse(text)
+    kind = get_class("protocols", written.name)
+    given: dict[str, Any] = dict(written.parameters)
+    if needs_ttl(kind) and "ttl" not in given:
+        if ttl is None:
+            raise InputError(f"{written.name} needs a ttl, got none; write {written.name}(4)")
+        given["ttl"] = ttl
+    if written.emission is not None:
+        given["emission"] = get_class("emissions", written.emission)(**written.emission_parameters)
+    protocol: Protocol = kind(**given)
+    return protocol
+
+
+def read_emission(text: str) -> Emission:
+    """The emission that a text describes.
+
+    Examples
+    --------
+    >>> read_emission("growth(0.5)")
+    Growth(factor=0.5)
+    """
+    match = re.fullmatch(_PART, text)
+    if match is None:
+        raise InputError(f"an emission must be written like contested or growth(0.25), got {checks.shown(text)}")
+    kind = get_class("emissions", match[1])
+    emission: Emission = kind(**_parameters(kind, match[2]))
+    return emission
+
+
+def get_class(what: str, name: str) -> type[Any]:
+    """The class with a short name among the package's "protocols" or "emissions"."""
+    import banditmesh.protocols as package
+
+    base = {"protocols": Protocol, "emissions": Emission}[what]
+    classes = [getattr(package, public) for public in package.__all__]
+    known = {
+        kind.name: kind for kind in classes if isinstance(kind, type) and issubclass(kind, base) and kind is not base
+    }
+    if name not in known:
+        raise InputError(f"{what} must be among {', '.join(sorted(known))}; got {checks.shown(name)}")
+    return known[name]
+
+
+def needs_ttl(kind: type[Any]) -> bool:
+    """Whether a class of protocols must be given a ttl."""
+    return any(one.name == "ttl" and one.default is MISSING for one in _settable(kind))
+
+
+def _settable(kind: Any) -> list[Field[Any]]:
+    return [one for one in fields(kind) if one.init and one.name != "emission"]
+
+
+def _arguments(value: Any, hide_defaults: bool) -> str:
+    """The parameters of a protocol or emission in parentheses; nothing if there is none to show."""
+    words: list[str] = []
+    skipped = False
+    for one in _settable(value):
+        given = getattr(value, one.name)
+        if hide_defaults and given == one.default:
+            skipped = True
+            continue
+        # A protocol's ttl and an emission's one parameter are known by their place; others are clearer by name.
+        words.append(_shown(given) if not words and not skipped else f"{one.name}={_shown(given)}")
+    return f"({', '.join(words)})" if words else ""
+
+
+def _shown(value: Any) -> str:
+    """A number as short as it can be read back."""
+    if isinstance(value, float):
+        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    return str(value)
+
+
+def _parameters(kind: type[Any], text: str | None) -> dict[str, int | float]:
+    known = [one.name for one in _settable(kind)]
+    given: dict[str, int | float] = {}
+    for place, word in enumerate(text.split(",") if text and text.strip() else []):
+        key, equals, value = (part.strip() for part in word.rpartition("="))
+        if not equals:
+            if place >= len(known):
+                raise InputError(
+                    f"{kind.name} takes {', '.join(known) or 'no parameters'}; got more: {checks.shown(text.strip())}"
+                )
+            key = known[place]
+        if key not in known:
+            raise InputError(f"{kind.name} takes {', '.join(known) or 'no parameters'}; got {checks.shown(key)}")
+        if key in given:
+            raise InputError(f"{kind.name} takes {key} once, got it twice: {checks.shown(text)}")
+        given[key] = _number(f"{key} of {kind.name}", value)
+    return given
+
+
+def _number(name: str, text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{name} must be a number, got {checks.shown(text)}") from None
