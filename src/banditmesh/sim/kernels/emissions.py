@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...protocols.emission import Contested, EveryPull, Growth
 from .compiling import helper, scalar
-from .layout import CONTESTED, GROWTH, Known, Pulls, Rule, State
+from .layout import CONTESTED, GROWTH, Floats, Int32s, Pulls, Rule, State
 
 growth_sends = scalar(Growth.sends)
 contested_sends = scalar(Contested.sends)
@@ -46,12 +44,20 @@ def emit(rule: Rule, pulls: Pulls, state: State) -> None:
 
 
 @helper
-def learn_sum(origin_slot: int, learner: int, amount: float, total: float, known: Known, state: State) -> None:
+def learn_sum(
+    learner: int,
+    amount: float,
+    total: float,
+    place: int,
+    known_counts: Int32s,
+    known_totals: Floats,
+    counts: Floats,
+    totals: Floats,
+) -> None:
     """A learner hears an origin's count and sum: what it did not know of them counts, if the count is higher."""
-    place = np.uint64(known.rows[origin_slot] + known.rank[learner])
-    before = known.counts[place]
+    before = known_counts[place]
     if amount > before:
-        state.counts[learner] += amount - before
-        state.totals[learner] += total - known.totals[place]
-        known.counts[place] = int(amount)
-        known.totals[place] = total
+        counts[learner] += amount - before
+        totals[learner] += total - known_totals[place]
+        known_counts[place] = int(amount)
+        known_totals[place] = total

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...faults import is_up
 from .compiling import helper, kernel, scalar
-from .layout import MARK, PREVIOUS, Agents, Faults, Int8s, Int32s, Int64s, Known, State
+from .layout import Agents, Faults, Int8s, Int32s, Known, State
 from .scalars import uniform
 
 agent_is_up = scalar(is_up)
@@ -59,39 +57,14 @@ def arrives(origin: int, sequence: int, sender: int, receiver: int, t: int, faul
     return faults.loss == 0.0 or uniform(faults.loss_k0, faults.loss_k1, origin, sequence, sender, receiver) >= faults.loss
 
 
-@helper
-def send_faultily(
-    origin: int,
-    sequence: int,
-    t: int,
-    sender: int,
-    excluded: int,
-    lowest: int,
-    highest: int,
-    neighbours: Int32s,
-    oldest: int,
-    newest: int,
-    faults: Faults,
-    seen: Int64s,
-    receivers: Int32s,
-    n_receivers: int,
-) -> tuple[int, int, int]:
-    """As `send`, where copies may be lost: how many were sent, how many were lost, and how many have a first copy."""
-    n_sent = n_lost = 0
-    for i in range(lowest, highest):
-        receiver = neighbours[i]
-        if receiver == excluded:
-            continue
-        n_sent += 1
-        if not arrives(origin, sequence, sender, receiver, t, faults):
-            n_lost += 1
-            continue
-        mark = seen[receiver, MARK]
-        if mark < oldest:
-            seen[receiver, MARK] = newest
-            seen[receiver, PREVIOUS] = sender
-            receivers[np.uint64(n_receivers)] = receiver
-            n_receivers += 1
-        elif mark == newest and sender < seen[receiver, PREVIOUS]:
-            seen[receiver, PREVIOUS] = sender
-    return n_sent, n_lost, n_receivers
+@scalar
+def keep_arriving(
+    origin: int, sequence: int, t: int, sender: int, n_receivers: int, receivers: Int32s, faults: Faults
+) -> int:
+    """Move those of the receivers that a copy reaches to the front; how many."""
+    n_arriving = 0
+    for k in range(n_receivers):
+        if arrives(origin, sequence, sender, receivers[k], t, faults):
+            receivers[n_arriving] = receivers[k]
+            n_arriving += 1
+    return n_arriving

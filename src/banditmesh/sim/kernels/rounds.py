@@ -39,7 +39,8 @@ def deliver(
     """Add what is heard in round `t` to the sums of those who hear it."""
     base, end, counts, totals = ring.base, ring.end, state.counts, state.totals
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
-    compares = len(known.counts) > 0
+    known_rows, known_rank, known_counts, known_totals = known.rows, known.rank, known.counts, known.totals
+    compares = len(known_counts) > 0
     most_hops = min(ttl, t)
     oldest_row = (t - most_hops + 1) % ttl
     for v in range(len(rewards)):
@@ -54,7 +55,9 @@ def deliver(
             learner_row = np.uint64(0 if planned else row)
             if compares:
                 for i in range(np.uint64(start), stop):
-                    learn_sum(slots[v, row], learners[learner_row, i], amount, reward, known, state)
+                    learner = np.uint64(learners[learner_row, i])
+                    place = np.uint64(known_rows[slots[v, row]] + known_rank[learner])
+                    learn_sum(learner, amount, reward, place, known_counts, known_totals, counts, totals)
             else:
                 for i in range(np.uint64(start), stop):
                     learner = np.uint64(learners[learner_row, i])

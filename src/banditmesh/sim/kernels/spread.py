@@ -15,7 +15,7 @@ import numpy as np
 from ...draws import TARGET_STRIDE
 from ...protocols.base import ABSORB, STOP
 from .compiling import helper, kernel, scalar
-from .faults import send_faultily
+from .faults import keep_arriving
 from .layout import (
     ABSORBED,
     DELIVERED,
@@ -164,6 +164,7 @@ def spread(
                 continue
             excluded = -1 if rule.relay_to_sender else seen[sender, PREVIOUS]
             lowest, highest = starts[sender], starts[sender + 1]
+            n_picked = 0
             if rule.n_targets > 0:
                 n_picked = pick_neighbours(
                     origin, sequence, sender, ttl + 1, excluded, lowest, highest, indices, rule, picks
@@ -172,33 +173,25 @@ def spread(
                     drawn[k] = indices[picks[k]]
                     if counts_links:
                         on_link[link_row + picks[k]] += 1
-                neighbours, excluded, lowest, highest = drawn, -1, 0, n_picked
-            else:
-                if counts_links:
-                    for i in range(lowest, highest):
-                        on_link[link_row + i] += 1 if indices[i] != excluded else 0
-                neighbours = indices
+            elif counts_links or is_faulty:
+                for i in range(lowest, highest):
+                    if indices[i] != excluded:
+                        drawn[n_picked] = indices[i]
+                        n_picked += 1
+                        if counts_links:
+                            on_link[link_row + i] += 1
             if is_faulty:
-                sent_now, lost_now, n_receivers = send_faultily(
-                    origin,
-                    sequence,
-                    t,
-                    sender,
-                    excluded,
-                    lowest,
-                    highest,
-                    neighbours,
-                    oldest,
-                    newest,
-                    faults,
-                    seen,
-                    receivers,
-                    n_receivers,
+                n_arriving = keep_arriving(origin, sequence, t, sender, n_picked, drawn, faults)
+                n_lost += n_picked - n_arriving
+                n_sent += n_picked - n_arriving
+                n_picked = n_arriving
+            if rule.n_targets > 0 or is_faulty:
+                sent_now, n_receivers = send(
+                    sender, -1, 0, n_picked, drawn, oldest, newest, seen, receivers, n_receivers
                 )
-                n_lost += lost_now
             else:
                 sent_now, n_receivers = send(
-                    sender, excluded, lowest, highest, neighbours, oldest, newest, seen, receivers, n_receivers
+                    sender, excluded, lowest, highest, indices, oldest, newest, seen, receivers, n_receivers
                 )
             n_sent += sent_now
         n_senders = 0

@@ -208,7 +208,10 @@ def walk_rounds(
                     learner = next_queue.learner[entry]
                     amount, reward = amounts[origin, message_row], rewards[origin, message_row]
                     if len(known.counts) > 0:
-                        learn_sum(slots[origin, message_row], learner, amount, reward, known, state)
+                        place = known.rows[slots[origin, message_row]] + known.rank[learner]
+                        learn_sum(
+                            learner, amount, reward, place, known.counts, known.totals, state.counts, state.totals
+                        )
                     else:
                         state.counts[learner] += amount
                         state.totals[learner] += reward
