@@ -76,6 +76,7 @@ def test_flooding_a_path_by_hand(engine):
         "queued": 4,
         "stopped": 0,
         "lost": 0,
+        "dropped": 0,
         "learned": 0,
         "bytes": 16 * 24,
     }

@@ -90,7 +90,7 @@ def test_trace_is_a_list_of_records_that_pandas_takes():
     table = pd.DataFrame(traced.trace)
     assert table.columns.tolist() == [
         *("replicate", "round", "origin", "sequence", "arm", "reward"),
-        *("sender", "receiver", "ttl", "fate", "learned"),
+        *("sender", "receiver", "ttl", "fate", "learned", "arrival"),
     ]
     assert table.groupby("replicate").size().tolist() == traced.traffic["sent"].tolist()
     assert set(table["origin"]) == set(traced.agents)

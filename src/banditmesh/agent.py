@@ -91,11 +91,12 @@ class Memory(Interface):
 class SequenceMemory:
     """The sound memory: ids are (origin, sequence number), and none is forgotten while a copy can still come.
 
-    A copy lives for ttl rounds, the round of its making included.
+    A copy lives for ttl rounds, the round of its making included, and for the delay of ttl hops; without a longest
+    delay nothing is ever forgotten.
     """
 
-    def __init__(self, ttl: int) -> None:
-        self._ttl = ttl
+    def __init__(self, ttl: int, longest_delay: int | None = 0) -> None:
+        self._lifetime = None if longest_delay is None else ttl * (1 + longest_delay)
         self._origins: dict[int, set[int]] = {}
 
     def accept(self, message: Message) -> bool:
@@ -108,7 +109,8 @@ class SequenceMemory:
 
     def forget(self, t: int) -> None:
         """Drop the ids of messages that no copy is left of after round `t`."""
-        self._origins.pop(t - self._ttl + 1, None)
+        if self._lifetime is not None:
+            self._origins.pop(t - self._lifetime + 1, None)
 
 
 class RewardMemory:
@@ -156,6 +158,8 @@ class Agent:
         The replicate's randomness.
     n_agents : int
         How many agents there are (the published rules size their memory by it).
+    longest_delay : int or None
+        The most rounds that a message can be on its way over one link; None if there is no most.
 
     Examples
     --------
@@ -191,28 +195,46 @@ class Agent:
         rules: Rules,
         draws: Draws,
         n_agents: int,
+        longest_delay: int | None = 0,
     ) -> None:
         self.number = number
         self.arm_set = list(arm_set)
-        self.estimates = Estimates(list(sigmas), list(laws))
-        self.pulls = [0] * len(self.arm_set)
+        self._sigmas = list(sigmas)
+        self._laws = list(laws)
         self._position = {arm: position for position, arm in enumerate(self.arm_set)}
         self._policy = policy
         self._protocol = protocol
         self._rules = rules
         self._draws = draws
+        self._n_agents = n_agents
+        self._longest_delay = longest_delay
         # Without messages agents hear single observations, whatever the emission.
         self._hears_sums = protocol.emission.cumulative and not protocol.central
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with nothing: all that was observed, heard, sent, seen and queued is forgotten.
+
+        Messages that it makes afterwards count its pulls from zero again. Others, who keep the larger count of a
+        cumulative message, learn nothing from them until they count more than what was sent before.
+        """
+        n_arms = len(self.arm_set)
+        self.estimates = Estimates(self._sigmas, self._laws)
+        self.pulls = [0] * n_arms
         self._n_pulls = 0
-        self._sent_count = [0] * len(self.arm_set)
-        self._own_total = [0.0] * len(self.arm_set)
+        self._sent_count = [0] * n_arms
+        self._own_total = [0.0] * n_arms
         self._best_when_chosen = False
         self._known: dict[tuple[int, int], tuple[int, float]] = {}
         self._queue: list[Message] = []
         self._heard: list[Message] = []
-        self._memory: Memory = (
-            RewardMemory(protocol.ttl, n_agents) if rules.id_is_reward else SequenceMemory(protocol.ttl)
-        )
+        self._memory = self._new_memory()
+
+    def _new_memory(self) -> Memory:
+        ttl = self._protocol.ttl
+        if self._rules.id_is_reward:
+            return RewardMemory(ttl, self._n_agents)
+        return SequenceMemory(ttl, self._longest_delay)
 
     def choose(self, t: int) -> int:
         """The position in the arm set of the arm to pull in round `t`."""

@@ -142,7 +142,7 @@ class Faults:
     >>> import banditmesh as bm
     >>> problem = bm.Problem.paper("er", seed=0)
     >>> result = bm.simulate(problem, bm.IRS(), horizon=100, seed=0, faults=bm.Faults(loss=0.1))
-    >>> int(result.traffic["sent"][0]), round(result.traffic["lost"][0] / result.traffic["sent"][0], 2)
+    >>> int(result.traffic["sent"][0]), round(float(result.traffic["lost"][0] / result.traffic["sent"][0]), 2)
     (30600, 0.1)
     >>> bm.Faults(delay=2, outages=bm.Outages(down=0.01, up=0.1, memory=False))
     Faults(delay=2, outages=Outages(down=0.01, up=0.1, memory=False))

@@ -2,15 +2,17 @@
 
 One round, in this order: the network of the round is fixed; every agent that pulls in it chooses, pulls and makes
 its message; all queues are emptied and everything in them is sent at the same time, senders in ascending order; what
-was learned enters the estimates.
+was learned enters the estimates. Faults come in at two places: agents that are down (`presence`) take no part in a
+round, and what is sent passes through `transit` before it arrives.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -22,7 +24,9 @@ from .. import draws as purposes
 from ..agent import Agent, Fate, Message
 from ..draws import Draws
 from ..networks.csr import Links
+from .presence import Presence
 from .run import TRAFFIC, Event, Outcome, Run, ended_early
+from .transit import Copy, Transit
 
 #: How long the pilot of an estimate may take, in seconds.
 PILOT_SECONDS: Final = 1.0
@@ -35,41 +39,43 @@ def run_replicate(run: Run, replicate: int, advance: Callable[[], None]) -> Outc
     agents = [_make_agent(run, number, draws) for number in range(problem.n_agents)]
     pay = _rewards(run, replicate, draws)
     book = _Book(run, replicate)
+    presence = Presence(run.faults, draws, agents)
+    transit = None if run.faults is None else Transit(run.faults, horizon, draws, presence.up, book.lost)
     for t, neighbours in _networks(run, draws):
+        presence.begin(t)
         book.begin(t, neighbours)
         pulled: list[tuple[Agent, int, float]] = []
         for agent in agents:
-            if (t - 1) % run.every[agent.number] == 0:
+            if (t - 1) % run.every[agent.number] == 0 and presence.up[agent.number]:
                 position = agent.choose(t)
                 reward = pay(t, agent, position)
                 agent.observe(t, position, reward)
                 book.pulled(agent, position)
                 pulled.append((agent, position, reward))
         if run.protocol.central:
-            _tell_everyone(t, agents, pulled, book)
-        outboxes = [agent.take_outbox() for agent in agents]
-        for sender, outbox in zip(agents, outboxes, strict=True):
-            for message in outbox:
-                for number in sender.targets(message, neighbours[sender.number]):
-                    receipt = agents[number].receive(message, sender.number, len(neighbours[number]))
-                    fate = receipt.fate
-                    if fate is Fate.RELAYED and t == horizon:
-                        fate = Fate.QUEUED
-                    book.sent(message, sender.number, number, fate, receipt.learned)
+            book.n_learned += _tell_everyone(t, agents, pulled, presence.up)
+        copies = _send(t, agents, neighbours, run.faults.link_cap if run.faults else None, book)
+        for copy in copies if transit is None else transit.carry(t, copies):
+            message, sender, receiver, _ = copy
+            fate, learned = agents[receiver].receive(message, sender, len(neighbours[receiver]))
+            if fate is Fate.RELAYED and t == horizon:
+                fate = Fate.QUEUED
+            book.ended(copy, t, fate, learned)
         for agent in agents:
             agent.settle(t)
         book.end(t)
         advance()
-    return book.close(agents)
+    return book.close()
 
 
 def estimated_seconds(run: Run) -> float:
     """About how long the run will take, from its first rounds, or from the first second if that ends before.
 
-    Traffic grows until messages are ttl rounds old; then as many rounds as the slowest agent's pause are timed.
+    Traffic grows until messages are ttl hops old; then as many rounds as the slowest agent's pause are timed.
     """
     n_timed = int(run.every.max())
-    pilot = min(run.horizon, run.protocol.ttl + n_timed)
+    rounds_a_hop = 1 if run.faults is None else 1 + run.faults.delay + math.ceil(run.faults.jitter)
+    pilot = min(run.horizon, run.protocol.ttl * rounds_a_hop + n_timed)
     short = replace(run, horizon=pilot, records=np.array([pilot]), link_traffic=False, trace=False)
     times = [time.perf_counter()]
 
@@ -100,6 +106,7 @@ def _make_agent(run: Run, number: int, draws: Draws) -> Agent:
         run.rules,
         draws,
         run.problem.n_agents,
+        0 if run.faults is None else run.faults.longest_delay,
     )
 
 
@@ -129,14 +136,38 @@ def _rewards(run: Run, replicate: int, draws: Draws) -> Callable[[int, Agent, in
     )
 
 
-def _tell_everyone(t: int, agents: list[Agent], pulled: list[tuple[Agent, int, float]], book: _Book) -> None:
+def _tell_everyone(t: int, agents: list[Agent], pulled: list[tuple[Agent, int, float]], up: Sequence[bool]) -> int:
+    """Every agent that is up and has the arm hears every observation; how many were heard."""
+    n_heard = 0
     for origin, position, reward in pulled:
         arm = origin.arm_set[position]
         message = Message(origin.number, t, arm, 1, reward, origin.number, 0)
         for agent in agents:
-            if agent is not origin and agent.has(arm):
+            if agent is not origin and agent.has(arm) and up[agent.number]:
                 agent.hear(message)
-                book.count["learned"] += 1
+                n_heard += 1
+    return n_heard
+
+
+def _send(
+    t: int, agents: list[Agent], neighbours: list[list[int]], link_cap: int | None, book: _Book
+) -> Iterator[Copy]:
+    """All copies that are sent in round `t`, senders in ascending order, each sender's newest message first."""
+    # Every queue is emptied before anything is received.
+    outboxes = [agent.take_outbox() for agent in agents]
+    for sender, outbox in zip(agents, outboxes, strict=True):
+        number, row = sender.number, neighbours[sender.number]
+        n_on_link: Counter[int] = Counter()
+        for message in outbox:
+            receivers = sender.targets(message, row)
+            if link_cap is not None:
+                n_wanted = len(receivers)
+                receivers = [receiver for receiver in receivers if n_on_link[receiver] < link_cap]
+                n_on_link.update(receivers)
+                book.n_dropped += n_wanted - len(receivers)
+            book.sent(number, receivers)
+            for receiver in receivers:
+                yield message, number, receiver, t
 
 
 class _Book:
@@ -145,11 +176,15 @@ class _Book:
     def __init__(self, run: Run, replicate: int) -> None:
         self._run = run
         self._replicate = replicate
-        self.count = dict.fromkeys(TRAFFIC, 0)
+        self.n_sent = 0
+        self.n_learned = 0
+        self.n_dropped = 0
+        self._n_fates = [0] * len(Fate)
         self._gaps = [
             run.problem.arm_gaps[start:stop].tolist()
             for start, stop in itertools.pairwise(run.problem.arm_offsets.tolist())
         ]
+        self._pulls = [[0] * len(gaps) for gaps in self._gaps]
         self._round_regret = 0.0
         self._total_regret = 0.0
         self._record = 0
@@ -157,11 +192,9 @@ class _Book:
         self._messages = np.zeros(len(run.records), dtype=np.int64)
         self._links: defaultdict[tuple[int, int], dict[int, int]] = defaultdict(dict)
         self._trace: list[Event] = []
-        self._t = 0
 
     def begin(self, t: int, neighbours: list[list[int]]) -> None:
         """Round `t` begins on this network."""
-        self._t = t
         self._round_regret = 0.0
         if self._run.link_traffic and (self._run.problem.is_dynamic or t == 1):
             for sender, row in enumerate(neighbours):
@@ -171,28 +204,33 @@ class _Book:
     def pulled(self, agent: Agent, position: int) -> None:
         """An agent pulled the arm at that position of its arm set."""
         self._round_regret += self._gaps[agent.number][position]
+        self._pulls[agent.number][position] += 1
 
-    def sent(self, message: Message, sender: int, receiver: int, fate: Fate, learned: bool) -> None:
-        """A copy went over a link and met its fate."""
-        count = self.count
-        count["sent"] += 1
-        count["bytes"] += self._run.protocol.emission.n_bytes
-        count[fate.name.lower()] += 1
-        if fate is not Fate.DUPLICATE and fate is not Fate.LOST:
-            count["delivered"] += 1
-        if learned:
-            count["learned"] += 1
+    def sent(self, sender: int, receivers: Sequence[int]) -> None:
+        """A message went over the links to these receivers."""
+        self.n_sent += len(receivers)
         if self._run.link_traffic:
-            on_link = self._links[sender, receiver]
-            on_link[self._record] = on_link.get(self._record, 0) + 1
-        if self._run.trace:
-            self._trace.append(self._event(message, sender, receiver, fate, learned))
+            for receiver in receivers:
+                on_link = self._links[sender, receiver]
+                on_link[self._record] = on_link.get(self._record, 0) + 1
 
-    def _event(self, message: Message, sender: int, receiver: int, fate: Fate, learned: bool) -> Event:
+    def ended(self, copy: Copy, t: int, fate: Fate, learned: bool) -> None:
+        """A copy that arrived in round `t` met its fate."""
+        self._n_fates[fate] += 1
+        self.n_learned += learned
+        if self._run.trace:
+            self._trace.append(self._event(copy, t, fate, learned))
+
+    def lost(self, copy: Copy, t: int) -> None:
+        """A copy that was to arrive in round `t` was lost."""
+        self.ended(copy, t, Fate.LOST, False)
+
+    def _event(self, copy: Copy, t: int, fate: Fate, learned: bool) -> Event:
         agents, arms = self._run.problem.agents, self._run.problem.arms
+        message, sender, receiver, sent_in = copy
         return Event(
             replicate=self._replicate,
-            round=self._t,
+            round=sent_in,
             origin=agents[message.origin],
             sequence=message.sequence,
             arm=arms[message.arm],
@@ -202,6 +240,7 @@ class _Book:
             ttl=message.ttl,
             fate=fate.name.lower(),
             learned=learned,
+            arrival=t,
         )
 
     def end(self, t: int) -> None:
@@ -209,16 +248,23 @@ class _Book:
         self._total_regret += self._round_regret
         if t == self._run.records[self._record]:
             self._regret[self._record] = self._total_regret
-            self._messages[self._record] = self.count["sent"]
+            self._messages[self._record] = self.n_sent
             self._record += 1
 
-    def close(self, agents: list[Agent]) -> Outcome:
+    def close(self) -> Outcome:
         """The replicate ended."""
+        traffic = {fate.name.lower(): self._n_fates[fate] for fate in Fate} | {
+            "sent": self.n_sent,
+            "delivered": self.n_sent - self._n_fates[Fate.DUPLICATE] - self._n_fates[Fate.LOST],
+            "dropped": self.n_dropped,
+            "learned": self.n_learned,
+            "bytes": self.n_sent * self._run.protocol.emission.n_bytes,
+        }
         outcome = Outcome(
             regret=self._regret,
             messages=self._messages,
-            traffic=np.array([self.count[name] for name in TRAFFIC], dtype=np.int64),
-            pulls=np.array([pulls for agent in agents for pulls in agent.pulls], dtype=np.int32),
+            traffic=np.array([traffic[name] for name in TRAFFIC], dtype=np.int64),
+            pulls=np.array(list(itertools.chain(*self._pulls)), dtype=np.int32),
             trace=self._trace,
         )
         if self._run.link_traffic:

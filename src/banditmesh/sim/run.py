@@ -40,8 +40,10 @@ ProgressCallback: TypeAlias = Callable[[int, int], None]
 class Event(NamedTuple):
     """The fate of one copy of a message: one transmission over one link in one round.
 
-    `sequence` is the round in which the message was made, `ttl` how many hops remained when it was sent, and `fate`
-    one of duplicate, lost, absorbed, expired, stopped, relayed and queued. Agents and arms are given by name.
+    `round` is the round in which it was sent, `sequence` that in which the message was made, `ttl` how many hops
+    remained when it was sent, and `fate` one of duplicate, lost, absorbed, expired, stopped, relayed and queued.
+    `arrival` is the round in which it arrived, or would have if it was lost, and `reward` what it said then. Agents and
+    arms are given by name.
     """
 
     replicate: int
@@ -55,6 +57,7 @@ class Event(NamedTuple):
     ttl: int
     fate: str
     learned: bool
+    arrival: int
 
 
 @dataclass(frozen=True, eq=False)
