@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import arms, errors, networks, policies, protocols, theory
+    from . import arms, errors, networks, policies, protocols, testing, theory
     from .errors import BanditmeshError, InputError, SpecError, StudyError
     from .experiments.compare import Comparison, compare
+    from .experiments.configurations import Frontier
+    from .experiments.frontier import frontier
     from .experiments.paper import reproduce
     from .experiments.reading import parse_spec, read_spec
     from .experiments.runner import run_study
@@ -59,6 +61,7 @@ _HOMES = {
     "Faults": "faults",
     "Flooding": "protocols",
     "FloodingWithAbsorption": "protocols",
+    "Frontier": "experiments.configurations",
     "FwA": "protocols",
     "Gossip": "protocols",
     "Growth": "protocols",
@@ -81,6 +84,7 @@ _HOMES = {
     "UCB": "policies",
     "bounds": "theory.bounds",
     "compare": "experiments.compare",
+    "frontier": "experiments.frontier",
     "parse_spec": "experiments.reading",
     "read_spec": "experiments.reading",
     "reproduce": "experiments.paper",
@@ -88,7 +92,7 @@ _HOMES = {
     "simulate": "sim.engine",
     "support": "sim.support",
 }
-_MODULES = ("arms", "errors", "networks", "policies", "protocols", "theory")
+_MODULES = ("arms", "errors", "networks", "policies", "protocols", "testing", "theory")
 
 __all__ = [
     "ABSORB",
@@ -107,6 +111,7 @@ __all__ = [
     "Faults",
     "Flooding",
     "FloodingWithAbsorption",
+    "Frontier",
     "FwA",
     "Gossip",
     "Growth",
@@ -127,6 +132,7 @@ __all__ = [
     "bounds",
     "compare",
     "errors",
+    "frontier",
     "networks",
     "parse_spec",
     "policies",
@@ -136,6 +142,7 @@ __all__ = [
     "run_study",
     "simulate",
     "support",
+    "testing",
     "theory",
 ]
 

@@ -5,7 +5,8 @@ BanditmeshError                 anything below; catch this one to catch them all
 │   ├── NetworkError            the network cannot be used
 │   ├── ArmError                the arms or the arm sets cannot be used
 │   ├── FileError               a file cannot be read, or does not say what it should
-│   └── SpecError               a study's spec cannot be used
+│   ├── SpecError               a study's spec cannot be used
+│   └── ContractError (AssertionError)  a protocol, policy or emission does not keep to what it must
 ├── StudyError                  a study cannot go on: its folder is taken, full or damaged, or a run failed
 ├── UnsupportedError            a valid request that the chosen engine does not run
 ├── InsufficientMemoryError     a run that would not fit into memory, refused before it starts
@@ -39,6 +40,10 @@ class FileError(InputError):
 
 class SpecError(InputError):
     """A study's spec cannot be used: an unknown key, a wrong type, or nothing to run."""
+
+
+class ContractError(InputError, AssertionError):
+    """A protocol, policy or emission does not keep to what engines and results rely on; see `banditmesh.testing`."""
 
 
 class StudyError(BanditmeshError):

@@ -1,0 +1,75 @@
+"""Small problems on which much can go wrong: one agent, no link, copies that meet, links that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import cache
+from typing import NamedTuple
+
+from ..arms import Bernoulli, Gaussian, Law
+from ..networks import Churn, DynamicNetwork, EdgeMarkovian, Links
+from ..problem import Problem
+
+
+class Case(NamedTuple):
+    """A problem and what to call it in messages."""
+
+    name: str
+    problem: Problem
+
+
+@cache
+def cases(deep: bool) -> tuple[Case, ...]:
+    """The problems that runs are made on; more and larger ones if `deep`."""
+    made = [
+        Case("one agent", _problem(Links.from_pairs(1, []))),
+        Case("three agents without a link", _problem(Links.from_pairs(3, []))),
+        Case("a path of five agents", _problem(_path(5))),
+        # Every copy meets others, and coins pay the same again and again.
+        Case("a complete network with coins", _problem(_complete(4), coins=True)),
+        Case("a ring whose links come and go", _problem(EdgeMarkovian(_ring(6), 0.2, 0.3))),
+    ]
+    if deep:
+        made += [
+            Case("a star", _problem(_star(9))),
+            Case("a ring with coins", _problem(_ring(12), coins=True)),
+            Case("a ring with chords", _problem(_chords(20))),
+            Case("agents that leave and join", _problem(Churn(_chords(12), 0.2, 0.4))),
+            Case("coins on links that come and go", _problem(EdgeMarkovian(_chords(12), 0.1, 0.3), coins=True)),
+        ]
+    return tuple(made)
+
+
+def easy() -> Problem:
+    """One agent and three arms that are easy to tell apart, with rewards of 0 and 1."""
+    return Problem(Links.from_pairs(1, []), [[0, 1, 2]], [Bernoulli(mean) for mean in (0.1, 0.9, 0.2)])
+
+
+def _problem(network: Links | DynamicNetwork, coins: bool = False) -> Problem:
+    """Every agent has two or three of five arms; some arms are common and some are rare."""
+    means = (0.1, 0.3, 0.5, 0.7, 0.9)
+    sets = [[v % 5, (v + 1) % 5, (v + 3) % 5][: 2 + v % 2] for v in range(network.n_agents)]
+    held = sorted({arm for arms in sets for arm in arms})
+    laws: dict[Hashable, Law] = {arm: Bernoulli(means[arm]) if coins else Gaussian(means[arm], 1.0) for arm in held}
+    return Problem(network, sets, laws)
+
+
+def _path(n_agents: int) -> Links:
+    return Links.from_pairs(n_agents, [(v, v + 1) for v in range(n_agents - 1)])
+
+
+def _ring(n_agents: int) -> Links:
+    return Links.from_pairs(n_agents, [(v, (v + 1) % n_agents) for v in range(n_agents)])
+
+
+def _star(n_agents: int) -> Links:
+    return Links.from_pairs(n_agents, [(0, v) for v in range(1, n_agents)])
+
+
+def _complete(n_agents: int) -> Links:
+    return Links.from_pairs(n_agents, [(v, w) for w in range(n_agents) for v in range(w)])
+
+
+def _chords(n_agents: int) -> Links:
+    ring = [(v, (v + 1) % n_agents) for v in range(n_agents)]
+    return Links.from_pairs(n_agents, ring + [(v, (v + n_agents // 3) % n_agents) for v in range(0, n_agents, 2)])

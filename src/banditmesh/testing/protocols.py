@@ -1,0 +1,140 @@
+"""What a protocol must keep to."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Final
+
+from .. import checks
+from ..errors import ContractError, InputError
+from ..policies import UCB
+from ..protocols import ABSORB, RELAY, STOP, Growth, Protocol
+from ..protocols.base import MAX_TTL
+from .cases import cases
+from .report import Report
+from .runs import Trial, check_books, check_engines, check_learned_once, check_repeats
+from .scalars import UNIFORMS, Rule, check_honest
+from .values import Unchanged, check_flags, check_frozen_value, check_kind, check_name, check_parameter, check_pickle
+
+_ARGUMENTS: Final = ("has_arm", "ttl", "degree", "u", "parameter")
+_DEGREES: Final = (0, 1, 2, 3, 5, 10, 100, 10_000)
+
+
+def check_protocol(protocol: Protocol, *, deep: bool = False, compiled: bool = True) -> Report:
+    """Check that a protocol keeps to what engines and results rely on.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        An instance, with the parameters that it is to be used with.
+    deep : bool
+        Whether to run it on more and larger networks as well.
+    compiled : bool
+        Whether to compare the engines as well. A relay rule of your own that draws is compiled for that, which takes
+        about ten seconds for each rule set.
+
+    Returns
+    -------
+    Report
+        What was checked.
+
+    Raises
+    ------
+    ContractError
+        At the first thing that does not hold: one line that says what was required, what came and what to do.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> print(bm.testing.check_protocol(bm.FwA(ttl=2), compiled=False))
+    protocol 'fwa': 9 checks hold, 0 runs equal on both engines
+    """
+    subject = check_kind(Protocol, protocol)
+    report, unchanged = Report(subject), Unchanged(subject, protocol)
+    check_flags(subject, protocol, {"random": bool, "central": bool})
+    check_name(Protocol, subject, protocol)
+    report.checks.append("has a name of its own")
+    check_frozen_value(Protocol, subject, protocol)
+    report.checks.append("is a frozen value")
+    check_pickle(subject, protocol)
+    report.checks.append("can be pickled")
+    check_parameter(subject, protocol)
+    _check_ttl(subject, protocol)
+    report.checks.append("has parameters within their bounds")
+    _check_emission_argument(subject, protocol)
+    report.checks.append("takes an emission")
+    _check_relay(subject, protocol)
+    report.checks.append("has a pure relay rule that answers to all inputs")
+    trial = Trial(subject, protocol, UCB())
+    for case in cases(deep):
+        check_books(trial, case)
+        check_learned_once(trial, case)
+    report.checks += ["balances its books", "lets nobody learn anything twice"]
+    check_repeats(trial, cases(deep)[-1])
+    report.checks.append("gives the same result for the same seed")
+    if compiled:
+        check_engines(trial, report, cases(deep))
+        report.checks.append("gives the same result on both engines")
+    unchanged.check()
+    return report
+
+
+def _check_ttl(subject: str, protocol: Protocol) -> None:
+    try:
+        ttl = checks.integer(f"ttl of {subject}", protocol.ttl, at_least=0, at_most=MAX_TTL)
+        if protocol.n_targets is not None:
+            checks.integer(f"n_targets of {subject}", protocol.n_targets, at_least=1)
+    except InputError as error:
+        raise ContractError(str(error)) from None
+    if not (not protocol.central or ttl == 0):
+        raise ContractError(f"ttl of {subject} must be 0, because it is central and sends nothing, got {ttl}")
+    if any(one.name == "ttl" and one.init for one in dataclasses.fields(protocol)):
+        _check_refuses(subject, protocol, "ttl", -1)
+    _check_refuses(subject, protocol, "emission", "loud")
+
+
+def _check_refuses(subject: str, protocol: Protocol, name: str, wrong: object) -> None:
+    try:
+        dataclasses.replace(protocol, **{name: wrong})  # type: ignore[arg-type]
+    except InputError:
+        return
+    except TypeError:
+        # No such argument: said by the check of the emission.
+        return
+    raise ContractError(
+        f"{subject} must refuse {name}={wrong!r}, got no error; call super().__post_init__() in its __post_init__"
+    )
+
+
+def _check_emission_argument(subject: str, protocol: Protocol) -> None:
+    emission = Growth(0.125)
+    try:
+        other = dataclasses.replace(protocol, emission=emission)
+    except TypeError as error:
+        raise ContractError(
+            f"{subject} must take emission=, got {error}; leave __init__ to @dataclass(frozen=True)"
+        ) from None
+    if not (other.emission == emission):
+        raise ContractError(
+            f"{subject} must keep the emission that it is given, got {checks.shown(other.emission)} for {emission}"
+        )
+
+
+def _check_relay(subject: str, protocol: Protocol) -> None:
+    rule = Rule(subject, protocol, "relay", _ARGUMENTS)
+    hops = range(max(protocol.ttl, 4))
+    own = [protocol.parameter]
+    inputs = list(itertools.product((False, True), hops[:8], _DEGREES, (*UNIFORMS, 0.0), own))
+    answers = rule.answers(inputs)
+    for given, answer in zip(inputs, answers, strict=True):
+        if not (type(answer) is int and answer in (RELAY, ABSORB, STOP)):
+            raise ContractError(
+                f"{rule.label} must return RELAY, ABSORB or STOP, got {checks.shown(answer)} for {rule.shown(given)}"
+            )
+    if protocol.random:
+        # With a parameter of 0 or 1 even an honest rule may do without its draw.
+        more = [(*given[:-1], parameter) for given in inputs for parameter in (0.25, 0.5, 0.75, 2.0)]
+        inputs += more
+        answers += rule.answers(more)
+    check_honest(rule, "u", "random", protocol.random, inputs, answers)
