@@ -30,7 +30,7 @@ ID_BUDGET: Final = 2**30
 #: How many rounds' clocks are worked out at a time, and how many such blocks are kept.
 CLOCK_BLOCK: Final = 1024
 MOST_CLOCK_BLOCKS: Final = 16
-_EMISSIONS: Final = {EveryPull: EVERY_PULL, Growth: GROWTH, Contested: CONTESTED}
+BUILT_IN_EMISSIONS: Final = {EveryPull: EVERY_PULL, Growth: GROWTH, Contested: CONTESTED}
 
 
 def unsupported(run: Run) -> str | None:
@@ -215,7 +215,7 @@ class Packed:
             stop_k1=draws.key(purposes.STOP)[1],
             target_k0=draws.key(purposes.TARGET)[0],
             target_k1=draws.key(purposes.TARGET)[1],
-            emission=_EMISSIONS.get(type(protocol.emission), OWN_EMISSION),
+            emission=BUILT_IN_EMISSIONS.get(type(protocol.emission), OWN_EMISSION),
             emission_parameter=float(protocol.emission.parameter),
             asks_best=protocol.emission.asks_best,
             sends_sums=self.traits.sends_sums,

@@ -128,7 +128,12 @@ def count_fates(
 
 
 def count_all_fates(
-    packed: Packed, rule: Rule, plan: Fates, n_messages: NDArray[np.int32], late_slots: NDArray[np.int32], scratch: Scratch
+    packed: Packed,
+    rule: Rule,
+    plan: Fates,
+    n_messages: NDArray[np.int32],
+    late_slots: NDArray[np.int32],
+    scratch: Scratch,
 ) -> NDArray[np.int64]:
     """The fates of a whole run with a plan, from how many messages each slot made.
 

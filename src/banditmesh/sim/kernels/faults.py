@@ -54,7 +54,9 @@ def arrives(origin: int, sequence: int, sender: int, receiver: int, t: int, faul
     """Whether a copy sent in round `t` reaches its receiver."""
     if faults.up.shape[1] > 0 and faults.up[t - faults.first_round, receiver] == 0:
         return False
-    return faults.loss == 0.0 or uniform(faults.loss_k0, faults.loss_k1, origin, sequence, sender, receiver) >= faults.loss
+    return (
+        faults.loss == 0.0 or uniform(faults.loss_k0, faults.loss_k1, origin, sequence, sender, receiver) >= faults.loss
+    )
 
 
 @scalar

@@ -12,9 +12,7 @@ from .scalars import index_rule, law_quantile, uniform
 
 
 @helper
-def pull_agents(
-    t: int, agents: Agents, chunk: Chunk, keys: Keys, asks_best: bool, state: State, pulls: Pulls
-) -> float:
+def pull_agents(t: int, agents: Agents, chunk: Chunk, keys: Keys, asks_best: bool, state: State, pulls: Pulls) -> float:
     """Pull for all agents that are up and whose turn it is; the others' slots become -1. Returns the group regret.
 
     The arm with the highest index is pulled, the first of equals. All of an agent's indices are worked out before they
