@@ -229,8 +229,9 @@ class Packed:
         arms = self.agents.arms
         rank = np.zeros(len(arms), dtype=np.int32)
         rank[self.holder_slots] = np.arange(len(arms)) - np.repeat(self.holder_starts[:-1], n_holders)
-        squares = np.concatenate([[0], np.cumsum(np.square(n_holders))])
-        return squares[arms] + rank * n_holders[arms], rank
+        squares = np.cumsum(np.square(n_holders)) - np.square(n_holders)
+        rows: NDArray[np.int64] = squares[arms] + rank * n_holders[arms]
+        return rows, rank
 
     @property
     def n_known(self) -> int:

@@ -30,7 +30,7 @@ class Spread(Replicate):
         self._scratch = make_scratch(packed)
         self._cursor = np.array([-1, 0], dtype=np.int64)
         self._sent_ahead = np.zeros(2 * max(ttl, 1), dtype=np.int64)
-        # Going down and coming back takes an agent a round at least, so it learns a message in every other round at most.
+        # Going down and coming back takes a round at least, so an agent learns a message every other round at most.
         self._most_receipts = (ttl + 1) // 2 if packed.traits.forgets else 1
         most_learners = self._most_receipts * int(np.diff(packed.holder_starts).max())
         room = 0 if plan is not None or ttl == 0 else 4 * n_agents + most_learners

@@ -72,7 +72,7 @@ def deliver(
 def tell_everyone(
     t: int, agents: Agents, holder_starts: Int64s, holder_slots: Int32s, chunk: Chunk, pulls: Pulls, state: State
 ) -> int:
-    """Every agent that is up and has the arm hears every observation of this round, as under `Centralised`; how many."""
+    """Whoever is up and has the arm hears every observation of the round, as under `Centralised`; how often."""
     up = chunk.faults.up
     n_learned = 0
     for v in range(len(pulls.slots)):
