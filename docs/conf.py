@@ -26,7 +26,10 @@ myst_heading_anchors = 4
 default_role = "code"
 autosummary_generate = True
 # Pages that differ in case alone would be one file on some systems.
-autosummary_filename_map = {"banditmesh.bounds": "banditmesh.bounds-function"}
+autosummary_filename_map = {
+    "banditmesh.bounds": "banditmesh.bounds-function",
+    "banditmesh.frontier": "banditmesh.frontier-function",
+}
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False

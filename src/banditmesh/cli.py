@@ -13,6 +13,7 @@ import click
 from .errors import BanditmeshError, InputError
 from .verbs.bounds import bounds_verb
 from .verbs.compare import compare_verb
+from .verbs.frontier import frontier_verb
 from .verbs.paper import paper_verb
 from .verbs.study import new_verb, plot_verb, run_verb
 from .version import __version__
@@ -55,7 +56,7 @@ def cli() -> None:
     """
 
 
-for _verb in (paper_verb, compare_verb, bounds_verb, new_verb, run_verb, plot_verb):
+for _verb in (paper_verb, compare_verb, frontier_verb, bounds_verb, new_verb, run_verb, plot_verb):
     cli.add_command(_verb)
 for _command in (cli, *cli.commands.values()):
     # Docstrings are raw, and click wants the very character: it keeps the lines of a paragraph as they are.

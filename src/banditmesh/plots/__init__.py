@@ -6,6 +6,7 @@ Sizes are those of print: a column is 3.4 inches wide and two are 7, with text o
 """
 
 from .curves import Curves, by_network, link_load, regret_and_messages
+from .frontier import Panel, frontier
 from .limits import regret_and_bounds
 from .maps import heat_network, trajectory
 from .points import against_delta, over_key, tradeoff
@@ -13,8 +14,10 @@ from .style import save, settle
 
 __all__ = [
     "Curves",
+    "Panel",
     "against_delta",
     "by_network",
+    "frontier",
     "heat_network",
     "link_load",
     "over_key",

@@ -55,7 +55,7 @@ def tradeoff(networks: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any
                 linestyle="none",
                 label=name,
             )
-        _log_thousands(axes)
+        log_thousands(axes)
         axes.set_title(title)
         axes.set_xlabel("transmissions")
         axes.set_ylim(bottom=0)
@@ -151,7 +151,7 @@ def over_key(key: str, series: Mapping[str, tuple[Sequence[float], Sequence[Any]
     return figure
 
 
-def _log_thousands(axes: Axes) -> None:
+def log_thousands(axes: Axes) -> None:
     """A logarithmic horizontal axis with few labels: 1, 2 and 5 within two decades, powers of ten beyond."""
     from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 

@@ -103,26 +103,27 @@ def style_of(name: str, names: Collection[str]) -> tuple[str, Any]:
     """
     if name in _STYLES:
         return _STYLES[name]
-    base = _base(name)
+    base = base_of(name)
     if base in _STYLES:
-        variants = [other for other in names if _base(other) == base]
+        variants = [other for other in names if base_of(other) == base]
         return _STYLES[base][0], _LINES[variants.index(name) % len(_LINES)]
-    place = [other for other in names if _base(other) not in _STYLES].index(name)
+    place = [other for other in names if base_of(other) not in _STYLES].index(name)
     return _OTHERS[place % len(_OTHERS)], _LINES[place // len(_OTHERS) % len(_LINES)]
 
 
 def marker_of(name: str) -> str:
     """The marker of a protocol."""
-    return _MARKERS.get(_base(name), "o")
+    return _MARKERS.get(base_of(name), "o")
 
 
 def fill_of(name: str, names: Collection[str]) -> str:
     """How the marker of a name is filled, so that variants of a protocol can be told apart."""
-    variants = [other for other in names if _base(other) == _base(name)]
+    variants = [other for other in names if base_of(other) == base_of(name)]
     return _FILLS[variants.index(name) % len(_FILLS)]
 
 
-def _base(name: str) -> str:
+def base_of(name: str) -> str:
+    """The protocol that a name is a variant of."""
     return re.split(r"[,(+]", name, maxsplit=1)[0]
 
 

@@ -186,11 +186,11 @@ def get_class(what: str, name: str) -> type[Any]:
     """The class with a short name among the package's "protocols" or "emissions"."""
     import banditmesh.protocols as package
 
-    base = {"protocols": Protocol, "emissions": Emission}[what]
-    classes = [getattr(package, public) for public in package.__all__]
-    known = {
-        kind.name: kind for kind in classes if isinstance(kind, type) and issubclass(kind, base) and kind is not base
-    }
+    bases: dict[str, type[Any]] = {"protocols": Protocol, "emissions": Emission}
+    base = bases[what]
+    classes: list[Any] = [getattr(package, public) for public in package.__all__]
+    classes = [kind for kind in classes if isinstance(kind, type) and issubclass(kind, base) and kind is not base]
+    known: dict[str, type[Any]] = {kind.name: kind for kind in classes}
     if name not in known:
         raise InputError(f"{what} must be among {', '.join(sorted(known))}; got {checks.shown(name)}")
     return known[name]
@@ -226,15 +226,16 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def _parameters(kind: type[Any], text: str | None) -> dict[str, int | float]:
+def _parameters(kind: type[Any], given_text: str | None) -> dict[str, int | float]:
     known = [one.name for one in _settable(kind)]
     given: dict[str, int | float] = {}
-    for place, word in enumerate(text.split(",") if text and text.strip() else []):
+    text = (given_text or "").strip()
+    for place, word in enumerate(text.split(",") if text else []):
         key, equals, value = (part.strip() for part in word.rpartition("="))
         if not equals:
             if place >= len(known):
                 raise InputError(
-                    f"{kind.name} takes {', '.join(known) or 'no parameters'}; got more: {checks.shown(text.strip())}"
+                    f"{kind.name} takes {', '.join(known) or 'no parameters'}; got more: {checks.shown(text)}"
                 )
             key = known[place]
         if key not in known:

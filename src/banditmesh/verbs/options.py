@@ -21,8 +21,8 @@ PROTOCOLS_HELP = (
 )
 
 
-def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that describe a problem and how long to simulate it."""
+def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callable[..., Any]:
+    """The options that describe a problem and how long to simulate it, with a ttl for all protocols or without."""
     options = [
         click.option(
             "--network",
@@ -32,7 +32,6 @@ def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--arms", "n_arms", default=50, show_default=True, help="How many arms there are."),
         click.option("--per-agent", default=20, show_default=True, help="How many arms each agent has."),
-        click.option("--ttl", default=4, show_default=True, help="How many hops a message may travel."),
         click.option("--horizon", default=1000, show_default=True, help="How many rounds."),
         click.option("--replicates", default=10, show_default=True, help="How many repetitions."),
         click.option("--seed", default=0, show_default=True, help="Decides arms, rewards and everything random."),
@@ -44,6 +43,8 @@ def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="The paper's text and theory, or its author's code and figures.",
         ),
     ]
+    if ttl:
+        options.append(click.option("--ttl", default=4, show_default=True, help="How many hops a message may travel."))
     for option in reversed(options):
         command = option(command)
     return command
@@ -69,7 +70,7 @@ def read_case(
     from ..protocols import notation
 
     if spec_path is not None:
-        _refuse_options(click.get_current_context())
+        refuse_options(click.get_current_context())
         return case_of(read_spec(spec_path))
     return Case(
         network=network if not Path(network).exists() else Path(network).stem,
@@ -83,9 +84,21 @@ def read_case(
     )
 
 
-def _refuse_options(context: click.Context) -> None:
+def refuse_options(context: click.Context) -> None:
     """A spec says all that these options do."""
-    spoken = ("network", "n_arms", "per_agent", "ttl", "horizon", "replicates", "seed", "rules", "names")
+    spoken = (
+        "network",
+        "n_arms",
+        "per_agent",
+        "ttl",
+        "horizon",
+        "replicates",
+        "seed",
+        "rules",
+        "names",
+        "ttls",
+        "emissions",
+    )
     for parameter in context.command.params:
         if parameter.name in spoken and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
             raise InputError(f"give a spec file or {parameter.opts[0]}, got both; change the spec instead")

@@ -1,0 +1,293 @@
+"""Configurations beside each other: which are on the front, which meet a budget, and which one to take.
+
+Rules kept here: a configuration is on the front of a cost if no other has at most its cost and at most its regret, one
+of them lower; means decide. A budget is met if the upper end of the cost's confidence interval is within it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import plots
+from ..errors import InputError
+from ..protocols import Protocol
+from ..protocols.notation import write_emission
+from .pairs import paired_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+#: What sending costs: name -> what it is.
+COSTS: Final = {
+    "messages_per_round": "messages per round",
+    "link_load": "messages per round on the busiest link",
+    "bytes_per_round": "bytes per round",
+}
+MEASURES: Final = ("regret", *COSTS, "link_peak")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A protocol with its ttl and emission, and what it gave in each replicate.
+
+    Attributes
+    ----------
+    name : str
+        The protocol written out, as in "flooding(8)+growth(0.25)".
+    protocol : Protocol
+        The protocol itself.
+    regret : float array (replicates,)
+        Group regret at the horizon.
+    messages_per_round : float array (replicates,)
+        Transmissions in all, divided by the horizon.
+    link_load : float array (replicates,)
+        Transmissions per round on the busiest directed link, mean over all rounds.
+    link_peak : float array (replicates,)
+        The same in the busiest window of a fiftieth of the horizon: emissions that fall silent begin loud.
+    bytes_per_round : float array (replicates,)
+        Payload of all transmissions, divided by the horizon.
+    """
+
+    name: str
+    protocol: Protocol
+    regret: NDArray[np.float64]
+    messages_per_round: NDArray[np.float64]
+    link_load: NDArray[np.float64]
+    link_peak: NDArray[np.float64]
+    bytes_per_round: NDArray[np.float64]
+
+    def mean(self, measure: str) -> float:
+        """The mean of a measure over replicates."""
+        return float(getattr(self, measure).mean())
+
+    @property
+    def sends(self) -> bool:
+        """Whether it sends anything: neither agents on their own nor a centre, which no network could be."""
+        return self.protocol.ttl > 0
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Configurations on one problem, with what each costs; made by `frontier`.
+
+    Attributes
+    ----------
+    configurations : tuple of Configuration
+        In the order in which they ran.
+    problem : str
+        The problem in a line.
+    horizon, replicates, seed : int
+        As simulated.
+    rules : str
+        The rule set.
+    max_messages_per_round, max_link_load : float or None
+        The budget.
+    tolerance : float
+        How much more regret than the least possible a recommendation may have.
+    confidence : float
+        Of the intervals.
+    """
+
+    configurations: tuple[Configuration, ...]
+    problem: str
+    horizon: int
+    replicates: int
+    seed: int
+    rules: str
+    max_messages_per_round: float | None
+    max_link_load: float | None
+    tolerance: float
+    confidence: float
+
+    @cached_property
+    def fronts(self) -> dict[str, tuple[str, ...]]:
+        """For each cost the names that no other beats in both regret and that cost, by rising cost."""
+        return {cost: self._front(cost) for cost in COSTS}
+
+    @property
+    def front(self) -> tuple[str, ...]:
+        """The front of regret against messages."""
+        return self.fronts["messages_per_round"]
+
+    def _front(self, cost: str) -> tuple[str, ...]:
+        # A centre is no configuration that a network could have.
+        real = [one for one in self.configurations if not one.protocol.central]
+        points = sorted((one.mean(cost), one.mean("regret"), place) for place, one in enumerate(real))
+        found: list[str] = []
+        least = np.inf
+        for _, regret, place in points:
+            if regret < least:
+                found.append(real[place].name)
+                least = regret
+        return tuple(found)
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The budget: cost -> limit, for the costs that have one."""
+        given = {"messages_per_round": self.max_messages_per_round, "link_load": self.max_link_load}
+        return {cost: limit for cost, limit in given.items() if limit is not None}
+
+    def within_budget(self, name: str) -> bool:
+        """Whether a configuration meets the budget, by the upper ends of its intervals."""
+        one = self[name]
+        return all(self.interval(one, cost)[2] <= limit for cost, limit in self.limits.items())
+
+    @cached_property
+    def recommended(self) -> str | None:
+        """The configuration to take, or None if none that sends meets the budget.
+
+        Of those within the budget whose regret is at most the least one plus the tolerance, the one with the fewest
+        messages.
+        """
+        allowed = [one for one in self.configurations if one.sends and self.within_budget(one.name)]
+        if not allowed:
+            return None
+        most = min(one.mean("regret") for one in allowed) * (1 + self.tolerance)
+        good = [one for one in allowed if one.mean("regret") <= most]
+        return min(good, key=lambda one: (one.mean("messages_per_round"), one.mean("regret"))).name
+
+    @cached_property
+    def nearest(self) -> str | None:
+        """The configuration that misses the budget by the smallest factor; None if nothing sends."""
+        sending = [one for one in self.configurations if one.sends]
+        return min(sending, key=lambda one: (self._excess(one), one.mean("regret"))).name if sending else None
+
+    def _excess(self, one: Configuration) -> float:
+        return max((self.interval(one, cost)[2] / limit for cost, limit in self.limits.items()), default=0.0)
+
+    @property
+    def advice(self) -> str:
+        """The recommendation in words."""
+        budget = " and ".join(f"at most {limit:,g} {COSTS[cost]}" for cost, limit in self.limits.items())
+        if self.recommended is not None:
+            asked = f"For {budget}" if budget else "Without a budget"
+            return f"{asked} take {self.recommended}: {self._in_words(self.recommended)}."
+        if self.nearest is None:
+            return "Nothing to recommend: no configuration sends anything."
+        excess = self._excess(self[self.nearest])
+        return (
+            f"No configuration that sends meets the budget of {budget}. The nearest is {self.nearest}, beyond it by a "
+            f"factor of {excess:,.3g}: "
+            f"{self._in_words(self.nearest)}."
+        )
+
+    def _in_words(self, name: str) -> str:
+        one = self[name]
+        regret, low, high = self.interval(one, "regret")
+        between = f" [{low:,.0f}, {high:,.0f}]" if self.replicates > 1 else ""
+        return (
+            f"group regret {regret:,.0f}{between}, {_short(one.mean('messages_per_round'))} messages and "
+            f"{_short(one.mean('bytes_per_round'))} bytes a round, {_short(one.mean('link_load'))} messages a round on "
+            f"the busiest link ({_short(one.mean('link_peak'))} at its peak)"
+        )
+
+    def __getitem__(self, name: str) -> Configuration:
+        for one in self.configurations:
+            if one.name == name:
+                return one
+        raise InputError(f"a configuration must be one of {', '.join(o.name for o in self.configurations)}; got {name}")
+
+    def interval(self, one: Configuration, measure: str) -> tuple[float, float, float]:
+        """Mean and interval of a measure; the mean itself for a single replicate."""
+        values = getattr(one, measure)
+        mean = float(values.mean())
+        if len(values) < 2:
+            return mean, mean, mean
+        return (mean, *paired_interval(values, self.confidence))
+
+    def table(self) -> pd.DataFrame:
+        """One row per configuration: means with the ends of their intervals, and which fronts it is on.
+
+        Ordered by messages. The columns `front`, `front_link_load` and `front_bytes` tell which fronts it is on, and
+        `within_budget` whether it meets the budget.
+        """
+        import pandas as pd
+
+        rows = {}
+        for one in sorted(self.configurations, key=lambda one: (one.mean("messages_per_round"), -one.mean("regret"))):
+            row: dict[str, Any] = {}
+            for measure in MEASURES:
+                mean, low, high = self.interval(one, measure)
+                ends = (low, high) if self.replicates > 1 else (np.nan, np.nan)
+                row |= {measure: mean, f"{measure}_low": ends[0], f"{measure}_high": ends[1]}
+            row |= {
+                "front": one.name in self.front,
+                "front_link_load": one.name in self.fronts["link_load"],
+                "front_bytes": one.name in self.fronts["bytes_per_round"],
+                "within_budget": self.within_budget(one.name),
+            }
+            rows[one.name] = row
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("configuration")
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row per configuration and replicate: its parts, and every measure."""
+        import pandas as pd
+
+        frames = []
+        for one in self.configurations:
+            columns: dict[str, Any] = {**_parts(one), "replicate": np.arange(self.replicates)}
+            columns |= {measure: getattr(one, measure) for measure in MEASURES}
+            frames.append(pd.DataFrame(columns))
+        return pd.concat(frames, ignore_index=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain values; the ends of intervals are None for a single replicate."""
+        names = ("problem", "horizon", "replicates", "seed", "rules", "tolerance", "confidence")
+        told: dict[str, Any] = {name: getattr(self, name) for name in names}
+        told |= {
+            "budget": self.limits,
+            "recommended": self.recommended,
+            "nearest": self.nearest if self.recommended is None else None,
+            "advice": self.advice,
+            "fronts": {cost: list(found) for cost, found in self.fronts.items()},
+        }
+        rows: dict[str, Any] = {}
+        for name, row in self.table().iterrows():
+            cells = {
+                measure: {end or "mean": _plain(row[f"{measure}{end and '_' + end}"]) for end in ("", "low", "high")}
+                for measure in MEASURES
+            }
+            rows[str(name)] = {**_parts(self[str(name)]), **cells, "within_budget": bool(row["within_budget"])}
+        return {**told, "configurations": rows}
+
+    def plot(self) -> Figure:
+        """Regret against messages, the busiest link's load and bytes, with the fronts, the budget and the advice."""
+        panels = [
+            plots.Panel(
+                label,
+                {one.name: (*self.interval(one, cost), *self.interval(one, "regret")) for one in self.configurations},
+                self.fronts[cost],
+                self.limits.get(cost),
+            )
+            for cost, label in COSTS.items()
+        ]
+        note = f"mean of {self.replicates} replicates; circle: recommended"
+        if self.replicates > 1:
+            note += f"; bars: {self.confidence:.0%} confidence intervals"
+        title = f"{self.problem}, {self.horizon} rounds, {self.rules} rules"
+        return plots.frontier(panels, self.recommended, title, note)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Frontier: {len(self.configurations)} configurations, {len(self.front)} on the front, "
+            f"recommended {self.recommended}>"
+        )
+
+
+def _parts(one: Configuration) -> dict[str, Any]:
+    emission = write_emission(one.protocol.emission)
+    return {"configuration": one.name, "protocol": one.protocol.name, "ttl": one.protocol.ttl, "emission": emission}
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _plain(value: float) -> float | None:
+    return None if value != value else float(value)

@@ -1,0 +1,240 @@
+"""What regret costs on your network: protocols, ttls and emissions side by side.
+
+Rules kept here: every configuration meets the same rewards and networks, and all numbers depend on the seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+import numpy as np
+
+from .. import checks
+from ..draws import fresh_seed
+from ..errors import InputError
+from ..networks.csr import Links
+from ..networks.distances import diameter
+from ..problem import Problem
+from ..protocols import (
+    IRS,
+    Contested,
+    Emission,
+    EveryPull,
+    Flooding,
+    FwA,
+    Gossip,
+    Growth,
+    NoCooperation,
+    ProbabilisticFlooding,
+    Protocol,
+)
+from ..protocols.notation import needs_ttl, write
+from ..sim.engine import simulate
+from ..sim.progress import Progress
+from ..sim.result import Result
+from ..sim.run import ProgressCallback
+from .configurations import Configuration, Frontier
+
+#: What is combined with every ttl and emission unless told otherwise.
+PROTOCOLS: Final = (NoCooperation, IRS, Gossip, ProbabilisticFlooding, FwA, Flooding)
+EMISSIONS: Final = (EveryPull(), Growth(0.1), Growth(0.25), Growth(1.0), Contested())
+#: The ttls for a dynamic network, which has no diameter.
+DYNAMIC_TTLS: Final = (2, 3, 4)
+#: The peak load of a link is taken over windows of a fiftieth of the horizon, or more if link traffic would not fit.
+_WINDOWS: Final = 50
+_MOST_CELLS: Final = 2**24
+
+
+def frontier(
+    problem: Problem,
+    *,
+    horizon: int = 1000,
+    replicates: int = 10,
+    seed: int | None = None,
+    protocols: Sequence[Protocol | type[Protocol]] | None = None,
+    ttls: Sequence[int] | None = None,
+    emissions: Sequence[Emission] | None = None,
+    max_messages_per_round: float | None = None,
+    max_link_load: float | None = None,
+    tolerance: float = 0.05,
+    confidence: float = 0.95,
+    progress: bool | ProgressCallback | None = None,
+    **settings: Any,
+) -> Frontier:
+    """Regret against traffic on one problem: protocols, ttls and emissions side by side.
+
+    Parameters
+    ----------
+    problem : Problem
+        Network, arm sets and arms.
+    horizon, replicates, seed
+        As for `simulate`. A seed that is not given is drawn once.
+    protocols : sequence of Protocol or of classes of them, optional
+        A class is combined with every ttl and emission; a protocol stands as it is. All built-in ones but the
+        centralised ceiling unless told otherwise.
+    ttls : sequence of int, optional
+        2, a quarter and half of the network's diameter and the diameter itself, unless told otherwise; for a dynamic
+        network 2, 3 and 4.
+    emissions : sequence of Emission, optional
+        Every pull, growth by 0.1, 0.25 and 1, and contested, unless told otherwise.
+    max_messages_per_round : float, optional
+        A budget: transmissions in the whole network per round, mean over all rounds.
+    max_link_load : float, optional
+        A budget: transmissions per round on the busiest directed link, mean over all rounds.
+    tolerance : float
+        The recommendation is the configuration with the fewest messages among those within the budget whose regret is
+        at most this fraction above the least.
+    confidence : float
+        Of the intervals, which are Student's over replicates.
+    progress : bool or callable, optional
+        As for `simulate`, over all configurations together.
+    **settings
+        Whatever else `simulate` takes: policy, rules, every, engine, threads and so on.
+
+    Returns
+    -------
+    Frontier
+        With `table()`, `plot()`, `front`, `recommended` and `advice`.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> problem = bm.Problem.random(bm.networks.ring(8), n_arms=6, per_agent=3, seed=0)
+    >>> found = bm.frontier(problem, horizon=50, replicates=3, seed=0, protocols=[bm.IRS, bm.Flooding], ttls=[2, 4])
+    >>> len(found.configurations)
+    15
+    >>> print(found.table()["messages_per_round"].loc["irs"])
+    16.0
+    """
+    horizon = checks.integer("horizon", horizon, at_least=1)
+    replicates = checks.integer("replicates", replicates, at_least=1)
+    seed = fresh_seed() if seed is None else checks.integer("seed", seed, at_least=0)
+    for name, limit in (("max_messages_per_round", max_messages_per_round), ("max_link_load", max_link_load)):
+        if limit is not None:
+            checks.positive(name, limit)
+    tolerance = checks.non_negative("tolerance", tolerance)
+    confidence = checks.probability("confidence", confidence)
+    grid = combine(problem, protocols, ttls, emissions)
+    found = []
+    with Progress(progress, len(grid) * horizon * replicates, "frontier") as bar:
+        for name, protocol in grid.items():
+            result = simulate(
+                problem,
+                protocol,
+                horizon=horizon,
+                replicates=replicates,
+                seed=seed,
+                link_traffic=True,
+                record_every=_window(problem, horizon, replicates),
+                progress=_Steps(bar),
+                **settings,
+            )
+            found.append(_measure(name, protocol, result))
+    return Frontier(
+        configurations=tuple(found),
+        problem=repr(problem),
+        horizon=horizon,
+        replicates=replicates,
+        seed=seed,
+        rules=result.rules,
+        max_messages_per_round=max_messages_per_round,
+        max_link_load=max_link_load,
+        tolerance=tolerance,
+        confidence=confidence,
+    )
+
+
+def combine(
+    problem: Problem,
+    protocols: Sequence[Protocol | type[Protocol]] | None = None,
+    ttls: Sequence[int] | None = None,
+    emissions: Sequence[Emission] | None = None,
+) -> dict[str, Protocol]:
+    """The protocols that `frontier` simulates, by how they are written; what has no ttl is not multiplied by them.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> problem = bm.Problem.random(bm.networks.ring(8), n_arms=6, per_agent=3, seed=0)
+    >>> list(combine(problem, [bm.NoCooperation, bm.IRS, bm.FwA], [2], [bm.EveryPull(), bm.Growth(0.5)]))
+    ['none', 'irs', 'irs+growth(0.5)', 'fwa(2)', 'fwa(2)+growth(0.5)']
+    """
+    if not isinstance(problem, Problem):
+        raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
+    ttls = default_ttls(problem) if ttls is None else [checks.integer("ttl", ttl, at_least=1) for ttl in ttls]
+    emissions = EMISSIONS if emissions is None else emissions
+    found: dict[str, Protocol] = {}
+    for kind in PROTOCOLS if protocols is None else protocols:
+        for protocol in _variants(kind, ttls, emissions):
+            found.setdefault(write(protocol), protocol)
+    if not found:
+        raise InputError("protocols, ttls and emissions must each hold at least one, got none")
+    return found
+
+
+def _variants(kind: Protocol | type[Protocol], ttls: Sequence[int], emissions: Sequence[Emission]) -> list[Protocol]:
+    if isinstance(kind, Protocol):
+        return [kind]
+    if not isinstance(kind, type) or not issubclass(kind, Protocol):
+        raise InputError(f"protocols must be protocols such as FwA(4) or classes such as FwA, got {checks.shown(kind)}")
+    if needs_ttl(kind):
+        return [kind(ttl, emission=emission) for ttl in ttls for emission in emissions]
+    # What never sends has no use for an emission.
+    silent = not any(one.name == "ttl" and one.init for one in fields(kind))
+    made: Any = kind
+    return [made()] if silent else [made(emission=emission) for emission in emissions]
+
+
+def default_ttls(problem: Problem) -> tuple[int, ...]:
+    """2, a quarter and half of the network's diameter, and the diameter itself; 2, 3 and 4 for a dynamic network.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> default_ttls(bm.Problem.paper("er")), default_ttls(bm.Problem.paper("ba"))
+    ((2, 4, 8), (2, 3, 5))
+    """
+    if not isinstance(problem.network, Links):
+        return DYNAMIC_TTLS
+    longest = max(1, diameter(problem.network))
+    return tuple(
+        sorted({min(2, longest), -(-longest // 4), -(-longest // 2), longest} - ({1} if longest > 1 else set()))
+    )
+
+
+def _window(problem: Problem, horizon: int, replicates: int) -> int:
+    """How many rounds a record spans."""
+    network = problem.network
+    n_links = 2 * network.n_links if isinstance(network, Links) else problem.n_agents * (problem.n_agents - 1)
+    windows = max(1, min(_WINDOWS, _MOST_CELLS // max(1, n_links * replicates)))
+    return -(-horizon // windows)
+
+
+def _measure(name: str, protocol: Protocol, result: Result) -> Configuration:
+    assert result.link_traffic is not None
+    horizon = result.horizon
+    spans = np.diff(result.rounds, prepend=0)
+    loads = result.link_traffic.sum(axis=1) / horizon
+    peaks = (result.link_traffic / spans[:, None]).max(axis=1, initial=0.0)
+    return Configuration(
+        name=name,
+        protocol=protocol,
+        regret=result.regret[:, -1].copy(),
+        messages_per_round=result.messages[:, -1] / horizon,
+        link_load=loads.max(axis=1, initial=0.0),
+        link_peak=peaks.max(axis=1, initial=0.0),
+        bytes_per_round=result.traffic["bytes"] / horizon,
+    )
+
+
+class _Steps:
+    """Passes the progress of one simulation on to the bar of all of them."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar, self._done = bar, 0
+
+    def __call__(self, done: int, total: int) -> None:
+        self._bar.advance(done - self._done)
+        self._done = done

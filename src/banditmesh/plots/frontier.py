@@ -1,0 +1,154 @@
+"""Regret against what it costs to send: one point for each configuration, and the front of those that nothing beats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from .points import log_thousands
+from .style import base_of, for_print, marker_of, style_of, thousands
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDTH: Final = 7.2
+_ROOM: Final = 0.14  # inches of height for each line of the list below
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One cost along the horizontal axis.
+
+    Attributes
+    ----------
+    label : str
+        What the cost is.
+    points : mapping from name to (x, x_low, x_high, y, y_low, y_high)
+        Means and the ends of their intervals, nan where there are none; x is 0 for what sends nothing.
+    front : sequence of str
+        The names on the front, by rising cost.
+    limit : float or None
+        The budget.
+    """
+
+    label: str
+    points: Mapping[str, tuple[float, float, float, float, float, float]]
+    front: Sequence[str]
+    limit: float | None = None
+
+
+@for_print
+def frontier(panels: Sequence[Panel], recommended: str | None, title: str, note: str) -> Figure:
+    """Group regret against each cost: a large panel for the first, small ones for the others.
+
+    The front of the first panel is numbered, and the list below says what the numbers are; a circle is drawn around
+    the recommended configuration, and what is beyond the budget is grey.
+
+    Examples
+    --------
+    >>> one = {"irs": (2.0, 2.0, 2.0, 9.0, 8.0, 10.0), "fwa": (5.0, 4.0, 6.0, 7.0, 6.0, 8.0)}
+    >>> panels = [Panel("messages", one, ["irs", "fwa"]), Panel("bytes", one, ["irs", "fwa"])]
+    >>> figure = frontier(panels, "fwa", "regret against traffic", "")
+    >>> [axes.get_xlabel() for axes in figure.axes]
+    ['messages', 'bytes']
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    numbered = [name for name in panels[0].front if panels[0].points[name][0] > 0]
+    rows = -(-len(numbered) // 2)
+    figure = Figure(figsize=(_WIDTH, 3.9 + _ROOM * rows), layout="constrained", dpi=150)
+    FigureCanvasAgg(figure)
+    side = max(1, len(panels) - 1)
+    grid = figure.add_gridspec(side, 2, width_ratios=(1.9, 1.0))
+    numbers = {name: place for place, name in enumerate(numbered, start=1)}
+    for place, panel in enumerate(panels):
+        axes = figure.add_subplot(grid[:, 0] if place == 0 else grid[place - 1, 1])
+        _draw(axes, panel, numbers, recommended, large=place == 0)
+    figure.axes[0].set_ylabel("group regret")
+    figure.suptitle(f"{title}\n{note}" if note else title, fontsize=8)
+    _kinds(figure.axes[0], panels[0].points)
+    _list(figure, numbers, panels[0], recommended)
+    return figure
+
+
+def _draw(axes: Axes, panel: Panel, numbers: Mapping[str, int], recommended: str | None, large: bool) -> None:
+    sending = {name: point for name, point in panel.points.items() if point[0] > 0}
+    line = [panel.points[name] for name in panel.front if panel.points[name][0] > 0]
+    axes.plot([p[0] for p in line], [p[3] for p in line], color="#999999", linewidth=0.8, drawstyle="steps-post")
+    for name, (x, x_low, x_high, y, y_low, y_high) in panel.points.items():
+        colour, style = style_of(base_of(name), [base_of(other) for other in panel.points])
+        if name not in sending:
+            axes.axhline(y, color=colour, linestyle=style, linewidth=0.9)
+            continue
+        on_front = name in panel.front
+        bars: dict[str, Any] = {"xerr": [[x - x_low], [x_high - x]]} if x_low == x_low else {}
+        bars |= {"yerr": [[y - y_low], [y_high - y]]} if y_low == y_low else {}
+        axes.errorbar(
+            x,
+            y,
+            **bars,
+            color=colour,
+            marker=marker_of(name),
+            fillstyle="none" if "+" in name else "full",
+            markersize=(5 if on_front else 3.5) if large else 3,
+            alpha=1.0 if on_front else 0.45,
+            elinewidth=0.6,
+            linestyle="none",
+            zorder=3 if on_front else 2,
+        )
+        if large and name in numbers:
+            axes.annotate(str(numbers[name]), (x, y), xytext=(5, 5), textcoords="offset points", fontsize=7)
+        if name == recommended:
+            axes.plot(x, y, marker="o", markersize=13, fillstyle="none", color="#000000", markeredgewidth=1.1, zorder=4)
+    if sending:
+        log_thousands(axes)
+    axes.set_ylim(bottom=0)
+    if panel.limit is not None:
+        left, right = axes.get_xlim()[0], max(axes.get_xlim()[1], panel.limit * 1.2)
+        axes.axvspan(panel.limit, right, color="#BBBBBB", alpha=0.3, linewidth=0)
+        axes.set_xlim(min(left, panel.limit / 1.2), right)
+        axes.axvline(panel.limit, color="#555555", linewidth=0.8, linestyle="--")
+    axes.set_xlabel(panel.label)
+    thousands(axes)
+
+
+def _kinds(axes: Axes, points: Mapping[str, tuple[float, ...]]) -> None:
+    """A legend of what colours and markers mean."""
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for name in dict.fromkeys(base_of(name) for name in points):
+        colour, style = style_of(name, [base_of(other) for other in points])
+        silent = all(point[0] == 0 for other, point in points.items() if base_of(other) == name)
+        look: dict[str, Any] = (
+            {"linestyle": style} if silent else {"linestyle": "none", "marker": marker_of(name), "markersize": 4}
+        )
+        handles.append(Line2D([], [], color=colour, label=name, **look))
+    if any("+" in name for name in points):
+        grey: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4, "color": "#555555"}
+        handles.append(Line2D([], [], label="every pull is sent", **grey))
+        handles.append(Line2D([], [], label="another emission", fillstyle="none", **grey))
+    axes.legend(handles=handles, frameon=False, loc="best")
+
+
+def _list(figure: Figure, numbers: Mapping[str, int], panel: Panel, recommended: str | None) -> None:
+    """What the numbers mean, below the panels."""
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for name, number in numbers.items():
+        x, y = panel.points[name][0], panel.points[name][3]
+        words = f"{name}: {y:,.0f}, {x:,.0f}" if x >= 100 else f"{name}: {y:,.0f}, {x:.3g}"
+        handles.append(Line2D([], [], linestyle="none", label=f"{number}  {words}"))
+    if not handles:
+        return
+    title = f"On the front: group regret, {panel.label}"
+    legend = figure.legend(
+        handles=handles, title=title, loc="outside lower center", ncols=2, frameon=False, handlelength=0
+    )
+    for text in legend.get_texts():
+        if recommended is not None and text.get_text().partition("  ")[2].startswith(f"{recommended}:"):
+            text.set_fontweight("bold")

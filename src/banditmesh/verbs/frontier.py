@@ -1,0 +1,178 @@
+"""`frontier`: what regret costs on your network, and which protocol to take."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError
+from .options import PROTOCOLS_HELP, problem_options, read_problem, refuse_options
+
+if TYPE_CHECKING:
+    from ..experiments.configurations import Configuration, Frontier
+
+_PICTURES = (".pdf", ".png", ".svg")
+
+
+@click.command("frontier", short_help="Regret against traffic on your network, and which protocol to take.")
+@click.argument("spec_path", metavar="[SPEC.toml]", required=False, type=click.Path(dir_okay=False))
+@partial(problem_options, ttl=False)
+@click.option(
+    "--protocols",
+    "names",
+    default="none,irs,gossip,probabilistic,fwa,flooding",
+    show_default=True,
+    help=f"{PROTOCOLS_HELP} A plain name is combined with every ttl and emission.",
+)
+@click.option(
+    "--ttl", "ttls", metavar="T,T,...", help="Hops that a message may travel; from the diameter if not given."
+)
+@click.option(
+    "--emissions",
+    default="every-pull,growth(0.1),growth(0.25),growth(1),contested",
+    show_default=True,
+    help="When an agent sends, and what.",
+)
+@click.option("--max-messages-per-round", type=float, help="A budget for the whole network, mean over the rounds.")
+@click.option("--max-link-load", type=float, help="A budget for the busiest directed link, mean messages per round.")
+@click.option(
+    "--tolerance",
+    default=0.05,
+    show_default=True,
+    help="Recommend the fewest messages among regrets at most this fraction above the least.",
+)
+@click.option("--all", "show_all", is_flag=True, help="Print every configuration, not only those on a front.")
+@click.option("--out", type=click.Path(dir_okay=False), help="Also draw it into this file: .png, .svg or .pdf.")
+@click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
+def frontier_verb(
+    spec_path: str | None,
+    max_messages_per_round: float | None,
+    max_link_load: float | None,
+    tolerance: float,
+    show_all: bool,
+    out: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    r"""Regret against traffic: protocols, ttls and emissions side by side on the same rewards and networks.
+
+    Marks what nothing beats in both (the front), and recommends one under a budget. A spec whose sweep goes over
+    protocols or emissions says what is put side by side; any other spec gives the problem alone.
+
+    \b
+    Examples:
+      banditmesh frontier --network my-network.graphml --arms 30 --per-agent 5 --max-messages-per-round 500
+      banditmesh frontier --network ba --protocols 'fwa(4),flooding' --ttl 3,5 --emissions 'growth(0.25)' --out ba.png
+      banditmesh frontier study.toml --max-link-load 2 --json
+    """
+    from ..experiments.frontier import frontier
+
+    if out is not None and Path(out).suffix not in _PICTURES:
+        raise InputError(f"--out must name a {', '.join(_PICTURES)} file, got {out}")
+    network, problem, settings = _read(spec_path, **options)
+    found = frontier(
+        problem,
+        max_messages_per_round=max_messages_per_round,
+        max_link_load=max_link_load,
+        tolerance=tolerance,
+        **settings,
+    )
+    if out is not None:
+        found.plot().savefig(out)
+    if as_json:
+        click.echo(json.dumps({network: found.to_json()}, indent=2))
+        return
+    click.echo(problem)
+    click.echo(f"horizon {found.horizon}, {found.replicates} replicates, seed {found.seed}, {found.rules} rules\n")
+    click.echo(as_text(found, show_all))
+    click.echo(f"\n{found.advice}")
+
+
+def _read(
+    spec_path: str | None,
+    *,
+    network: str,
+    n_arms: int,
+    per_agent: int,
+    ttls: str | None,
+    emissions: str,
+    names: str,
+    **settings: Any,
+) -> tuple[str, Any, dict[str, Any]]:
+    """A name for the network, the problem, and what `frontier` is told besides."""
+    from ..experiments.case import case_of
+    from ..experiments.reading import read_spec
+    from ..protocols import notation
+
+    if spec_path is not None:
+        refuse_options(click.get_current_context())
+        spec = read_spec(spec_path)
+        case = case_of(spec)
+        return case.network, case.problem, {**case.settings, "protocols": case.protocols if spec.grid else None}
+    settings |= {
+        "protocols": [_protocol_or_class(name) for name in notation.split(names)],
+        "ttls": None if ttls is None else [_integer(one) for one in ttls.split(",")],
+        "emissions": [notation.read_emission(one) for one in notation.split(emissions)],
+    }
+    name = Path(network).stem if Path(network).exists() else network
+    return name, read_problem(network, n_arms, per_agent, settings["seed"]), settings
+
+
+def _protocol_or_class(text: str) -> Any:
+    from ..protocols import notation
+
+    written = notation.parse(text)
+    return notation.get_class("protocols", written.name) if written.is_plain else notation.read(text)
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"--ttl must be integers separated by commas, got {text!r}") from None
+
+
+def as_text(found: Frontier, show_all: bool = False) -> str:
+    """The table that is printed: what is on a front, or everything."""
+    marks = {"messages_per_round": "M", "link_load": "L", "bytes_per_round": "B"}
+    order = list(found.table().index)
+    shown = [name for name in order if show_all or name in _worth_showing(found)]
+    rows = [["configuration", "front", "group regret", "messages/round", "busiest link", "peak", "bytes/round", ""]]
+    for name in shown:
+        one = found[name]
+        front = "".join(mark for cost, mark in marks.items() if name in found.fronts[cost])
+        remark = "<- take" if name == found.recommended else ""
+        if found.limits and not found.within_budget(name):
+            remark = "<- nearest" if name == found.nearest and found.recommended is None else "over"
+        rows.append([name, front, *_cells(found, one), remark])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        first = [row[0].ljust(widths[0]), row[1].ljust(widths[1])]
+        rest = [cell.rjust(width) for cell, width in zip(row[2:-1], widths[2:-1], strict=True)]
+        lines.append("  ".join([*first, *rest, row[-1]]).rstrip())
+    hidden = len(order) - len(shown)
+    lines.append("front: nothing has less regret for as few messages (M), load of the busiest link (L) or bytes (B)")
+    if found.replicates > 1:
+        lines[-1] += f"; ±: {found.confidence:.0%} confidence"
+    return "\n".join([*lines, *([f"{hidden} configurations that are on no front: --all"] if hidden else [])])
+
+
+def _worth_showing(found: Frontier) -> set[str]:
+    names = {name for front in found.fronts.values() for name in front}
+    plain = {one.name for one in found.configurations if not one.sends}
+    return names | plain | {name for name in (found.recommended, found.nearest) if name is not None}
+
+
+def _cells(found: Frontier, one: Configuration) -> list[str]:
+    cells = []
+    for measure in ("regret", "messages_per_round", "link_load", "link_peak", "bytes_per_round"):
+        mean, _, high = found.interval(one, measure)
+        digits = 0 if measure in ("regret", "bytes_per_round") or mean >= 100 else 2
+        spread = f" ± {high - mean:,.{digits}f}" if found.replicates > 1 and measure != "link_peak" else ""
+        cells.append(f"{mean:,.{digits}f}{spread}")
+    return cells
