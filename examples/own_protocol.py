@@ -15,7 +15,7 @@ class ShyHubs(bm.Protocol):
     def relay(has_arm, ttl, degree, u, parameter):
         if has_arm:
             return bm.ABSORB
-        return bm.RELAY if u < 3 / degree else bm.STOP
+        return bm.RELAY if u * degree < 3 else bm.STOP
 
 
 if __name__ == "__main__":
