@@ -230,8 +230,7 @@ class Packed:
         rank = np.zeros(len(arms), dtype=np.int32)
         rank[self.holder_slots] = np.arange(len(arms)) - np.repeat(self.holder_starts[:-1], n_holders)
         squares = np.cumsum(np.square(n_holders)) - np.square(n_holders)
-        rows: NDArray[np.int64] = squares[arms] + rank * n_holders[arms]
-        return rows, rank
+        return (squares[arms] + rank * n_holders[arms]).astype(np.int64), rank
 
     @property
     def n_known(self) -> int:
