@@ -1,5 +1,7 @@
 """Small problems for tests, by hand and drawn by hypothesis."""
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 from hypothesis import strategies as st
@@ -84,3 +86,9 @@ def protocols():
         st.builds(lambda ttl, stop: bm.ProbabilisticFlooding(ttl, stop=stop), ttl, st.sampled_from([0.0, 0.5, 1.0])),
         st.builds(lambda ttl, fanout: bm.Gossip(ttl, fanout=fanout), ttl, st.integers(1, 3)),
     )
+
+
+def emitting_protocols():
+    """Protocols with any emission."""
+    emissions = st.sampled_from([bm.EveryPull(), bm.Growth(0.0), bm.Growth(0.25), bm.Growth(1.0), bm.Contested()])
+    return st.builds(lambda protocol, emission: replace(protocol, emission=emission), protocols(), emissions)

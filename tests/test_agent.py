@@ -254,30 +254,8 @@ def test_published_memory_forgets_the_oldest_beyond_its_size():
 # Emissions
 
 
-class Doubling(bm.Emission):
-    """The running count and sum, whenever the count has doubled."""
-
-    name = "doubling"
-    cumulative = True
-    n_bytes = 32
-
-    @staticmethod
-    def sends(own_count, sent_count, is_best, parameter):
-        return own_count >= 2 * sent_count
-
-
-class Contested(bm.Emission):
-    """What is not the best arm when it is chosen."""
-
-    asks_best = True
-
-    @staticmethod
-    def sends(own_count, sent_count, is_best, parameter):
-        return not is_best
-
-
 def test_cumulative_messages_hold_count_and_sum():
-    agent = make_agent(bm.Flooding(3, emission=Doubling()), arm_set=(ARM,))
+    agent = make_agent(bm.Flooding(3, emission=bm.Growth(1.0)), arm_set=(ARM,))
     outboxes = []
     for t in range(1, 9):
         play(agent, t, float(t))
@@ -286,7 +264,7 @@ def test_cumulative_messages_hold_count_and_sum():
 
 
 def test_of_cumulative_messages_the_latest_counts():
-    agent = make_agent(bm.Flooding(3, emission=Doubling()))
+    agent = make_agent(bm.Flooding(3, emission=bm.Growth(1.0)))
     counts = []
     for sequence, n_pulls, total in ((1, 1, 1.0), (4, 4, 10.0), (2, 2, 3.0), (5, 4, 10.0), (6, 6, 20.0)):
         agent.receive(message(1, sequence, reward=total, n_pulls=n_pulls), 1, 2)
@@ -303,7 +281,7 @@ def test_best_arm_is_judged_when_it_is_chosen():
         def choose(self, t, estimates, draw):
             return t % 2
 
-    agent = make_agent(bm.Flooding(3, emission=Contested()), policy=Alternating())
+    agent = make_agent(bm.Flooding(3, emission=bm.Contested()), policy=Alternating())
     sent = {}
     for t, reward in enumerate([1.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0], start=1):
         position = play(agent, t, reward)
@@ -316,6 +294,6 @@ def test_centralised_agent_hears_every_observation_whatever_the_emission():
     problem = bm.Problem(bm.networks.path(2), [[0, 1], [0, 1]], [bm.arms.Bernoulli(0.2), bm.arms.Bernoulli(0.8)])
     settings = {"horizon": 50, "seed": 0, "engine": "reference"}
     plain = bm.simulate(problem, bm.Centralised(), **settings)
-    other = bm.simulate(problem, bm.Centralised(emission=Doubling()), **settings)
+    other = bm.simulate(problem, bm.Centralised(emission=bm.Growth(1.0)), **settings)
     assert other.pulls.tolist() == plain.pulls.tolist()
     assert other.traffic["learned"].tolist() == plain.traffic["learned"].tolist() == [100]

@@ -19,7 +19,7 @@ from typing import Final
 from ..draws import Draws
 from . import memory, plans
 from .kernels.special import Kernels, specialise
-from .packing import pack, packed_bytes
+from .packing import BUILT_IN_EMISSIONS, pack, packed_bytes
 from .run import Outcome, Run
 from .spreading import Spread
 from .walking import Walk
@@ -79,6 +79,7 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
 
 
 def kernels_of(run: Run) -> Kernels:
-    """The kernels for the run's policy and relay rule."""
-    policy, protocol = type(run.policies[0]), type(run.protocol)
-    return specialise(policy.index, protocol.relay if protocol.random else None)
+    """The kernels for the run's policy, relay rule and emission."""
+    policy, protocol, emission = type(run.policies[0]), type(run.protocol), type(run.protocol.emission)
+    relay = protocol.relay if protocol.random else None
+    return specialise(policy.index, relay, None if emission in BUILT_IN_EMISSIONS else emission.sends)

@@ -16,10 +16,12 @@ from .. import draws as purposes
 from ..agent import check_decision
 from ..arms import BERNOULLI, Law
 from ..draws import Draws
+from ..faults import Faults
 from ..networks.csr import Links as StaticLinks
 from ..policies.base import Policy
-from ..protocols.emission import EveryPull
-from .kernels.layout import Agents, Keys, Links, Network, Rule
+from ..protocols.emission import Contested, EveryPull, Growth
+from .kernels import layout
+from .kernels.layout import CONTESTED, EVERY_PULL, GROWTH, OWN_EMISSION, Agents, Keys, Known, Links, Network, Rule
 from .run import Run
 
 MOST_ARMS_PER_AGENT: Final = 2**15 - 1
@@ -28,6 +30,7 @@ ID_BUDGET: Final = 2**30
 #: How many rounds' clocks are worked out at a time, and how many such blocks are kept.
 CLOCK_BLOCK: Final = 1024
 MOST_CLOCK_BLOCKS: Final = 16
+BUILT_IN_EMISSIONS: Final = {EveryPull: EVERY_PULL, Growth: GROWTH, Contested: CONTESTED}
 
 
 def unsupported(run: Run) -> str | None:
@@ -35,10 +38,8 @@ def unsupported(run: Run) -> str | None:
     kinds = {type(policy) for policy in run.policies}
     if run.trace:
         return "it keeps no event log (trace)"
-    if run.faults is not None:
-        return f"it does not run {run.faults!r}"
-    if type(run.protocol.emission) is not EveryPull:
-        return f"it does not run the emission {run.protocol.emission!r}"
+    if run.faults is not None and run.faults != Faults(loss=run.faults.loss, outages=run.faults.outages):
+        return "of faults it runs losses and outages"
     if len(kinds) > 1:
         return "it runs one kind of policy at a time, and the agents' policies are of several"
     if next(iter(kinds)).choose is not Policy.choose:
@@ -48,10 +49,18 @@ def unsupported(run: Run) -> str | None:
     if getattr(numba.config, "USING_SVML", False):
         return "Intel's SVML rounds logarithms differently; set NUMBA_DISABLE_INTEL_SVML=1"
     if traits(run).walks:
-        if 8 * traits(run).n_ids * run.problem.n_agents > ID_BUDGET:
-            return f"the ids that agents remember by the published rules would take more than {ID_BUDGET >> 30} GiB"
-        if run.tape is None and not all(law.continuous or _is_bernoulli(law) for law in run.problem.laws):
-            return "by the published rules it runs Bernoulli laws and laws whose rewards never repeat"
+        return _unsupported_walk(run)
+    return None
+
+
+def _unsupported_walk(run: Run) -> str | None:
+    """The same, of a run by the published rules that must be walked."""
+    if 8 * traits(run).n_ids * run.problem.n_agents > ID_BUDGET:
+        return f"the ids that agents remember by the published rules would take more than {ID_BUDGET >> 30} GiB"
+    if traits(run).sends_sums:
+        return "by the published rules ids come twice when agents forget their sums" if traits(run).forgets else None
+    if run.tape is None and not all(law.continuous or _is_bernoulli(law) for law in run.problem.laws):
+        return "by the published rules it runs Bernoulli laws and laws whose rewards never repeat"
     return None
 
 
@@ -83,14 +92,42 @@ class Traits:
         run = self.run
         if not run.rules.id_is_reward or run.protocol.ttl == 0:
             return False
-        if run.problem.is_dynamic or run.protocol.random or run.protocol.n_targets is not None:
+        if not self.is_settled:
             return True
         return bool((self.decision[0] != self.decision[1]).any() or self.discrete.any())
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all messages of an origin's arm meet the same fate: nothing changes, is drawn or fails."""
+        run = self.run
+        changes = run.problem.is_dynamic or run.protocol.random or run.protocol.n_targets is not None
+        return not changes and run.faults is None
+
+    @property
+    def sends_sums(self) -> bool:
+        """Whether messages hold an agent's count and sum so far, instead of one observation."""
+        return self.run.protocol.emission.cumulative and self.run.protocol.ttl > 0
+
+    @property
+    def compares_sums(self) -> bool:
+        """Whether learners must keep what they know of each origin, because they may miss some of its messages."""
+        return self.sends_sums and (not self.is_settled or self.walks)
+
+    @property
+    def forgets(self) -> bool:
+        """Whether agents may lose their memory."""
+        faults = self.run.faults
+        return faults is not None and faults.outages is not None and not faults.outages.memory
+
     @cached_property
     def discrete(self) -> NDArray[np.int16]:
-        """For each arm whether two of its rewards may be equal, by the tape or the arm's law."""
+        """For each arm whether two of its messages may be equal, by the tape or the arm's law.
+
+        Those that hold sums never are, because counts only grow.
+        """
         run = self.run
+        if self.sends_sums:
+            return np.zeros(run.problem.n_arms, dtype=np.int16)
         if run.tape is None:
             return np.array([not law.continuous for law in run.problem.laws], dtype=np.int16)
         ordered = np.sort(run.tape, axis=1)
@@ -178,7 +215,32 @@ class Packed:
             stop_k1=draws.key(purposes.STOP)[1],
             target_k0=draws.key(purposes.TARGET)[0],
             target_k1=draws.key(purposes.TARGET)[1],
+            emission=BUILT_IN_EMISSIONS.get(type(protocol.emission), OWN_EMISSION),
+            emission_parameter=float(protocol.emission.parameter),
+            asks_best=protocol.emission.asks_best,
+            sends_sums=self.traits.sends_sums,
+            sends_changes=self.traits.sends_sums and not self.traits.compares_sums,
         )
+
+    @cached_property
+    def known_places(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Where learners keep others' statistics, as in `Known`: for each arm a square of all its holders."""
+        n_holders = np.diff(self.holder_starts)
+        arms = self.agents.arms
+        rank = np.zeros(len(arms), dtype=np.int32)
+        rank[self.holder_slots] = np.arange(len(arms)) - np.repeat(self.holder_starts[:-1], n_holders)
+        squares = np.cumsum(np.square(n_holders)) - np.square(n_holders)
+        return (squares[arms] + rank * n_holders[arms]).astype(np.int64), rank
+
+    @property
+    def n_known(self) -> int:
+        """How many of others' statistics learners may have to keep."""
+        return int(np.square(np.diff(self.holder_starts)).sum()) if self.traits.compares_sums else 0
+
+    def known(self) -> Known:
+        """Nothing is known yet."""
+        rows, rank = self.known_places if self.n_known else (np.zeros(0, np.int64), np.zeros(0, np.int32))
+        return Known(rows, rank, np.zeros(self.n_known, dtype=np.int32), np.zeros(self.n_known))
 
     def keys(self, draws: Draws) -> Keys:
         """The keys of the draws that pulls need."""
@@ -268,3 +330,16 @@ def static_network(links: StaticLinks) -> Network:
 def no_links() -> Links:
     """Where nothing is counted by link."""
     return Links(1, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
+def no_faults() -> layout.Faults:
+    """Where nothing goes wrong."""
+    return layout.Faults(
+        loss=0.0,
+        loss_k0=0,
+        loss_k1=0,
+        first_round=1,
+        up=np.zeros((1, 0), dtype=np.int8),
+        restart_starts=np.zeros(2, dtype=np.int64),
+        restarts=np.zeros(0, dtype=np.int32),
+    )

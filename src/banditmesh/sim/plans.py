@@ -23,7 +23,7 @@ from .kernels.layout import (
     Scratch,
 )
 from .kernels.spread import spread_slots
-from .packing import Packed, no_links
+from .packing import Packed, no_faults, no_links
 
 #: The most memory that a plan may take, in bytes; beyond it messages are spread one by one.
 PLAN_BUDGET: Final = 4 * 2**30
@@ -63,7 +63,7 @@ def make_fates(n_keys: int, ttl: int, learners: NDArray[np.int32]) -> Fates:
 def worthwhile_bytes(packed: Packed, rule: Rule) -> float:
     """About how much memory a plan takes; 0 if none is possible, fits its budget and pays for itself."""
     run = packed.run
-    if packed.network is None or rule.ttl == 0 or rule.is_random or rule.n_targets or run.link_traffic:
+    if packed.network is None or rule.ttl == 0 or not packed.traits.is_settled or run.link_traffic:
         return 0.0
     # A plan spreads a message for each arm of each agent; without one, every pull spreads one.
     if run.horizon * run.replicates < packed.most_arms:
@@ -123,22 +123,28 @@ def count_fates(
         one,
         counts,
         no_links(),
+        no_faults(),
     )
 
 
 def count_all_fates(
-    packed: Packed, rule: Rule, plan: Fates, pulls: NDArray[np.int32], late_slots: NDArray[np.int32], scratch: Scratch
+    packed: Packed,
+    rule: Rule,
+    plan: Fates,
+    n_messages: NDArray[np.int32],
+    late_slots: NDArray[np.int32],
+    scratch: Scratch,
 ) -> NDArray[np.int64]:
-    """The fates of a whole run with a plan, from how often each slot was pulled.
+    """The fates of a whole run with a plan, from how many messages each slot made.
 
-    `late_slots[v, t % ttl]` is what v pulled in round t of the last ttl: these messages do not live out their lives
+    `late_slots[v, t % ttl]` is what v sent in round t of the last ttl: these messages do not live out their lives
     before the horizon, and are spread again, up to it.
     """
     counts = np.zeros(N_COUNTS, dtype=np.int64)
-    early = pulls.astype(np.int64)
+    early = n_messages.astype(np.int64)
     for t in range(max(1, rule.horizon - rule.ttl + 1), rule.horizon + 1):
         late = late_slots[:, t % rule.ttl]
-        weights = np.zeros(len(pulls), dtype=np.int32)
+        weights = np.zeros(len(n_messages), dtype=np.int32)
         weights[late[late >= 0]] = 1
         early -= weights
         count_fates(packed, rule, 0, len(late), t, weights, scratch, counts)
@@ -194,6 +200,7 @@ def _spread_parts(packed: Packed, rule: Rule, threads: int, bounds: list[int], e
             fates,
             np.zeros(N_COUNTS, dtype=np.int64),
             no_links(),
+            no_faults(),
         )
         return bool(fits)
 

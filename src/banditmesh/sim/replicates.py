@@ -14,12 +14,13 @@ from ..draws import Draws
 from ..networks.csr import Links as StaticLinks
 from ..networks.dynamic import DynamicNetwork
 from .kernels import layout
-from .kernels.layout import N_COUNTS, Links, Network, State
+from .kernels.layout import EVERY_PULL, N_COUNTS, Chunk, Links, Messages, Pulls, State
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
 from .packing import Packed, no_links, static_network
 from .run import Outcome
 from .timeline import Row, Timeline, rounds_at_once
+from .troubles import Troubles
 
 #: The most memory that the rewards of a chunk of rounds may take, in bytes.
 TAPE_BUDGET: Final = 2**26
@@ -52,18 +53,33 @@ class Replicate:
         self.keys = packed.keys(draws)
         self.tape = run.tape_of(replicate)
         n_agents, n_slots, width = run.problem.n_agents, len(packed.agents.arms), max(run.protocol.ttl, 1)
+        n_sending = n_slots if self.rule.emission != EVERY_PULL else 0
+        n_summed = n_slots if packed.traits.sends_sums else 0
         self.state = State(
             counts=np.zeros(n_slots),
             totals=np.zeros(n_slots),
             pulls=np.zeros(n_slots, dtype=np.int32),
             n_pulls=np.zeros(n_agents, dtype=np.int32),
             next_round=np.ones(n_agents, dtype=np.int64),
+            n_messages=np.zeros(n_sending, dtype=np.int32),
+            sent_counts=np.zeros(n_sending, dtype=np.int32),
+            sent_totals=np.zeros(n_summed),
+            own_totals=np.zeros(n_summed),
+            forgotten_pulls=np.zeros(n_slots if packed.traits.forgets else 0, dtype=np.int32),
             scores=np.zeros(packed.most_arms),
         )
-        self.now_slots = np.zeros(n_agents, dtype=np.int32)
-        self.now_rewards = np.zeros(n_agents)
-        self.slots = np.full((n_agents, width), -1, dtype=np.int32)
-        self.rewards = np.zeros((n_agents, width))
+        self.known = packed.known()
+        self.pulls = Pulls(
+            slots=np.zeros(n_agents, dtype=np.int32),
+            amounts=np.ones(n_agents),
+            rewards=np.zeros(n_agents),
+            is_best=np.zeros(n_agents, dtype=np.int8),
+        )
+        self.messages = Messages(
+            slots=np.full((n_agents, width), -1, dtype=np.int32),
+            amounts=np.zeros((n_agents, width)),
+            rewards=np.zeros((n_agents, width)),
+        )
         self.counts = np.zeros(N_COUNTS, dtype=np.int64)
         self._total_regret = 0.0
         self._total_sent = 0
@@ -71,6 +87,7 @@ class Replicate:
         self._regret = np.zeros(len(run.records))
         self._messages = np.zeros(len(run.records), dtype=np.int64)
         self._lookahead = lookahead
+        self._troubles = Troubles(run, draws)
         self._timeline: Timeline | None = None
         self._finished: list[tuple[int, Row]] = []
         self._links = no_links()
@@ -86,9 +103,9 @@ class Replicate:
             record_of = np.searchsorted(run.records, np.arange(1, run.horizon + 1))
             on_link = np.zeros(len(run.records) * n_links, dtype=np.int64)
             self._links = Links(1, record_of * n_links, on_link)
-        self.longest_chunk = LONGEST_CHUNK
+        self.longest_chunk = min(LONGEST_CHUNK, self._troubles.longest_chunk)
         if self._timeline is not None and isinstance(network, DynamicNetwork):
-            self.longest_chunk = rounds_at_once(network, LONGEST_WINDOW)
+            self.longest_chunk = min(self.longest_chunk, rounds_at_once(network, LONGEST_WINDOW))
         if packed.traits.has_tape:
             self.longest_chunk = max(1, min(self.longest_chunk, TAPE_BUDGET // (8 * n_slots)))
 
@@ -96,7 +113,8 @@ class Replicate:
     def shared_bytes(packed: Packed) -> float:
         """About how much memory the arrays of this class take."""
         n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
-        return 20.0 * len(packed.agents.arms) + n_agents * (24.0 + 12.0 * max(ttl, 1))
+        each = 20.0 + (28.0 if packed.traits.sends_sums else 0.0)
+        return each * len(packed.agents.arms) + n_agents * (33.0 + 20.0 * max(ttl, 1)) + 12.0 * packed.n_known
 
     def advance(self, last: int) -> None:
         """Simulate the rounds up to before `last`."""
@@ -106,28 +124,33 @@ class Replicate:
         else:
             network, links = self._timeline.window(last - 1 + self._lookahead)
         assert network is not None
-        regret = np.zeros(last - first)
-        sent = np.zeros(last - first, dtype=np.int64)
         tape = self._tape_of(first, last) if self.packed.traits.has_tape else np.zeros((1, 0))
-        self._simulate(first, last, network, links, self.packed.clocks(first, last), tape, regret, sent)
-        self._record(first, last, regret, sent)
+        chunk = Chunk(
+            first=first,
+            network=network,
+            links=links,
+            faults=self._troubles.window(first, last - 1 + self._lookahead),
+            clocks=self.packed.clocks(first, last),
+            has_tape=self.packed.traits.has_tape,
+            tape=tape,
+            codes=self._codes(tape),
+            regret=np.zeros(last - first),
+            sent=np.zeros(last - first, dtype=np.int64),
+        )
+        self._simulate(chunk, last)
+        self._record(first, last, chunk.regret, chunk.sent)
         if self._timeline is not None:
             over = self._timeline.finish(last, links)
             self._finished += [item for item in over if self.packed.run.link_traffic]
         self.t = last
 
-    def _simulate(
-        self,
-        first: int,
-        last: int,
-        network: Network,
-        links: Links,
-        clocks: NDArray[np.float64],
-        tape: NDArray[np.float64],
-        regret: NDArray[np.float64],
-        sent: NDArray[np.int64],
-    ) -> None:
+    def _simulate(self, chunk: Chunk, last: int) -> None:
+        """Run the kernel from the chunk's first round to before `last`."""
         raise NotImplementedError
+
+    def _codes(self, tape: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Which of its values each reward of a tape is, where that matters."""
+        return np.zeros((1, 0), dtype=np.int32)
 
     def _tape_of(self, first: int, last: int) -> NDArray[np.float64]:
         """What each slot would pay in the rounds from `first` to before `last`."""
@@ -159,19 +182,22 @@ class Replicate:
     def close(self) -> Outcome:
         """What the replicate gave."""
         run, counts = self.packed.run, self.counts
-        sent, delivered = int(counts[layout.SENT]), int(counts[layout.DELIVERED])
+        sent, delivered, lost = (int(counts[fate]) for fate in (layout.SENT, layout.DELIVERED, layout.LOST))
         traffic = [
             sent,
             delivered,
-            sent - delivered,
+            sent - delivered - lost,
             *(int(counts[fate]) for fate in (layout.ABSORBED, layout.EXPIRED, layout.STOPPED)),
             *(int(counts[fate]) for fate in (layout.RELAYED, layout.QUEUED)),
-            0,
+            lost,
             0,
             int(counts[layout.LEARNED]),
             sent * run.protocol.emission.n_bytes,
         ]
-        outcome = Outcome(self._regret, self._messages, np.array(traffic, dtype=np.int64), self.state.pulls)
+        pulls = self.state.pulls
+        if len(self.state.forgotten_pulls):
+            pulls = pulls + self.state.forgotten_pulls
+        outcome = Outcome(self._regret, self._messages, np.array(traffic, dtype=np.int64), pulls)
         if run.link_traffic:
             outcome.links, outcome.link_traffic = self._link_arrays()
         return outcome

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .kernels import layout
-from .kernels.layout import Fates, Links, Network
+from .kernels.layout import Chunk, Fates
 from .kernels.special import Kernels
 from .packing import Packed
 from .plans import count_all_fates, make_fates, make_scratch
@@ -32,52 +30,37 @@ class Spread(Replicate):
         self._scratch = make_scratch(packed)
         self._cursor = np.array([-1, 0], dtype=np.int64)
         self._sent_ahead = np.zeros(2 * max(ttl, 1), dtype=np.int64)
-        room = 0 if plan is not None or ttl == 0 else 4 * n_agents + int(np.diff(packed.holder_starts).max())
+        # Going down and coming back takes a round at least, so an agent learns a message every other round at most.
+        self._most_receipts = (ttl + 1) // 2 if packed.traits.forgets else 1
+        most_learners = self._most_receipts * int(np.diff(packed.holder_starts).max())
+        room = 0 if plan is not None or ttl == 0 else 4 * n_agents + most_learners
         self._ring = make_fates(ttl * n_agents, max(ttl, 1), np.zeros((max(ttl, 1), room), dtype=np.int32))
 
-    def _simulate(
-        self,
-        first: int,
-        last: int,
-        network: Network,
-        links: Links,
-        clocks: NDArray[np.float64],
-        tape: NDArray[np.float64],
-        regret: NDArray[np.float64],
-        sent: NDArray[np.int64],
-    ) -> None:
-        packed = self.packed
-        t = first
+    def _simulate(self, chunk: Chunk, last: int) -> None:
+        packed, t = self.packed, chunk.first
         while True:
             t = self.kernels.run_rounds(
                 t,
                 last,
-                first,
-                network,
+                chunk,
                 packed.agents,
                 packed.holder_starts,
                 packed.holder_slots,
                 self.rule,
+                self.keys,
                 self._plan is not None,
                 packed.run.protocol.central,
-                clocks,
-                tape,
-                packed.traits.has_tape,
-                self.keys,
+                self._most_receipts,
                 self.state,
+                self.known,
                 self._scratch,
                 self._cursor,
-                self.now_slots,
-                self.now_rewards,
-                self.slots,
-                self.rewards,
+                self.pulls,
+                self.messages,
                 self._plan or self._ring,
                 self._ring,
                 self._sent_ahead,
-                links,
                 self.counts,
-                regret,
-                sent,
             )
             if t == last:
                 return
@@ -90,8 +73,6 @@ class Spread(Replicate):
         """What the replicate gave; with a plan, fates are counted only now."""
         packed = self.packed
         if self._plan is not None and self.t > packed.run.horizon:
-            self.counts = count_all_fates(packed, self.rule, self._plan, self.state.pulls, self.slots, self._scratch)
-        if packed.run.protocol.central:
-            others = np.diff(packed.holder_starts)[packed.agents.arms] - 1
-            self.counts[layout.LEARNED] = (self.state.pulls * others).sum()
+            n_messages = self.state.n_messages if len(self.state.n_messages) else self.state.pulls
+            self.counts = count_all_fates(packed, self.rule, self._plan, n_messages, self.messages.slots, self._scratch)
         return super().close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels.layout import Links, Network, Queue
+from .kernels.layout import Chunk, Queue
 from .kernels.special import Kernels
 from .packing import Packed
 from .replicates import Replicate
@@ -55,50 +55,32 @@ class Walk(Replicate):
             getattr(larger, name)[:room] = getattr(queue, name)
         return larger
 
-    def _simulate(
-        self,
-        first: int,
-        last: int,
-        network: Network,
-        links: Links,
-        clocks: NDArray[np.float64],
-        tape: NDArray[np.float64],
-        regret: NDArray[np.float64],
-        sent: NDArray[np.int64],
-    ) -> None:
-        packed = self.packed
-        # Which of its values a reward is: by the user's tape, or 0 and 1 of a Bernoulli law.
-        codes = (np.searchsorted(self._values, tape) if len(self._values) else tape == 1.0).astype(np.int32)
-        t = first
+    def _codes(self, tape: NDArray[np.float64]) -> NDArray[np.int32]:
+        # By the user's tape, or 0 and 1 of a Bernoulli law.
+        return (np.searchsorted(self._values, tape) if len(self._values) else tape == 1.0).astype(np.int32)
+
+    def _simulate(self, chunk: Chunk, last: int) -> None:
+        packed, t = self.packed, chunk.first
         while True:
             t = self.kernels.walk_rounds(
                 t,
                 last,
-                first,
-                network,
+                chunk,
                 packed.agents,
                 self.rule,
-                clocks,
-                tape,
-                codes,
-                packed.traits.has_tape,
+                self.keys,
                 packed.traits.discrete,
                 packed.traits.n_codes,
-                self.keys,
                 self.state,
+                self.known,
                 self._picks,
-                self.now_slots,
-                self.now_rewards,
-                self.slots,
-                self.rewards,
+                self.pulls,
+                self.messages,
                 self._ids,
                 self._accepted,
                 self._accepted_as,
                 *self._queues,
-                links,
                 self.counts,
-                regret,
-                sent,
             )
             if t == last:
                 return

@@ -34,8 +34,8 @@ def prepare(run: Run) -> str | None:
             compiled.run_all(_tiny(run), 1, lambda _: None)
     except NumbaError as error:
         cause = " ".join(str(error).split())
-        rule = f"the index of {run.policies[0].name!r} or the relay rule of {run.protocol.name!r}"
-        return f"{rule} does not compile ({cause[:200]})"
+        index, relay = f"the index of {run.policies[0].name!r}", f"the relay rule of {run.protocol.name!r}"
+        return f"{index}, {relay} or the emission {run.protocol.emission.name!r} does not compile ({cause[:200]})"
     _ready.add(kind)
     return None
 

@@ -17,8 +17,10 @@ Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 # Places in the counts of fates.
-SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LEARNED = range(8)
-N_COUNTS = 8
+SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LOST, LEARNED = range(9)
+N_COUNTS = 9
+# Emissions, by code.
+EVERY_PULL, GROWTH, CONTESTED, OWN_EMISSION = range(4)
 # Columns of what `spread` notes of an agent.
 MARK, PREVIOUS = 0, 1
 
@@ -58,7 +60,9 @@ class Rule(NamedTuple):
     """A protocol and a rule set, as numbers.
 
     `decision[has_arm, ttl, degree]` is the relay rule of a protocol that does not draw; its last axis has length 1 if
-    the degree does not matter. `n_targets` is 0 for all neighbours.
+    the degree does not matter. `n_targets` is 0 for all neighbours. If `sends_sums`, a message holds its origin's count
+    and sum so far; if `sends_changes`, what is new in them since the last one, because whoever hears one message of an
+    origin's arm hears them all, in order.
     """
 
     ttl: int
@@ -74,18 +78,81 @@ class Rule(NamedTuple):
     stop_k1: int
     target_k0: int
     target_k1: int
+    emission: int
+    emission_parameter: float
+    asks_best: bool
+    sends_sums: bool
+    sends_changes: bool
+
+
+class Faults(NamedTuple):
+    """What goes wrong.
+
+    Row t - first_round of `up` says which agents are up in round t; it has no column if all always are. The agents
+    that come up in that round without their memory are `restarts[restart_starts[row] : restart_starts[row + 1]]`.
+    """
+
+    loss: float
+    loss_k0: int
+    loss_k1: int
+    first_round: int
+    up: Int8s
+    restart_starts: Int64s
+    restarts: Int32s
 
 
 class State(NamedTuple):
-    """What one replicate has learned so far."""
+    """What one replicate has learned so far, by slot; `n_pulls` and `next_round` by agent.
+
+    What is behind `next_round` is empty where it is not needed: by emissions other than every pull what each slot has
+    sent, and by outages without memory the pulls before the last one.
+    """
 
     counts: Floats
     totals: Floats
     pulls: Int32s
     n_pulls: Int32s
     next_round: Int64s
+    n_messages: Int32s
+    sent_counts: Int32s
+    sent_totals: Floats
+    own_totals: Floats
+    forgotten_pulls: Int32s
     #: Workspace: the indices of one agent's arms.
     scores: Floats
+
+
+class Known(NamedTuple):
+    """Others' statistics: what learner slot l knows of origin slot s is at `rows[s] + rank[l]`.
+
+    Empty unless a message's learners may miss others of its origin, or hear them in another order.
+    """
+
+    rows: Int64s
+    rank: Int32s
+    counts: Int32s
+    totals: Floats
+
+
+class Pulls(NamedTuple):
+    """The round under way, by agent: its pull, then its message; a slot of -1 says that there is none.
+
+    A message stands for `amounts` observations whose rewards sum to `rewards`.
+    """
+
+    slots: Int32s
+    amounts: Floats
+    rewards: Floats
+    #: Whether the arm had the highest mean when it was chosen.
+    is_best: Int8s
+
+
+class Messages(NamedTuple):
+    """The messages of the last ttl rounds, by agent and round modulo ttl, as in `Pulls`."""
+
+    slots: Int32s
+    amounts: Floats
+    rewards: Floats
 
 
 class Fates(NamedTuple):
@@ -152,3 +219,22 @@ class Queue(NamedTuple):
     first_learner: Int32s
     learner: Int32s
     next_learner: Int32s
+
+
+class Chunk(NamedTuple):
+    """What a chunk of rounds from `first` on is given, and where it leaves each round's regret and transmissions.
+
+    Row t - first of the arrays is round t. Without a tape, `tape` and `codes` are not read; `codes` says which of its
+    values a reward of the tape is.
+    """
+
+    first: int
+    network: Network
+    links: Links
+    faults: Faults
+    clocks: Floats
+    has_tape: bool
+    tape: Floats
+    codes: Int32s
+    regret: Floats
+    sent: Int64s

@@ -7,23 +7,13 @@ import math
 import numpy as np
 
 from .compiling import helper
-from .layout import Agents, Floats, Int32s, Keys, State
+from .layout import Agents, Chunk, Keys, Pulls, State
 from .scalars import index_rule, law_quantile, uniform
 
 
 @helper
-def pull_agents(
-    t: int,
-    agents: Agents,
-    clocks: Floats,
-    tape: Floats,
-    has_tape: bool,
-    keys: Keys,
-    state: State,
-    slots: Int32s,
-    rewards: Floats,
-) -> float:
-    """Pull for all agents whose turn it is; -1 in `slots` marks the others. Returns the round's group regret.
+def pull_agents(t: int, agents: Agents, chunk: Chunk, keys: Keys, asks_best: bool, state: State, pulls: Pulls) -> float:
+    """Pull for all agents that are up and whose turn it is; the others' slots become -1. Returns the group regret.
 
     The arm with the highest index is pulled, the first of equals. All of an agent's indices are worked out before they
     are compared: without a branch, that loop becomes vector instructions. (Until then, `scores` holds the draws.)
@@ -32,20 +22,29 @@ def pull_agents(
     offsets, arms, sigmas, gaps, every = agents.offsets, agents.arms, agents.sigmas, agents.gaps, agents.every
     clock_of, parameters = agents.clock, agents.parameter
     law_code, law_a, law_b = agents.law_code, agents.law_a, agents.law_b
-    counts, totals, pulls, scores = state.counts, state.totals, state.pulls, state.scores
+    counts, totals, own_counts, scores = state.counts, state.totals, state.pulls, state.scores
     n_pulls, next_round = state.n_pulls, state.next_round
+    slots, rewards, is_best = pulls.slots, pulls.rewards, pulls.is_best
+    step, has_tape, up = t - chunk.first, chunk.has_tape, chunk.faults.up
+    clocks, tape = chunk.clocks[step], chunk.tape[step if has_tape else 0]
+    has_outages = up.shape[1] > 0
+    up_row = t - chunk.faults.first_round if has_outages else 0
     regret = 0.0
     for v in range(len(every)):
         if next_round[v] != t:
             slots[v] = -1
             continue
         next_round[v] = t + every[v]
+        if has_outages and up[up_row, v] == 0:
+            slots[v] = -1
+            continue
         # Unsigned, because a signed index may be negative, and allowing for that keeps loops from being vectorised.
         first = np.uint64(offsets[v])
         n_arms = np.uint64(offsets[v + 1]) - first
         position = np.uint64(n_pulls[v])
         if position < n_arms:
             n_pulls[v] += 1
+            is_best[v] = 0
         else:
             clock, parameter = clocks[clock_of[v]], parameters[v]
             for j in range(n_arms):
@@ -69,6 +68,13 @@ def pull_agents(
             for j in range(n_arms):
                 if scores[j] > best:
                     position, best = np.uint64(j), scores[j]
+            if asks_best:
+                best_position, best = np.uint64(0), -math.inf
+                for j in range(n_arms):
+                    mean = totals[first + j] / counts[first + j]
+                    if mean > best:
+                        best_position, best = np.uint64(j), mean
+                is_best[v] = 1 if best_position == position else 0
         slot = first + position
         if has_tape:
             reward = tape[slot]
@@ -78,7 +84,7 @@ def pull_agents(
             reward = law_quantile(law_code[arm], law_a[arm], law_b[arm], u)
         counts[slot] += 1.0
         totals[slot] += reward
-        pulls[slot] += 1
+        own_counts[slot] += 1
         regret += gaps[slot]
         slots[v] = slot
         rewards[v] = reward

@@ -15,11 +15,13 @@ import numpy as np
 from ...draws import TARGET_STRIDE
 from ...protocols.base import ABSORB, STOP
 from .compiling import helper, kernel, scalar
+from .faults import keep_arriving
 from .layout import (
     ABSORBED,
     DELIVERED,
     EXPIRED,
     LEARNED,
+    LOST,
     MARK,
     PREVIOUS,
     QUEUED,
@@ -28,6 +30,7 @@ from .layout import (
     STOPPED,
     Agents,
     Fates,
+    Faults,
     Int32s,
     Int64s,
     Links,
@@ -115,6 +118,7 @@ def spread(
     fates: Fates,
     counts: Int64s,
     links: Links,
+    faults: Faults,
 ) -> int:
     """Spread the message that `origin` makes of `arm` in round `sequence`.
 
@@ -128,6 +132,9 @@ def spread(
     learners, sent_by_hop, end_by_hop, on_link = fates.learners, fates.sent, fates.end, links.on_link
     decision_table, counts_links, stores = rule.decision, len(links.on_link) > 0, fates.learners.shape[1] > 0
     asks_degree = rule.is_random or decision_table.shape[2] > 1
+    up, restart_starts, restarts = faults.up, faults.restart_starts, faults.restarts
+    has_outages = up.shape[1] > 0
+    is_faulty = has_outages or faults.loss > 0.0
     oldest = scratch.next_mark[0]
     scratch.next_mark[0] = oldest + rule.ttl + 1
     if rule.origin_remembers:
@@ -135,7 +142,7 @@ def spread(
     seen[origin, PREVIOUS] = -1
     senders[0] = origin
     n_senders = 1
-    n_learners = n_delivered = n_absorbed = n_expired = n_stopped = n_queued = 0
+    n_learners = n_delivered = n_absorbed = n_expired = n_stopped = n_queued = n_lost = 0
     fates.base[key] = base
     for hop in range(1, rule.ttl + 1):
         t = sequence + hop - 1
@@ -147,10 +154,17 @@ def spread(
         newest = oldest + hop
         n_sent = 0
         n_receivers = 0
+        if has_outages and hop > 1 and n_senders > 0:
+            up_row = t - faults.first_round
+            for i in range(restart_starts[up_row], restart_starts[up_row + 1]):
+                seen[restarts[i], MARK] = 0
         for s in range(n_senders):
             sender = senders[s]
+            if has_outages and up[t - faults.first_round, sender] == 0:
+                continue
             excluded = -1 if rule.relay_to_sender else seen[sender, PREVIOUS]
             lowest, highest = starts[sender], starts[sender + 1]
+            n_picked = 0
             if rule.n_targets > 0:
                 n_picked = pick_neighbours(
                     origin, sequence, sender, ttl + 1, excluded, lowest, highest, indices, rule, picks
@@ -159,13 +173,23 @@ def spread(
                     drawn[k] = indices[picks[k]]
                     if counts_links:
                         on_link[link_row + picks[k]] += 1
+            elif counts_links or is_faulty:
+                for i in range(lowest, highest):
+                    if indices[i] != excluded:
+                        drawn[n_picked] = indices[i]
+                        n_picked += 1
+                        if counts_links:
+                            on_link[link_row + i] += 1
+            if is_faulty:
+                n_arriving = keep_arriving(origin, sequence, t, sender, n_picked, drawn, faults)
+                n_lost += n_picked - n_arriving
+                n_sent += n_picked - n_arriving
+                n_picked = n_arriving
+            if rule.n_targets > 0 or is_faulty:
                 sent_now, n_receivers = send(
                     sender, -1, 0, n_picked, drawn, oldest, newest, seen, receivers, n_receivers
                 )
             else:
-                if counts_links:
-                    for i in range(lowest, highest):
-                        on_link[link_row + i] += 1 if indices[i] != excluded else 0
                 sent_now, n_receivers = send(
                     sender, excluded, lowest, highest, indices, oldest, newest, seen, receivers, n_receivers
                 )
@@ -210,6 +234,7 @@ def spread(
     counts[STOPPED] += weight * n_stopped
     counts[RELAYED] += weight * (n_delivered - n_absorbed - n_expired - n_stopped - n_queued)
     counts[QUEUED] += weight * n_queued
+    counts[LOST] += weight * n_lost
     counts[LEARNED] += weight * n_learners
     return n_learners
 
@@ -231,6 +256,7 @@ def spread_slots(
     fates: Fates,
     counts: Int64s,
     links: Links,
+    faults: Faults,
 ) -> bool:
     """Spread one message, made in round `sequence`, of every slot of positive weight of agents `first` to `last` - 1.
 
@@ -248,5 +274,7 @@ def spread_slots(
                 return False
             key = slot if keyed else 0
             weight = weights[slot]
-            base += spread(v, arm, sequence, weight, network, agents, rule, scratch, key, 0, base, fates, counts, links)
+            base += spread(
+                v, arm, sequence, weight, network, agents, rule, scratch, key, 0, base, fates, counts, links, faults
+            )
     return True

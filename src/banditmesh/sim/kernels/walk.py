@@ -12,23 +12,28 @@ from __future__ import annotations
 
 from ...protocols.base import ABSORB, STOP
 from .compiling import helper, kernel
+from .emissions import emit, learn_sum
+from .faults import arrives, restart
 from .layout import (
     ABSORBED,
     DELIVERED,
+    EVERY_PULL,
     EXPIRED,
     LEARNED,
+    LOST,
     QUEUED,
     RELAYED,
     SENT,
     STOPPED,
     Agents,
-    Floats,
+    Chunk,
     Int16s,
     Int32s,
     Int64s,
     Keys,
-    Links,
-    Network,
+    Known,
+    Messages,
+    Pulls,
     Queue,
     Rule,
     State,
@@ -54,34 +59,25 @@ def push(queue: Queue, agent: int, message: int, ttl: int) -> None:
 def walk_rounds(
     first: int,
     last: int,
-    chunk_start: int,
-    network: Network,
+    chunk: Chunk,
     agents: Agents,
     rule: Rule,
-    clocks: Floats,
-    tape: Floats,
-    codes: Int32s,
-    has_tape: bool,
+    keys: Keys,
     discrete: Int16s,
     n_codes: int,
-    keys: Keys,
     state: State,
+    known: Known,
     picks: Int32s,
-    now_slots: Int32s,
-    now_rewards: Floats,
-    slots: Int32s,
-    rewards: Floats,
+    pulls: Pulls,
+    messages: Messages,
     ids: Int64s,
     accepted: Int64s,
     accepted_as: Int64s,
     even: Queue,
     odd: Queue,
-    links: Links,
     counts: Int64s,
-    regret: Floats,
-    sent: Int64s,
 ) -> int:
-    """Simulate the rounds from `first` to before `last`; returns the round that comes next.
+    """Simulate the rounds from `first` to before `last`, a part of the chunk; returns the round that comes next.
 
     It returns early, before a round, if that round's copies may not fit into the queues. `accepted[w]` is how many ids
     agent w has accepted, and `accepted_as[id, w]` which of them that id was, from 1; 0 if it never was. Messages are
@@ -91,6 +87,10 @@ def walk_rounds(
     ttl = rule.ttl
     n_agents = len(agents.every)
     memory = ttl * n_agents
+    network, links, faults = chunk.network, chunk.links, chunk.faults
+    now_slots, slots, amounts, rewards = pulls.slots, messages.slots, messages.amounts, messages.rewards
+    has_outages = faults.up.shape[1] > 0
+    is_faulty = has_outages or faults.loss > 0.0
     for t in range(first, last):
         queue, next_queue = (even, odd) if t % 2 == 0 else (odd, even)
         row_of_network = 0 if network.is_static else t - network.first_round
@@ -101,23 +101,34 @@ def walk_rounds(
             most += (queue.length[v] + 1) * (min(rule.n_targets, degree) if rule.n_targets > 0 else degree)
         if most + n_agents > len(queue.message):
             return t
-        step = t - chunk_start
-        regret[step] = pull_agents(
-            t, agents, clocks[step], tape[step if has_tape else 0], has_tape, keys, state, now_slots, now_rewards
-        )
+        step = t - chunk.first
+        if len(faults.restarts) > 0:
+            restart(t, agents, faults, known, state)
+            up_row = t - faults.first_round
+            for i in range(faults.restart_starts[up_row], faults.restart_starts[up_row + 1]):
+                accepted[faults.restarts[i]] = 0
+                accepted_as[:, faults.restarts[i]] = 0
+        chunk.regret[step] = pull_agents(t, agents, chunk, keys, rule.asks_best, state, pulls)
+        # Which of its values a reward is must be asked before the emission replaces it by a sum.
         row = t % ttl
         for v in range(n_agents):
             slot = now_slots[v]
+            message = row * n_agents + v
+            ids[message] = message
+            if slot >= 0 and discrete[agents.arms[slot]] == 1:
+                code = chunk.codes[step, slot] if chunk.has_tape else int(pulls.rewards[v])
+                ids[message] = memory + slot * n_codes + code
+        if rule.emission != EVERY_PULL:
+            emit(rule, pulls, state)
+        for v in range(n_agents):
+            slot = now_slots[v]
             slots[v, row] = slot
-            rewards[v, row] = now_rewards[v]
+            amounts[v, row] = pulls.amounts[v]
+            rewards[v, row] = pulls.rewards[v]
             if slot < 0:
                 continue
             message = row * n_agents + v
-            if discrete[agents.arms[slot]] == 1:
-                code = codes[step, slot] if has_tape else int(now_rewards[v])
-                ids[message] = memory + slot * n_codes + code
-            else:
-                ids[message] = message
+            if ids[message] == message:
                 accepted_as[message, :] = 0
             push(queue, v, message, ttl)
         n_learned = 0
@@ -130,6 +141,8 @@ def walk_rounds(
         next_queue.n_used[0] = 0
         for v in range(n_agents):
             entry = queue.head[v]
+            if has_outages and faults.up[t - faults.first_round, v] == 0:
+                entry = -1
             while entry >= 0:
                 message = queue.message[entry]
                 hops_left = queue.ttl[entry]
@@ -148,6 +161,9 @@ def walk_rounds(
                     if len(links.on_link) > 0:
                         links.on_link[links.rows[t - links.first_round] + place] += 1
                     receiver = network.indices[place]
+                    if is_faulty and not arrives(origin, made, v, receiver, t, faults):
+                        counts[LOST] += 1
+                        continue
                     known_as = accepted_as[ids[message], receiver]
                     if known_as > 0 and accepted[receiver] - known_as < memory:
                         continue
@@ -179,7 +195,7 @@ def walk_rounds(
                     else:
                         counts[QUEUED if t == rule.horizon else RELAYED] += 1
                         push(next_queue, receiver, message, hops_left - 1)
-        sent[step] = counts[SENT] - before
+        chunk.sent[step] = counts[SENT] - before
         # Additions in ascending (origin, round of making); the oldest row of the ring comes after the newest.
         for origin in range(n_agents):
             message_row = row
@@ -190,7 +206,14 @@ def walk_rounds(
                 entry = next_queue.first_learner[message_row * n_agents + origin]
                 while entry >= 0:
                     learner = next_queue.learner[entry]
-                    state.counts[learner] += 1.0
-                    state.totals[learner] += rewards[origin, message_row]
+                    amount, reward = amounts[origin, message_row], rewards[origin, message_row]
+                    if len(known.counts) > 0:
+                        place = known.rows[slots[origin, message_row]] + known.rank[learner]
+                        learn_sum(
+                            learner, amount, reward, place, known.counts, known.totals, state.counts, state.totals
+                        )
+                    else:
+                        state.counts[learner] += amount
+                        state.totals[learner] += reward
                     entry = next_queue.next_learner[entry]
     return last

@@ -1,0 +1,63 @@
+"""What agents send of their pulls, and what receivers make of an origin's count and sum."""
+
+from __future__ import annotations
+
+from ...protocols.emission import Contested, EveryPull, Growth
+from .compiling import helper, scalar
+from .layout import CONTESTED, GROWTH, Floats, Int32s, Pulls, Rule, State
+
+growth_sends = scalar(Growth.sends)
+contested_sends = scalar(Contested.sends)
+#: A user's own emission takes this place, see `specialise`.
+own_sends = scalar(EveryPull.sends)
+
+
+@helper
+def emit(rule: Rule, pulls: Pulls, state: State) -> None:
+    """Make this round's messages of its pulls."""
+    slots, amounts, rewards, is_best = pulls.slots, pulls.amounts, pulls.rewards, pulls.is_best
+    own_counts, own_totals, n_messages = state.pulls, state.own_totals, state.n_messages
+    sent_counts, sent_totals = state.sent_counts, state.sent_totals
+    for v in range(len(slots)):
+        slot = slots[v]
+        if slot < 0:
+            continue
+        own_count, sent_count = int(own_counts[slot]), int(sent_counts[slot])
+        if rule.sends_sums:
+            own_totals[slot] += rewards[v]
+        if rule.emission == GROWTH:
+            sends = growth_sends(own_count, sent_count, is_best[v] == 1, rule.emission_parameter)
+        elif rule.emission == CONTESTED:
+            sends = contested_sends(own_count, sent_count, is_best[v] == 1, rule.emission_parameter)
+        else:
+            sends = own_sends(own_count, sent_count, is_best[v] == 1, rule.emission_parameter)
+        if not sends:
+            slots[v] = -1
+            continue
+        n_messages[slot] += 1
+        sent_counts[slot] = own_count
+        if rule.sends_changes:
+            amounts[v], rewards[v] = own_count - sent_count, own_totals[slot] - sent_totals[slot]
+            sent_totals[slot] = own_totals[slot]
+        elif rule.sends_sums:
+            amounts[v], rewards[v] = own_count, own_totals[slot]
+
+
+@helper
+def learn_sum(
+    learner: int,
+    amount: float,
+    total: float,
+    place: int,
+    known_counts: Int32s,
+    known_totals: Floats,
+    counts: Floats,
+    totals: Floats,
+) -> None:
+    """A learner hears an origin's count and sum: what it did not know of them counts, if the count is higher."""
+    before = known_counts[place]
+    if amount > before:
+        counts[learner] += amount - before
+        totals[learner] += total - known_totals[place]
+        known_counts[place] = int(amount)
+        known_totals[place] = total

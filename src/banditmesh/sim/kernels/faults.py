@@ -1,0 +1,72 @@
+"""Faults: which agents are up, who starts afresh, and what reaches a receiver."""
+
+from __future__ import annotations
+
+from ...faults import is_up
+from .compiling import helper, kernel, scalar
+from .layout import Agents, Faults, Int8s, Int32s, Known, State
+from .scalars import uniform
+
+agent_is_up = scalar(is_up)
+
+
+@kernel
+def outage_rows(first: int, down: float, up: float, k0: int, k1: int, before: Int8s, rows: Int8s) -> None:
+    """Which agents are up in the rounds from `first` on, one a row; `before` is the round before."""
+    for row in range(len(rows)):
+        for v in range(rows.shape[1]):
+            was_up = before[v] if row == 0 else rows[row - 1, v]
+            rows[row, v] = 1 if agent_is_up(was_up == 1, uniform(k0, k1, v, first + row, 0, 0), down, up) else 0
+
+
+@helper
+def restart(t: int, agents: Agents, faults: Faults, known: Known, state: State) -> None:
+    """Agents that come up in round `t` without their memory start afresh."""
+    row = t - faults.first_round
+    for i in range(faults.restart_starts[row], faults.restart_starts[row + 1]):
+        v = faults.restarts[i]
+        state.n_pulls[v] = 0
+        for slot in range(agents.offsets[v], agents.offsets[v + 1]):
+            state.forgotten_pulls[slot] += state.pulls[slot]
+            state.counts[slot] = state.totals[slot] = state.pulls[slot] = 0
+            if len(state.sent_counts) > 0:
+                state.sent_counts[slot] = 0
+            if len(state.own_totals) > 0:
+                state.own_totals[slot] = 0.0
+        if len(known.counts) > 0:
+            forget_others(v, agents, known)
+
+
+@helper
+def forget_others(v: int, agents: Agents, known: Known) -> None:
+    """Agent v no longer knows anybody's statistics."""
+    for origin in range(len(agents.every)):
+        for slot in range(agents.offsets[v], agents.offsets[v + 1]):
+            position = agents.position[origin, agents.arms[slot]]
+            if position >= 0:
+                place = known.rows[agents.offsets[origin] + position] + known.rank[slot]
+                known.counts[place] = 0
+                known.totals[place] = 0.0
+
+
+@scalar
+def arrives(origin: int, sequence: int, sender: int, receiver: int, t: int, faults: Faults) -> bool:
+    """Whether a copy sent in round `t` reaches its receiver."""
+    if faults.up.shape[1] > 0 and faults.up[t - faults.first_round, receiver] == 0:
+        return False
+    return (
+        faults.loss == 0.0 or uniform(faults.loss_k0, faults.loss_k1, origin, sequence, sender, receiver) >= faults.loss
+    )
+
+
+@scalar
+def keep_arriving(
+    origin: int, sequence: int, t: int, sender: int, n_receivers: int, receivers: Int32s, faults: Faults
+) -> int:
+    """Move those of the receivers that a copy reaches to the front; how many."""
+    n_arriving = 0
+    for k in range(n_receivers):
+        if arrives(origin, sequence, sender, receivers[k], t, faults):
+            receivers[n_arriving] = receivers[k]
+            n_arriving += 1
+    return n_arriving

@@ -1,0 +1,60 @@
+"""Faults as the compiled engine reads them: a sliding window of rounds in which agents are up or down.
+
+Which agents are up depends on draws alone, so it can be told ahead of them, as far as their messages live.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from ..draws import LOSS, OUTAGE, Draws
+from .kernels.faults import outage_rows
+from .kernels.layout import Faults
+from .run import Run
+
+#: About how much memory the rounds that are laid out at once may take, in bytes.
+WINDOW_BUDGET: Final = 2**26
+
+
+class Troubles:
+    """The faults of one replicate.
+
+    Parameters
+    ----------
+    run : Run
+    draws : Draws
+    """
+
+    def __init__(self, run: Run, draws: Draws) -> None:
+        faults = run.faults
+        self._draws = draws
+        self._horizon = run.horizon
+        self._loss = 0.0 if faults is None else faults.loss
+        self._outages = None if faults is None else faults.outages
+        n_agents = 0 if self._outages is None else run.problem.n_agents
+        # Row 0 is the round before the window. Before the first round everybody is up.
+        self._before = 0
+        self._rows = np.ones((1, n_agents), dtype=np.int8)
+        self.longest_chunk = max(1, WINDOW_BUDGET // max(n_agents, 1))
+
+    def window(self, first: int, last: int) -> Faults:
+        """The rounds from `first` to `last`, or to the horizon if that is earlier."""
+        if self._outages is not None:
+            self._slide(first - 1, min(last, self._horizon))
+        up = self._rows[1:]
+        comes_up = (up == 1) & (self._rows[:-1] == 0)
+        if self._outages is None or self._outages.memory:
+            comes_up = np.zeros((len(up), 0), dtype=bool)
+        starts = np.concatenate([[0], np.cumsum(comes_up.sum(axis=1))]).astype(np.int64)
+        restarts = np.nonzero(comes_up)[1].astype(np.int32)
+        return Faults(self._loss, *self._draws.key(LOSS), first, np.ascontiguousarray(up), starts, restarts)
+
+    def _slide(self, before: int, last: int) -> None:
+        assert self._outages is not None
+        rows = self._rows[before - self._before :]
+        next_round = before + len(rows)
+        more = np.empty((max(last - next_round + 1, 0), rows.shape[1]), dtype=np.int8)
+        outage_rows(next_round, self._outages.down, self._outages.up, *self._draws.key(OUTAGE), rows[-1], more)
+        self._before, self._rows = before, np.concatenate([rows, more])
