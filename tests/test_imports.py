@@ -50,7 +50,7 @@ def test_every_public_name_can_be_reached():
 
 
 def test_public_modules_are_those_that_documents_name():
-    assert {"arms", "errors", "networks", "policies", "protocols", "theory"} <= set(bm._MODULES)
+    assert {"arms", "errors", "networks", "policies", "protocols", "testing", "theory"} <= set(bm._MODULES)
 
 
 def test_public_names_are_listed_once_in_every_place():
@@ -72,7 +72,7 @@ def test_every_public_name_has_a_docstring():
             assert value.__doc__, name
 
 
-@pytest.mark.parametrize("module", ["arms", "networks", "policies", "protocols"])
+@pytest.mark.parametrize("module", ["arms", "networks", "policies", "protocols", "testing"])
 def test_every_public_class_and_function_has_an_example(module):
     names = vars(getattr(bm, module))
     lacking = [name for name in names["__all__"] if callable(names[name]) and ">>>" not in (names[name].__doc__ or "")]
