@@ -9,6 +9,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.experiments.case import case_of
+from banditmesh.experiments.faults import build_faults
 from banditmesh.experiments.lines import line_of
 from banditmesh.experiments.parts import build_policy, build_problem, build_protocol
 from banditmesh.experiments.spec import replicate_seed
@@ -226,3 +227,64 @@ def test_a_case_has_one_problem():
 @pytest.mark.parametrize("key, line", [("a", 1), ("b.c", 3), ("b", 2), ("b.d.e", 4), ("z", None), ("q.r", 6)])
 def test_lines_are_told(key, line):
     assert line_of('a = 1\n[b]\nc = 2\n"d".e = 3\n[ q ]\nr = 1\n', key) == line
+
+
+# Faults
+
+
+def faults_of(text, overrides=()):
+    return [build_faults(point.settings["faults"]) for point in bm.parse_spec(SMALL + text, overrides).points()]
+
+
+def test_a_spec_names_faults():
+    text = "[faults]\nloss = 0.1\ndelay = 2\noutages = {down = 0.1, up = 0.5, memory = false}\n"
+    text += 'corruption = {kind = "zero", probability = 0.2}'
+    expected = bm.Faults(0.1, 2, corruption=bm.Corruption("zero", 0.2), outages=bm.Outages(0.1, 0.5, memory=False))
+    assert faults_of(text) == [expected]
+    assert faults_of("") == faults_of("faults.loss = 0") == [None]
+    assert faults_of("", ["faults.loss=0.2", "faults.link_cap=3"]) == [bm.Faults(loss=0.2, link_cap=3)]
+
+
+def test_faults_are_swept_by_key_and_by_table():
+    text = "faults.outages.up = 0.5\nsweep.faults = {loss = [0.0, 0.1], outages.down = [0.2, 0.3]}"
+    assert labels(SMALL + text, "faults.loss", "faults.outages.down") == [
+        (loss, down) for loss in (0.0, 0.1) for down in (0.2, 0.3)
+    ]
+    assert faults_of(text)[1] == bm.Faults(outages=bm.Outages(0.3, 0.5))
+    text = "sweep.faults = [{}, {loss = 0.1, outages = {down = 0.1, up = 0.2}}]"
+    assert labels(SMALL + text, "faults") == [("none",), ("loss=0.1, outages(down=0.1, up=0.2)",)]
+    assert faults_of(text) == [None, bm.Faults(loss=0.1, outages=bm.Outages(0.1, 0.2))]
+
+
+def test_faults_of_messages_do_not_multiply_a_protocol_that_sends_none():
+    text = (
+        'faults.outages = {down = 0.1, up = 0.2}\nsweep.faults.loss = [0.0, 0.1]\nsweep.protocol.name = ["none", "irs"]'
+    )
+    assert labels(SMALL + text, "protocol", "faults.loss") == [("none", None), ("irs", 0.0), ("irs", 0.1)]
+    assert faults_of(text)[0] == bm.Faults(outages=bm.Outages(0.1, 0.2))
+
+
+def test_a_case_has_the_faults_of_its_spec():
+    text = 'faults.loss = 0.1\nsweep.protocol.name = ["none", "irs"]'
+    assert case_of(bm.parse_spec(SMALL + text)).settings["faults"] == bm.Faults(loss=0.1)
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("faults = 0.1", "spec, line 6: faults must be a table, got 0.1"),
+        ("sweep.faults = [0.1]", "spec, line 6: faults must be a table, got 0.1"),
+        ("faults.los = 0.1", "spec, line 6: faults.los is unknown; [faults] takes loss, delay, jitter,"),
+        ("[faults]\nloss = 2", "spec, line 7: faults.loss must be a probability between 0 and 1, got 2"),
+        ("sweep.faults.loss = [0, 7]", "spec, line 6: faults.loss must be a probability between 0 and 1, got 7"),
+        ("[faults]\noutages = 0.1", "spec, line 7: faults.outages must be a table, got 0.1"),
+        ("faults.outages = 3\nsweep.faults.outages.down = [1]", "spec, line 7: faults.outages must be a table, got 3"),
+        ("[faults.outages]\ndown = 0.1", "faults.outages.up is required, got none; add it to [faults.outages]"),
+        ('faults.corruption = {kind = "red", probability = 1}', "faults.corruption.kind must be one of gaussian, zero"),
+        ('protocol = "none"\nfaults.loss = 0.1', "spec, line 7: nothing uses faults.loss: no message is sent"),
+    ],
+)
+def test_wrong_faults_are_refused_with_their_line(text, message):
+    with pytest.raises(bm.SpecError, match=re.escape(message)) as error:
+        bm.parse_spec(SMALL + text)
+    assert "\n" not in str(error.value)

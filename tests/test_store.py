@@ -6,6 +6,7 @@ import json
 import os
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import banditmesh as bm
@@ -72,7 +73,10 @@ def test_a_shard_cut_short_is_named_when_read_and_computed_again_when_run(study,
 def test_a_flipped_bit_is_not_read_as_data(study):
     path = shards(study.path)[3]
     content = bytearray(path.read_bytes())
-    content[len(content) // 4] ^= 1
+    columns = pq.read_metadata(path).row_group(0)
+    regret = next(c for c in map(columns.column, range(columns.num_columns)) if c.path_in_schema == "regret")
+    begin = regret.dictionary_page_offset or regret.data_page_offset
+    content[begin + regret.total_compressed_size - 1] ^= 1
     path.write_bytes(bytes(content))
     with pytest.raises(bm.StudyError, match="damaged"):
         study.table()

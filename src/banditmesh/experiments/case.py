@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import SpecError
+from ..faults import Faults
 from ..policies import Policy
 from ..problem import Problem
 from ..protocols import Protocol
+from .faults import build_faults
 from .parts import build_policy, build_problem, build_protocol, read_networks
 from .spec import Spec
 
@@ -31,11 +33,12 @@ class Case:
     replicates: int
     seed: int
     rules: str
+    faults: Faults | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
         """What `simulate` is given besides problem and protocol."""
-        names = ("policy", "horizon", "replicates", "seed", "rules")
+        names = ("policy", "horizon", "replicates", "seed", "rules", "faults")
         return {name: getattr(self, name) for name in names}
 
 
@@ -66,4 +69,6 @@ def case_of(spec: Spec) -> Case:
         replicates=spec.settings.replicates,
         seed=spec.settings.seed,
         rules=first["rules"],
+        # Not the first point's, which lacks what its protocol has no use for.
+        faults=build_faults(spec.settings.faults),
     )

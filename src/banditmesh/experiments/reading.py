@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import FileError, InputError, SpecError
+from .faults import build_faults
 from .lines import line_of
 from .parts import NAME_KEYS, build_policy, build_problem, build_protocol, get_part, read_networks
 from .spec import DEFAULTS, FORMAT, NOT_SWEPT, BadKey, Settings, Spec, has_key, read_written
@@ -125,11 +126,13 @@ def _check_sweep(key: str, values: Any) -> list[Any]:
 def _check_points(spec: Spec, given: dict[str, dict[str, Any]]) -> None:
     """Every point can be built, and every key that was given has an effect somewhere."""
     unused = {f"{table}.{key}" for table, keys in given.items() for key in keys}
+    unused |= {f"faults.{key}" for key, _ in _flatten(spec.settings.faults)}
     unused |= {key for key in spec.grid if "." in key}
     seen: dict[str, set[str]] = {"policy": set(), "protocol": set()}
     for point in spec.points():
         _check_point(point.settings)
         unused -= {f"{table}.{key}" for table in NAME_KEYS for key in point.settings[table]}
+        unused -= {f"faults.{key}" for key, _ in _flatten(point.settings["faults"])}
         for table, build in (("policy", build_policy), ("protocol", build_protocol)):
             written = json.dumps([point.settings[table], point.settings["emission"]], sort_keys=True)
             if written not in seen[table]:
@@ -138,6 +141,8 @@ def _check_points(spec: Spec, given: dict[str, dict[str, Any]]) -> None:
     if unused:
         key = min(unused)
         table, _, _ = key.partition(".")
+        if table == "faults":
+            raise BadKey(key, f"nothing uses {key}: no message is sent; remove it, or take another protocol")
         known = sorted({p for part in _named_parts(spec, table) for p in part.parameters} | {NAME_KEYS[table]})
         raise BadKey(key, f"unknown key {key}, or nothing uses it; [{table}] takes {', '.join(known)} here")
     _about("network", lambda point: _first_network(spec, point), next(spec.points()).settings)
@@ -162,6 +167,7 @@ def _check_point(settings: Mapping[str, Any]) -> None:
     _about("rules", get_rules, settings["rules"])
     if settings["engine"] not in ENGINES:
         raise BadKey("engine", f"engine must be one of {', '.join(ENGINES)}; got {settings['engine']!r}")
+    _about("faults", build_faults, settings["faults"])
     for table, name_key in NAME_KEYS.items():
         parameters = {key: value for key, value in settings[table].items() if key != name_key}
         _about(table, get_part(table, settings[table][name_key]).check, table, parameters)

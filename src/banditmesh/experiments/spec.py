@@ -1,4 +1,4 @@
-"""A study: settings, six tables that name parts, and a grid over any of them.
+"""A study: settings, six tables that name parts, one of faults, and a grid over any of them.
 
 Rules kept here: values of a sweep that a point has no use for (the ttl of agents that never send) do not multiply
 that point. Points and runs are numbered in the order of the grid, the last swept key fastest, then the replicates;
@@ -21,6 +21,7 @@ import msgspec
 
 from ..errors import InputError, SpecError
 from ..protocols import notation
+from .faults import without_traffic
 from .parts import NAME_KEYS, get_part
 
 #: The version of the spec format.
@@ -45,6 +46,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
     policy: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "ucb"})
     protocol: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "fwa"})
     emission: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "every-pull"})
+    faults: dict[str, Any] = msgspec.field(default_factory=dict)
     sweep: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
@@ -204,7 +206,13 @@ def column(key: str) -> str:
 def _assign(tables: dict[str, Any], key: str, value: Any) -> None:
     top, _, rest = key.partition(".")
     if rest:
-        tables[top][rest] = value
+        *path, last = rest.split(".")
+        table = tables[top]
+        for name in path:
+            table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise BadKey(key, f"{key.rpartition('.')[0]} must be a table, got {table!r}")
+        table[last] = value
     elif top in NAME_KEYS and isinstance(value, dict):
         tables[top] = dict(value)
     elif top == "protocol" and (written := read_written(value)):
@@ -213,7 +221,7 @@ def _assign(tables: dict[str, Any], key: str, value: Any) -> None:
     elif top in NAME_KEYS:
         tables[top][NAME_KEYS[top]] = value
     else:
-        tables[top] = value
+        tables[top] = deepcopy(value)
 
 
 def read_written(value: object) -> dict[str, dict[str, Any]] | None:
@@ -251,6 +259,9 @@ def _without_unused(tables: dict[str, Any]) -> dict[str, Any]:
             raise BadKey(table, f"{table}.{name_key} is required, got {given!r}")
         part = _part(table, given[name_key])
         settings[table] = {key: value for key, value in given.items() if key == name_key or key in part.parameters}
+        # A protocol whose ttl is 0 for good.
+        if table == "protocol" and getattr(part.make, "ttl", None) == 0:
+            settings["faults"] = without_traffic(tables["faults"])
     return settings
 
 
@@ -265,9 +276,13 @@ def _label(key: str, value: Any) -> Any:
     """How a swept value is written in its column."""
     if isinstance(value, dict):
         rest = dict(value)
-        name = rest.pop(NAME_KEYS.get(key, "name"), "")
-        return f"{name}({', '.join(f'{k}={v}' for k, v in rest.items())})" if rest else name
+        return _written(rest.pop(NAME_KEYS.get(key, "name"), ""), rest) or "none"
     return json.dumps(value) if isinstance(value, list) else value
+
+
+def _written(name: str, parameters: Mapping[str, Any]) -> str:
+    told = [_written(k, v) if isinstance(v, dict) else f"{k}={v}" for k, v in parameters.items()]
+    return f"{name}({', '.join(told)})" if name and told else name or ", ".join(told)
 
 
 def _kind(labels: Sequence[Any]) -> str:

@@ -50,6 +50,14 @@ ttl = 3
 # name = "growth"
 # factor = 0.25
 
+# [faults]             # what goes wrong; nothing unless told here
+# loss = 0.1           # of the transmissions
+# delay = 1            # rounds that every transmission comes later
+# jitter = 0.5         # mean of a random delay on top
+# link_cap = 10        # most messages on a link in one direction and round
+# outages = {down = 0.01, up = 0.1, memory = true}                    # agents that go down and come back
+# corruption = {kind = "gaussian", probability = 0.1, scale = 1.0}    # or "zero", "heavy"
+
 # Every list is an axis of the grid; a value that a point has no use for does not multiply it.
 [sweep]
 protocol.name = ["none", "irs", "fwa", "flooding"]
@@ -57,6 +65,7 @@ protocol.ttl = [2, 4]
 # network.p = [0.1, 0.2]
 # arms.per_agent = [2, 4, 8]
 # policy.alpha = [1.0, 3.0]
+# faults.loss = [0.0, 0.1, 0.3]
 # protocol = ["fwa(4)", "flooding(8)+growth(0.25)"]      # protocols written out, instead of protocol.name and ttl
 # network = [{name = "ring", n = 20}, {name = "star", n = 20}]
 """

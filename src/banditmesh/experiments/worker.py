@@ -109,6 +109,7 @@ def run_chunk(chunk: Chunk) -> Shard:
 
 
 def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
+    from .faults import build_faults
     from .parts import build_policy, build_protocol
 
     settings = work.settings
@@ -126,6 +127,7 @@ def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
                 rules=settings["rules"],
                 engine=settings["engine"],
                 every=settings["every"],
+                faults=build_faults(settings["faults"]),
                 record_every=chunk.record_every or settings["horizon"],
                 progress=False,
             )
