@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import itertools
+import json
 import math
 import re
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import banditmesh as bm
 from banditmesh.agent import Agent
+from banditmesh.cli import main
 from banditmesh.draws import CORRUPT, DELAY, LOSS, NOISE, Draws, normal_quantile
 from banditmesh.errors import InputError
 from banditmesh.faults import is_up
@@ -110,9 +112,9 @@ def test_faults_that_hardly_ever_strike_change_nothing(protocol, rules):
 
 
 @pytest.mark.parametrize("protocol", [bm.IRS(), bm.FwA(3), bm.Flooding(4)], ids=str)
-def test_when_all_is_lost_agents_are_alone_and_only_origins_send(protocol, rules):
-    alone = run(PROBLEM, bm.NoCooperation(), rules=rules)
-    lossy = run(PROBLEM, protocol, bm.Faults(loss=1), rules=rules, link_traffic=True)
+def test_when_all_is_lost_agents_are_alone_and_only_origins_send(protocol, rules, engine):
+    alone = run(PROBLEM, bm.NoCooperation(), rules=rules, engine=engine)
+    lossy = run(PROBLEM, protocol, bm.Faults(loss=1), rules=rules, link_traffic=True, engine=engine)
     counts = totals(lossy)
     np.testing.assert_array_equal(lossy.regret, alone.regret)
     np.testing.assert_array_equal(lossy.pulls, alone.pulls)
@@ -124,15 +126,16 @@ def test_when_all_is_lost_agents_are_alone_and_only_origins_send(protocol, rules
 
 
 @pytest.mark.parametrize("protocol", [*PROTOCOLS, bm.NoCooperation()], ids=str)
-def test_agents_that_never_come_back_do_nothing(protocol, rules):
-    result = run(PROBLEM, protocol, bm.Faults(outages=bm.Outages(down=1, up=0)), rules=rules)
+def test_agents_that_never_come_back_do_nothing(protocol, rules, engine):
+    result = run(PROBLEM, protocol, bm.Faults(outages=bm.Outages(down=1, up=0)), rules=rules, engine=engine)
     assert result.pulls.sum() == result.regret.sum() == 0
     assert set(totals(result).values()) == {0}
 
 
 @pytest.mark.parametrize("memory", [True, False])
-def test_agents_that_go_down_and_up_in_turn_pull_in_every_second_round(memory, rules):
-    result = run(PROBLEM, bm.NoCooperation(), bm.Faults(outages=bm.Outages(1, 1, memory)), rules=rules)
+def test_agents_that_go_down_and_up_in_turn_pull_in_every_second_round(memory, rules, engine):
+    faults = bm.Faults(outages=bm.Outages(1, 1, memory))
+    result = run(PROBLEM, bm.NoCooperation(), faults, rules=rules, engine=engine)
     assert result.pulls.sum(axis=2).tolist() == [[HORIZON // 2] * 6]
     # Without memory every round is the first one, in which the first arm is pulled.
     first = [PROBLEM.arm_set(v)[0] for v in range(6)]
@@ -211,10 +214,10 @@ def test_faults_shift_no_other_draw():
     ],
     ids=str,
 )
-def test_a_run_equals_one_that_follows_each_message_on_its_own(faults, kind, emission):
+def test_a_run_equals_one_that_follows_each_message_on_its_own(faults, kind, emission, engine):
     horizon, protocol = 50, kind(3, emission=emission)
     tape = normal_tape(PROBLEM, horizon, seed=3)
-    result = run(PROBLEM, protocol, faults, horizon=horizon, rewards=tape, seed=7)
+    result = run(PROBLEM, protocol, faults, horizon=horizon, rewards=tape, seed=7, engine=engine)
     other = Faulty(PROBLEM, protocol, faults, tape, horizon, seed=7).run()
     expected = np.zeros((6, 4), dtype=int)
     regret = np.zeros(horizon)
@@ -269,9 +272,9 @@ def test_what_an_agent_was_about_to_relay_is_gone_when_it_goes_down():
     assert taken == expected | gone
 
 
-def test_centralised_agents_that_are_down_hear_nothing():
+def test_centralised_agents_that_are_down_hear_nothing(engine):
     problem = common_arms(nx.path_graph(4))
-    result = run(problem, bm.Centralised(), bm.Faults(outages=bm.Outages(0.4, 0.4)))
+    result = run(problem, bm.Centralised(), bm.Faults(outages=bm.Outages(0.4, 0.4)), engine=engine)
     up = presence(4, HORIZON, bm.Outages(0.4, 0.4), Draws(0, 0))
     assert result.traffic["learned"][0] == sum(sum(row) * (sum(row) - 1) for row in up[1:])
 
@@ -613,6 +616,39 @@ def test_a_study_over_loss_has_a_column_for_it_and_for_what_was_lost(tmp_path):
     lost = table.groupby("faults.loss")["lost"].sum()
     assert lost[0.0] == 0 < lost[0.5] < lost[1.0] == 480
     assert table["dropped"].tolist() == [0] * 6
+
+
+def test_compare_takes_faults_from_options_and_from_a_spec(capsys, tmp_path):
+    options = ["--network", "er", "--horizon", "9", "--replicates", "1", "--protocols", "irs"]
+    written = "Faults(loss=1.0, outages=Outages(down=0.5, up=0.5, memory=True))"
+    assert written in command(capsys, "compare", *options, "--loss", "1", "--outages", "0.5", "0.5")
+    assert "Faults" not in command(capsys, "compare", *options, "--loss", "0")
+    told = json.loads(command(capsys, "compare", *options, "--loss", "0.25", "--json"))
+    assert told["faults"] == "Faults(loss=0.25)"
+    spec = tmp_path / "study.toml"
+    spec.write_text("horizon = 9\nreplicates = 1\nfaults.delay = 3\nprotocol = 'irs'\nengine = 'reference'")
+    assert "Faults(delay=3)" in command(capsys, "compare", str(spec))
+    assert "give a spec file or --loss, got both" in command(capsys, "compare", str(spec), "--loss", "0.1", status=2)
+    assert "the bounds hold if nothing goes wrong, got Faults(delay=3)" in command(
+        capsys, "bounds", str(spec), status=2
+    )
+
+
+def test_run_takes_a_loss(capsys, tmp_path):
+    spec, out = tmp_path / "study.toml", tmp_path / "out"
+    spec.write_text("horizon = 9\nreplicates = 1\nprotocol = 'irs'\nengine = 'reference'")
+    command(capsys, "run", str(spec), "--out", str(out), "--loss", "1", "--workers", "1")
+    table = bm.Study(out).table()
+    assert table["lost"].tolist() == table["messages"].tolist() == [9 * 306]
+
+
+def command(capsys, *arguments, status=0):
+    """What the command line prints, or its error."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    out, err = capsys.readouterr()
+    assert ended.value.code == status, err
+    return err if status else out
 
 
 # Wrong use

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .store import Study
 
 #: Columns that tell points apart, besides those of swept keys inside tables.
-_NAMES = ("network", "policy", "protocol", "rules", "emission", "dynamics", "horizon", "every")
+_NAMES = ("network", "policy", "protocol", "rules", "emission", "dynamics", "faults", "horizon", "every")
 
 
 def draw_study(study: Study, out: Path, axis: str | None = None) -> list[Path]:

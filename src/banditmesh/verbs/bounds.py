@@ -64,6 +64,8 @@ def bounds_verb(
     from ..theory.bounds import bounds
 
     case = read_case(spec_path, **options)
+    if case.faults is not None:
+        raise InputError(f"the bounds hold if nothing goes wrong, got {case.faults}; remove [faults] from the spec")
     if picture and (len(case.protocols) > 1 or Path(picture).suffix not in _PICTURES):
         raise InputError(f"--plot draws one protocol into a {', '.join(_PICTURES)} file, got {picture}; name one")
     alpha = _alpha(case) if alpha is None else alpha

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .options import PROTOCOLS_HELP, problem_options, read_case
+from .options import PROTOCOLS_HELP, fault_options, problem_options, read_case
 
 if TYPE_CHECKING:
     from ..experiments.compare import Comparison
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @click.command("compare", short_help="Several protocols side by side on one network.")
 @click.argument("spec_path", metavar="[SPEC.toml]", required=False, type=click.Path(dir_okay=False))
 @problem_options
+@fault_options
 @click.option(
     "--protocols",
     "names",
@@ -41,6 +42,7 @@ def compare_verb(
       banditmesh compare --network ba --horizon 200 --replicates 5
       banditmesh compare --network my-network.graphml --arms 30 --per-agent 5 --protocols irs,fwa
       banditmesh compare --protocols 'fwa,flooding,flooding(8)+growth(0.25),fwa+contested'
+      banditmesh compare --protocols 'flooding,flooding+growth(0.25)' --loss 0.1 --outages 0.01 0.1
       banditmesh compare study.toml --against flooding
     """
     from ..experiments.compare import compare
@@ -51,12 +53,15 @@ def compare_verb(
         _save_figure(comparison, picture)
     if as_json:
         told = {case.network: comparison.to_json()}
+        if case.faults is not None:
+            told["faults"] = repr(case.faults)
         if against is not None:
             told["differences"] = json.loads(comparison.differences(against).to_json(orient="index"))
         click.echo(json.dumps(told, indent=2))
         return
     click.echo(repr(case.problem))
-    click.echo(f"horizon {case.horizon}, {case.replicates} replicates, seed {case.seed}, {case.rules} rules\n")
+    click.echo(f"horizon {case.horizon}, {case.replicates} replicates, seed {case.seed}, {case.rules} rules")
+    click.echo(f"{case.faults}\n" if case.faults else "")
     click.echo(_format(comparison))
     if case.replicates > 1 and len(comparison.results) > 1:
         against = against or list(comparison.results)[-1]

@@ -13,6 +13,7 @@ from ..errors import InputError
 
 if TYPE_CHECKING:
     from ..experiments.case import Case
+    from ..faults import Faults
     from ..problem import Problem
 
 PROTOCOLS_HELP = (
@@ -50,6 +51,29 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
     return command
 
 
+def fault_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say what goes wrong; a spec can say more."""
+    options = [
+        click.option("--loss", default=0.0, show_default=True, help="How likely a transmission is lost."),
+        click.option(
+            "--outages",
+            type=(float, float),
+            metavar="DOWN UP",
+            help="How likely an agent goes down, and one that is down comes back, each round.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def read_faults(loss: float, outages: tuple[float, float] | None) -> Faults | None:
+    """What the options of `fault_options` say; None if nothing ever goes wrong."""
+    from ..faults import Faults, Outages
+
+    return Faults(loss=loss, outages=None if outages is None else Outages(*outages)).effective()
+
+
 def read_case(
     spec_path: str | None,
     *,
@@ -62,8 +86,10 @@ def read_case(
     seed: int,
     rules: str,
     names: str,
+    loss: float = 0.0,
+    outages: tuple[float, float] | None = None,
 ) -> Case:
-    """The case that a spec file describes or, without one, the options of `problem_options` and `--protocols`."""
+    """The case that a spec file describes or, without one, the options above and `--protocols`."""
     from ..experiments.case import Case, case_of
     from ..experiments.reading import read_spec
     from ..policies import UCB
@@ -81,6 +107,7 @@ def read_case(
         replicates=replicates,
         seed=seed,
         rules=rules,
+        faults=read_faults(loss, outages),
     )
 
 
@@ -98,6 +125,8 @@ def refuse_options(context: click.Context) -> None:
         "names",
         "ttls",
         "emissions",
+        "loss",
+        "outages",
     )
     for parameter in context.command.params:
         if parameter.name in spoken and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:

@@ -30,6 +30,7 @@ def new_verb() -> None:
 @click.argument("spec_path", metavar="SPEC.toml", type=click.Path(dir_okay=False))
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="The study's folder.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override the spec; may be repeated.")
+@click.option("--loss", type=float, help="How likely a transmission is lost; short for --set faults.loss=...")
 @click.option("--workers", type=click.IntRange(min=1), help="Local processes; one per core unless told otherwise.")
 @click.option("--executor", metavar="NAME", help="dask, dask:ADDRESS, ray or ray:ADDRESS instead of local processes.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first run that fails.")
@@ -38,6 +39,7 @@ def run_verb(
     spec_path: str,
     out: str,
     overrides: tuple[str, ...],
+    loss: float | None,
     workers: int | None,
     executor: str | None,
     fail_fast: bool,
@@ -49,12 +51,13 @@ def run_verb(
     Examples:
       banditmesh run study.toml --out results --workers 4
       banditmesh run study.toml --out long --set horizon=5000 --set sweep.protocol.ttl=[2,4,6]
+      banditmesh run study.toml --out lossy --loss 0.1 --set 'faults.outages={down=0.01, up=0.1}'
       banditmesh run study.toml --out results --executor dask:tcp://127.0.0.1:8786
     """
     from ..experiments.reading import read_spec
     from ..experiments.runner import run_study
 
-    spec = read_spec(spec_path, overrides)
+    spec = read_spec(spec_path, overrides if loss is None else (*overrides, f"faults.loss={loss}"))
     try:
         with study_progress(spec.settings.name) as progress:
             study = run_study(
@@ -105,7 +108,8 @@ def _tell(study: Any, as_json: bool) -> None:
 
 def summary(table: Any, most: int = 40) -> str:
     """Mean and standard deviation of regret and messages at each point."""
-    labels = [name for name in table.columns if name in ("network", "policy", "protocol", "rules") or "." in name]
+    names = ("network", "policy", "protocol", "rules", "emission", "dynamics", "faults")
+    labels = [name for name in table.columns if name in names or "." in name]
     labels = [name for name in labels if name == "protocol" or table[name].nunique(dropna=False) > 1]
     groups = table.groupby("point", sort=True)
     rows = [[*labels, "group regret", "sd", "messages", "sd"]]
