@@ -52,7 +52,7 @@ def compare_verb(
     if picture:
         _save_figure(comparison, picture)
     if as_json:
-        told = {case.network: comparison.to_json()}
+        told: dict[str, Any] = {case.network: comparison.to_json()}
         if case.faults is not None:
             told["faults"] = repr(case.faults)
         if against is not None:
