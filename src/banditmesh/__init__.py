@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .experiments.spec import Spec
     from .experiments.store import Study
     from .faults import Corruption, Faults, Outages
-    from .policies import UCB, Policy
+    from .policies import KLUCB, MOSS, UCB, UCBV, EpsilonGreedy, Policy, ThompsonSampling
     from .problem import Problem
     from .protocols import (
         ABSORB,
@@ -57,6 +57,7 @@ _HOMES = {
     "Contested": "protocols",
     "Corruption": "faults",
     "Emission": "protocols",
+    "EpsilonGreedy": "policies",
     "EveryPull": "protocols",
     "Faults": "faults",
     "Flooding": "protocols",
@@ -68,6 +69,8 @@ _HOMES = {
     "IRS": "protocols",
     "InputError": "errors",
     "InstantRewardSharing": "protocols",
+    "KLUCB": "policies",
+    "MOSS": "policies",
     "NoCooperation": "protocols",
     "Outages": "faults",
     "Policy": "policies",
@@ -81,7 +84,9 @@ _HOMES = {
     "SpecError": "errors",
     "Study": "experiments.store",
     "StudyError": "errors",
+    "ThompsonSampling": "policies",
     "UCB": "policies",
+    "UCBV": "policies",
     "bounds": "theory.bounds",
     "compare": "experiments.compare",
     "frontier": "experiments.frontier",
@@ -97,9 +102,12 @@ _MODULES = ("arms", "errors", "networks", "policies", "protocols", "testing", "t
 __all__ = [
     "ABSORB",
     "IRS",
+    "KLUCB",
+    "MOSS",
     "RELAY",
     "STOP",
     "UCB",
+    "UCBV",
     "BanditmeshError",
     "Bounds",
     "Centralised",
@@ -107,6 +115,7 @@ __all__ = [
     "Contested",
     "Corruption",
     "Emission",
+    "EpsilonGreedy",
     "EveryPull",
     "Faults",
     "Flooding",
@@ -128,6 +137,7 @@ __all__ = [
     "SpecError",
     "Study",
     "StudyError",
+    "ThompsonSampling",
     "arms",
     "bounds",
     "compare",

@@ -1,6 +1,11 @@
 """Policies choose arms. `base` is the contract; every other module is one policy."""
 
 from .base import Estimates, Policy
+from .epsilon_greedy import EpsilonGreedy
+from .klucb import KLUCB
+from .moss import MOSS
+from .thompson import ThompsonSampling
 from .ucb import UCB
+from .ucbv import UCBV
 
-__all__ = ["UCB", "Estimates", "Policy"]
+__all__ = ["KLUCB", "MOSS", "UCB", "UCBV", "EpsilonGreedy", "Estimates", "Policy", "ThompsonSampling"]

@@ -20,9 +20,17 @@ The first pulls of an agent, one of each arm in arm-set order, come before any p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ..arms import BERNOULLI
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..problem import Problem
 
 
 class Estimates:
@@ -55,6 +63,8 @@ class Estimates:
         self.total = [0.0] * n_arms
         self.mean = [0.0] * n_arms
         self.inv_root = [0.0] * n_arms
+        self._squares = [0.0] * n_arms
+        self._n_parts = [0] * n_arms
 
     def add(self, position: int, count: int, total: float) -> None:
         """Add `count` observations whose rewards sum to `total`."""
@@ -62,6 +72,18 @@ class Estimates:
         self.total[position] += total
         self.mean[position] = self.total[position] / self.count[position]
         self.inv_root[position] = 1.0 / math.sqrt(self.count[position])
+        self._squares[position] += total * total / count
+        self._n_parts[position] += 1
+
+    def variance(self, position: int) -> float:
+        """The variance of the rewards, estimated from the parts in which they came.
+
+        Of single observations it is their mean square less their squared mean. A part of n observations, received as
+        a sum, weighs as much as one: n times the squared distance of its mean from the true mean is, on average, the
+        variance.
+        """
+        scatter = self._squares[position] - self.total[position] * self.mean[position]
+        return max(0.0, scatter / self._n_parts[position])
 
     def __len__(self) -> int:
         return len(self.count)
@@ -94,6 +116,15 @@ class Policy:
     def parameter(self) -> float:
         """The one number that `clock` and `index` are given."""
         return 0.0
+
+    def check(self, problem: Problem) -> None:
+        """Refuse, before a run begins, a problem that the policy cannot be used on; unless overridden, none.
+
+        Raises
+        ------
+        InputError
+            What was required, what came and what to do.
+        """
 
     @staticmethod
     def clock(t: int, parameter: float) -> float:
@@ -154,3 +185,19 @@ class Policy:
             if index > best_index:
                 best, best_index = position, index
         return best
+
+
+def first_highest(scores: Sequence[float]) -> int:
+    """The position of the highest score, the first of equals."""
+    return max(range(len(scores)), key=lambda position: scores[position])
+
+
+def require_sigmas(policy: Policy, problem: Problem) -> None:
+    """Refuse a problem with an arm, other than a coin, whose law has no sigma."""
+    lacking = np.flatnonzero(np.isnan(problem.sigmas) & (problem.law_codes != BERNOULLI))
+    if lacking.size:
+        arm = int(lacking[0])
+        raise InputError(
+            f"policy {policy.name!r} must know the sigma of every arm, got none for arm {problem.arms[arm]!r} with the "
+            f"law {problem.laws[arm]!r}; give it a law with a sigma, or choose another policy"
+        )

@@ -118,7 +118,7 @@ def simulate(
     run = Run(
         problem=problem,
         protocol=protocol,
-        policies=_read_policies(policy, problem.n_agents),
+        policies=_read_policies(policy, problem),
         rules=get_rules(rules),
         horizon=horizon,
         replicates=replicates,
@@ -205,18 +205,19 @@ def _read_threads(threads: int | None) -> int:
         return os.cpu_count() or 1
 
 
-def _read_policies(policy: Policy | Sequence[Policy] | None, n_agents: int) -> tuple[Policy, ...]:
+def _read_policies(policy: Policy | Sequence[Policy] | None, problem: Problem) -> tuple[Policy, ...]:
+    n_agents = problem.n_agents
     if policy is None:
         policy = UCB()
     if isinstance(policy, Policy):
-        checks.real(f"the parameter of policy {policy.name!r}", policy.parameter)
-        return (policy,) * n_agents
+        policy = (policy,) * n_agents
     if not isinstance(policy, Sequence) or not all(isinstance(one, Policy) for one in policy):
         raise InputError(f"policy must be a policy such as UCB(), or one for each agent, got {policy!r}")
     if len(policy) != n_agents:
         raise InputError(f"policy must be one policy, or one for each of {n_agents} agents, got {len(policy)}")
-    for one in policy:
+    for one in {id(one): one for one in policy}.values():
         checks.real(f"the parameter of policy {one.name!r}", one.parameter)
+        one.check(problem)
     return tuple(policy)
 
 

@@ -15,7 +15,7 @@ from ..networks.csr import Links
 from ..networks.dynamic import EdgeMarkovian
 from ..problem import Problem
 from . import compiled
-from .kernels.special import BUILT_IN, Kernels
+from .kernels.special import Kernels
 from .packing import traits
 from .run import Run
 
@@ -28,7 +28,7 @@ def prepare(run: Run) -> str | None:
     if kind in _ready:
         return None
     try:
-        is_built_in = compiled.kernels_of(run) is BUILT_IN
+        is_built_in = compiled.kernels_of(run).is_built_in
         notice = _Notice("the engine, once on this machine" if is_built_in else "your rule, once in this process")
         with event.install_listener("numba:compile", notice):
             compiled.run_all(_tiny(run), 1, lambda _: None)
@@ -42,7 +42,7 @@ def prepare(run: Run) -> str | None:
 
 def is_prompt(run: Run) -> bool:
     """Whether the run's kernels come from the cache or are ready, so that they need not be compiled first."""
-    return compiled.kernels_of(run) is BUILT_IN or _kind(run) in _ready
+    return compiled.kernels_of(run).is_built_in or _kind(run) in _ready
 
 
 def _kind(run: Run) -> tuple[Kernels, bool, bool, bool]:

@@ -50,11 +50,11 @@ def uncached(function: Callable[..., Any]) -> Any:
     return numba.njit(**_OPTIONS)(function)
 
 
-def rebind(function: Any, **replacements: Any) -> Callable[..., Any]:
+def rebind(function: Any, **replacements: Any) -> types.FunctionType:
     """The Python function behind a compiled one, with some of the names that it uses replaced."""
     plain = getattr(function, "py_func", function)
     names = {**plain.__globals__, **replacements}
-    return types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__)
+    return types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
 
 
 @cache

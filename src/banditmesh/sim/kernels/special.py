@@ -1,14 +1,19 @@
-"""Kernels for a user's own rules: the same loops, with the user's functions in the place of the built-in ones."""
+"""Kernels for rules other than the usual ones: the same loops, with other functions in the places of theirs.
+
+The built-in policies each have kernels of their own, cached on disk; those of a user's rules are compiled in every
+process.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from ...policies import KLUCB, ThompsonSampling
 from . import emissions, pulls, rounds, spread, walk
-from .compiling import helper, rebind, scalar, uncached
-from .scalars import index_rule, random_relay
+from .compiling import helper, kernel, rebind, uncached
+from .scalars import compile_rule, index_rule, random_relay
 
 
 class Kernels(NamedTuple):
@@ -16,27 +21,34 @@ class Kernels(NamedTuple):
 
     run_rounds: Any
     walk_rounds: Any
+    #: Whether they are of built-in rules alone, so that they are cached.
+    is_built_in: bool
 
 
-BUILT_IN = Kernels(rounds.run_rounds, walk.walk_rounds)
+USUAL: Final = Kernels(rounds.run_rounds, walk.walk_rounds, is_built_in=True)
+#: The policies, other than the usual one, whose kernels are cached, by their index and under their name.
+_NAMES: Final = {policy.index: policy.name for policy in (KLUCB, ThompsonSampling)}
 
 
 @lru_cache(maxsize=32)
 def specialise(
     index: Callable[..., float], relay: Callable[..., int] | None, sends: Callable[..., bool] | None
 ) -> Kernels:
-    """The kernels for a policy's `index`, a `relay` that draws (None if it does not) and a user's emission, if any.
-
-    Those of the built-in rules are cached on disk; a user's own are compiled once in a process.
-    """
-    if index is index_rule.py_func and relay in (None, random_relay.py_func) and sends is None:
-        return BUILT_IN
-    relays = scalar(relay) if relay is not None else random_relay
-    sending = scalar(sends) if sends is not None else emissions.own_sends
-    pull_agents = helper(rebind(pulls.pull_agents, index_rule=scalar(index)))
+    """The kernels for a policy's `index`, a `relay` that draws (None if it does not) and a user's emission, if any."""
+    relay_is_built_in = relay in (None, random_relay.py_func)
+    if index is index_rule.py_func and relay_is_built_in and sends is None:
+        return USUAL
+    is_built_in = index in _NAMES and relay_is_built_in and sends is None
+    relays = random_relay if relay is None or relay_is_built_in else compile_rule(relay)
+    sending = emissions.own_sends if sends is None else compile_rule(sends)
+    pull_agents = helper(rebind(pulls.pull_agents, index_rule=compile_rule(index)))
     emit = helper(rebind(emissions.emit, own_sends=sending))
     spreads = helper(rebind(spread.spread, random_relay=relays))
-    return Kernels(
-        run_rounds=uncached(rebind(rounds.run_rounds, pull_agents=pull_agents, emit=emit, spread=spreads)),
-        walk_rounds=uncached(rebind(walk.walk_rounds, pull_agents=pull_agents, emit=emit, random_relay=relays)),
-    )
+    run_rounds = rebind(rounds.run_rounds, pull_agents=pull_agents, emit=emit, spread=spreads)
+    walk_rounds = rebind(walk.walk_rounds, pull_agents=pull_agents, emit=emit, random_relay=relays)
+    if not is_built_in:
+        return Kernels(uncached(run_rounds), uncached(walk_rounds), is_built_in)
+    for function in (run_rounds, walk_rounds):
+        # A cache file is named after its function: each policy has its own.
+        function.__qualname__ = f"{function.__name__}_{_NAMES[index]}"
+    return Kernels(kernel(run_rounds), kernel(walk_rounds), is_built_in)

@@ -1,0 +1,98 @@
+"""Rules other than the usual ones, compiled: the same bits as in Python, and cached if they are built in."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numba.core.errors import NumbaError
+
+import banditmesh as bm
+from banditmesh.arms import BERNOULLI, GAUSSIAN, OTHER, UNIFORM
+from banditmesh.draws import normal_quantile, uniform
+from banditmesh.sim.kernels.scalars import compile_rule
+from banditmesh.sim.kernels.special import specialise
+
+LAWS = ((GAUSSIAN, 1.0), (BERNOULLI, 0.4), (UNIFORM, 0.3), (OTHER, 0.0))
+
+
+def inputs():
+    """Arguments of an index: usual ones, drawn, and everything at the ends of its range."""
+    rng = np.random.default_rng(3)
+    edges = itertools.product(
+        (-2.0, -1e-17, 0.0, 5e-324, 1e-9, 0.5, 1.0 - 2**-53, 1.0, 7.0), (1, 3, 10**9), (0.0, 1e-300, 40.0)
+    )
+    drawn = zip(rng.random(2000), rng.integers(1, 5000, 2000), 12.0 * rng.random(2000), strict=True)
+    for mean, count, clock in itertools.chain(edges, drawn):
+        for law, sigma in LAWS:
+            u = (int(rng.integers(2**52)) + 0.5) / 2**52
+            yield float(mean), int(count), 1.0 / math.sqrt(count), float(clock), sigma, law, u, 0.0
+
+
+def spread_out(x):
+    return 0.1 * normal_quantile(x)
+
+
+def jitter(k0, u):
+    return spread_out(uniform(k0, int(u * 1000.0), 0, 0, 0, 0))
+
+
+class Jittery(bm.Policy):
+    """An index that calls a function of its module, which calls another, and draws of its own."""
+
+    name = "jittery"
+    random = True
+
+    @staticmethod
+    def index(mean, count, inv_root, clock, sigma, law, u, parameter):
+        return mean + jitter(count, u) if law == GAUSSIAN else mean + spread_out(u)
+
+
+@pytest.mark.parametrize("policy", [bm.KLUCB, bm.ThompsonSampling, Jittery], ids=lambda policy: policy.name)
+def test_compiled_index_has_the_bits_of_the_python_one(policy):
+    compiled = compile_rule(policy.index)
+    for given in inputs():
+        assert compiled(*given) == policy.index(*given), given
+
+
+def mixed_problem(network):
+    law = bm.arms
+    laws = [law.Bernoulli(0.9), law.Gaussian(0.5, 1.0), law.Uniform(0.0, 1.0), law.Bernoulli(0.0), law.Bernoulli(1.0)]
+    laws += [law.Beta(2.0, 2.0), law.Empirical([0.0, 1.0, 3.0])]
+    return bm.Problem(network, [[v % 7, (v + 1) % 7, (v + 3) % 7, (v + 5) % 7] for v in range(10)], laws)
+
+
+def assert_engines_agree(problem, protocol, policy, **settings):
+    reference, compiled = (
+        bm.simulate(problem, protocol, policy=policy, engine=engine, horizon=60, seed=5, **settings)
+        for engine in ("reference", "compiled")
+    )
+    np.testing.assert_array_equal(reference.pulls, compiled.pulls)
+    np.testing.assert_array_equal(reference.regret, compiled.regret)
+    np.testing.assert_array_equal(reference.messages, compiled.messages)
+
+
+@pytest.mark.parametrize("policy", [bm.KLUCB(c=1.0), bm.ThompsonSampling()], ids=lambda policy: policy.name)
+@pytest.mark.parametrize("emission", [bm.EveryPull(), bm.Growth(0.3)], ids=lambda emission: emission.name)
+def test_engines_agree_on_arms_of_several_laws(policy, emission):
+    network = bm.networks.ba(10, 2, seed=1)
+    assert_engines_agree(mixed_problem(network), bm.FwA(3, emission=emission), policy)
+
+
+def test_a_rule_that_calls_itself_does_not_compile():
+    with pytest.raises(NumbaError):
+        compile_rule(countdown)(3)
+
+
+def countdown(n):
+    return 0 if n <= 0 else countdown(n - 1)
+
+
+def test_built_in_policies_have_cached_kernels_of_their_own():
+    kernels = [specialise(policy.index, None, None) for policy in (bm.UCB, bm.KLUCB, bm.ThompsonSampling)]
+    assert all(kernel.is_built_in for kernel in kernels)
+    names = {kernel.run_rounds.py_func.__qualname__ for kernel in kernels}
+    assert names == {"run_rounds", "run_rounds_klucb", "run_rounds_thompson"}
+    stop = bm.ProbabilisticFlooding.relay
+    assert specialise(bm.KLUCB.index, stop, None).is_built_in
+    assert not specialise(Jittery.index, None, None).is_built_in
