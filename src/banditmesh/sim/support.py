@@ -40,8 +40,8 @@ def support() -> None:
     continuous rewards: "compiled" if that holds with all protocols, and "partly" if with some.
 
     Besides: an event log (`trace=True`), a policy that overrides `choose`, agents whose policies are of several kinds
-    and an emission of one's own need the reference. A user's own relay rule or index runs compiled if it is a pure
-    function that numba compiles.
+    and, by the published rules, cumulative messages of agents that lose their memory need the reference. A user's own
+    relay rule, index or emission runs compiled if it is a pure function that numba compiles.
 
     Examples
     --------

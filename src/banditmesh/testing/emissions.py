@@ -29,7 +29,8 @@ def check_emission(emission: Emission, *, deep: bool = False, compiled: bool = T
     deep : bool
         Whether to run it on more and larger networks as well.
     compiled : bool
-        Whether to compare the engines as well.
+        Whether to compare the engines as well. An emission of your own is compiled for that, which takes about ten
+        seconds for each rule set.
 
     Returns
     -------

@@ -27,7 +27,8 @@ _FATES: Final = ("absorbed", "expired", "stopped", "relayed", "queued")
 _FAULTS: Final = {
     "": None,
     " with loss": Faults(loss=0.3),
-    " with outages": Faults(outages=Outages(down=0.1, up=0.3)),
+    " with loss and outages": Faults(loss=0.1, outages=Outages(down=0.1, up=0.3)),
+    " with agents that start afresh": Faults(outages=Outages(down=0.1, up=0.3, memory=False)),
 }
 
 
