@@ -3,12 +3,14 @@
 Nothing is listed here: a new file in `policies/` or `protocols/` is found and checked as it is.
 """
 
+import functools
 import inspect
 import itertools
 
 import pytest
 
 import banditmesh as bm
+from banditmesh.sim import support
 from banditmesh.testing import Report, check_emission, check_policy, check_protocol, shipped
 from banditmesh.testing.cases import cases
 from banditmesh.testing.runs import Trial, check_engines
@@ -30,10 +32,47 @@ def make(kind):
 PROTOCOLS = [make(kind) for kind in shipped(bm.Protocol)]
 POLICIES = [make(kind) for kind in shipped(bm.Policy)]
 EMISSIONS = [make(kind) for kind in shipped(bm.Emission)]
+#: Alone, everything also runs on one agent and without links.
+LINKED = cases(False)[2:]
 
 
 def by_name(value):
     return value.name
+
+
+@functools.cache
+def compiled_parts():
+    """What the compiled engine runs by both rule sets on any network, with Gaussian and Bernoulli arms."""
+    parts = {("protocol", protocol.name) for protocol in PROTOCOLS}
+    for row in support.support_table():
+        if row["rewards"] != "other discrete":
+            parts -= {("protocol", protocol.name) for protocol in PROTOCOLS if row[protocol.name] != "compiled"}
+    for row in support.parts_table():
+        if {value for column, value in row.items() if column not in ("part", "name")} == {"compiled"}:
+            parts.add((row["part"], row["name"]))
+    return parts
+
+
+def compare_engines(protocol, policy):
+    """Compare the engines, and see that none of what `support` promises was refused."""
+    report = Report(f"{protocol.name} with {protocol.emission.name} and {policy.name}")
+    check_engines(Trial(report.subject, protocol, policy), report, LINKED)
+    used = {("protocol", protocol.name), ("emission", protocol.emission.name), ("policy", policy.name)}
+    if used | {("fault", name) for name in ("loss", "outages", "outages, no memory")} <= compiled_parts():
+        # By the published rules, agents that forget their own sums send the same id twice: one kind of run of ten.
+        known = protocol.emission.cumulative and [reason for reason in report.reference_only if "forget" in reason]
+        assert report.reference_only == (known or [])
+        assert report.n_pairs >= (9 if known else 10) * len(LINKED)
+
+
+def test_both_engines_run_what_they_must():
+    promised = {
+        "protocol": ("none", "irs", "gossip", "probabilistic", "fwa", "flooding", "centralised"),
+        "emission": ("every-pull", "growth", "contested"),
+        "policy": ("ucb", "klucb", "thompson"),
+        "fault": ("loss", "outages", "outages, no memory"),
+    }
+    assert {(part, name) for part, names in promised.items() for name in names} <= compiled_parts()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=by_name)
@@ -49,8 +88,7 @@ def test_policy_keeps_to_its_contract(policy):
 
 @pytest.mark.parametrize("emission", EMISSIONS, ids=by_name)
 def test_emission_keeps_to_its_contract(emission):
-    report = check_emission(emission)
-    assert report.n_pairs > 0 or report.reference_only
+    assert check_emission(emission).n_pairs > 0
 
 
 @pytest.mark.parametrize("emission", EMISSIONS, ids=by_name)
@@ -58,17 +96,13 @@ def test_emission_keeps_to_its_contract(emission):
 def test_engines_agree_on_every_relay_with_every_emission(kind, emission):
     plain = make(kind)
     arguments = {name: getattr(plain, name) for name in inspect.signature(kind).parameters if name != "emission"}
-    report = Report(f"{plain.name} with {emission.name}")
-    check_engines(Trial(report.subject, kind(**arguments, emission=emission), bm.UCB()), report, cases(False))
-    assert report.n_pairs > 0 or report.reference_only
+    compare_engines(kind(**arguments, emission=emission), bm.UCB())
 
 
 @pytest.mark.parametrize("emission", EMISSIONS, ids=by_name)
 @pytest.mark.parametrize("policy", POLICIES, ids=by_name)
 def test_engines_agree_on_every_policy_with_every_emission(policy, emission):
-    report = Report(f"{policy.name} with {emission.name}")
-    check_engines(Trial(report.subject, bm.FwA(2, emission=emission), policy), report, cases(False))
-    assert report.n_pairs > 0 or report.reference_only
+    compare_engines(bm.FwA(2, emission=emission), policy)
 
 
 # Finding them

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from functools import cache
 from typing import NamedTuple
@@ -43,6 +44,22 @@ def cases(deep: bool) -> tuple[Case, ...]:
 def easy() -> Problem:
     """One agent and three arms that are easy to tell apart, with rewards of 0 and 1."""
     return Problem(Links.from_pairs(1, []), [[0, 1, 2]], [Bernoulli(mean) for mean in (0.1, 0.9, 0.2)])
+
+
+class _Wild(Law):
+    """A law without a sub-Gaussian parameter: that of Cauchy, cut off far out so that it has a mean."""
+
+    mean = 0.0
+    sigma = None
+
+    def quantile(self, u: float) -> float:
+        """The reward for the uniform number `u`."""
+        return math.tan(math.pi * (u - 0.5))
+
+
+def without_sigma() -> Problem:
+    """One agent with two arms whose laws have no sigma."""
+    return Problem(Links.from_pairs(1, []), [[0, 1]], [_Wild(), _Wild()])
 
 
 def _problem(network: Links | DynamicNetwork, coins: bool = False) -> Problem:

@@ -7,16 +7,16 @@ import math
 import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from .. import checks
 from ..arms import BERNOULLI, GAUSSIAN, OTHER, UNIFORM
-from ..errors import ContractError
+from ..errors import ContractError, InputError
 from ..policies import Estimates, Policy
 from ..protocols import Flooding, FwA, Growth, NoCooperation
-from .cases import Case, cases, easy
+from .cases import Case, cases, easy, without_sigma
 from .report import Report
 from .runs import Trial, check_books, check_engines, check_repeats
 from .scalars import UNIFORMS, Rule, check_honest
@@ -119,6 +119,21 @@ def _check_index(subject: str, policy: Policy) -> None:
                 f"{rule.shown(given)}"
             )
     check_honest(rule, "u", "random", policy.random, inputs, answers)
+    _check_needs_sigma(rule, policy, [(*given[:4], math.nan, OTHER, *given[6:]) for given in inputs])
+
+
+def _check_needs_sigma(rule: Rule, policy: Policy, inputs: list[tuple[Any, ...]]) -> None:
+    """An index that needs a sigma refuses arms without one, instead of never pulling them."""
+    if all(_is_number(answer) for answer in rule.answers(inputs)):
+        return
+    try:
+        policy.check(without_sigma())
+    except InputError:
+        return
+    raise ContractError(
+        f"{rule.label} must be a number, or its arm is never pulled, got nan for an arm whose law has no sigma; "
+        "do without sigma, or override check() to refuse such problems"
+    )
 
 
 def _is_number(answer: object) -> bool:
