@@ -19,6 +19,25 @@ PROTOCOLS = [
 ]
 
 
+LOSSES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
+
+
+def over_loss(problem: bm.Problem) -> None:
+    """Regret and transmissions over the loss of transmissions."""
+    protocols = {"irs": bm.IRS(), "fwa(4)": bm.FwA(4), "flooding(4)": bm.Flooding(4)}
+    protocols |= {f"flooding({ttl})+growth(0.25)": bm.Flooding(ttl, emission=bm.Growth(0.25)) for ttl in (4, 8)}
+    series = {}
+    for name, protocol in protocols.items():
+        runs = [
+            bm.simulate(
+                problem, protocol, faults=bm.Faults(loss=loss), horizon=1000, replicates=10, seed=0, record_every=1000
+            )
+            for loss in LOSSES
+        ]
+        series[name] = LOSSES, [run.regret[:, -1] for run in runs], [run.messages[:, -1] for run in runs]
+    plots.save(plots.over_key("loss", series), IMAGES / "er-loss", kinds=("svg",))
+
+
 def main() -> None:
     """Draw everything."""
     IMAGES.mkdir(exist_ok=True)
@@ -26,6 +45,7 @@ def main() -> None:
     comparison = bm.compare(problem, PROTOCOLS, horizon=1000, replicates=10, seed=0, record_every=10)
     for figure, name in ((comparison.plot(), "er-comparison"), (comparison.plot("tradeoff"), "er-tradeoff")):
         plots.save(figure, IMAGES / name, kinds=("svg",))
+    over_loss(problem)
 
 
 if __name__ == "__main__":
