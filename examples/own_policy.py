@@ -5,11 +5,17 @@ An index policy gives each arm a number and the highest is pulled. Any other pol
 
 import math
 
+import numpy as np
+
 import banditmesh as bm
 
 
 class OptimalUCB(bm.Policy):
     name = "optimal-ucb"
+
+    def check(self, problem):
+        if np.isnan(problem.sigmas).any():
+            raise bm.InputError("optimal-ucb must know every arm's sigma; give laws that have one")
 
     @staticmethod
     def clock(t, parameter):
@@ -20,20 +26,22 @@ class OptimalUCB(bm.Policy):
         return mean + sigma * clock * inv_root
 
 
-class EpsilonGreedy(bm.Policy):
-    name = "epsilon-greedy"
+class ExploreFirst(bm.Policy):
+    """Until every arm has been seen ten times, the one seen least; then the best so far."""
+
+    name = "explore-first"
 
     def choose(self, t, estimates, draw):
-        n_arms = len(estimates)
-        if draw(0) < min(1.0, 20 / t):
-            return int(draw(1) * n_arms)
-        return max(range(n_arms), key=lambda position: estimates.mean[position])
+        positions = range(len(estimates))
+        if min(estimates.count) < 10:
+            return min(positions, key=lambda position: estimates.count[position])
+        return max(positions, key=lambda position: estimates.mean[position])
 
 
 if __name__ == "__main__":
     problem = bm.Problem.random(bm.networks.ring(10), n_arms=20, per_agent=5, seed=0)
     print(f"{'policy':<16}{'alone':>10}{'FwA':>10}   mean group regret after 200 rounds")
-    for policy in (bm.UCB(), OptimalUCB(), EpsilonGreedy()):
+    for policy in (bm.UCB(), OptimalUCB(), ExploreFirst()):
         settings = {"policy": policy, "horizon": 200, "replicates": 2, "seed": 0}
         alone, together = (bm.simulate(problem, protocol, **settings) for protocol in (bm.NoCooperation(), bm.FwA(4)))
         print(f"{policy.name:<16}{alone.regret[:, -1].mean():>10.1f}{together.regret[:, -1].mean():>10.1f}")

@@ -17,7 +17,7 @@ BESIDE = ["fwa(4)", "flooding(4)", "flooding(8)+growth(0.25)"]
 ROWS = {
     "co_aae.py": [*BESIDE, "co-aae"],
     "coop_ucb2.py": [*BESIDE, "coop-ucb2"],
-    "own_policy.py": ["ucb", "optimal-ucb", "epsilon-greedy"],
+    "own_policy.py": ["ucb", "optimal-ucb", "explore-first"],
     "own_protocol.py": ["irs", "shy-hubs", "fwa", "flooding"],
 }
 
@@ -46,6 +46,13 @@ def test_example_prints_its_table(name):
 def test_own_protocol_lies_between_irs_and_fwa_in_traffic():
     messages = {words[0]: float(words[3]) for words in run("own_protocol.py") if words[0] in ROWS["own_protocol.py"]}
     assert messages["irs"] < messages["shy-hubs"] < messages["fwa"] < messages["flooding"]
+
+
+def test_examples_keep_to_their_contracts():
+    policies = runpy.run_path(str(EXAMPLES / "own_policy.py"))
+    bm.testing.check_policy(policies["OptimalUCB"](), compiled=False)
+    bm.testing.check_policy(policies["ExploreFirst"](), compiled=False)
+    bm.testing.check_protocol(runpy.run_path(str(EXAMPLES / "own_protocol.py"))["ShyHubs"](4), compiled=False)
 
 
 def easy_problem():
