@@ -9,6 +9,7 @@ import banditmesh as bm
 from banditmesh.cli import main
 from banditmesh.experiments import beyond as module
 from banditmesh.experiments.beyond import beyond, contenders
+from banditmesh.experiments.losses import losses
 from banditmesh.experiments.pairs import mean_interval, paired_interval
 
 TINY = {"er": (10, 60), "dynamic-er": (30,)}
@@ -90,6 +91,38 @@ def test_command_prints_the_tables_and_the_verdicts(capsys, monkeypatch):
             assert "1 arm instances from seed 0, 2 seeds each" in out
             assert "dynamic-er, 30 rounds: met by" in out
             assert out.count("fwa(4) ") >= 3
+
+
+def test_rises_are_paired_with_the_run_without_loss():
+    some = {"er": [bm.NoCooperation(), bm.Flooding(4, emission=bm.Growth(0.5))]}
+    found = losses(protocols=some, horizon=80, replicates=3, instances=2, seed=1)
+    assert [(one.protocol, one.loss) for one in found.rows] == [
+        (name, loss) for name in ("none", "flooding(4)+growth(0.5)") for loss in (0.0, 0.1, 0.3)
+    ]
+    assert all(one.rise == one.rise_low == one.rise_high == 0.0 for one in found.rows[:4])
+    without, _, most = found.rows[3:]
+    assert most.rise == pytest.approx(most.regret.mean() / without.regret.mean() - 1)
+    assert most.rise_low < most.rise < most.rise_high
+    assert most.messages.mean() < without.messages.mean()
+    lossy = bm.simulate(
+        bm.Problem.paper("er", 2), some["er"][1], horizon=80, replicates=3, seed=2, faults=bm.Faults(loss=0.3)
+    )
+    assert np.array_equal(most.regret[1], lossy.regret[:, -1])
+
+
+def test_command_prints_what_loss_costs(capsys, monkeypatch):
+    tiny = {"protocols": {"ba": [bm.IRS()]}, "horizon": 40, "instances": 1}
+    monkeypatch.setattr(losses, "__kwdefaults__", {**losses.__kwdefaults__, **tiny})
+    for options in ([], ["--json"]):
+        with pytest.raises(SystemExit) as stop:
+            main(["compare", "--preset", "loss", "--replicates", "2", *options])
+        assert stop.value.code == 0
+        out = capsys.readouterr().out
+        if options:
+            assert set(json.loads(out)["ba"]["irs"]) == {"0", "0.1", "0.3"}
+        else:
+            assert "40 rounds, 1 arm instances" in out
+            assert len([line for line in out.splitlines() if line.startswith("irs")]) == 3
 
 
 def test_a_preset_refuses_other_settings(capsys):

@@ -13,12 +13,13 @@ from .paper import paper_progress
 
 if TYPE_CHECKING:
     from ..experiments.beyond import Beyond
+    from ..experiments.losses import Losses
 
-PRESETS = ("beyond",)
+PRESETS = ("beyond", "loss")
 _TAKEN = ("preset", "replicates", "seed", "as_json")
 
 
-def run_preset(context: click.Context, replicates: int, seed: int, as_json: bool) -> None:
+def run_preset(context: click.Context, preset: str, replicates: int, seed: int, as_json: bool) -> None:
     """Run the preset and print it."""
     given = {
         parameter.name: parameter
@@ -32,14 +33,47 @@ def run_preset(context: click.Context, replicates: int, seed: int, as_json: bool
                 "--replicates and --seed may be given"
             )
     from ..experiments.beyond import beyond
+    from ..experiments.losses import losses
 
     settings: dict[str, Any] = {"replicates": replicates} if "replicates" in given else {}
+    found: Beyond | Losses
     with paper_progress() as progress:
-        found = beyond(seed=seed, progress=progress, **settings)
-    click.echo(json.dumps(found.to_json(), indent=2) if as_json else as_text(found))
+        if preset == "beyond":
+            found = beyond(seed=seed, progress=progress, **settings)
+            text = beyond_text(found)
+        else:
+            found = losses(seed=seed, progress=progress, **settings)
+            text = losses_text(found)
+    click.echo(json.dumps(found.to_json(), indent=2) if as_json else text)
 
 
-def as_text(found: Beyond) -> str:
+def losses_text(found: Losses) -> str:
+    """The tables that are printed, one for each network."""
+    from ..experiments.tables import as_text as aligned
+
+    lines = [
+        f"sound rules, {found.horizon:,} rounds, {found.instances} arm instances from seed {found.seed}, "
+        f"{found.replicates} seeds each; ±: {found.confidence:.0%} confidence over seeds"
+    ]
+    for network, cells in found.to_json().items():
+        if not isinstance(cells, dict):
+            continue
+        rows = [["protocol", "loss", "group regret", "messages", "rise of regret"]]
+        for protocol, by_loss in cells.items():
+            for loss, values in by_loss.items():
+                rise = "-" if loss == "0" else _percent(values["rise"])
+                rows.append([protocol, loss, _cell(values["regret"]), _cell(values["messages"]), rise])
+        lines += ["", network, aligned(rows)]
+    return "\n".join(lines)
+
+
+def _percent(values: dict[str, float | None]) -> str:
+    mean, high = values["mean"], values["high"]
+    assert mean is not None
+    return f"{100 * mean:+.1f} %" if high is None else f"{100 * mean:+.1f} ± {100 * (high - mean):.1f} %"
+
+
+def beyond_text(found: Beyond) -> str:
     """The tables that are printed, one for each network and horizon."""
     from ..experiments.beyond import QUESTIONS
     from ..experiments.tables import as_text as aligned

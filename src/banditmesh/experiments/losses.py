@@ -1,0 +1,185 @@
+"""What losing messages costs: the rise of regret under loss, of every pull beside growth emission.
+
+Runs with and without loss meet the same rewards and networks, so the rise is taken pair by pair; its interval is that
+of the mean difference, divided by the mean regret without loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..faults import Faults
+from ..problem import Problem
+from ..protocols import Flooding, FwA, Growth, Protocol
+from ..protocols.notation import write
+from ..sim.engine import simulate
+from .beyond import Steps
+from .pairs import mean_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HORIZON: Final = 1_000
+LOSSES: Final = (0.1, 0.3)
+_STATIC: Final = [
+    FwA(4),
+    FwA(4, emission=Growth(0.25)),
+    Flooding(4),
+    Flooding(4, emission=Growth(0.25)),
+    Flooding(8),
+    Flooding(8, emission=Growth(0.25)),
+]
+#: What is simulated with and without loss: network -> protocols.
+PROTOCOLS: Final[dict[str, Sequence[Protocol]]] = {
+    "er": _STATIC,
+    "ba": _STATIC,
+    "sbm": _STATIC,
+    "dynamic-er": [FwA(4), FwA(4, emission=Growth(0.05)), Flooding(4), Flooding(4, emission=Growth(0.05))],
+}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One protocol on one network with one probability of loss.
+
+    Attributes
+    ----------
+    regret, messages : arrays (instances, replicates)
+        At the horizon.
+    rise, rise_low, rise_high : float
+        By how much of itself regret is above that without loss, and the ends of the interval.
+    """
+
+    network: str
+    protocol: str
+    loss: float
+    regret: NDArray[np.float64]
+    messages: NDArray[np.float64]
+    rise: float
+    rise_low: float
+    rise_high: float
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What loss does on all networks; made by `losses`."""
+
+    rows: tuple[Loss, ...]
+    horizon: int
+    replicates: int
+    instances: int
+    seed: int
+    confidence: float
+
+    def table(self) -> pd.DataFrame:
+        """One row per network, protocol and loss: means with the ends of their intervals, and the rise of regret."""
+        import pandas as pd
+
+        found = []
+        for one in self.rows:
+            row: dict[str, Any] = {"network": one.network, "protocol": one.protocol, "loss": one.loss}
+            for what in ("regret", "messages"):
+                mean, low, high = mean_interval(getattr(one, what), self.confidence)
+                row |= {what: mean, f"{what}_low": low, f"{what}_high": high}
+            found.append(row | {name: getattr(one, name) for name in ("rise", "rise_low", "rise_high")})
+        return pd.DataFrame(found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain values: network -> protocol -> loss -> regret, messages and rise."""
+        names = ("horizon", "replicates", "instances", "seed", "confidence")
+        told: dict[str, Any] = {**{name: getattr(self, name) for name in names}, "rules": "sound"}
+        for row in self.table().to_dict("records"):
+            cells = {
+                what: {end: _plain(row[key]) for end, key in _ends(what).items()}
+                for what in ("regret", "messages", "rise")
+            }
+            told.setdefault(row["network"], {}).setdefault(row["protocol"], {})[f"{row['loss']:g}"] = cells
+        return told
+
+
+def losses(
+    *,
+    protocols: Mapping[str, Sequence[Protocol]] = PROTOCOLS,
+    horizon: int = HORIZON,
+    replicates: int = 20,
+    instances: int = 3,
+    seed: int = 0,
+    confidence: float = 0.95,
+    progress: Steps | None = None,
+    threads: int | None = None,
+) -> Losses:
+    """Simulate protocols on the paper's networks without loss, with 10 and with 30 per cent of it, by the sound rules.
+
+    Parameters
+    ----------
+    protocols : mapping from network to sequence of Protocol
+        Which networks, and what on each.
+    horizon, replicates : int
+        Rounds, and seeds of each arm instance.
+    instances : int
+        Arm instance i is `Problem.paper(name, seed + i)`, simulated with the seed `seed + i`.
+    seed : int
+        The first instance's.
+    confidence : float
+        Of the intervals, which are for these arm instances, over seeds.
+    progress : callable, optional
+        Called with the number of simulations done, the number in all, and what comes next.
+    threads : int, optional
+        As for `simulate`.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> found = losses(protocols={"er": [bm.IRS()]}, horizon=60, replicates=2, instances=1)
+    >>> [row.loss for row in found.rows], found.rows[0].rise
+    ([0.0, 0.1, 0.3], 0.0)
+    """
+    checks.integer("replicates", replicates, at_least=1)
+    checks.integer("instances", instances, at_least=1)
+    checks.integer("seed", seed, at_least=0)
+    checks.probability("confidence", confidence)
+    tell = progress or (lambda done, total, label: None)
+    total = instances * (1 + len(LOSSES)) * sum(len(some) for some in protocols.values())
+    rows: list[Loss] = []
+    done = 0
+    for name, some in protocols.items():
+        problems = [Problem.paper(name, seed + instance) for instance in range(instances)]
+        for protocol in some:
+            without: NDArray[np.float64] | None = None
+            for loss in (0.0, *LOSSES):
+                ends = []
+                for instance, problem in enumerate(problems):
+                    tell(done, total, f"{write(protocol)} on {name}, loss {loss:g}")
+                    result = simulate(
+                        problem,
+                        protocol,
+                        horizon=horizon,
+                        replicates=replicates,
+                        seed=seed + instance,
+                        faults=Faults(loss=loss),
+                        record_every=horizon,
+                        threads=threads,
+                        progress=False,
+                    )
+                    ends.append((result.regret[:, -1], result.messages[:, -1].astype(np.float64)))
+                    done += 1
+                regret, messages = (np.stack(values) for values in zip(*ends, strict=True))
+                without = regret if without is None else without
+                rise = [value / float(without.mean()) for value in mean_interval(regret - without, confidence)]
+                rows.append(Loss(name, write(protocol), loss, regret, messages, *rise))
+    tell(total, total, "done")
+    return Losses(tuple(rows), horizon, replicates, instances, seed, confidence)
+
+
+def _ends(what: str) -> dict[str, str]:
+    return {"mean": what, "low": f"{what}_low", "high": f"{what}_high"}
+
+
+def _plain(value: float) -> float | None:
+    return None if value != value else float(value)
