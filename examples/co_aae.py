@@ -2,9 +2,9 @@
 
 Every agent keeps a *candidate set*, all its arms at first. An arm whose upper confidence bound lies below another's
 lower one is no candidate any more, for good. An agent pulls the candidate of which it has the fewest observations, and
-once a single one is left it has nothing to tell: it is silent, and only relays. In the paper an agent sends an
-observation to those who still have the arm among their candidates. A network without addresses cannot do that: here
-observations are flooded, as those of the other rows are, and the bounds have the width of UCB's bonus.
+once a single one is left it has nothing to tell: it is silent, and only relays. The paper also selects what is worth
+sending to whom. A network without addresses cannot do that: here observations are flooded, as those of the other rows
+are, and the bounds have the width of UCB's bonus.
 
 The agent is the package's own with two methods changed, driven round by round: all rows meet the same rewards.
 """

@@ -38,7 +38,7 @@ def made_up(*rows, **budget):
         for name, regret, messages, load in rows
     )
     settings = {"max_messages_per_round": None, "max_link_load": None, "tolerance": 0.05, "confidence": 0.95} | budget
-    return Frontier(configurations, "made up", horizon=10, replicates=2, seed=0, rules="sound", **settings)
+    return Frontier(configurations, "made up", horizon=10, replicates=2, seed=0, rules="sound", faults="", **settings)
 
 
 def test_classes_are_combined_with_ttls_and_emissions_and_protocols_stand_as_they_are(found):
@@ -114,7 +114,7 @@ def test_a_budget_is_met_by_the_upper_end_of_the_interval():
     spread = np.array([0.9, 1.1])
     wide = Configuration("wide", bm.Flooding(4), 10 + spread, spread, spread, spread, spread)
     both = Frontier(
-        (*one.configurations, wide), "made up", 10, 2, 0, "sound", 1.0, None, tolerance=0.5, confidence=0.95
+        (*one.configurations, wide), "made up", 10, 2, 0, "sound", "", 1.0, None, tolerance=0.5, confidence=0.95
     )
     assert both.within_budget("a")
     assert not both.within_budget("wide")
@@ -281,6 +281,15 @@ def test_command_and_library_give_the_same(capsys, ring, tmp_path):
         max_link_load=0.01,
     )
     assert json.loads(out) == {"ring": json.loads(json.dumps(library.to_json()))}
+
+
+def test_faults_are_passed_on_and_told(capsys, ring):
+    options = ["--arms", 6, "--per-agent", 3, "--horizon", 20, "--replicates", 2, "--protocols", "irs", "--loss", 1]
+    code, out, _ = run(capsys, "--network", ring, *options, "--emissions", "every-pull")
+    assert code == 0
+    assert "loss=1" in out.splitlines()[2]
+    silent = bm.simulate(RING, bm.NoCooperation(), horizon=20, replicates=2, seed=0).regret[:, -1].mean()
+    assert f" {silent:,.0f} " in next(line for line in out.splitlines() if line.startswith("irs"))
 
 
 def test_command_takes_a_spec(capsys, tmp_path):

@@ -86,6 +86,8 @@ class Frontier:
         As simulated.
     rules : str
         The rule set.
+    faults : str
+        What went wrong; empty if nothing did.
     max_messages_per_round, max_link_load : float or None
         The budget.
     tolerance : float
@@ -100,6 +102,7 @@ class Frontier:
     replicates: int
     seed: int
     rules: str
+    faults: str
     max_messages_per_round: float | None
     max_link_load: float | None
     tolerance: float
@@ -238,7 +241,7 @@ class Frontier:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values; the ends of intervals are None for a single replicate."""
-        names = ("problem", "horizon", "replicates", "seed", "rules", "tolerance", "confidence")
+        names = ("problem", "horizon", "replicates", "seed", "rules", "faults", "tolerance", "confidence")
         told: dict[str, Any] = {name: getattr(self, name) for name in names}
         told |= {
             "budget": self.limits,
@@ -271,6 +274,7 @@ class Frontier:
         if self.replicates > 1:
             note += f"; bars: {self.confidence:.0%} confidence intervals"
         title = f"{self.problem}, {self.horizon} rounds, {self.rules} rules"
+        title += f", {self.faults}" if self.faults else ""
         return plots.frontier(panels, self.recommended, title, note)
 
     def __repr__(self) -> str:

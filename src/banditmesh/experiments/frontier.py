@@ -139,6 +139,7 @@ def frontier(
         replicates=replicates,
         seed=seed,
         rules=result.rules,
+        faults="" if settings.get("faults") is None else result.settings["faults"],
         max_messages_per_round=max_messages_per_round,
         max_link_load=max_link_load,
         tolerance=tolerance,

@@ -11,6 +11,7 @@ import click
 
 from ..errors import InputError
 from .options import PROTOCOLS_HELP, fault_options, problem_options, read_case
+from .preset import PRESETS, run_preset
 
 if TYPE_CHECKING:
     from ..experiments.compare import Comparison
@@ -27,11 +28,21 @@ if TYPE_CHECKING:
     show_default=True,
     help=PROTOCOLS_HELP,
 )
+@click.option(
+    "--preset",
+    type=click.Choice(PRESETS),
+    help="beyond: what beats FwA and Flooding on the paper's networks, 1,000 and 10,000 rounds; takes minutes.",
+)
 @click.option("--against", metavar="PROTOCOL", help="Take differences against this one; the last one if not given.")
 @click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Also draw the curves into this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
 def compare_verb(
-    spec_path: str | None, against: str | None, picture: str | None, as_json: bool, **options: Any
+    spec_path: str | None,
+    preset: str | None,
+    against: str | None,
+    picture: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     r"""Compare protocols by group regret and messages, on the same rewards and networks.
 
@@ -44,9 +55,13 @@ def compare_verb(
       banditmesh compare --protocols 'fwa,flooding,flooding(8)+growth(0.25),fwa+contested'
       banditmesh compare --protocols 'flooding,flooding+growth(0.25)' --loss 0.1 --outages 0.01 0.1
       banditmesh compare study.toml --against flooding
+      banditmesh compare --preset beyond
     """
     from ..experiments.compare import compare
 
+    if preset is not None:
+        run_preset(click.get_current_context(), options["replicates"], options["seed"], as_json)
+        return
     case = read_case(spec_path, **options)
     comparison = compare(case.problem, case.protocols, **case.settings)
     if picture:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .options import PROTOCOLS_HELP, problem_options, read_problem, refuse_options
+from .options import PROTOCOLS_HELP, fault_options, problem_options, read_faults, read_problem, refuse_options
 
 if TYPE_CHECKING:
     from ..experiments.configurations import Configuration, Frontier
@@ -21,6 +21,7 @@ _PICTURES = (".pdf", ".png", ".svg")
 @click.command("frontier", short_help="Regret against traffic on your network, and which protocol to take.")
 @click.argument("spec_path", metavar="[SPEC.toml]", required=False, type=click.Path(dir_okay=False))
 @partial(problem_options, ttl=False)
+@fault_options
 @click.option(
     "--protocols",
     "names",
@@ -87,7 +88,8 @@ def frontier_verb(
         click.echo(json.dumps({network: found.to_json()}, indent=2))
         return
     click.echo(problem)
-    click.echo(f"horizon {found.horizon}, {found.replicates} replicates, seed {found.seed}, {found.rules} rules\n")
+    click.echo(f"horizon {found.horizon}, {found.replicates} replicates, seed {found.seed}, {found.rules} rules")
+    click.echo(f"{found.faults}\n" if found.faults else "")
     click.echo(as_text(found, show_all))
     click.echo(f"\n{found.advice}")
 
@@ -101,6 +103,8 @@ def _read(
     ttls: str | None,
     emissions: str,
     names: str,
+    loss: float,
+    outages: tuple[float, float] | None,
     **settings: Any,
 ) -> tuple[str, Any, dict[str, Any]]:
     """A name for the network, the problem, and what `frontier` is told besides."""
@@ -114,6 +118,7 @@ def _read(
         case = case_of(spec)
         return case.network, case.problem, {**case.settings, "protocols": case.protocols if spec.grid else None}
     settings |= {
+        "faults": read_faults(loss, outages),
         "protocols": [_protocol_or_class(name) for name in notation.split(names)],
         "ttls": None if ttls is None else [_integer(one) for one in ttls.split(",")],
         "emissions": [notation.read_emission(one) for one in notation.split(emissions)],

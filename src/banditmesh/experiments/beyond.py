@@ -1,0 +1,257 @@
+"""Beyond the paper: what beats Flooding with Absorption, by how much, and on which network.
+
+Two things are asked, and answered by computing them. *Short*, 1,000 rounds: is there less regret than FwA has, with
+fewer messages? *Long*, 10,000 rounds: is there less regret than Flooding with ttl 4 has, with at most a tenth of FwA's
+messages? All protocols meet the same rewards and networks, so that differences are taken pair by pair; a question is
+answered with yes or no only if the confidence intervals of these differences lie on one side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..problem import Problem
+from ..protocols import Flooding, FwA, Gossip, Growth, ProbabilisticFlooding, Protocol
+from ..protocols.notation import labels
+from ..sim.engine import simulate
+from .pairs import mean_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TTL: Final = 4
+SHORT: Final = 1_000
+LONG: Final = 10_000
+#: What is asked: network -> horizons.
+HORIZONS: Final[dict[str, tuple[int, ...]]] = {
+    "er": (SHORT, LONG),
+    "ba": (SHORT, LONG),
+    "sbm": (SHORT, LONG),
+    "dynamic-er": (SHORT,),
+}
+#: How much of FwA's traffic is allowed in the long run.
+SHARE: Final = 0.1
+QUESTIONS: Final = {
+    SHORT: "less regret than fwa(4), and fewer messages",
+    LONG: "less regret than flooding(4), and at most a tenth of fwa(4)'s messages",
+}
+#: Called with the number of simulations done, the number in all, and what comes next.
+Steps: TypeAlias = Callable[[int, int, str], None]
+
+
+def contenders(network: str) -> list[Protocol]:
+    """What is put beside FwA and Flooding with ttl 4 on one of the paper's networks.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> bm.Flooding(4, emission=bm.Growth(0.1)) in contenders("er")
+    True
+    """
+    if network == "dynamic-er":
+        return [
+            FwA(4, emission=Growth(0.02)),
+            Flooding(4, emission=Growth(0.1)),
+            Flooding(4, emission=Growth(0.05)),
+            Flooding(3, emission=Growth(0.05)),
+            Gossip(4, fanout=5, emission=Growth(0.05)),
+        ]
+    return [
+        FwA(8, emission=Growth(0.1)),
+        Flooding(4, emission=Growth(0.1)),
+        Flooding(5, emission=Growth(0.25)),
+        Flooding(8, emission=Growth(0.25)),
+        Flooding(8, emission=Growth(0.5)),
+        ProbabilisticFlooding(8, stop=0.25, emission=Growth(0.25)),
+    ]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One protocol on one network at one horizon.
+
+    Attributes
+    ----------
+    regret, messages : arrays (instances, replicates)
+        At the horizon.
+    meets : str
+        "yes", "no", or "unclear" where a confidence interval holds both; "" for FwA and Flooding themselves.
+    """
+
+    network: str
+    horizon: int
+    protocol: str
+    regret: NDArray[np.float64]
+    messages: NDArray[np.float64]
+    regret_vs_fwa: float
+    regret_vs_flooding: float
+    messages_vs_fwa: float
+    meets: str
+
+    def to_json(self, confidence: float = 0.95) -> dict[str, Any]:
+        """As plain values; the ends of intervals are None for one replicate."""
+        told: dict[str, Any] = {}
+        for what in ("regret", "messages"):
+            mean, low, high = mean_interval(getattr(self, what), confidence)
+            told[what] = {"mean": mean, "low": None if low != low else low, "high": None if high != high else high}
+        names = ("regret_vs_fwa", "regret_vs_flooding", "messages_vs_fwa", "meets")
+        return told | {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """The answers for all networks, horizons and protocols; made by `beyond`.
+
+    Attributes
+    ----------
+    answers : tuple of Answer
+        By network, horizon and protocol.
+    """
+
+    answers: tuple[Answer, ...]
+    replicates: int
+    instances: int
+    seed: int
+    confidence: float
+
+    def table(self) -> pd.DataFrame:
+        """One row per answer: means with the ends of their intervals, ratios, and whether the condition is met."""
+        import pandas as pd
+
+        rows = []
+        for one in self.answers:
+            row: dict[str, Any] = {"network": one.network, "horizon": one.horizon, "protocol": one.protocol}
+            for what in ("regret", "messages"):
+                mean, low, high = mean_interval(getattr(one, what), self.confidence)
+                row |= {what: mean, f"{what}_low": low, f"{what}_high": high}
+            names = ("regret_vs_fwa", "regret_vs_flooding", "messages_vs_fwa", "meets")
+            rows.append(row | {name: getattr(one, name) for name in names})
+        return pd.DataFrame(rows)
+
+    def met(self, network: str, horizon: int) -> list[str]:
+        """The protocols that answer a question with yes."""
+        return [
+            one.protocol for one in self.answers if (one.network, one.horizon, one.meets) == (network, horizon, "yes")
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain values: network -> horizon -> protocol -> regret, messages and so on."""
+        told: dict[str, Any] = {name: getattr(self, name) for name in ("replicates", "instances", "seed", "confidence")}
+        told |= {"rules": "sound", "questions": {str(horizon): words for horizon, words in QUESTIONS.items()}}
+        for one in self.answers:
+            told.setdefault(one.network, {}).setdefault(str(one.horizon), {})[one.protocol] = one.to_json(
+                self.confidence
+            )
+        return told
+
+
+def beyond(
+    *,
+    horizons: Mapping[str, Sequence[int]] = HORIZONS,
+    replicates: int = 20,
+    instances: int = 3,
+    seed: int = 0,
+    confidence: float = 0.95,
+    progress: Steps | None = None,
+    threads: int | None = None,
+) -> Beyond:
+    """Put FwA, Flooding and what beats them side by side on the paper's networks, by the sound rules.
+
+    Parameters
+    ----------
+    horizons : mapping from network to sequence of int
+        Which networks, and after how many rounds; the last horizon of a network asks the long question if it has two.
+    replicates : int
+        Seeds of each arm instance.
+    instances : int
+        Arm instance i is `Problem.paper(name, seed + i)`, simulated with the seed `seed + i`.
+    seed : int
+        The first instance's.
+    confidence : float
+        Of the intervals, which are for these arm instances, over seeds.
+    progress : callable, optional
+        Called with the number of simulations done, the number in all, and what comes next.
+    threads : int, optional
+        As for `simulate`.
+
+    Examples
+    --------
+    >>> found = beyond(horizons={"er": (20,)}, replicates=2, instances=1)
+    >>> found.answers[0].protocol, int(found.answers[1].messages[0, 0])
+    ('fwa(4)', 137944)
+    """
+    checks.integer("replicates", replicates, at_least=1)
+    checks.integer("instances", instances, at_least=1)
+    checks.integer("seed", seed, at_least=0)
+    checks.probability("confidence", confidence)
+    lists = {name: labels([FwA(TTL), Flooding(TTL), *contenders(name)]) for name in horizons}
+    total = instances * sum(len(protocols) for protocols in lists.values())
+    tell = progress or (lambda done, total, label: None)
+    answers: list[Answer] = []
+    done = 0
+    for name, protocols in lists.items():
+        problems = [Problem.paper(name, seed + instance) for instance in range(instances)]
+        ends: dict[str, list[Any]] = {label: [] for label in protocols}
+        for label, protocol in protocols.items():
+            for instance, problem in enumerate(problems):
+                tell(done, total, f"{label} on {name}")
+                result = simulate(
+                    problem,
+                    protocol,
+                    horizon=max(horizons[name]),
+                    replicates=replicates,
+                    seed=seed + instance,
+                    # A shorter run is the beginning of a longer one, so one simulation answers for all horizons.
+                    record_every=int(np.gcd.reduce(list(horizons[name]))),
+                    threads=threads,
+                    progress=False,
+                )
+                places = np.searchsorted(result.rounds, horizons[name])
+                ends[label].append((result.regret[:, places], result.messages[:, places].astype(np.float64)))
+                done += 1
+        answers += _judge(name, horizons[name], ends, confidence)
+    tell(total, total, "done")
+    return Beyond(tuple(answers), replicates, instances, seed, confidence)
+
+
+def _judge(name: str, horizons: Sequence[int], ends: Mapping[str, list[Any]], confidence: float) -> list[Answer]:
+    """Each protocol beside the first two, FwA and Flooding."""
+    stacked = {label: [np.stack(values) for values in zip(*pairs, strict=True)] for label, pairs in ends.items()}
+    fwa, flooding = list(stacked.values())[:2]
+    answers = []
+    for place, horizon in enumerate(horizons):
+        share = SHARE if len(horizons) > 1 and place == len(horizons) - 1 else 1.0
+        rival = flooding if share < 1 else fwa
+        for label, (regret, messages) in stacked.items():
+            less = [regret[..., place] - rival[0][..., place], messages[..., place] - share * fwa[1][..., place]]
+            itself = label in list(stacked)[:2]
+            answers.append(
+                Answer(
+                    network=name,
+                    horizon=horizon,
+                    protocol=label,
+                    regret=regret[..., place],
+                    messages=messages[..., place],
+                    regret_vs_fwa=float(regret[..., place].mean() / fwa[0][..., place].mean()),
+                    regret_vs_flooding=float(regret[..., place].mean() / flooding[0][..., place].mean()),
+                    messages_vs_fwa=float(messages[..., place].mean() / fwa[1][..., place].mean()),
+                    meets="" if itself else _both_below_zero(less, confidence),
+                )
+            )
+    return answers
+
+
+def _both_below_zero(differences: Sequence[NDArray[np.float64]], confidence: float) -> str:
+    """Whether all mean differences are below zero: "yes" or "no" if their intervals say so, else "unclear"."""
+    intervals = [mean_interval(values, confidence) for values in differences]
+    if all(high < 0 for _, _, high in intervals):
+        return "yes"
+    if any(low > 0 for _, low, _ in intervals):
+        return "no"
+    return "unclear"

@@ -1,0 +1,74 @@
+"""`compare --preset`: comparisons that are asked for by name."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from ..errors import InputError
+from .paper import paper_progress
+
+if TYPE_CHECKING:
+    from ..experiments.beyond import Beyond
+
+PRESETS = ("beyond",)
+_TAKEN = ("preset", "replicates", "seed", "as_json")
+
+
+def run_preset(context: click.Context, replicates: int, seed: int, as_json: bool) -> None:
+    """Run the preset and print it."""
+    given = {
+        parameter.name: parameter
+        for parameter in context.command.params
+        if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+    }
+    for name, parameter in given.items():
+        if name not in _TAKEN:
+            raise InputError(
+                f"--preset decides networks, protocols and horizons, got {parameter.opts[0]} too; "
+                "--replicates and --seed may be given"
+            )
+    from ..experiments.beyond import beyond
+
+    settings: dict[str, Any] = {"replicates": replicates} if "replicates" in given else {}
+    with paper_progress() as progress:
+        found = beyond(seed=seed, progress=progress, **settings)
+    click.echo(json.dumps(found.to_json(), indent=2) if as_json else as_text(found))
+
+
+def as_text(found: Beyond) -> str:
+    """The tables that are printed, one for each network and horizon."""
+    from ..experiments.beyond import QUESTIONS
+    from ..experiments.tables import as_text as aligned
+
+    lines = [
+        f"sound rules, {found.instances} arm instances from seed {found.seed}, {found.replicates} seeds each; "
+        f"±: {found.confidence:.0%} confidence over seeds"
+    ]
+    keys = list(dict.fromkeys((one.network, one.horizon) for one in found.answers))
+    for network, horizon in keys:
+        question = QUESTIONS.get(horizon, "")
+        rows = [["protocol", "group regret", "messages", "regret/fwa", "regret/flooding", "messages/fwa", "meets it"]]
+        for one in found.answers:
+            if (one.network, one.horizon) == (network, horizon):
+                values = one.to_json(found.confidence)
+                cells = [_cell(values["regret"]), _cell(values["messages"])]
+                ratios = [f"{one.regret_vs_fwa:.3f}", f"{one.regret_vs_flooding:.3f}", f"{one.messages_vs_fwa:.3f}"]
+                rows.append([one.protocol, *cells, *ratios, one.meets or "-"])
+        lines += ["", f"{network}, {horizon:,} rounds: {question}", aligned(rows)]
+    lines += ["", *(_verdict(found, network, horizon) for network, horizon in keys)]
+    return "\n".join(lines)
+
+
+def _cell(values: dict[str, float | None]) -> str:
+    mean, high = values["mean"], values["high"]
+    assert mean is not None
+    return f"{mean:,.0f}" if high is None else f"{mean:,.0f} ± {high - mean:,.0f}"
+
+
+def _verdict(found: Beyond, network: str, horizon: int) -> str:
+    names = found.met(network, horizon)
+    return f"{network}, {horizon:,} rounds: " + (f"met by {', '.join(names)}" if names else "met by none of these")
