@@ -87,7 +87,7 @@ def run_stages(run: Run) -> Stages:
     planned = not packed.traits.walks and bool(plans.worthwhile_bytes(packed, rule))
     plan = plans.build(packed, rule, 1) if planned else None
     kernels = kernels_of(run)
-    one = Walk(packed, kernels, 0) if packed.traits.walks else Spread(packed, kernels, 0, plan)
+    one = Walk(packed, kernels, 0, None) if packed.traits.walks else Spread(packed, kernels, 0, plan)
     set_up = time.process_time()
     while one.t <= run.horizon:
         one.advance(min(one.t + one.longest_chunk, run.horizon + 1))

@@ -396,7 +396,10 @@ def test_support_agrees_with_what_runs():
             if (row["rules"], row["network"], row["rewards"]) == (rules, network, rewards)
         )
         arguments = {"horizon": 5, "seed": 0, "rules": rules, "engine": "compiled"}
-        if row[run.protocol.name] == "compiled":
+        if row[run.protocol.name] == "-":
+            with pytest.raises(bm.InputError, match="static network"):
+                bm.simulate(run.problem, run.protocol, **arguments)
+        elif row[run.protocol.name] == "compiled":
             assert bm.simulate(run.problem, run.protocol, **arguments).engine == "compiled"
         else:
             with pytest.raises(bm.errors.UnsupportedError):

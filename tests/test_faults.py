@@ -475,8 +475,8 @@ class Watched:
         self.learned = learned = collections.defaultdict(list)
 
         class Open(Agent):
-            def __init__(self, *arguments):
-                super().__init__(*arguments)
+            def __init__(self, **arguments):
+                super().__init__(**arguments)
                 agents.append(self)
 
             def restart(self):

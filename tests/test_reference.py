@@ -77,6 +77,7 @@ def test_flooding_a_path_by_hand(engine):
         "stopped": 0,
         "lost": 0,
         "dropped": 0,
+        "control": 0,
         "learned": 0,
         "bytes": 16 * 24,
     }

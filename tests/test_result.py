@@ -49,7 +49,7 @@ def test_fields_and_shapes_are_those_of_the_contract(result):
 def test_contract_names_every_count_of_the_traffic():
     assert set(TRAFFIC) == {
         *("sent", "delivered", "duplicate", "absorbed", "expired", "stopped"),
-        *("relayed", "queued", "lost", "dropped", "learned", "bytes"),
+        *("relayed", "queued", "lost", "dropped", "control", "learned", "bytes"),
     }
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         NoCooperation,
         ProbabilisticFlooding,
         Protocol,
+        TreeAggregation,
     )
     from .sim.engine import simulate
     from .sim.result import Result
@@ -85,6 +86,7 @@ _HOMES = {
     "Study": "experiments.store",
     "StudyError": "errors",
     "ThompsonSampling": "policies",
+    "TreeAggregation": "protocols",
     "UCB": "policies",
     "UCBV": "policies",
     "bounds": "theory.bounds",
@@ -138,6 +140,7 @@ __all__ = [
     "Study",
     "StudyError",
     "ThompsonSampling",
+    "TreeAggregation",
     "arms",
     "bounds",
     "compare",

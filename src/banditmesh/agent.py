@@ -257,6 +257,10 @@ class Agent:
         self.pulls[position] += 1
         self._own_total[position] += reward
         self.estimates.add(position, 1, reward)
+        self._make_message(t, position, reward)
+
+    def _make_message(self, t: int, position: int, reward: float) -> None:
+        """The pull becomes a message if the emission says so."""
         if self._protocol.ttl == 0:
             return
         emission = self._protocol.emission
@@ -269,6 +273,10 @@ class Agent:
         if self._rules.origin_remembers:
             self._memory.accept(message)
         self._queue.append(message)
+
+    def drop_queue(self) -> None:
+        """What was to be sent is gone."""
+        self._queue.clear()
 
     def take_outbox(self) -> list[Message]:
         """The messages to send in this round, last in first out; the queue is empty after it."""

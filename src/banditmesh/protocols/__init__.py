@@ -6,6 +6,7 @@ from .emission import Contested, Emission, EveryPull, Growth
 from .extremes import Centralised, NoCooperation
 from .flooding import Flooding, InstantRewardSharing, ProbabilisticFlooding
 from .gossip import Gossip
+from .tree import TreeAggregation
 
 FwA = FloodingWithAbsorption
 IRS = InstantRewardSharing
@@ -28,4 +29,5 @@ __all__ = [
     "NoCooperation",
     "ProbabilisticFlooding",
     "Protocol",
+    "TreeAggregation",
 ]

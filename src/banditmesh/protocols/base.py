@@ -66,6 +66,8 @@ class Protocol:
     random: ClassVar[bool] = False
     #: Whether agents hear each other without any message.
     central: ClassVar[bool] = False
+    #: Whether agents send merged statistics along a tree, instead of relaying messages; see `merging.py`.
+    merges: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ttl", checks.integer("ttl", self.ttl, at_least=1, at_most=MAX_TTL))
@@ -79,6 +81,14 @@ class Protocol:
     def parameter(self) -> float:
         """The one number that `relay` is given."""
         return 0.0
+
+    @property
+    def n_bytes(self) -> int:
+        """Payload of one message in bytes."""
+        return self.emission.n_bytes
+
+    def check_network(self, is_static: bool) -> None:
+        """Refuse a network that the protocol cannot work on; any is fine unless a protocol says otherwise."""
 
     @property
     def n_targets(self) -> int | None:

@@ -3,7 +3,7 @@
 Equal to the reference engine, bit for bit. By the sound rules, and under static Flooding by either, a message's fate is
 known when it is made: it is looked up in a *plan* that all replicates share, or worked out at once where no plan is
 possible (draws, dynamic networks, link traffic) or worth its memory. For other protocols the published rules, whose
-memory forgets, need every copy to be *walked*.
+memory forgets, need every copy to be *walked*. Statistics that are *merged* along a tree have rounds of their own.
 
 Kernels run for about 50 ms at a time, with their state in arrays, so that interrupts, progress and threads work.
 """
@@ -19,6 +19,7 @@ from typing import Final
 from ..draws import Draws
 from . import memory, plans
 from .kernels.special import Kernels, specialise
+from .merging import Merge
 from .packing import BUILT_IN_EMISSIONS, pack, packed_bytes
 from .run import Outcome, Run
 from .spreading import Spread
@@ -36,10 +37,10 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
     packed = pack(run)
     kernels = kernels_of(run)
     rule = packed.rule(Draws(run.seed, 0))
-    walks = packed.traits.walks
     threads = min(threads, MOST_THREADS)
-    plan_bytes = 0.0 if walks else plans.worthwhile_bytes(packed, rule)
-    each = (Walk if walks else Spread).needed_bytes(packed, plan_bytes > 0)
+    delivery: type[Merge | Walk | Spread] = Merge if run.protocol.merges else Walk if packed.traits.walks else Spread
+    plan_bytes = plans.worthwhile_bytes(packed, rule) if delivery is Spread else 0.0
+    each = delivery.needed_bytes(packed, plan_bytes > 0)
     memory.check(
         plan_bytes + min(threads, run.replicates) * each,
         "the simulation",
@@ -50,7 +51,7 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
     done = [0] * run.replicates
 
     def work(replicate: int) -> Outcome:
-        one = Walk(packed, kernels, replicate) if walks else Spread(packed, kernels, replicate, plan)
+        one = delivery(packed, kernels, replicate, plan)
         n_rounds = 1
         while one.t <= run.horizon and not stop.is_set():
             began = time.perf_counter()

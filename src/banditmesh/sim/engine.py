@@ -111,6 +111,7 @@ def simulate(
     if not isinstance(protocol, Protocol):
         raise InputError(f"protocol must be a protocol such as FwA(4), got {protocol!r}")
     _check_protocol(protocol)
+    protocol.check_network(not problem.is_dynamic)
     horizon = checks.integer("horizon", horizon, at_least=1, at_most=MAX_COUNTER)
     replicates = checks.integer("replicates", replicates, at_least=1)
     record_every = checks.integer("record_every", record_every, at_least=1)

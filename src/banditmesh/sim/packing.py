@@ -90,7 +90,7 @@ class Traits:
         each origin a round, so that no id is forgotten while a copy can still come.
         """
         run = self.run
-        if not run.rules.id_is_reward or run.protocol.ttl == 0:
+        if not run.rules.id_is_reward or run.protocol.ttl == 0 or run.protocol.merges:
             return False
         if not self.is_settled:
             return True
@@ -106,7 +106,8 @@ class Traits:
     @property
     def sends_sums(self) -> bool:
         """Whether messages hold an agent's count and sum so far, instead of one observation."""
-        return self.run.protocol.emission.cumulative and self.run.protocol.ttl > 0
+        protocol = self.run.protocol
+        return protocol.emission.cumulative and protocol.ttl > 0 and not protocol.merges
 
     @property
     def compares_sums(self) -> bool:

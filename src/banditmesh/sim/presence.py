@@ -37,7 +37,6 @@ class Presence:
             u = self._draws.uniform(OUTAGE, agent.number, t)
             self.up[agent.number] = is_up(was_up, u, self._outages.down, self._outages.up)
             if was_up and not self.up[agent.number]:
-                # What it was about to relay is gone.
-                agent.take_outbox()
+                agent.drop_queue()
             elif self.up[agent.number] and not was_up and not self._outages.memory:
                 agent.restart()

@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from .. import draws as purposes
 from ..agent import Agent, Fate, Message
 from ..draws import Draws
+from ..merging import MergingAgent
 from ..networks.csr import Links
 from .presence import Presence
 from .run import TRAFFIC, Event, Outcome, Run, ended_early
@@ -34,9 +35,9 @@ PILOT_SECONDS: Final = 1.0
 
 def run_replicate(run: Run, replicate: int, advance: Callable[[], None]) -> Outcome:
     """Simulate one replicate; `advance` is called after every round."""
-    problem, horizon = run.problem, run.horizon
+    horizon = run.horizon
     draws = Draws(run.seed, replicate)
-    agents = [_make_agent(run, number, draws) for number in range(problem.n_agents)]
+    agents = _make_agents(run, draws)
     pay = _rewards(run, replicate, draws)
     book = _Book(run, replicate)
     presence = Presence(run.faults, draws, agents)
@@ -54,7 +55,8 @@ def run_replicate(run: Run, replicate: int, advance: Callable[[], None]) -> Outc
                 pulled.append((agent, position, reward))
         if run.protocol.central:
             book.n_learned += _tell_everyone(t, agents, pulled, presence.up)
-        copies = _send(t, agents, neighbours, run.faults.link_cap if run.faults else None, book)
+        senders = [agent for agent in agents if presence.up[agent.number]]
+        copies = _send(t, senders, neighbours, run.faults.link_cap if run.faults else None, book)
         for copy in copies if transit is None else transit.carry(t, copies):
             message, sender, receiver, _ = copy
             fate, learned = agents[receiver].receive(message, sender, len(neighbours[receiver]))
@@ -94,20 +96,30 @@ class _Enough(Exception):
     """The pilot has run for long enough."""
 
 
-def _make_agent(run: Run, number: int, draws: Draws) -> Agent:
-    arm_set = run.problem.arm_set(number)
-    return Agent(
-        number,
-        arm_set.tolist(),
-        run.problem.sigmas[arm_set].tolist(),
-        run.problem.law_codes[arm_set].tolist(),
-        run.policies[number],
-        run.protocol,
-        run.rules,
-        draws,
-        run.problem.n_agents,
-        0 if run.faults is None else run.faults.longest_delay,
-    )
+def _make_agents(run: Run, draws: Draws) -> list[Agent]:
+    agents = []
+    tree = run.tree
+    for number in range(run.problem.n_agents):
+        arm_set = run.problem.arm_set(number)
+        others: dict[str, Any] = {
+            "number": number,
+            "arm_set": arm_set.tolist(),
+            "sigmas": run.problem.sigmas[arm_set].tolist(),
+            "laws": run.problem.law_codes[arm_set].tolist(),
+            "policy": run.policies[number],
+            "protocol": run.protocol,
+            "rules": run.rules,
+            "draws": draws,
+            "n_agents": run.problem.n_agents,
+            "longest_delay": 0 if run.faults is None else run.faults.longest_delay,
+        }
+        if tree is None:
+            agents.append(Agent(**others))
+        else:
+            first, last = tree.links.indptr[number], tree.links.indptr[number + 1]
+            wants = [set(np.flatnonzero(wanted).tolist()) for wanted in tree.wants[first:last]]
+            agents.append(MergingAgent(tree.links.indices[first:last].tolist(), wants, **others))
+    return agents
 
 
 def _networks(run: Run, draws: Draws) -> Iterator[tuple[int, list[list[int]]]]:
@@ -150,12 +162,12 @@ def _tell_everyone(t: int, agents: list[Agent], pulled: list[tuple[Agent, int, f
 
 
 def _send(
-    t: int, agents: list[Agent], neighbours: list[list[int]], link_cap: int | None, book: _Book
+    t: int, senders: list[Agent], neighbours: list[list[int]], link_cap: int | None, book: _Book
 ) -> Iterator[Copy]:
     """All copies that are sent in round `t`, senders in ascending order, each sender's newest message first."""
     # Every queue is emptied before anything is received.
-    outboxes = [agent.take_outbox() for agent in agents]
-    for sender, outbox in zip(agents, outboxes, strict=True):
+    outboxes = [agent.take_outbox() for agent in senders]
+    for sender, outbox in zip(senders, outboxes, strict=True):
         number, row = sender.number, neighbours[sender.number]
         n_on_link: Counter[int] = Counter()
         for message in outbox:
@@ -248,7 +260,7 @@ class _Book:
         self._total_regret += self._round_regret
         if t == self._run.records[self._record]:
             self._regret[self._record] = self._total_regret
-            self._messages[self._record] = self.n_sent
+            self._messages[self._record] = self.n_sent + self._run.n_control
             self._record += 1
 
     def close(self) -> Outcome:
@@ -257,8 +269,9 @@ class _Book:
             "sent": self.n_sent,
             "delivered": self.n_sent - self._n_fates[Fate.DUPLICATE] - self._n_fates[Fate.LOST],
             "dropped": self.n_dropped,
+            "control": self._run.n_control,
             "learned": self.n_learned,
-            "bytes": self.n_sent * self._run.protocol.emission.n_bytes,
+            "bytes": self._run.n_bytes(self.n_sent),
         }
         outcome = Outcome(
             regret=self._regret,

@@ -54,7 +54,7 @@ class Replicate:
         self.tape = run.tape_of(replicate)
         n_agents, n_slots, width = run.problem.n_agents, len(packed.agents.arms), max(run.protocol.ttl, 1)
         n_sending = n_slots if self.rule.emission != EVERY_PULL else 0
-        n_summed = n_slots if packed.traits.sends_sums else 0
+        n_summed = n_slots if packed.traits.sends_sums or run.protocol.merges else 0
         self.state = State(
             counts=np.zeros(n_slots),
             totals=np.zeros(n_slots),
@@ -82,7 +82,7 @@ class Replicate:
         )
         self.counts = np.zeros(N_COUNTS, dtype=np.int64)
         self._total_regret = 0.0
-        self._total_sent = 0
+        self._total_sent = run.n_control
         self._n_records = 0
         self._regret = np.zeros(len(run.records))
         self._messages = np.zeros(len(run.records), dtype=np.int64)
@@ -191,8 +191,9 @@ class Replicate:
             *(int(counts[fate]) for fate in (layout.RELAYED, layout.QUEUED)),
             lost,
             0,
+            run.n_control,
             int(counts[layout.LEARNED]),
-            sent * run.protocol.emission.n_bytes,
+            run.n_bytes(sent),
         ]
         pulls = self.state.pulls
         if len(self.state.forgotten_pulls):

@@ -42,8 +42,8 @@ class Result:
     regret, messages : arrays (replicates, records)
         Cumulative group regret and cumulative transmissions.
     traffic : mapping from str to int array (replicates,)
-        Totals: sent, delivered, duplicate, absorbed, expired, stopped, relayed, queued, lost, dropped, learned and
-        bytes.
+        Totals: sent, delivered, duplicate, absorbed, expired, stopped, relayed, queued, lost, dropped, control, learned
+        and bytes.
     agent_regret : float array (replicates, agents)
         Each agent's regret at the horizon.
     links : list of (agent, agent)
@@ -200,10 +200,11 @@ class Result:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Result:
         """Read what `save` wrote."""
-        required = [*_ARRAYS, *(f"traffic_{name}" for name in TRAFFIC if name != "dropped")]
+        required = [*_ARRAYS, *(f"traffic_{name}" for name in TRAFFIC if name not in ("dropped", "control"))]
         arrays, about, names = files.read(path, required)
-        # A file from before there were faults does not speak of them.
-        arrays.setdefault("traffic_dropped", np.zeros_like(arrays["traffic_lost"]))
+        # A file from before there were faults and control messages does not speak of them.
+        for name in ("dropped", "control"):
+            arrays.setdefault(f"traffic_{name}", np.zeros_like(arrays["traffic_lost"]))
         return cls(
             settings={"faults": "None", **about["settings"]},
             engine=about["engine"],

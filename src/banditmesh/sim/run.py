@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,13 +12,16 @@ from numpy.typing import NDArray
 
 from ..errors import NetworkError
 from ..faults import Faults
+from ..networks.csr import Links
+from ..networks.trees import CONTROL_BYTES, Tree, spanning_tree
 from ..policies.base import Policy
 from ..problem import Problem
 from ..protocols.base import Protocol
 from ..rules import Rules
 
 #: What is counted of the traffic, in this order. sent = delivered + duplicate + lost, and each delivered copy is one
-#: of absorbed, expired, stopped, relayed and queued. What a full link drops was not sent.
+#: of absorbed, expired, stopped, relayed and queued. What a full link drops was not sent. Control messages, which some
+#: protocols need to set themselves up, are beside what is sent.
 TRAFFIC: Final = (
     "sent",
     "delivered",
@@ -29,6 +33,7 @@ TRAFFIC: Final = (
     "queued",
     "lost",
     "dropped",
+    "control",
     "learned",
     "bytes",
 )
@@ -91,6 +96,23 @@ class Run:
     link_traffic: bool
     trace: bool
     faults: Faults | None = None
+
+    @cached_property
+    def tree(self) -> Tree | None:
+        """The spanning tree that the protocol merges statistics along, if it does."""
+        problem, network = self.problem, self.problem.network
+        if not self.protocol.merges or not isinstance(network, Links):
+            return None
+        return spanning_tree(network, problem.arm_offsets, problem.arm_indices, problem.n_arms)
+
+    @property
+    def n_control(self) -> int:
+        """How many control messages the protocol needs, all in the first round."""
+        return 0 if self.tree is None else self.tree.n_control
+
+    def n_bytes(self, n_sent: int) -> int:
+        """Payload of so many transmissions, and of control messages."""
+        return n_sent * self.protocol.n_bytes + self.n_control * CONTROL_BYTES
 
     def tape_of(self, replicate: int) -> NDArray[np.float64] | None:
         """The replicate's tape, (horizon, agents, arms)."""

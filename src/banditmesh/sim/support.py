@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from .. import policies, protocols
 from ..arms import Bernoulli, Empirical, Gaussian
+from ..errors import InputError
 from ..faults import Corruption, Faults, Outages
 from ..networks.csr import Links
 from ..networks.dynamic import EdgeMarkovian
@@ -20,7 +22,18 @@ from ..rules import RULE_SETS, Rules
 from .run import Run
 
 #: The order of columns and rows; what is not named comes after.
-_ORDER: Final = ("none", "irs", "gossip", "probabilistic", "fwa", "flooding", "centralised", "every-pull", "ucb")
+_ORDER: Final = (
+    "none",
+    "irs",
+    "gossip",
+    "probabilistic",
+    "fwa",
+    "flooding",
+    "tree",
+    "centralised",
+    "every-pull",
+    "ucb",
+)
 _FAULTS: Final = {
     "loss": Faults(loss=0.1),
     "outages": Faults(outages=Outages(down=0.1, up=0.5)),
@@ -35,7 +48,8 @@ _FAULTS: Final = {
 def support() -> None:
     """Print which engine runs which combination of protocol, rules, network and rewards, and what goes with them.
 
-    What "compiled" is printed for runs on both engines, with the same results; the rest runs on the reference alone.
+    What "compiled" is printed for runs on both engines, with the same results; the rest runs on the reference alone,
+    and "-" stands for a protocol that does not work on such a network.
     The first table is for UCB, every pull sent and no faults. The second has every emission, policy and fault, with
     continuous rewards: "compiled" if that holds with all protocols, and "partly" if with some.
 
@@ -60,7 +74,7 @@ def support_table() -> list[dict[str, str]]:
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
     for key, run in _runs():
         row = rows.setdefault(key, dict(zip(("rules", "network", "rewards"), key, strict=True)))
-        row[run.protocol.name] = _engine([run])
+        row[run.protocol.name] = _engine([run]) if _works(run.protocol, run.problem) else "-"
     return list(rows.values())
 
 
@@ -102,12 +116,12 @@ def _runs() -> Iterator[tuple[tuple[str, str, str], Run]]:
 def _part_runs() -> Iterator[tuple[tuple[str, str], str, list[Run]]]:
     """For every emission, policy and fault, and for every rule set and network, a run with each protocol."""
     problems = {name: Problem(network, [[0]] * 3, [Gaussian(0.0, 1.0)]) for name, network in _networks().items()}
-    relays = _instances(protocols, Protocol)
     for rules in RULE_SETS.values():
         for name, problem in problems.items():
             where = f"{rules.name}, {name}"
+            relays = [relay for relay in _instances(protocols, Protocol) if _works(relay, problem)]
             for emission in _instances(protocols, Emission):
-                sending = _instances(protocols, Protocol, emission=emission)
+                sending = [replace(relay, emission=emission) for relay in relays]
                 yield ("emission", emission.name), where, [_run(problem, rules, relay) for relay in sending]
             for policy in _instances(policies, Policy):
                 yield ("policy", policy.name), where, [_run(problem, rules, relay, policy) for relay in relays]
@@ -115,7 +129,16 @@ def _part_runs() -> Iterator[tuple[tuple[str, str], str, list[Run]]]:
                 yield ("fault", fault), where, [_run(problem, rules, relay, faults=faults) for relay in relays]
 
 
-def _instances(module: Any, base: type[Any], **arguments: Any) -> list[Any]:
+def _works(protocol: Protocol, problem: Problem) -> bool:
+    """Whether the protocol works on the problem's network."""
+    try:
+        protocol.check_network(not problem.is_dynamic)
+    except InputError:
+        return False
+    return True
+
+
+def _instances(module: Any, base: type[Any]) -> list[Any]:
     """An instance of every public class of a module that derives from a base, with a ttl of 2 where one is needed."""
     kinds = [getattr(module, name) for name in module.__all__]
     kinds = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, base) and kind is not base]
@@ -123,7 +146,7 @@ def _instances(module: Any, base: type[Any], **arguments: Any) -> list[Any]:
     for kind in dict.fromkeys(kinds):
         needed = inspect.signature(kind).parameters.get("ttl")
         ttl = {"ttl": 2} if needed is not None and needed.default is inspect.Parameter.empty else {}
-        made.append(kind(**ttl, **arguments))
+        made.append(kind(**ttl))
     return sorted(made, key=lambda one: _ORDER.index(one.name) if one.name in _ORDER else len(_ORDER))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels.layout import Chunk, Queue
+from .kernels.layout import Chunk, Fates, Queue
 from .kernels.special import Kernels
 from .packing import Packed
 from .replicates import Replicate
@@ -20,7 +20,7 @@ class Walk(Replicate):
         n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
         return Replicate.shared_bytes(packed) + 8.0 * packed.traits.n_ids * n_agents + 512.0 * ttl * n_agents
 
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int) -> None:
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None) -> None:
         super().__init__(packed, kernels, replicate, lookahead=0)
         n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
         self._picks = np.zeros(packed.most_degree + 1, dtype=np.int32)

@@ -45,8 +45,9 @@ def is_prompt(run: Run) -> bool:
     return compiled.kernels_of(run).is_built_in or _kind(run) in _ready
 
 
-def _kind(run: Run) -> tuple[Kernels, bool, bool, bool]:
-    return compiled.kernels_of(run), traits(run).walks, run.problem.is_dynamic, traits(run).has_tape
+def _kind(run: Run) -> tuple[Kernels, str, bool, bool]:
+    delivery = "merge" if run.protocol.merges else "walk" if traits(run).walks else "spread"
+    return compiled.kernels_of(run), delivery, run.problem.is_dynamic, traits(run).has_tape
 
 
 def _tiny(run: Run) -> Run:

@@ -8,8 +8,10 @@ from functools import cache
 from typing import NamedTuple
 
 from ..arms import Bernoulli, Gaussian, Law
+from ..errors import InputError
 from ..networks import Churn, DynamicNetwork, EdgeMarkovian, Links
 from ..problem import Problem
+from ..protocols import Protocol
 
 
 class Case(NamedTuple):
@@ -39,6 +41,19 @@ def cases(deep: bool) -> tuple[Case, ...]:
             Case("coins on links that come and go", _problem(EdgeMarkovian(_chords(12), 0.1, 0.3), coins=True)),
         ]
     return tuple(made)
+
+
+def cases_for(protocol: Protocol, deep: bool) -> tuple[Case, ...]:
+    """Those on whose networks the protocol works."""
+
+    def works(case: Case) -> bool:
+        try:
+            protocol.check_network(not case.problem.is_dynamic)
+        except InputError:
+            return False
+        return True
+
+    return tuple(filter(works, cases(deep)))
 
 
 def easy() -> Problem:

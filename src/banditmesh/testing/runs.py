@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import BanditmeshError, ContractError, UnsupportedError
 from ..faults import Faults, Outages
+from ..networks.trees import CONTROL_BYTES
 from ..policies import Estimates, Policy
 from ..protocols import Protocol
 from ..rules import RULE_SETS
@@ -70,10 +71,13 @@ def check_balance(trial: Trial, where: str, case: Case, result: Result) -> None:
             counts["delivered"] + counts["duplicate"] + counts["lost"],
         ),
         "delivered = " + " + ".join(_FATES): (counts["delivered"], sum(counts[fate] for fate in _FATES)),
-        "sent = messages": (counts["sent"], int(result.messages[:, -1].sum())),
+        "sent + control = messages": (counts["sent"] + counts["control"], int(result.messages[:, -1].sum())),
         "sent = events": (counts["sent"], len(result.trace)),
         "sent = link traffic": (counts["sent"], int(result.link_traffic.sum())),
-        "bytes = sent * n_bytes": (counts["bytes"], counts["sent"] * trial.protocol.emission.n_bytes),
+        "bytes = sent * n_bytes + control * 16": (
+            counts["bytes"],
+            counts["sent"] * trial.protocol.n_bytes + counts["control"] * CONTROL_BYTES,
+        ),
     }
     for identity, (left, right) in identities.items():
         if not (left == right):

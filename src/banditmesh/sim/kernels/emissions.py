@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from ...protocols.emission import Contested, EveryPull, Growth
 from .compiling import helper, scalar
-from .layout import CONTESTED, GROWTH, Floats, Int32s, Pulls, Rule, State
+from .layout import CONTESTED, GROWTH, OWN_EMISSION, Floats, Int32s, Pulls, Rule, State
 
 growth_sends = scalar(Growth.sends)
 contested_sends = scalar(Contested.sends)
 #: A user's own emission takes this place, see `specialise`.
 own_sends = scalar(EveryPull.sends)
+
+
+@helper
+def sends_now(rule: Rule, own_count: int, sent_count: int, is_best: bool) -> bool:
+    """What the run's emission says."""
+    sends = True
+    if rule.emission == GROWTH:
+        sends = growth_sends(own_count, sent_count, is_best, rule.emission_parameter)
+    elif rule.emission == CONTESTED:
+        sends = contested_sends(own_count, sent_count, is_best, rule.emission_parameter)
+    elif rule.emission == OWN_EMISSION:
+        sends = bool(own_sends(own_count, sent_count, is_best, rule.emission_parameter))
+    return sends
 
 
 @helper
@@ -25,13 +38,7 @@ def emit(rule: Rule, pulls: Pulls, state: State) -> None:
         own_count, sent_count = int(own_counts[slot]), int(sent_counts[slot])
         if rule.sends_sums:
             own_totals[slot] += rewards[v]
-        if rule.emission == GROWTH:
-            sends = growth_sends(own_count, sent_count, is_best[v] == 1, rule.emission_parameter)
-        elif rule.emission == CONTESTED:
-            sends = contested_sends(own_count, sent_count, is_best[v] == 1, rule.emission_parameter)
-        else:
-            sends = own_sends(own_count, sent_count, is_best[v] == 1, rule.emission_parameter)
-        if not sends:
+        if not sends_now(rule, own_count, sent_count, is_best[v] == 1):
             slots[v] = -1
             continue
         n_messages[slot] += 1

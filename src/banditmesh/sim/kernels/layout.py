@@ -221,6 +221,39 @@ class Queue(NamedTuple):
     next_learner: Int32s
 
 
+class Tree(NamedTuple):
+    """A spanning tree: agent v's links to its neighbours in it are those from `starts[v]` to before `starts[v + 1]`.
+
+    `backward` is the same link in the other direction, `wants[link, arm]` whether somebody beyond has the arm, and
+    `places` where the link is in the whole network's indices.
+    """
+
+    starts: Int64s
+    neighbours: Int32s
+    backward: Int64s
+    wants: Int8s
+    places: Int64s
+
+
+class Merged(NamedTuple):
+    """What agents of a tree know and told, by directed link and arm.
+
+    `told_counts` and `told_totals` at a link of v are what the neighbour last told v; `sent_counts`, `sent_totals` and
+    `sent_rounds`, what v last told it. `n_sent` counts a link's messages. `counts[v, arm]` is all that v knows of,
+    `is_open[v, arm]` whether there may be something new to tell, and `tells[v, arm]` whether v tells it in this round.
+    """
+
+    told_counts: Int32s
+    told_totals: Floats
+    sent_counts: Int32s
+    sent_totals: Floats
+    sent_rounds: Int32s
+    n_sent: Int64s
+    counts: Int32s
+    is_open: Int8s
+    tells: Int8s
+
+
 class Chunk(NamedTuple):
     """What a chunk of rounds from `first` on is given, and where it leaves each round's regret and transmissions.
 

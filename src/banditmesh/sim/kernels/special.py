@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ...policies import KLUCB, ThompsonSampling
-from . import emissions, pulls, rounds, spread, walk
+from . import emissions, merge, pulls, rounds, spread, walk
 from .compiling import helper, kernel, rebind, uncached
 from .scalars import compile_rule, index_rule, random_relay
 
@@ -21,11 +21,12 @@ class Kernels(NamedTuple):
 
     run_rounds: Any
     walk_rounds: Any
+    merge_rounds: Any
     #: Whether they are of built-in rules alone, so that they are cached.
     is_built_in: bool
 
 
-USUAL: Final = Kernels(rounds.run_rounds, walk.walk_rounds, is_built_in=True)
+USUAL: Final = Kernels(rounds.run_rounds, walk.walk_rounds, merge.merge_rounds, is_built_in=True)
 #: The policies, other than the usual one, whose kernels are cached, by their index and under their name.
 _NAMES: Final = {policy.index: policy.name for policy in (KLUCB, ThompsonSampling)}
 
@@ -42,13 +43,16 @@ def specialise(
     relays = random_relay if relay is None or relay_is_built_in else compile_rule(relay)
     sending = emissions.own_sends if sends is None else compile_rule(sends)
     pull_agents = helper(rebind(pulls.pull_agents, index_rule=compile_rule(index)))
-    emit = helper(rebind(emissions.emit, own_sends=sending))
+    sends_now = helper(rebind(emissions.sends_now, own_sends=sending))
+    emit = helper(rebind(emissions.emit, sends_now=sends_now))
+    decide = helper(rebind(merge.decide, sends_now=sends_now))
     spreads = helper(rebind(spread.spread, random_relay=relays))
     run_rounds = rebind(rounds.run_rounds, pull_agents=pull_agents, emit=emit, spread=spreads)
     walk_rounds = rebind(walk.walk_rounds, pull_agents=pull_agents, emit=emit, random_relay=relays)
+    merge_rounds = rebind(merge.merge_rounds, pull_agents=pull_agents, decide=decide)
     if not is_built_in:
-        return Kernels(uncached(run_rounds), uncached(walk_rounds), is_built_in)
-    for function in (run_rounds, walk_rounds):
+        return Kernels(uncached(run_rounds), uncached(walk_rounds), uncached(merge_rounds), is_built_in)
+    for function in (run_rounds, walk_rounds, merge_rounds):
         # A cache file is named after its function: each policy has its own.
         function.__qualname__ = f"{function.__name__}_{_NAMES[index]}"
-    return Kernels(kernel(run_rounds), kernel(walk_rounds), is_built_in)
+    return Kernels(kernel(run_rounds), kernel(walk_rounds), kernel(merge_rounds), is_built_in)

@@ -1,0 +1,166 @@
+"""Rounds in which agents send merged statistics along a tree, as `merging.MergingAgent` does.
+
+Whether an agent tells a neighbour something depends on what it knew when the round's outboxes were filled, so all
+decide before anything arrives. Totals are added up anew whenever they are sent, in the order of neighbours: a running
+total would round differently.
+"""
+
+from __future__ import annotations
+
+from .compiling import helper, kernel
+from .emissions import sends_now
+from .faults import arrives, restart
+from .layout import (
+    ABSORBED,
+    DELIVERED,
+    LEARNED,
+    LOST,
+    SENT,
+    Agents,
+    Chunk,
+    Faults,
+    Floats,
+    Int64s,
+    Keys,
+    Known,
+    Merged,
+    Pulls,
+    Rule,
+    State,
+    Tree,
+)
+from .pulls import pull_agents
+
+
+@helper
+def restart_merged(t: int, tree: Tree, faults: Faults, merged: Merged) -> None:
+    """Agents that come up in round `t` without their memory have told nothing, and have been told nothing."""
+    row = t - faults.first_round
+    for i in range(faults.restart_starts[row], faults.restart_starts[row + 1]):
+        v = faults.restarts[i]
+        merged.counts[v, :] = 0
+        merged.is_open[v, :] = 0
+        for link in range(tree.starts[v], tree.starts[v + 1]):
+            merged.told_counts[link, :] = 0
+            merged.told_totals[link, :] = 0.0
+            merged.sent_counts[link, :] = 0
+            merged.n_sent[link] = 0
+
+
+@helper
+def decide(
+    t: int, pause: int, rule: Rule, agents: Agents, tree: Tree, chunk: Chunk, merged: Merged, own: Floats
+) -> None:
+    """Note what every agent that is up tells its neighbours in round `t`.
+
+    An arm stays open while a link's pause keeps something back. Otherwise it is looked at again when something new is
+    known of it: the same counts would give the same answer.
+    """
+    starts, wants, position, offsets = tree.starts, tree.wants, agents.position, agents.offsets
+    told_counts, told_totals, counts = merged.told_counts, merged.told_totals, merged.counts
+    sent_counts, sent_totals, sent_rounds = merged.sent_counts, merged.sent_totals, merged.sent_rounds
+    is_open, tells, up = merged.is_open, merged.tells, chunk.faults.up
+    for v in range(len(counts)):
+        if up.shape[1] > 0 and up[t - chunk.faults.first_round, v] == 0:
+            continue
+        first, last = starts[v], starts[v + 1]
+        for arm in range(counts.shape[1]):
+            if is_open[v, arm] == 0:
+                continue
+            is_open[v, arm] = 0
+            for link in range(first, last):
+                count, sent_count = int(counts[v, arm] - told_counts[link, arm]), int(sent_counts[link, arm])
+                if wants[link, arm] == 0 or count <= sent_count:
+                    continue
+                if sent_count > 0 and t - sent_rounds[link, arm] < pause:
+                    is_open[v, arm] = 1
+                    continue
+                if not sends_now(rule, count, sent_count, False):
+                    continue
+                place = position[v, arm]
+                total = own[offsets[v] + place] if place >= 0 else 0.0
+                for other in range(first, last):
+                    if other != link:
+                        total += told_totals[other, arm]
+                sent_counts[link, arm] = count
+                sent_totals[link, arm] = total
+                sent_rounds[link, arm] = t
+                tells[v, arm] = 1
+
+
+@helper
+def tell(t: int, agents: Agents, tree: Tree, chunk: Chunk, merged: Merged, state: State, fates: Int64s) -> int:
+    """Deliver what agents tell in round `t`; how many messages."""
+    starts, neighbours, backward, places = tree.starts, tree.neighbours, tree.backward, tree.places
+    told_counts, told_totals, counts = merged.told_counts, merged.told_totals, merged.counts
+    sent_counts, sent_totals, sent_rounds = merged.sent_counts, merged.sent_totals, merged.sent_rounds
+    is_open, tells, n_sent = merged.is_open, merged.tells, merged.n_sent
+    position, offsets, links = agents.position, agents.offsets, chunk.links
+    n_messages = 0
+    for v in range(len(counts)):
+        for arm in range(counts.shape[1]):
+            if tells[v, arm] == 0:
+                continue
+            tells[v, arm] = 0
+            for link in range(starts[v], starts[v + 1]):
+                if sent_rounds[link, arm] != t:
+                    continue
+                receiver, back = neighbours[link], backward[link]
+                n_sent[link] += 1
+                n_messages += 1
+                if len(links.on_link) > 0:
+                    links.on_link[links.rows[t - links.first_round] + places[link]] += 1
+                if not arrives(v, n_sent[link], v, receiver, t, chunk.faults):
+                    fates[LOST] += 1
+                    continue
+                count, before = sent_counts[link, arm], told_counts[back, arm]
+                if count <= before:
+                    continue
+                fates[DELIVERED] += 1
+                fates[ABSORBED] += 1
+                place = position[receiver, arm]
+                if place >= 0:
+                    state.counts[offsets[receiver] + place] += count - before
+                    state.totals[offsets[receiver] + place] += sent_totals[link, arm] - told_totals[back, arm]
+                    fates[LEARNED] += 1
+                told_counts[back, arm] = count
+                told_totals[back, arm] = sent_totals[link, arm]
+                counts[receiver, arm] += count - before
+                is_open[receiver, arm] = 1
+    return n_messages
+
+
+@kernel
+def merge_rounds(
+    last: int,
+    chunk: Chunk,
+    agents: Agents,
+    rule: Rule,
+    keys: Keys,
+    pause: int,
+    tree: Tree,
+    state: State,
+    known: Known,
+    merged: Merged,
+    pulls: Pulls,
+    counts: Int64s,
+) -> None:
+    """Simulate the rounds of a chunk, up to before `last`."""
+    slots, rewards, own_totals = pulls.slots, pulls.rewards, state.own_totals
+    for t in range(chunk.first, last):
+        if len(chunk.faults.restarts) > 0:
+            restart(t, agents, chunk.faults, known, state)
+            restart_merged(t, tree, chunk.faults, merged)
+        step = t - chunk.first
+        chunk.regret[step] = pull_agents(t, agents, chunk, keys, False, state, pulls)
+        for v in range(len(slots)):
+            slot = slots[v]
+            if slot >= 0:
+                arm = agents.arms[slot]
+                own_totals[slot] += rewards[v]
+                merged.counts[v, arm] += 1
+                merged.is_open[v, arm] = 1
+        decide(t, pause, rule, agents, tree, chunk, merged, own_totals)
+        n_sent = tell(t, agents, tree, chunk, merged, state, counts)
+        chunk.sent[step] = n_sent
+        counts[SENT] += n_sent

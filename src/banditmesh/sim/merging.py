@@ -1,0 +1,79 @@
+"""Delivery along a tree, for protocols that merge statistics."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..networks.csr import Links as StaticLinks
+from ..networks.trees import Tree as SpanningTree
+from .kernels.layout import Chunk, Fates, Merged, Tree
+from .kernels.special import Kernels
+from .packing import Packed
+from .replicates import Replicate
+
+
+class Merge(Replicate):
+    """A replicate in which agents tell their neighbours in a tree what they know."""
+
+    @staticmethod
+    def needed_bytes(packed: Packed, planned: bool) -> float:
+        """About how much memory one replicate takes."""
+        n_agents, n_arms = packed.run.problem.n_agents, packed.run.problem.n_arms
+        # Nearly two directed links for each agent, and a table of all arms for each.
+        return Replicate.shared_bytes(packed) + n_agents * n_arms * (2 * 29.0 + 6.0)
+
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None) -> None:
+        super().__init__(packed, kernels, replicate, lookahead=0)
+        run = packed.run
+        assert run.tree is not None
+        assert isinstance(run.problem.network, StaticLinks)
+        self._tree = _as_arrays(run.tree, run.problem.network)
+        self._pause = int(getattr(run.protocol, "pause", 1))
+        shape = self._tree.wants.shape
+        self._merged = Merged(
+            told_counts=np.zeros(shape, dtype=np.int32),
+            told_totals=np.zeros(shape),
+            sent_counts=np.zeros(shape, dtype=np.int32),
+            sent_totals=np.zeros(shape),
+            sent_rounds=np.zeros(shape, dtype=np.int32),
+            n_sent=np.zeros(shape[0], dtype=np.int64),
+            counts=np.zeros((run.problem.n_agents, run.problem.n_arms), dtype=np.int32),
+            is_open=np.zeros((run.problem.n_agents, run.problem.n_arms), dtype=np.int8),
+            tells=np.zeros((run.problem.n_agents, run.problem.n_arms), dtype=np.int8),
+        )
+
+    def _simulate(self, chunk: Chunk, last: int) -> None:
+        packed = self.packed
+        self.kernels.merge_rounds(
+            last,
+            chunk,
+            packed.agents,
+            self.rule,
+            self.keys,
+            self._pause,
+            self._tree,
+            self.state,
+            self.known,
+            self._merged,
+            self.pulls,
+            self.counts,
+        )
+
+
+def _as_arrays(tree: SpanningTree, network: StaticLinks) -> Tree:
+    n_agents, links = network.n_agents, tree.links
+    codes = _codes(links)
+    senders, receivers = codes // n_agents, codes % n_agents
+    return Tree(
+        starts=np.array(links.indptr),
+        neighbours=np.array(links.indices),
+        backward=np.searchsorted(codes, receivers * n_agents + senders),
+        wants=tree.wants.astype(np.int8),
+        places=np.searchsorted(_codes(network), codes),
+    )
+
+
+def _codes(links: StaticLinks) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Directed links as ascending numbers."""
+    senders = np.repeat(np.arange(links.n_agents, dtype=np.int64), links.degrees)
+    return senders * links.n_agents + links.indices
