@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..problem import Problem
-from ..protocols import Flooding, FwA, Gossip, Growth, ProbabilisticFlooding, Protocol
+from ..protocols import Flooding, FwA, Gossip, Growth, ProbabilisticFlooding, Protocol, TreeAggregation
 from ..protocols.notation import labels
 from ..sim.engine import simulate
 from .pairs import mean_interval
@@ -69,6 +69,8 @@ def contenders(network: str) -> list[Protocol]:
         Flooding(8, emission=Growth(0.25)),
         Flooding(8, emission=Growth(0.5)),
         ProbabilisticFlooding(8, stop=0.25, emission=Growth(0.25)),
+        TreeAggregation(),
+        TreeAggregation(16, emission=Growth(0.1)),
     ]
 
 
