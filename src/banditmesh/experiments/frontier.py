@@ -29,6 +29,7 @@ from ..protocols import (
     NoCooperation,
     ProbabilisticFlooding,
     Protocol,
+    TreeAggregation,
 )
 from ..protocols.notation import needs_ttl, write
 from ..sim.engine import simulate
@@ -40,6 +41,13 @@ from .configurations import Configuration, Frontier
 #: What is combined with every ttl and emission unless told otherwise.
 PROTOCOLS: Final = (NoCooperation, IRS, Gossip, ProbabilisticFlooding, FwA, Flooding)
 EMISSIONS: Final = (EveryPull(), Growth(0.1), Growth(0.25), Growth(1.0), Contested())
+#: Besides, on static networks: what has no ttl and wants smaller factors.
+TREES: Final = (
+    TreeAggregation(1, emission=Growth(0.02)),
+    TreeAggregation(8, emission=Growth(0.05)),
+    TreeAggregation(16, emission=Growth(0.1)),
+    TreeAggregation(16, emission=Growth(0.25)),
+)
 #: The ttls for a dynamic network, which has no diameter.
 DYNAMIC_TTLS: Final = (2, 3, 4)
 #: The peak load of a link is taken over windows of a fiftieth of the horizon, or more if link traffic would not fit.
@@ -73,7 +81,7 @@ def frontier(
         As for `simulate`. A seed that is not given is drawn once.
     protocols : sequence of Protocol or of classes of them, optional
         A class is combined with every ttl and emission; a protocol stands as it is. All built-in ones but the
-        centralised ceiling unless told otherwise.
+        centralised ceiling unless told otherwise; trees, on a static network, with a few settings of their own.
     ttls : sequence of int, optional
         2, a quarter and half of the network's diameter and the diameter itself, unless told otherwise; for a dynamic
         network 2, 3 and 4.
@@ -167,7 +175,9 @@ def combine(
     ttls = default_ttls(problem) if ttls is None else [checks.integer("ttl", ttl, at_least=1) for ttl in ttls]
     emissions = EMISSIONS if emissions is None else emissions
     found: dict[str, Protocol] = {}
-    for kind in PROTOCOLS if protocols is None else protocols:
+    if protocols is None:
+        protocols = PROTOCOLS if problem.is_dynamic else (*PROTOCOLS, *TREES)
+    for kind in protocols:
         for protocol in _variants(kind, ttls, emissions):
             found.setdefault(write(protocol), protocol)
     if not found:
