@@ -160,3 +160,11 @@ def test_agents_without_links_work_alone():
     )
     assert np.array_equal(alone.regret, tree.regret)
     assert tree.messages.max() == 0
+
+
+def test_traffic_stays_below_its_bound():
+    problem = bm.Problem.paper("er", seed=0)
+    for protocol in (bm.TreeAggregation(), bm.TreeAggregation(2, emission=bm.Growth(0.0))):
+        bound = bm.theory.traffic_bounds(problem, protocol, horizon=60)
+        messages = bm.simulate(problem, protocol, horizon=60, seed=0).messages[0, -1]
+        assert bound.within_ttl / 10 < messages <= bound.within_ttl

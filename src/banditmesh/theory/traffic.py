@@ -14,8 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..networks.csr import Links
+from ..networks.trees import spanning_tree
 from ..problem import Problem
-from ..protocols import EveryPull, Flooding, FloodingWithAbsorption, Gossip, InstantRewardSharing, Protocol
+from ..protocols import (
+    EveryPull,
+    Flooding,
+    FloodingWithAbsorption,
+    Gossip,
+    InstantRewardSharing,
+    Protocol,
+    TreeAggregation,
+)
 from . import powers
 
 
@@ -28,7 +37,8 @@ class Traffic:
     published : float
         What the paper states; nan where it states nothing.
     corrected : int
-        At most `2 |E| - N + 1` per message, in each component.
+        At most `2 |E| - N + 1` per message, in each component; of tree aggregation, one per pause for each link of the
+        tree and arm that somebody beyond has.
     within_ttl : int
         At most this, with ttl and arm sets in view.
     exact : bool
@@ -70,6 +80,11 @@ def traffic_bounds(problem: Problem, protocol: Protocol, horizon: int) -> Traffi
     links = powers.static_links(problem)
     if protocol.ttl == 0:
         return Traffic(0.0, 0, 0, True)
+    if isinstance(protocol, TreeAggregation):
+        # Each arm that is wanted beyond a link, once in every pause.
+        tree = spanning_tree(links, problem.arm_offsets, problem.arm_indices, problem.n_arms)
+        most = int(tree.wants.sum()) * -(-horizon // protocol.pause) + tree.n_control
+        return Traffic(math.nan, most, most, False)
     corrected = _per_round(links) * horizon
     every = type(protocol.emission) is EveryPull
     if protocol.ttl == 1:
