@@ -200,6 +200,13 @@ def test_protocols_may_be_written_out():
     )
 
 
+@pytest.mark.parametrize("text", ['protocol = "tree"', 'protocol.name = "tree"', 'sweep.protocol = ["tree"]'])
+def test_a_protocol_keeps_its_own_emission_unless_told_otherwise(text):
+    assert case_of(bm.parse_spec(SMALL + text)).protocols == (bm.TreeAggregation(),)
+    told = 'emission.name = "every-pull"\n' + text
+    assert case_of(bm.parse_spec(SMALL + told)).protocols == (bm.TreeAggregation(emission=bm.EveryPull()),)
+
+
 @pytest.mark.parametrize(
     "text, words",
     [

@@ -108,7 +108,8 @@ def get_part(table: str, name: object) -> Part:
 
 def build_protocol(point: Mapping[str, Any]) -> Protocol:
     """The protocol of a point, with its emission."""
-    protocol: Protocol = _make("protocol", point, emission=_make("emission", point))
+    emission = _make("emission", point)
+    protocol: Protocol = _make("protocol", point, **({} if emission is None else {"emission": emission}))
     return protocol
 
 
@@ -240,7 +241,9 @@ def _protocols() -> dict[str, Part]:
 def _emissions() -> dict[str, Part]:
     from .. import protocols
 
-    return _from_classes(protocols, protocols.Emission)
+    # What a protocol does by itself: every pull, for most of them.
+    own = Part(lambda: None, {}, frozenset())
+    return {"default": own, **_from_classes(protocols, protocols.Emission)}
 
 
 def _from_classes(module: Any, base: type) -> dict[str, Part]:

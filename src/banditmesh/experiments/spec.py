@@ -45,7 +45,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
     arms: dict[str, Any] = msgspec.field(default_factory=lambda: {"law": "gaussian"})
     policy: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "ucb"})
     protocol: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "fwa"})
-    emission: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "every-pull"})
+    emission: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "default"})
     faults: dict[str, Any] = msgspec.field(default_factory=dict)
     sweep: dict[str, Any] = msgspec.field(default_factory=dict)
 
@@ -57,7 +57,7 @@ DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     "arms": {"law": "gaussian"},
     "policy": {"name": "ucb"},
     "protocol": {"name": "fwa", "ttl": 4},
-    "emission": {"name": "every-pull"},
+    "emission": {"name": "default"},
 }
 NOT_SWEPT: Final = ("version", "name", "replicates", "seed", "sweep", "record_every")
 

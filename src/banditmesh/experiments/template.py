@@ -46,7 +46,7 @@ ttl = 3
 # stop = 0.5           # of probabilistic
 # fanout = 1           # of gossip
 
-# [emission]           # when an agent sends, and what: every-pull, growth (factor) or contested
+# [emission]           # when an agent sends, and what: every-pull, growth (factor), contested; or default
 # name = "growth"
 # factor = 0.25
 

@@ -1,9 +1,9 @@
 """Protocols as people write them: `flooding(8)+growth(0.25)`.
 
-The short name of a protocol with its parameters, then its emission with its own, if it is not every pull. The same text
-is read on the command line and in specs, and printed in tables and pictures; both directions are written here alone.
-Parameters stand in the order of the class's fields, or by name: `probabilistic(4, stop=0.3)`. What equals a protocol's
-default is not printed.
+The short name of a protocol with its parameters, then its emission with its own, if it is not every pull (or if every
+pull is not what the protocol does by itself). The same text is read on the command line and in specs, and printed in
+tables and pictures; both directions are written here alone. Parameters stand in the order of the class's fields, or by
+name: `probabilistic(4, stop=0.3)`. What equals a protocol's default is not printed.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def write(protocol: Protocol) -> str:
     ('flooding(8)+growth(0.25)', 'irs', 'gossip(4, fanout=2)')
     """
     text = protocol.name + _arguments(protocol, hide_defaults=True)
-    return text if protocol.emission == EveryPull() else f"{text}+{write_emission(protocol.emission)}"
+    return text if _goes_without_saying(protocol) else f"{text}+{write_emission(protocol.emission)}"
 
 
 def write_emission(emission: Emission) -> str:
@@ -96,7 +96,7 @@ def labels(protocols: Sequence[Protocol]) -> dict[str, Protocol]:
     """
     names = [protocol.name for protocol in protocols]
     short = [
-        protocol.name if names.count(protocol.name) == 1 and protocol.emission == EveryPull() else write(protocol)
+        protocol.name if names.count(protocol.name) == 1 and _goes_without_saying(protocol) else write(protocol)
         for protocol in protocols
     ]
     # A user's own classes may share a name, or have parameters that are no fields.
@@ -199,6 +199,12 @@ def get_class(what: str, name: str) -> type[Any]:
 def needs_ttl(kind: type[Any]) -> bool:
     """Whether a class of protocols must be given a ttl."""
     return any(one.name == "ttl" and one.default is MISSING for one in _settable(kind))
+
+
+def _goes_without_saying(protocol: Protocol) -> bool:
+    """Whether the emission is every pull, and is so if nothing is said."""
+    [default] = [one.default_factory for one in fields(protocol) if one.name == "emission"]
+    return protocol.emission == EveryPull() and default is not MISSING and default() == EveryPull()
 
 
 def _settable(kind: Any) -> list[Field[Any]]:
