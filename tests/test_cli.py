@@ -82,6 +82,17 @@ def test_paper_networks_are_known_by_name(run, network):
         assert values["irs"]["messages"]["mean"] == 612
 
 
+def test_policy_is_chosen_by_name_and_told(run, ring):
+    options = ["--network", ring, "--arms", 6, "--per-agent", 3, "--horizon", 20, "--replicates", 2]
+    status, out, _ = run("compare", *options, "--protocols", "irs", "--policy", "moss", "--json")
+    assert status == 0
+    told = json.loads(out)
+    assert told["policy"] == "MOSS(n_observations=None)"
+    problem = bm.Problem.random(bm.networks.read(ring), n_arms=6, per_agent=3, seed=0)
+    result = bm.simulate(problem, bm.IRS(), policy=bm.MOSS(), horizon=20, replicates=2, seed=0)
+    assert told["ring"]["irs"]["regret"]["mean"] == pytest.approx(result.regret[:, -1].mean())
+
+
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 def test_plot_draws_into_a_file(run, ring, tmp_path, suffix):
     picture = tmp_path / f"picture{suffix}"
@@ -116,6 +127,7 @@ def test_version(run):
         (["compare", "--per-agent", "60"], ["per_agent must be at most n_arms = 50, got 60"]),
         (["compare", "--protocols", "irs,shout"], ["protocols must be among centralised, flooding,", "got 'shout'"]),
         (["compare", "--protocols", ""], ["protocols must be among", "got ''"]),
+        (["compare", "--policy", "luck"], ["--policy must be one of", "klucb", "got 'luck'"]),
         (["compare", "--protocols", "irs,irs", "--horizon", "1"], ["protocols must differ"]),
         (["compare", "--network", ""], ["--network must be one of er, ba, sbm, dynamic-er, or a network file; got ''"]),
         (["compare", "--network", "nowhere.txt"], ["nowhere.txt must be a network file, got no such file"]),

@@ -36,7 +36,7 @@ per_agent = 4
 sigma = 1.0
 seed = 0
 
-[policy]
+[policy]               # ucb, klucb, thompson, ucb-v, moss, epsilon-greedy
 name = "ucb"
 alpha = 3.0
 

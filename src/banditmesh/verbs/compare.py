@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .options import PROTOCOLS_HELP, fault_options, problem_options, read_case
+from .options import PROTOCOLS_HELP, fault_options, policy_option, problem_options, read_case
 from .preset import PRESETS, run_preset
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.command("compare", short_help="Several protocols side by side on one network.")
 @click.argument("spec_path", metavar="[SPEC.toml]", required=False, type=click.Path(dir_okay=False))
 @problem_options
+@policy_option
 @fault_options
 @click.option(
     "--protocols",
@@ -58,6 +59,7 @@ def compare_verb(
       banditmesh compare --preset beyond
     """
     from ..experiments.compare import compare
+    from ..policies import UCB
 
     if preset is not None:
         run_preset(click.get_current_context(), preset, options["replicates"], options["seed"], as_json)
@@ -68,6 +70,8 @@ def compare_verb(
         _save_figure(comparison, picture)
     if as_json:
         told: dict[str, Any] = {case.network: comparison.to_json()}
+        if case.policy != UCB():
+            told["policy"] = repr(case.policy)
         if case.faults is not None:
             told["faults"] = repr(case.faults)
         if against is not None:
@@ -76,6 +80,8 @@ def compare_verb(
         return
     click.echo(repr(case.problem))
     click.echo(f"horizon {case.horizon}, {case.replicates} replicates, seed {case.seed}, {case.rules} rules")
+    if case.policy != UCB():
+        click.echo(repr(case.policy))
     click.echo(f"{case.faults}\n" if case.faults else "")
     click.echo(_format(comparison))
     if case.replicates > 1 and len(comparison.results) > 1:

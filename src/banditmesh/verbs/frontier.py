@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .options import PROTOCOLS_HELP, fault_options, problem_options, read_faults, read_problem, refuse_options
+from .options import (
+    PROTOCOLS_HELP,
+    fault_options,
+    policy_option,
+    problem_options,
+    read_faults,
+    read_policy,
+    read_problem,
+    refuse_options,
+)
 
 if TYPE_CHECKING:
     from ..experiments.configurations import Configuration, Frontier
@@ -21,13 +30,12 @@ _PICTURES = (".pdf", ".png", ".svg")
 @click.command("frontier", short_help="Regret against traffic on your network, and which protocol to take.")
 @click.argument("spec_path", metavar="[SPEC.toml]", required=False, type=click.Path(dir_okay=False))
 @partial(problem_options, ttl=False)
+@policy_option
 @fault_options
 @click.option(
     "--protocols",
     "names",
-    default="none,irs,gossip,probabilistic,fwa,flooding",
-    show_default=True,
-    help=f"{PROTOCOLS_HELP} A plain name is combined with every ttl and emission.",
+    help=f"{PROTOCOLS_HELP} A plain name is combined with every ttl and emission. All if not given.",
 )
 @click.option(
     "--ttl", "ttls", metavar="T,T,...", help="Hops that a message may travel; from the diameter if not given."
@@ -71,6 +79,7 @@ def frontier_verb(
       banditmesh frontier study.toml --max-link-load 2 --json
     """
     from ..experiments.frontier import frontier
+    from ..policies import UCB
 
     if out is not None and Path(out).suffix not in _PICTURES:
         raise InputError(f"--out must name a {', '.join(_PICTURES)} file, got {out}")
@@ -84,11 +93,15 @@ def frontier_verb(
     )
     if out is not None:
         found.plot().savefig(out)
+    policy = None if settings["policy"] == UCB() else repr(settings["policy"])
     if as_json:
-        click.echo(json.dumps({network: found.to_json()}, indent=2))
+        told = {network: found.to_json()}
+        click.echo(json.dumps(told if policy is None else {**told, "policy": policy}, indent=2))
         return
     click.echo(problem)
     click.echo(f"horizon {found.horizon}, {found.replicates} replicates, seed {found.seed}, {found.rules} rules")
+    if policy is not None:
+        click.echo(policy)
     click.echo(f"{found.faults}\n" if found.faults else "")
     click.echo(as_text(found, show_all))
     click.echo(f"\n{found.advice}")
@@ -102,7 +115,8 @@ def _read(
     per_agent: int,
     ttls: str | None,
     emissions: str,
-    names: str,
+    names: str | None,
+    policy: str,
     loss: float,
     outages: tuple[float, float] | None,
     **settings: Any,
@@ -118,8 +132,9 @@ def _read(
         case = case_of(spec)
         return case.network, case.problem, {**case.settings, "protocols": case.protocols if spec.grid else None}
     settings |= {
+        "policy": read_policy(policy),
         "faults": read_faults(loss, outages),
-        "protocols": [_protocol_or_class(name) for name in notation.split(names)],
+        "protocols": None if names is None else [_protocol_or_class(name) for name in notation.split(names)],
         "ttls": None if ttls is None else [_integer(one) for one in ttls.split(",")],
         "emissions": [notation.read_emission(one) for one in notation.split(emissions)],
     }

@@ -14,10 +14,11 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from ..experiments.case import Case
     from ..faults import Faults
+    from ..policies import Policy
     from ..problem import Problem
 
 PROTOCOLS_HELP = (
-    "Any of none, irs, gossip, probabilistic, fwa, flooding and centralised, separated by commas; "
+    "Any of none, irs, gossip, probabilistic, fwa, flooding, tree and centralised, separated by commas; "
     "with a ttl and an emission of their own as in 'fwa,flooding(8)+growth(0.25)'."
 )
 
@@ -49,6 +50,23 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def policy_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option that names a policy; a spec can give its parameters as well."""
+    names = "ucb, klucb, thompson, ucb-v, moss or epsilon-greedy"
+    text = f"How agents choose: {names}, with the defaults; a spec can say more."
+    return click.option("--policy", metavar="NAME", default="ucb", show_default=True, help=text)(command)
+
+
+def read_policy(name: str) -> Policy:
+    """The policy of that name, with its defaults."""
+    from .. import checks
+    from ..experiments.parts import parts
+
+    known = parts("policy")
+    policy: Policy = known[checks.choice("--policy", name, known)].make()
+    return policy
 
 
 def fault_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -86,13 +104,13 @@ def read_case(
     seed: int,
     rules: str,
     names: str,
+    policy: str = "ucb",
     loss: float = 0.0,
     outages: tuple[float, float] | None = None,
 ) -> Case:
     """The case that a spec file describes or, without one, the options above and `--protocols`."""
     from ..experiments.case import Case, case_of
     from ..experiments.reading import read_spec
-    from ..policies import UCB
     from ..protocols import notation
 
     if spec_path is not None:
@@ -102,7 +120,7 @@ def read_case(
         network=network if not Path(network).exists() else Path(network).stem,
         problem=read_problem(network, n_arms, per_agent, seed),
         protocols=tuple(notation.read(name, ttl) for name in notation.split(names)),
-        policy=UCB(),
+        policy=read_policy(policy),
         horizon=horizon,
         replicates=replicates,
         seed=seed,
@@ -123,6 +141,7 @@ def refuse_options(context: click.Context) -> None:
         "seed",
         "rules",
         "names",
+        "policy",
         "ttls",
         "emissions",
         "loss",
