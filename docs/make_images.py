@@ -17,6 +17,46 @@ PROTOCOLS = [
     bm.FwA(4),
     bm.Flooding(4),
 ]
+NETWORKS = ("er", "ba", "sbm")
+STATIC = {"horizon": 1000, "replicates": 10, "seed": 0, "record_every": 1000}
+OVER_TIME = {"horizon": 1000, "replicates": 10, "seed": 0, "record_every": 10}
+FRONTIER = {"horizon": 1000, "replicates": 10, "seed": 0}
+LONG = {"horizon": 10_000, "replicates": 10, "seed": 0, "record_every": 100}
+
+
+def growing(factor: float) -> bm.Protocol:
+    """Flooding that sends when a count has grown by the factor."""
+    return bm.Flooding(4, emission=bm.Growth(factor))
+
+
+#: The pictures of the protocols' pages: regret against transmissions on three networks ...
+TRADEOFFS = {
+    "irs": [bm.NoCooperation(), bm.IRS(), bm.Gossip(4), bm.Flooding(2)],
+    "gossip": [bm.IRS(), *(bm.Gossip(4, fanout=n) for n in (1, 2, 3)), bm.Gossip(8), bm.Flooding(4)],
+    "probabilistic": [
+        bm.IRS(),
+        *(bm.ProbabilisticFlooding(4, stop=stop) for stop in (0.2, 0.4, 0.5, 0.6, 0.8)),
+        bm.Flooding(4),
+    ],
+    "fwa": [bm.NoCooperation(), *(bm.FwA(ttl) for ttl in (1, 2, 4, 8)), bm.Flooding(4)],
+    "flooding": [bm.NoCooperation(), *(bm.Flooding(ttl) for ttl in (1, 2, 4, 8)), bm.FwA(4)],
+    "tree": [
+        bm.FwA(4),
+        bm.Flooding(8, emission=bm.Growth(0.25)),
+        *(bm.TreeAggregation(pause, emission=bm.Growth(factor)) for pause, factor in ((1, 0.02), (8, 0.05), (16, 0.1))),
+    ],
+}
+#: ... and both over time on the paper's ER network.
+CURVES = {
+    "none": ([bm.NoCooperation(), bm.IRS(), bm.Flooding(4), bm.Centralised()], OVER_TIME),
+    "centralised": ([bm.Flooding(4), bm.Flooding(8), bm.Centralised()], OVER_TIME),
+    "every-pull": ([bm.IRS(), bm.FwA(4), bm.Flooding(4)], OVER_TIME),
+    "growth": ([bm.Flooding(4), growing(0.1), growing(0.25), growing(1.0)], LONG),
+    "contested": (
+        [kind(4, emission=one) for kind in (bm.FwA, bm.Flooding) for one in (bm.EveryPull(), bm.Contested())],
+        OVER_TIME,
+    ),
+}
 
 
 LOSSES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
@@ -40,12 +80,28 @@ def over_loss(problem: bm.Problem) -> None:
 
 def main() -> None:
     """Draw everything."""
-    IMAGES.mkdir(exist_ok=True)
+    (IMAGES / "protocols").mkdir(parents=True, exist_ok=True)
     problem = bm.Problem.paper("er", seed=0)
     comparison = bm.compare(problem, PROTOCOLS, horizon=1000, replicates=10, seed=0, record_every=10)
     for figure, name in ((comparison.plot(), "er-comparison"), (comparison.plot("tradeoff"), "er-tradeoff")):
         plots.save(figure, IMAGES / name, kinds=("svg",))
     over_loss(problem)
+    for name, (protocols, settings) in CURVES.items():
+        figure = bm.compare(problem, protocols, **settings).plot()
+        if settings is LONG:
+            # Beside every pull the others would be a line at the bottom.
+            figure.axes[1].set_yscale("log")
+            figure.axes[1].set_ylim(bottom=1e5)
+        plots.save(figure, IMAGES / "protocols" / name, kinds=("svg",))
+    for name, protocols in TRADEOFFS.items():
+        found = {network: bm.compare(bm.Problem.paper(network, seed=0), protocols, **STATIC) for network in NETWORKS}
+        points = {
+            network: {label: (run.messages[:, -1], run.regret[:, -1]) for label, run in comparison.results.items()}
+            for network, comparison in found.items()
+        }
+        plots.save(plots.tradeoff(points), IMAGES / "protocols" / name, kinds=("svg",))
+    frontier = bm.frontier(bm.Problem.paper("ba", seed=0), max_messages_per_round=3000, **FRONTIER)
+    plots.save(frontier.plot(), IMAGES / "ba-frontier", kinds=("svg",))
 
 
 if __name__ == "__main__":

@@ -118,14 +118,31 @@ def test_reference_names_everything_public():
     assert not [name for name in sorted(names) if not re.search(rf"\b{name}\b", page)]
 
 
-def test_protocols_and_policies_have_their_sections():
-    for page, base in (("protocols.md", bm.Protocol), ("policies.md", bm.Policy)):
-        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-        made = [getattr(bm, name) for name in bm.__all__]
-        made = [kind for kind in made if isinstance(kind, type) and issubclass(kind, base) and kind is not base]
-        assert made
-        for kind in made:
-            assert re.search(rf"^## .*`{kind.__name__}`", text, re.MULTILINE), f"{page} has no section on {kind}"
+def exported(base):
+    made = [getattr(bm, name) for name in bm.__all__]
+    found = {kind for kind in made if isinstance(kind, type) and issubclass(kind, base) and kind is not base}
+    assert found
+    return sorted(found, key=lambda kind: kind.name)
+
+
+def test_policies_have_their_sections():
+    text = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    for kind in exported(bm.Policy):
+        assert re.search(rf"^## .*`{kind.__name__}`", text, re.MULTILINE), f"policies.md has no section on {kind}"
+
+
+@pytest.mark.parametrize("kind", [*exported(bm.Protocol), *exported(bm.Emission)], ids=lambda kind: kind.name)
+def test_every_protocol_and_emission_has_a_page_with_its_own_plot(kind):
+    page = ROOT / "docs" / "protocols" / f"{kind.name}.md"
+    text = page.read_text(encoding="utf-8")
+    assert f"bm.{kind.__name__}(" in text
+    for question in ("**What is sent", "**What it costs.**", "**When to "):
+        assert question in text
+    [picture] = re.findall(r"^!\[.+\]\((\S+)\)$", text, re.MULTILINE)
+    assert picture == f"../images/protocols/{kind.name}.svg"
+    assert (page.parent / picture).exists()
+    overview = (ROOT / "docs" / "protocols.md").read_text(encoding="utf-8")
+    assert f"[`{kind.__name__}`](protocols/{kind.name}.md)" in overview
 
 
 def test_citation_is_valid_and_of_this_version():

@@ -173,7 +173,7 @@ def test_plot_shows_three_costs_and_the_budget(found, tmp_path):
     bm.frontier(
         RING, protocols=[bm.NoCooperation], max_link_load=1, horizon=5, seed=0, engine="reference"
     ).plot().savefig(tmp_path / "y.png")
-    listed = [text.get_text() for text in figure.legends[0].get_texts()]
+    listed = [text.get_text() for text in figure.legends[-1].get_texts()]
     assert [line.split("  ")[1].partition(":")[0] for line in listed] == [
         name for name in found.front if name != "none"
     ]

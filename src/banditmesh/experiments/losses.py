@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .. import checks
 from ..faults import Faults
 from ..problem import Problem
-from ..protocols import Flooding, FwA, Growth, Protocol
+from ..protocols import Flooding, FwA, Growth, Protocol, TreeAggregation
 from ..protocols.notation import write
 from ..sim.engine import simulate
 from .beyond import Steps
@@ -32,15 +32,16 @@ _STATIC: Final = [
     FwA(4, emission=Growth(0.25)),
     Flooding(4),
     Flooding(4, emission=Growth(0.25)),
-    Flooding(8),
     Flooding(8, emission=Growth(0.25)),
+    Flooding(16, emission=Growth(0.25)),
+    TreeAggregation(),
 ]
 #: What is simulated with and without loss: network -> protocols.
 PROTOCOLS: Final[dict[str, Sequence[Protocol]]] = {
     "er": _STATIC,
     "ba": _STATIC,
     "sbm": _STATIC,
-    "dynamic-er": [FwA(4), FwA(4, emission=Growth(0.05)), Flooding(4), Flooding(4, emission=Growth(0.05))],
+    "dynamic-er": [Flooding(4), Flooding(4, emission=Growth(0.05))],
 }
 
 
@@ -107,7 +108,7 @@ def losses(
     *,
     protocols: Mapping[str, Sequence[Protocol]] = PROTOCOLS,
     horizon: int = HORIZON,
-    replicates: int = 20,
+    replicates: int = 5,
     instances: int = 3,
     seed: int = 0,
     confidence: float = 0.95,

@@ -68,8 +68,7 @@ def frontier(panels: Sequence[Panel], recommended: str | None, title: str, note:
         axes = figure.add_subplot(grid[:, 0] if place == 0 else grid[place - 1, 1])
         _draw(axes, panel, numbers, recommended, large=place == 0)
     figure.axes[0].set_ylabel("group regret")
-    figure.suptitle(f"{title}\n{note}" if note else title, fontsize=8)
-    _kinds(figure.axes[0], panels[0].points)
+    _kinds(figure, panels[0].points, f"{title}\n{note}" if note else title)
     _list(figure, numbers, panels[0], recommended)
     return figure
 
@@ -92,7 +91,7 @@ def _draw(axes: Axes, panel: Panel, numbers: Mapping[str, int], recommended: str
             **bars,
             color=colour,
             marker=marker_of(name),
-            fillstyle="none" if "+" in name else "full",
+            fillstyle="none" if _is_quiet(name) else "full",
             markersize=(5 if on_front else 3.5) if large else 3,
             alpha=1.0 if on_front else 0.45,
             elinewidth=0.6,
@@ -115,8 +114,13 @@ def _draw(axes: Axes, panel: Panel, numbers: Mapping[str, int], recommended: str
     thousands(axes)
 
 
-def _kinds(axes: Axes, points: Mapping[str, tuple[float, ...]]) -> None:
-    """A legend of what colours and markers mean."""
+def _is_quiet(name: str) -> bool:
+    """Whether not every pull is sent."""
+    return "+" in name and not name.endswith("+every-pull")
+
+
+def _kinds(figure: Figure, points: Mapping[str, tuple[float, ...]], title: str) -> None:
+    """The title, and below it a legend of what colours and markers mean."""
     from matplotlib.lines import Line2D
 
     handles = []
@@ -127,11 +131,11 @@ def _kinds(axes: Axes, points: Mapping[str, tuple[float, ...]]) -> None:
             {"linestyle": style} if silent else {"linestyle": "none", "marker": marker_of(name), "markersize": 4}
         )
         handles.append(Line2D([], [], color=colour, label=name, **look))
-    if any("+" in name for name in points):
+    if any(_is_quiet(name) for name in points):
         grey: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4, "color": "#555555"}
         handles.append(Line2D([], [], label="every pull is sent", **grey))
         handles.append(Line2D([], [], label="another emission", fillstyle="none", **grey))
-    axes.legend(handles=handles, frameon=False, loc="best")
+    figure.legend(handles=handles, title=title, frameon=False, loc="outside upper center", ncols=5)
 
 
 def _list(figure: Figure, numbers: Mapping[str, int], panel: Panel, recommended: str | None) -> None:

@@ -24,11 +24,20 @@ _STYLES: Final[dict[str, tuple[str, Any]]] = {
     "fwa": ("#D55E00", "-"),
     "flooding": ("#0072B2", (0, (7, 1))),
     "centralised": ("#CC79A7", "--"),
+    "tree": ("#8C564B", (0, (3, 1))),
 }
-_MARKERS: Final = {"none": "x", "irs": "s", "gossip": "v", "probabilistic": "D", "fwa": "o", "flooding": "^"}
-_OTHERS: Final = ("#8C564B", "#7F7F7F", "#BCBD22", "#9467BD")
+_MARKERS: Final = {
+    "none": "x",
+    "irs": "s",
+    "gossip": "v",
+    "probabilistic": "D",
+    "fwa": "o",
+    "flooding": "^",
+    "tree": "P",
+}
+_OTHERS: Final = ("#7F7F7F", "#BCBD22", "#9467BD", "#17BECF")
 _LINES: Final[tuple[Any, ...]] = ("-", "--", ":", "-.", (0, (1, 3)), (0, (7, 1, 1, 1, 1, 1)))
-_FILLS: Final = ("full", "none", "left", "top", "right", "bottom")
+_FILLS: Final = ("full", "none", "left", "right", "bottom", "top")
 _COLUMN: Final = 3.4
 MOST_POINTS: Final = 250  # of a drawn curve: more cannot be seen, and an SVG would grow with them
 _BAND: Final = "mean over {what}; bands: one standard deviation"
