@@ -530,6 +530,8 @@ def script(text, **environment):
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, **environment},
+        # Tests may run where interrupts are ignored, as behind nohup; programs inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

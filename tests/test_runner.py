@@ -179,7 +179,14 @@ def test_ctrl_c_is_one_line_and_can_be_continued(tmp_path):
     (tmp_path / "study.toml").write_text(SPEC.replace("replicates = 2", "replicates = 300"))
     command = [COMMAND, "run", tmp_path / "study.toml", "--workers", "2", "--out", tmp_path / "out"]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+        start_new_session=True,
+        # Tests may run where interrupts are ignored, as behind nohup; programs inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while len(shards(tmp_path / "out")) < 3:
         assert process.poll() is None
