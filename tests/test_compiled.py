@@ -535,6 +535,32 @@ def script(text, **environment):
     )
 
 
+@pytest.mark.parametrize("run", ["bm.FwA(2)", "bm.FwA(2), link_traffic=True", "bm.NoCooperation()", "bm.Gossip(2)"])
+def test_all_that_a_run_needs_is_compiled_before_it_begins(run):
+    process = script(
+        f"""
+        import banditmesh as bm
+        from banditmesh.sim import compiled
+        from banditmesh.sim.kernels.spread import spread_slots
+
+        def run_all(run, *settings):
+            outcomes = original(run, *settings)
+            kernels = (*compiled.kernels_of(run)[:4], spread_slots)
+            counts.append([len(kernel.signatures) for kernel in kernels])
+            return outcomes
+
+        counts = []
+        original, compiled.run_all = compiled.run_all, run_all
+        problem = bm.Problem(bm.networks.path(3), [[0]] * 3, [bm.arms.Uniform(0, 1)])
+        bm.simulate(problem, {run}, engine="compiled", horizon=5, seed=0)
+        warmed, finished = counts
+        print(warmed == finished, sum(warmed) > 0)
+        """
+    )
+    out, error = process.communicate(timeout=300)
+    assert out == "True True\n", error
+
+
 def test_control_c_stops_a_long_run_at_once():
     process = script(
         """
@@ -563,7 +589,7 @@ def test_a_machine_without_any_place_for_a_cache_is_no_error():
         caching.CacheImpl._locator_classes = []
         import banditmesh as bm
         from banditmesh.sim.kernels import rounds
-        assert not rounds.run_rounds.stats.cache_path
+        assert not rounds.plan_rounds.stats.cache_path
         problem = bm.Problem(bm.networks.path(3), [[0]] * 3, [bm.arms.Uniform(0, 1)])
         print(bm.simulate(problem, bm.NoCooperation(), horizon=3, seed=0).engine)
         """

@@ -23,7 +23,8 @@ from .kernels.layout import (
     Scratch,
 )
 from .kernels.spread import spread_slots
-from .packing import Packed, no_faults, no_links
+from .packing import Packed, no_faults, no_links, traits
+from .run import Run
 
 #: The most memory that a plan may take, in bytes; beyond it messages are spread one by one.
 PLAN_BUDGET: Final = 4 * 2**30
@@ -60,13 +61,17 @@ def make_fates(n_keys: int, ttl: int, learners: NDArray[np.int32]) -> Fates:
     )
 
 
-def worthwhile_bytes(packed: Packed, rule: Rule) -> float:
-    """About how much memory a plan takes; 0 if none is possible, fits its budget and pays for itself."""
-    run = packed.run
-    if packed.network is None or rule.ttl == 0 or not packed.traits.is_settled or run.link_traffic:
-        return 0.0
+def pays(run: Run) -> bool:
+    """Whether a plan is possible and would save work."""
+    if run.protocol.ttl == 0 or not traits(run).is_settled or run.link_traffic:
+        return False
     # A plan spreads a message for each arm of each agent; without one, every pull spreads one.
-    if run.horizon * run.replicates < packed.most_arms:
+    return run.horizon * run.replicates >= int(np.diff(run.problem.arm_offsets).max())
+
+
+def worthwhile_bytes(packed: Packed, rule: Rule) -> float:
+    """About how much memory a plan takes; 0 if it does not pay or does not fit its budget."""
+    if not pays(packed.run):
         return 0.0
     budget = min(PLAN_BUDGET, 0.5 * memory.available())
     n_bytes = len(packed.agents.arms) * (24.0 + 8.0 * rule.ttl)

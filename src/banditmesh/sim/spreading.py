@@ -37,9 +37,33 @@ class Spread(Replicate):
         self._ring = make_fates(ttl * n_agents, max(ttl, 1), np.zeros((max(ttl, 1), room), dtype=np.int32))
 
     def _simulate(self, chunk: Chunk, last: int) -> None:
+        if self._plan is None and self.rule.ttl > 0:
+            self._spread(chunk, last)
+            return
+        packed = self.packed
+        self.kernels.plan_rounds(
+            last,
+            chunk,
+            packed.agents,
+            packed.holder_starts,
+            packed.holder_slots,
+            self.rule,
+            self.keys,
+            packed.run.protocol.central,
+            self.state,
+            self.known,
+            self.pulls,
+            self.messages,
+            self._plan or self._ring,
+            self._ring,
+            self._sent_ahead,
+            self.counts,
+        )
+
+    def _spread(self, chunk: Chunk, last: int) -> None:
         packed, t = self.packed, chunk.first
         while True:
-            t = self.kernels.run_rounds(
+            t = self.kernels.spread_rounds(
                 t,
                 last,
                 chunk,
@@ -48,8 +72,6 @@ class Spread(Replicate):
                 packed.holder_slots,
                 self.rule,
                 self.keys,
-                self._plan is not None,
-                packed.run.protocol.central,
                 self._most_receipts,
                 self.state,
                 self.known,
@@ -57,7 +79,6 @@ class Spread(Replicate):
                 self._cursor,
                 self.pulls,
                 self.messages,
-                self._plan or self._ring,
                 self._ring,
                 self._sent_ahead,
                 self.counts,

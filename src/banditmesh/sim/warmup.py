@@ -17,6 +17,7 @@ from ..problem import Problem
 from . import compiled
 from .kernels.special import Kernels
 from .packing import traits
+from .plans import pays
 from .run import Run
 
 _ready: set[Any] = set()
@@ -46,7 +47,8 @@ def is_prompt(run: Run) -> bool:
 
 
 def _kind(run: Run) -> tuple[Kernels, str, bool, bool]:
-    delivery = "merge" if run.protocol.merges else "walk" if traits(run).walks else "spread"
+    by_plan = pays(run) or run.protocol.ttl == 0
+    delivery = "merge" if run.protocol.merges else "walk" if traits(run).walks else "plan" if by_plan else "spread"
     return compiled.kernels_of(run), delivery, run.problem.is_dynamic, traits(run).has_tape
 
 
@@ -66,7 +68,8 @@ def _tiny(run: Run) -> Run:
         every=np.ones(2, dtype=np.int64),
         tape=None,
         records=np.array([4]),
-        link_traffic=False,
+        # Link traffic is counted without a plan.
+        link_traffic=not pays(run),
     )
 
 

@@ -22,8 +22,8 @@ _SOURCES: Final = ("arms.py", "draws.py", "networks/*.py", "policies/*.py", "pro
 
 
 def scalar(function: Callable[..., Any]) -> Any:
-    """Compile a pure function of numbers that kernels call."""
-    return uncached(function)
+    """Compile a pure function of numbers that kernels call. Python cannot: its way in would take long to compile."""
+    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
 
 
 def helper(function: Callable[..., Any]) -> Any:
@@ -34,10 +34,19 @@ def helper(function: Callable[..., Any]) -> Any:
     return numba.njit(inline="always", **_OPTIONS)(function)
 
 
+def routine(function: Callable[..., Any]) -> Any:
+    """Compile a part of a kernel that is called at most once a round.
+
+    Then handing arrays over costs next to nothing, and a kernel and its parts compile sooner than one that has
+    everything written into it.
+    """
+    return scalar(function)
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, and cache it."""
     try:
-        compiled = numba.njit(cache=True, **_OPTIONS)(function)
+        compiled = numba.njit(cache=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
         compiled._cache._cache_file._source_stamp = _stamp()
     except (RuntimeError, OSError, AttributeError):
         # No folder can be written, or numba keeps its cache in another way: a stale cache would be worse than none.

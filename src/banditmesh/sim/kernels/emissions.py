@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...protocols.emission import Contested, EveryPull, Growth
-from .compiling import helper, scalar
+from .compiling import helper, routine, scalar
 from .layout import CONTESTED, GROWTH, OWN_EMISSION, Floats, Int32s, Pulls, Rule, State
 
 growth_sends = scalar(Growth.sends)
@@ -25,7 +25,7 @@ def sends_now(rule: Rule, own_count: int, sent_count: int, is_best: bool) -> boo
     return sends
 
 
-@helper
+@routine
 def emit(rule: Rule, pulls: Pulls, state: State) -> None:
     """Make this round's messages of its pulls."""
     slots, amounts, rewards, is_best = pulls.slots, pulls.amounts, pulls.rewards, pulls.is_best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...faults import is_up
-from .compiling import helper, kernel, scalar
+from .compiling import kernel, routine, scalar
 from .layout import Agents, Faults, Int8s, Int32s, Known, State
 from .scalars import uniform
 
@@ -19,7 +19,19 @@ def outage_rows(first: int, down: float, up: float, k0: int, k1: int, before: In
             rows[row, v] = 1 if agent_is_up(was_up == 1, uniform(k0, k1, v, first + row, 0, 0), down, up) else 0
 
 
-@helper
+@routine
+def forget_others(v: int, agents: Agents, known: Known) -> None:
+    """Agent v no longer knows anybody's statistics."""
+    for origin in range(len(agents.every)):
+        for slot in range(agents.offsets[v], agents.offsets[v + 1]):
+            position = agents.position[origin, agents.arms[slot]]
+            if position >= 0:
+                place = known.rows[agents.offsets[origin] + position] + known.rank[slot]
+                known.counts[place] = 0
+                known.totals[place] = 0.0
+
+
+@routine
 def restart(t: int, agents: Agents, faults: Faults, known: Known, state: State) -> None:
     """Agents that come up in round `t` without their memory start afresh."""
     row = t - faults.first_round
@@ -35,18 +47,6 @@ def restart(t: int, agents: Agents, faults: Faults, known: Known, state: State) 
                 state.own_totals[slot] = 0.0
         if len(known.counts) > 0:
             forget_others(v, agents, known)
-
-
-@helper
-def forget_others(v: int, agents: Agents, known: Known) -> None:
-    """Agent v no longer knows anybody's statistics."""
-    for origin in range(len(agents.every)):
-        for slot in range(agents.offsets[v], agents.offsets[v + 1]):
-            position = agents.position[origin, agents.arms[slot]]
-            if position >= 0:
-                place = known.rows[agents.offsets[origin] + position] + known.rank[slot]
-                known.counts[place] = 0
-                known.totals[place] = 0.0
 
 
 @scalar

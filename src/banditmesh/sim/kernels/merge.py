@@ -7,7 +7,7 @@ total would round differently.
 
 from __future__ import annotations
 
-from .compiling import helper, kernel
+from .compiling import helper, kernel, routine
 from .emissions import sends_now
 from .faults import arrives, restart
 from .layout import (
@@ -32,7 +32,7 @@ from .layout import (
 from .pulls import pull_agents
 
 
-@helper
+@routine
 def restart_merged(t: int, tree: Tree, faults: Faults, merged: Merged) -> None:
     """Agents that come up in round `t` without their memory have told nothing, and have been told nothing."""
     row = t - faults.first_round

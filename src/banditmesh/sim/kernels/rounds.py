@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import helper, kernel
+from .compiling import helper, kernel, routine
 from .emissions import emit, learn_sum
 from .faults import restart
 from .layout import (
@@ -68,24 +68,26 @@ def deliver(
                 row = 0
 
 
-@helper
+@routine
 def tell_everyone(
     t: int, agents: Agents, holder_starts: Int64s, holder_slots: Int32s, chunk: Chunk, pulls: Pulls, state: State
 ) -> int:
     """Whoever is up and has the arm hears every observation of the round, as under `Centralised`; how often."""
-    up = chunk.faults.up
+    offsets, up = agents.offsets, chunk.faults.up
     n_learned = 0
     for v in range(len(pulls.slots)):
         slot = pulls.slots[v]
         if slot < 0:
             continue
         arm = agents.arms[slot]
+        w = 0
         for i in range(holder_starts[arm], holder_starts[arm + 1]):
             learner = holder_slots[i]
             if learner == slot:
                 continue
             if up.shape[1] > 0:
-                w = np.searchsorted(agents.offsets, learner, side="right") - 1
+                while offsets[w + 1] <= learner:
+                    w += 1
                 if up[t - chunk.faults.first_round, w] == 0:
                     continue
             state.counts[learner] += 1.0
@@ -94,9 +96,47 @@ def tell_everyone(
     return n_learned
 
 
+@helper
+def begin(
+    t: int,
+    agents: Agents,
+    holder_starts: Int64s,
+    holder_slots: Int32s,
+    chunk: Chunk,
+    rule: Rule,
+    keys: Keys,
+    central: bool,
+    state: State,
+    known: Known,
+    pulls: Pulls,
+    counts: Int64s,
+) -> None:
+    """Begin round `t`: whoever lost its memory starts afresh, all pull, and messages are made of the pulls."""
+    if len(chunk.faults.restarts) > 0:
+        restart(t, agents, chunk.faults, known, state)
+    chunk.regret[t - chunk.first] = pull_agents(t, agents, chunk, keys, rule.asks_best, state, pulls)
+    if central:
+        counts[LEARNED] += tell_everyone(t, agents, holder_starts, holder_slots, chunk, pulls, state)
+    if rule.ttl > 0 and rule.emission != EVERY_PULL:
+        emit(rule, pulls, state)
+
+
+@helper
+def take_sent(row: int, ttl: int, sent_ahead: Int64s) -> int:
+    """How often messages are sent in the round of `row`, from what was noted ahead for it.
+
+    The second half of the array is for the rounds that come after the last row: it wraps around to the first.
+    """
+    n_sent: int = sent_ahead[row]
+    sent_ahead[row] = 0
+    for hop in range(ttl):
+        sent_ahead[hop] += sent_ahead[ttl + hop]
+        sent_ahead[ttl + hop] = 0
+    return n_sent
+
+
 @kernel
-def run_rounds(
-    first: int,
+def plan_rounds(
     last: int,
     chunk: Chunk,
     agents: Agents,
@@ -104,81 +144,29 @@ def run_rounds(
     holder_slots: Int32s,
     rule: Rule,
     keys: Keys,
-    planned: bool,
     central: bool,
-    most_receipts: int,
     state: State,
     known: Known,
-    scratch: Scratch,
-    cursor: Int64s,
     pulls: Pulls,
     messages: Messages,
     plan: Fates,
     ring: Fates,
     sent_ahead: Int64s,
     counts: Int64s,
-) -> int:
-    """Simulate the rounds from `first` to before `last`, a part of the chunk; returns the round that comes next.
-
-    `most_receipts` is how often an agent may learn one message: more than once only if it loses its memory.
-
-    If the learners of a round do not fit, it returns early, in the middle of that round: `cursor` keeps how many
-    agents' messages were spread, -1 if the round has not begun, and how many learners they have. The next call goes on
-    there, with more place.
-    """
+) -> None:
+    """Simulate the rounds of a chunk, up to before `last`, by a plan; without one if nothing travels."""
     ttl = rule.ttl
-    n_agents = len(agents.every)
     plan_base, plan_end, plan_sent = plan.base, plan.end, plan.sent
-    ring_base, ring_end, ring_sent = ring.base, ring.end, ring.sent
+    ring_base, ring_end = ring.base, ring.end
     now_slots, now_amounts, now_rewards = pulls.slots, pulls.amounts, pulls.rewards
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
-    learners = plan.learners if planned else ring.learners
-    for t in range(first, last):
-        step = t - chunk.first
-        if cursor[0] < 0:
-            if len(chunk.faults.restarts) > 0:
-                restart(t, agents, chunk.faults, known, state)
-            chunk.regret[step] = pull_agents(t, agents, chunk, keys, rule.asks_best, state, pulls)
-            if central:
-                counts[LEARNED] += tell_everyone(t, agents, holder_starts, holder_slots, chunk, pulls, state)
-            if ttl > 0 and rule.emission != EVERY_PULL:
-                emit(rule, pulls, state)
-            cursor[0] = 0
+    for t in range(chunk.first, last):
+        begin(t, agents, holder_starts, holder_slots, chunk, rule, keys, central, state, known, pulls, counts)
         if ttl == 0:
-            chunk.sent[step] = 0
-            cursor[0] = -1
+            chunk.sent[t - chunk.first] = 0
             continue
         row = t % ttl
-        if not planned:
-            for v in range(cursor[0], n_agents):
-                slot = now_slots[v]
-                if slot < 0:
-                    continue
-                arm = agents.arms[slot]
-                # A message has at most as many learners as its arm has holders, each time that they receive it.
-                if cursor[1] + most_receipts * (holder_starts[arm + 1] - holder_starts[arm]) > learners.shape[1]:
-                    cursor[0] = v
-                    return t
-                cursor[1] += spread(
-                    v,
-                    arm,
-                    t,
-                    1,
-                    chunk.network,
-                    agents,
-                    rule,
-                    scratch,
-                    v * ttl + row,
-                    row,
-                    cursor[1],
-                    ring,
-                    counts,
-                    chunk.links,
-                    chunk.faults,
-                )
-            cursor[1] = 0
-        cursor[0] = -1
-        for v in range(n_agents):
+        for v in range(len(now_slots)):
             slot = now_slots[v]
             key = v * ttl + row
             slots[v, row] = slot
@@ -187,20 +175,92 @@ def run_rounds(
             if slot < 0:
                 for hop in range(ttl):
                     ring_end[key, hop] = 0
-            elif planned:
-                # The ring is read in the order of agents for the next ttl rounds; the plan, only now.
-                ring_base[key] = plan_base[slot]
-                for hop in range(ttl):
-                    ring_end[key, hop] = plan_end[slot, hop]
-                    sent_ahead[row + hop] += plan_sent[slot, hop]
-            else:
-                for hop in range(ttl):
+                continue
+            # The ring is read in the order of agents for the next ttl rounds; the plan, only now.
+            ring_base[key] = plan_base[slot]
+            for hop in range(ttl):
+                ring_end[key, hop] = plan_end[slot, hop]
+                sent_ahead[row + hop] += plan_sent[slot, hop]
+        chunk.sent[t - chunk.first] = take_sent(row, ttl, sent_ahead)
+        deliver(t, ttl, True, messages, ring, plan.learners, known, state)
+
+
+@kernel
+def spread_rounds(
+    first: int,
+    last: int,
+    chunk: Chunk,
+    agents: Agents,
+    holder_starts: Int64s,
+    holder_slots: Int32s,
+    rule: Rule,
+    keys: Keys,
+    most_receipts: int,
+    state: State,
+    known: Known,
+    scratch: Scratch,
+    cursor: Int64s,
+    pulls: Pulls,
+    messages: Messages,
+    ring: Fates,
+    sent_ahead: Int64s,
+    counts: Int64s,
+) -> int:
+    """Simulate the rounds from `first` to before `last`, a part of the chunk, spreading each message when it is made.
+
+    `most_receipts` is how often an agent may learn one message: more than once only if it loses its memory.
+
+    Returns the round that comes next. If the learners of a round do not fit, it returns early, in the middle of that
+    round: `cursor` keeps how many agents' messages were spread, -1 if the round has not begun, and how many learners
+    they have. The next call goes on there, with more place.
+    """
+    ttl = rule.ttl
+    n_agents = len(agents.every)
+    ring_end, ring_sent, learners = ring.end, ring.sent, ring.learners
+    now_slots, now_amounts, now_rewards = pulls.slots, pulls.amounts, pulls.rewards
+    slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
+    for t in range(first, last):
+        if cursor[0] < 0:
+            begin(t, agents, holder_starts, holder_slots, chunk, rule, keys, False, state, known, pulls, counts)
+            cursor[0] = 0
+        row = t % ttl
+        for v in range(cursor[0], n_agents):
+            slot = now_slots[v]
+            if slot < 0:
+                continue
+            arm = agents.arms[slot]
+            # A message has at most as many learners as its arm has holders, each time that they receive it.
+            if cursor[1] + most_receipts * (holder_starts[arm + 1] - holder_starts[arm]) > learners.shape[1]:
+                cursor[0] = v
+                return t
+            cursor[1] += spread(
+                v,
+                arm,
+                t,
+                1,
+                chunk.network,
+                agents,
+                rule,
+                scratch,
+                v * ttl + row,
+                row,
+                cursor[1],
+                ring,
+                counts,
+                chunk.links,
+                chunk.faults,
+            )
+        cursor[0], cursor[1] = -1, 0
+        for v in range(n_agents):
+            key = v * ttl + row
+            slots[v, row] = now_slots[v]
+            amounts[v, row] = now_amounts[v]
+            rewards[v, row] = now_rewards[v]
+            for hop in range(ttl):
+                if now_slots[v] < 0:
+                    ring_end[key, hop] = 0
+                else:
                     sent_ahead[row + hop] += ring_sent[key, hop]
-        # What is sent in this round and in the next ones; the second half of the array wraps around to the first.
-        chunk.sent[step] = sent_ahead[row]
-        sent_ahead[row] = 0
-        for hop in range(ttl):
-            sent_ahead[hop] += sent_ahead[ttl + hop]
-            sent_ahead[ttl + hop] = 0
-        deliver(t, ttl, planned, messages, ring, learners, known, state)
+        chunk.sent[t - chunk.first] = take_sent(row, ttl, sent_ahead)
+        deliver(t, ttl, False, messages, ring, learners, known, state)
     return last

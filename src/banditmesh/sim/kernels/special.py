@@ -12,21 +12,22 @@ from typing import Any, Final, NamedTuple
 
 from ...policies import KLUCB, ThompsonSampling
 from . import emissions, merge, pulls, rounds, spread, walk
-from .compiling import helper, kernel, rebind, uncached
+from .compiling import helper, kernel, rebind, routine, uncached
 from .scalars import compile_rule, index_rule, random_relay
 
 
 class Kernels(NamedTuple):
     """The kernels that depend on a policy's index, on a relay rule that draws, or on an emission."""
 
-    run_rounds: Any
+    plan_rounds: Any
+    spread_rounds: Any
     walk_rounds: Any
     merge_rounds: Any
     #: Whether they are of built-in rules alone, so that they are cached.
     is_built_in: bool
 
 
-USUAL: Final = Kernels(rounds.run_rounds, walk.walk_rounds, merge.merge_rounds, is_built_in=True)
+USUAL: Final = Kernels(rounds.plan_rounds, rounds.spread_rounds, walk.walk_rounds, merge.merge_rounds, is_built_in=True)
 #: The policies, other than the usual one, whose kernels are cached, by their index and under their name.
 _NAMES: Final = {policy.index: policy.name for policy in (KLUCB, ThompsonSampling)}
 
@@ -44,15 +45,19 @@ def specialise(
     sending = emissions.own_sends if sends is None else compile_rule(sends)
     pull_agents = helper(rebind(pulls.pull_agents, index_rule=compile_rule(index)))
     sends_now = helper(rebind(emissions.sends_now, own_sends=sending))
-    emit = helper(rebind(emissions.emit, sends_now=sends_now))
+    emit = routine(rebind(emissions.emit, sends_now=sends_now))
     decide = helper(rebind(merge.decide, sends_now=sends_now))
     spreads = helper(rebind(spread.spread, random_relay=relays))
-    run_rounds = rebind(rounds.run_rounds, pull_agents=pull_agents, emit=emit, spread=spreads)
+    begin = helper(rebind(rounds.begin, pull_agents=pull_agents, emit=emit))
+    plan_rounds = rebind(rounds.plan_rounds, begin=begin)
+    spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
     walk_rounds = rebind(walk.walk_rounds, pull_agents=pull_agents, emit=emit, random_relay=relays)
     merge_rounds = rebind(merge.merge_rounds, pull_agents=pull_agents, decide=decide)
-    if not is_built_in:
-        return Kernels(uncached(run_rounds), uncached(walk_rounds), uncached(merge_rounds), is_built_in)
-    for function in (run_rounds, walk_rounds, merge_rounds):
-        # A cache file is named after its function: each policy has its own.
-        function.__qualname__ = f"{function.__name__}_{_NAMES[index]}"
-    return Kernels(kernel(run_rounds), kernel(walk_rounds), kernel(merge_rounds), is_built_in)
+    rounds_of_all = (plan_rounds, spread_rounds, walk_rounds, merge_rounds)
+    if is_built_in:
+        for function in rounds_of_all:
+            # A cache file is named after its function: each policy has its own.
+            function.__qualname__ = f"{function.__name__}_{_NAMES[index]}"
+    compiling = kernel if is_built_in else uncached
+    planned, spreading, walking, merging = (compiling(function) for function in rounds_of_all)
+    return Kernels(planned, spreading, walking, merging, is_built_in)
