@@ -90,5 +90,15 @@ def protocols():
 
 def emitting_protocols():
     """Protocols with any emission."""
-    emissions = st.sampled_from([bm.EveryPull(), bm.Growth(0.0), bm.Growth(0.25), bm.Growth(1.0), bm.Contested()])
+    emissions = st.sampled_from(
+        [
+            bm.EveryPull(),
+            bm.Growth(0.0),
+            bm.Growth(0.25),
+            bm.Growth(1.0),
+            bm.Growth(0.5, echoes=1),
+            bm.Growth(1.0, echoes=3),
+            bm.Contested(),
+        ]
+    )
     return st.builds(lambda protocol, emission: replace(protocol, emission=emission), protocols(), emissions)

@@ -263,6 +263,40 @@ def test_cumulative_messages_hold_count_and_sum():
     assert outboxes == [[(1, 1.0)], [(2, 3.0)], [], [(4, 10.0)], [], [], [], [(8, 36.0)]]
 
 
+def test_what_was_sent_least_recently_is_echoed_when_there_is_nothing_else_to_send():
+    class Repeating(bm.Policy):
+        def choose(self, t, estimates, draw):
+            return 0
+
+    agent = make_agent(bm.Flooding(3, emission=bm.Growth(1.0, echoes=1)), policy=Repeating())
+    outboxes = {}
+    for t in range(1, 10):
+        play(agent, t, float(t))
+        outboxes[t] = [(sent.arm, sent.sequence, sent.n_pulls, sent.total) for sent in agent.take_outbox()]
+    # The first arm is pulled in all rounds but the second, and sent when its count has doubled. In between, each arm is
+    # echoed once, as it stands.
+    assert outboxes == {
+        1: [(ARM, 1, 1, 1.0)],
+        2: [(OTHER_ARM, 2, 1, 2.0)],
+        3: [(ARM, 3, 2, 4.0)],
+        4: [(OTHER_ARM, 4, 1, 2.0)],
+        5: [(ARM, 5, 4, 13.0)],
+        6: [(ARM, 6, 5, 19.0)],
+        7: [],
+        8: [],
+        9: [],
+    }
+
+
+def test_echoes_need_sums():
+    class Echoing(bm.Emission):
+        name = "echoing"
+        n_echoes = 1
+
+    with pytest.raises(bm.errors.InputError, match="echoes need an emission of counts and sums"):
+        bm.Flooding(4, emission=Echoing())
+
+
 def test_of_cumulative_messages_the_latest_counts():
     agent = make_agent(bm.Flooding(3, emission=bm.Growth(1.0)))
     counts = []

@@ -17,6 +17,7 @@ WRITTEN = {
     "flooding(2)+growth(1e+09)": bm.Flooding(2, emission=bm.Growth(1e9)),
     "probabilistic(4)": bm.ProbabilisticFlooding(4, stop=0.5),
     "probabilistic(4, stop=0.3)": bm.ProbabilisticFlooding(4, stop=0.3),
+    "flooding(8)+growth(0.25, echoes=1)": bm.Flooding(8, emission=bm.Growth(0.25, echoes=1)),
     "gossip(3, fanout=2)+growth(1)": bm.Gossip(3, fanout=2, emission=bm.Growth(1.0)),
     "centralised": bm.Centralised(),
     "tree+growth(0.05)": bm.TreeAggregation(),

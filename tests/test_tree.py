@@ -79,7 +79,7 @@ FAULTS = (
 @given(
     problems(graphs(max_agents=8)),
     st.sampled_from([1, 3]),
-    st.sampled_from([bm.Growth(0.0), bm.Growth(0.2), bm.EveryPull(), bm.Contested()]),
+    st.sampled_from([bm.Growth(0.0), bm.Growth(0.2), bm.Growth(0.5, echoes=2), bm.EveryPull(), bm.Contested()]),
     st.sampled_from(FAULTS),
     st.sampled_from(["sound", "published"]),
     st.booleans(),

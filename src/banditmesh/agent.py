@@ -16,7 +16,8 @@ Agents and arms are numbers here; names live in `Problem`.
 Rules kept here, and nowhere else: the first pulls go once through the arm set; an agent uses a message whose arm it
 has; a message's ttl falls by one at each receipt and it is relayed only while at least one hop remains; what was
 learned in a round is added in ascending (origin, sequence number), whatever paths it took; of cumulative messages the
-latest of each origin and arm counts, and an older one changes nothing.
+latest of each origin and arm counts, and an older one changes nothing; what is echoed is the arm that was sent least
+recently, the first of equals.
 """
 
 from __future__ import annotations
@@ -223,6 +224,8 @@ class Agent:
         self.pulls = [0] * n_arms
         self._n_pulls = 0
         self._sent_count = [0] * n_arms
+        self._sent_round = [0] * n_arms
+        self._echoes_left = [0] * n_arms
         self._own_total = [0.0] * n_arms
         self._best_when_chosen = False
         self._known: dict[tuple[int, int], tuple[int, float]] = {}
@@ -260,14 +263,21 @@ class Agent:
         self._make_message(t, position, reward)
 
     def _make_message(self, t: int, position: int, reward: float) -> None:
-        """The pull becomes a message if the emission says so."""
+        """The pull becomes a message if the emission says so; otherwise an earlier one may be echoed."""
         if self._protocol.ttl == 0:
             return
         emission = self._protocol.emission
         own_count, sent_count = self.pulls[position], self._sent_count[position]
-        if not emission.sends(own_count, sent_count, self._best_when_chosen, emission.parameter):
-            return
-        self._sent_count[position] = own_count
+        if emission.sends(own_count, sent_count, self._best_when_chosen, emission.parameter):
+            self._echoes_left[position] = emission.n_echoes
+        else:
+            waiting = [(self._sent_round[place], place) for place, left in enumerate(self._echoes_left) if left]
+            if not waiting:
+                return
+            _, position = min(waiting)
+            own_count = self.pulls[position]
+            self._echoes_left[position] -= 1
+        self._sent_count[position], self._sent_round[position] = own_count, t
         count, total = (own_count, self._own_total[position]) if emission.cumulative else (1, reward)
         message = Message(self.number, t, self.arm_set[position], count, total, self.number, self._protocol.ttl)
         if self._rules.origin_remembers:

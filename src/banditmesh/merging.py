@@ -47,6 +47,8 @@ class MergingAgent(Agent):
         self._told: dict[int, dict[int, tuple[int, float]]] = {w: {} for w in self._wants}
         #: By neighbour: the count of each arm when it was last told, and in which round.
         self._sent: dict[int, dict[int, tuple[int, int]]] = {w: {} for w in self._wants}
+        #: By neighbour: how often each arm is still to be echoed.
+        self._echoes_of: dict[int, dict[int, int]] = {w: {} for w in self._wants}
         self._n_sent = dict.fromkeys(self._wants, 0)
         self._targets: dict[Message, list[int]] = {}
 
@@ -75,11 +77,10 @@ class MergingAgent(Agent):
                 total += told_total
         sent_count, sent_round = self._sent[neighbour].get(arm, (0, 1 - self._pause))
         emission = self._protocol.emission
-        if (
-            count > sent_count
-            and self._round - sent_round >= self._pause
-            and emission.sends(count, sent_count, False, emission.parameter)
-        ):
+        echoes_left = self._echoes_of[neighbour].get(arm, 0)
+        is_new = count > sent_count and emission.sends(count, sent_count, False, emission.parameter)
+        if (is_new or echoes_left) and self._round - sent_round >= self._pause:
+            self._echoes_of[neighbour][arm] = emission.n_echoes if is_new else echoes_left - 1
             self._sent[neighbour][arm] = count, self._round
             self._n_sent[neighbour] += 1
             message = Message(self.number, self._n_sent[neighbour], arm, count, total, self.number, 1)

@@ -76,6 +76,9 @@ class Protocol:
     def _check_emission(self) -> None:
         if not isinstance(self.emission, Emission):
             raise InputError(f"emission must be an emission such as EveryPull(), got {checks.shown(self.emission)}")
+        if self.emission.n_echoes and not self.emission.cumulative:
+            name = self.emission.name
+            raise InputError(f"echoes need an emission of counts and sums (cumulative), got {name!r} of single pulls")
 
     @property
     def parameter(self) -> float:

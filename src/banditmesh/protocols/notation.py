@@ -67,7 +67,7 @@ def write(protocol: Protocol) -> str:
     >>> write(bm.Flooding(8, emission=bm.Growth(0.25))), write(bm.IRS()), write(bm.Gossip(4, fanout=2))
     ('flooding(8)+growth(0.25)', 'irs', 'gossip(4, fanout=2)')
     """
-    text = protocol.name + _arguments(protocol, hide_defaults=True)
+    text = protocol.name + _arguments(protocol, hide_first=True)
     return text if _goes_without_saying(protocol) else f"{text}+{write_emission(protocol.emission)}"
 
 
@@ -80,7 +80,7 @@ def write_emission(emission: Emission) -> str:
     >>> write_emission(bm.Growth(1.0)), write_emission(bm.Contested())
     ('growth(1)', 'contested')
     """
-    return emission.name + _arguments(emission, hide_defaults=False)
+    return emission.name + _arguments(emission, hide_first=False)
 
 
 def labels(protocols: Sequence[Protocol]) -> dict[str, Protocol]:
@@ -172,7 +172,7 @@ def read_emission(text: str) -> Emission:
     Examples
     --------
     >>> read_emission("growth(0.5)")
-    Growth(factor=0.5)
+    Growth(factor=0.5, echoes=0)
     """
     match = re.fullmatch(_PART, text)
     if match is None:
@@ -211,13 +211,13 @@ def _settable(kind: Any) -> list[Field[Any]]:
     return [one for one in fields(kind) if one.init and one.name != "emission"]
 
 
-def _arguments(value: Any, hide_defaults: bool) -> str:
-    """The parameters of a protocol or emission in parentheses; nothing if there is none to show."""
+def _arguments(value: Any, hide_first: bool) -> str:
+    """The parameters in parentheses that are not the default, and the first one if it is not to be hidden."""
     words: list[str] = []
     skipped = False
-    for one in _settable(value):
+    for place, one in enumerate(_settable(value)):
         given = getattr(value, one.name)
-        if hide_defaults and given == one.default:
+        if given == one.default and (place > 0 or hide_first):
             skipped = True
             continue
         # A protocol's ttl and an emission's one parameter are known by their place; others are clearer by name.

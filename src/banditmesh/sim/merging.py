@@ -20,7 +20,7 @@ class Merge(Replicate):
         """About how much memory one replicate takes."""
         n_agents, n_arms = packed.run.problem.n_agents, packed.run.problem.n_arms
         # Nearly two directed links for each agent, and a table of all arms for each.
-        return Replicate.shared_bytes(packed) + n_agents * n_arms * (2 * 29.0 + 6.0)
+        return Replicate.shared_bytes(packed) + n_agents * n_arms * (2 * 30.0 + 6.0)
 
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None) -> None:
         super().__init__(packed, kernels, replicate, lookahead=0)
@@ -36,6 +36,7 @@ class Merge(Replicate):
             sent_counts=np.zeros(shape, dtype=np.int32),
             sent_totals=np.zeros(shape),
             sent_rounds=np.zeros(shape, dtype=np.int32),
+            echoes_left=np.zeros(shape, dtype=np.int8),
             n_sent=np.zeros(shape[0], dtype=np.int64),
             counts=np.zeros((run.problem.n_agents, run.problem.n_arms), dtype=np.int32),
             is_open=np.zeros((run.problem.n_agents, run.problem.n_arms), dtype=np.int8),

@@ -48,6 +48,8 @@ def unsupported(run: Run) -> str | None:
         return f"it runs at most {MOST_ARMS_PER_AGENT} arms per agent"
     if getattr(numba.config, "USING_SVML", False):
         return "Intel's SVML rounds logarithms differently; set NUMBA_DISABLE_INTEL_SVML=1"
+    if run.rules.id_is_reward and traits(run).sends_sums and run.protocol.emission.n_echoes > 0:
+        return "by the published rules ids come twice when sums are echoed"
     if traits(run).walks:
         return _unsupported_walk(run)
     return None
@@ -218,6 +220,7 @@ class Packed:
             target_k1=draws.key(purposes.TARGET)[1],
             emission=BUILT_IN_EMISSIONS.get(type(protocol.emission), OWN_EMISSION),
             emission_parameter=float(protocol.emission.parameter),
+            n_echoes=protocol.emission.n_echoes,
             asks_best=protocol.emission.asks_best,
             sends_sums=self.traits.sends_sums,
             sends_changes=self.traits.sends_sums and not self.traits.compares_sums,

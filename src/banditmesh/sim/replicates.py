@@ -54,6 +54,7 @@ class Replicate:
         self.tape = run.tape_of(replicate)
         n_agents, n_slots, width = run.problem.n_agents, len(packed.agents.arms), max(run.protocol.ttl, 1)
         n_sending = n_slots if self.rule.emission != EVERY_PULL else 0
+        n_echoing = n_slots if self.rule.n_echoes > 0 else 0
         n_summed = n_slots if packed.traits.sends_sums or run.protocol.merges else 0
         self.state = State(
             counts=np.zeros(n_slots),
@@ -64,6 +65,8 @@ class Replicate:
             n_messages=np.zeros(n_sending, dtype=np.int32),
             sent_counts=np.zeros(n_sending, dtype=np.int32),
             sent_totals=np.zeros(n_summed),
+            sent_rounds=np.zeros(n_echoing, dtype=np.int32),
+            echoes_left=np.zeros(n_echoing, dtype=np.int8),
             own_totals=np.zeros(n_summed),
             forgotten_pulls=np.zeros(n_slots if packed.traits.forgets else 0, dtype=np.int32),
             scores=np.zeros(packed.most_arms),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...protocols.emission import Contested, EveryPull, Growth
 from .compiling import helper, routine, scalar
-from .layout import CONTESTED, GROWTH, OWN_EMISSION, Floats, Int32s, Pulls, Rule, State
+from .layout import CONTESTED, GROWTH, OWN_EMISSION, Agents, Floats, Int8s, Int32s, Pulls, Rule, State
 
 growth_sends = scalar(Growth.sends)
 contested_sends = scalar(Contested.sends)
@@ -25,12 +25,23 @@ def sends_now(rule: Rule, own_count: int, sent_count: int, is_best: bool) -> boo
     return sends
 
 
+@helper
+def slot_to_echo(first: int, last: int, sent_rounds: Int32s, echoes_left: Int8s) -> int:
+    """Of the slots from `first` to before `last` that have echoes left the one sent least recently; -1 if none has."""
+    found = -1
+    for slot in range(first, last):
+        if echoes_left[slot] > 0 and (found < 0 or sent_rounds[slot] < sent_rounds[found]):
+            found = slot
+    return found
+
+
 @routine
-def emit(rule: Rule, pulls: Pulls, state: State) -> None:
+def emit(t: int, agents: Agents, rule: Rule, pulls: Pulls, state: State) -> None:
     """Make this round's messages of its pulls."""
     slots, amounts, rewards, is_best = pulls.slots, pulls.amounts, pulls.rewards, pulls.is_best
     own_counts, own_totals, n_messages = state.pulls, state.own_totals, state.n_messages
-    sent_counts, sent_totals = state.sent_counts, state.sent_totals
+    sent_counts, sent_totals, sent_rounds = state.sent_counts, state.sent_totals, state.sent_rounds
+    echoes_left, echoes = state.echoes_left, rule.n_echoes > 0
     for v in range(len(slots)):
         slot = slots[v]
         if slot < 0:
@@ -38,9 +49,20 @@ def emit(rule: Rule, pulls: Pulls, state: State) -> None:
         own_count, sent_count = int(own_counts[slot]), int(sent_counts[slot])
         if rule.sends_sums:
             own_totals[slot] += rewards[v]
-        if not sends_now(rule, own_count, sent_count, is_best[v] == 1):
-            slots[v] = -1
-            continue
+        if sends_now(rule, own_count, sent_count, is_best[v] == 1):
+            if echoes:
+                echoes_left[slot] = rule.n_echoes
+        else:
+            slot = -1
+            if echoes:
+                slot = slot_to_echo(agents.offsets[v], agents.offsets[v + 1], sent_rounds, echoes_left)
+            slots[v] = slot
+            if slot < 0:
+                continue
+            own_count, sent_count = int(own_counts[slot]), int(sent_counts[slot])
+            echoes_left[slot] -= 1
+        if echoes:
+            sent_rounds[slot] = t
         n_messages[slot] += 1
         sent_counts[slot] = own_count
         if rule.sends_changes:

@@ -43,6 +43,8 @@ def restart(t: int, agents: Agents, faults: Faults, known: Known, state: State) 
             state.counts[slot] = state.totals[slot] = state.pulls[slot] = 0
             if len(state.sent_counts) > 0:
                 state.sent_counts[slot] = 0
+            if len(state.echoes_left) > 0:
+                state.echoes_left[slot] = 0
             if len(state.own_totals) > 0:
                 state.own_totals[slot] = 0.0
         if len(known.counts) > 0:

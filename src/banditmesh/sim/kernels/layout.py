@@ -80,6 +80,7 @@ class Rule(NamedTuple):
     target_k1: int
     emission: int
     emission_parameter: float
+    n_echoes: int
     asks_best: bool
     sends_sums: bool
     sends_changes: bool
@@ -116,6 +117,8 @@ class State(NamedTuple):
     n_messages: Int32s
     sent_counts: Int32s
     sent_totals: Floats
+    sent_rounds: Int32s
+    echoes_left: Int8s
     own_totals: Floats
     forgotten_pulls: Int32s
     #: Workspace: the indices of one agent's arms.
@@ -239,8 +242,9 @@ class Merged(NamedTuple):
     """What agents of a tree know and told, by directed link and arm.
 
     `told_counts` and `told_totals` at a link of v are what the neighbour last told v; `sent_counts`, `sent_totals` and
-    `sent_rounds`, what v last told it. `n_sent` counts a link's messages. `counts[v, arm]` is all that v knows of,
-    `is_open[v, arm]` whether there may be something new to tell, and `tells[v, arm]` whether v tells it in this round.
+    `sent_rounds`, what v last told it, and `echoes_left` how often it tells that again. `n_sent` counts a link's
+    messages. `counts[v, arm]` is all that v knows of, `is_open[v, arm]` whether there may be something to tell, and
+    `tells[v, arm]` whether v tells it in this round.
     """
 
     told_counts: Int32s
@@ -248,6 +252,7 @@ class Merged(NamedTuple):
     sent_counts: Int32s
     sent_totals: Floats
     sent_rounds: Int32s
+    echoes_left: Int8s
     n_sent: Int64s
     counts: Int32s
     is_open: Int8s

@@ -44,6 +44,7 @@ def restart_merged(t: int, tree: Tree, faults: Faults, merged: Merged) -> None:
             merged.told_counts[link, :] = 0
             merged.told_totals[link, :] = 0.0
             merged.sent_counts[link, :] = 0
+            merged.echoes_left[link, :] = 0
             merged.n_sent[link] = 0
 
 
@@ -53,13 +54,13 @@ def decide(
 ) -> None:
     """Note what every agent that is up tells its neighbours in round `t`.
 
-    An arm stays open while a link's pause keeps something back. Otherwise it is looked at again when something new is
-    known of it: the same counts would give the same answer.
+    An arm stays open while a link's pause keeps something back or an echo is left. Otherwise it is looked at again when
+    something new is known of it: the same counts would give the same answer.
     """
     starts, wants, position, offsets = tree.starts, tree.wants, agents.position, agents.offsets
     told_counts, told_totals, counts = merged.told_counts, merged.told_totals, merged.counts
     sent_counts, sent_totals, sent_rounds = merged.sent_counts, merged.sent_totals, merged.sent_rounds
-    is_open, tells, up = merged.is_open, merged.tells, chunk.faults.up
+    is_open, tells, up, echoes_left = merged.is_open, merged.tells, chunk.faults.up, merged.echoes_left
     for v in range(len(counts)):
         if up.shape[1] > 0 and up[t - chunk.faults.first_round, v] == 0:
             continue
@@ -70,13 +71,19 @@ def decide(
             is_open[v, arm] = 0
             for link in range(first, last):
                 count, sent_count = int(counts[v, arm] - told_counts[link, arm]), int(sent_counts[link, arm])
-                if wants[link, arm] == 0 or count <= sent_count:
+                left = echoes_left[link, arm]
+                if wants[link, arm] == 0 or (count <= sent_count and left == 0):
                     continue
                 if sent_count > 0 and t - sent_rounds[link, arm] < pause:
                     is_open[v, arm] = 1
                     continue
-                if not sends_now(rule, count, sent_count, False):
+                is_new = count > sent_count and sends_now(rule, count, sent_count, False)
+                if not is_new and left == 0:
                     continue
+                left = rule.n_echoes if is_new else left - 1
+                echoes_left[link, arm] = left
+                if left > 0:
+                    is_open[v, arm] = 1
                 place = position[v, arm]
                 total = own[offsets[v] + place] if place >= 0 else 0.0
                 for other in range(first, last):

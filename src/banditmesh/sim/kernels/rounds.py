@@ -118,7 +118,7 @@ def begin(
     if central:
         counts[LEARNED] += tell_everyone(t, agents, holder_starts, holder_slots, chunk, pulls, state)
     if rule.ttl > 0 and rule.emission != EVERY_PULL:
-        emit(rule, pulls, state)
+        emit(t, agents, rule, pulls, state)
 
 
 @helper

@@ -119,7 +119,7 @@ def walk_rounds(
                 code = chunk.codes[step, slot] if chunk.has_tape else int(pulls.rewards[v])
                 ids[message] = memory + slot * n_codes + code
         if rule.emission != EVERY_PULL:
-            emit(rule, pulls, state)
+            emit(t, agents, rule, pulls, state)
         for v in range(n_agents):
             slot = now_slots[v]
             slots[v, row] = slot
