@@ -46,6 +46,7 @@ def make_scratch(packed: Packed) -> Scratch:
         receivers=np.zeros(n_agents + 1, dtype=np.int32),
         picks=np.zeros(packed.most_degree + 1, dtype=np.int32),
         drawn=np.zeros(packed.most_degree + 1, dtype=np.int32),
+        chances=np.zeros(packed.most_degree + 1),
         next_mark=np.ones(1, dtype=np.int64),
     )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...faults import is_up
 from .compiling import kernel, routine, scalar
-from .layout import Agents, Faults, Int8s, Int32s, Known, State
+from .layout import Agents, Faults, Floats, Int8s, Int32s, Known, State
 from .scalars import uniform
 
 agent_is_up = scalar(is_up)
@@ -63,12 +65,28 @@ def arrives(origin: int, sequence: int, sender: int, receiver: int, t: int, faul
 
 @scalar
 def keep_arriving(
-    origin: int, sequence: int, t: int, sender: int, n_receivers: int, receivers: Int32s, faults: Faults
+    origin: int,
+    sequence: int,
+    t: int,
+    sender: int,
+    n_receivers: int,
+    receivers: Int32s,
+    chances: Floats,
+    faults: Faults,
 ) -> int:
-    """Move those of the receivers that a copy reaches to the front; how many."""
-    n_arriving = 0
-    for k in range(n_receivers):
-        if arrives(origin, sequence, sender, receivers[k], t, faults):
-            receivers[n_arriving] = receivers[k]
-            n_arriving += 1
-    return n_arriving
+    """Move those of the receivers that a copy reaches, as `arrives` says, to the front; how many.
+
+    All numbers are drawn before they are looked at: without a branch, that loop becomes vector instructions.
+    """
+    loss, k0, k1, up = faults.loss, faults.loss_k0, faults.loss_k1, faults.up
+    has_outages = up.shape[1] > 0
+    up_row = np.uint64(t - faults.first_round if has_outages else 0)
+    for k in range(np.uint64(n_receivers)):
+        chances[k] = uniform(k0, k1, origin, sequence, sender, receivers[k]) if loss > 0.0 else 1.0
+    n_arriving = np.uint64(0)
+    for k in range(np.uint64(n_receivers)):
+        receiver = receivers[k]
+        is_up = not has_outages or up[up_row, np.uint64(receiver)] == 1
+        receivers[n_arriving] = receiver
+        n_arriving += np.uint64(1 if is_up and chances[k] >= loss else 0)
+    return int(n_arriving)

@@ -207,6 +207,7 @@ class Scratch(NamedTuple):
     receivers: Int32s
     picks: Int32s
     drawn: Int32s
+    chances: Floats
     next_mark: Int64s
 
 

@@ -128,7 +128,7 @@ def spread(
     # Arrays are taken out of their tuples once: in a loop that would cost more than the loop's work.
     indices, position, offsets = network.indices, agents.position, agents.offsets
     seen, senders, receivers = scratch.seen, scratch.senders, scratch.receivers
-    picks, drawn = scratch.picks, scratch.drawn
+    picks, drawn, chances = scratch.picks, scratch.drawn, scratch.chances
     learners, sent_by_hop, end_by_hop, on_link = fates.learners, fates.sent, fates.end, links.on_link
     decision_table, counts_links, stores = rule.decision, len(links.on_link) > 0, fates.learners.shape[1] > 0
     asks_degree = rule.is_random or decision_table.shape[2] > 1
@@ -181,7 +181,7 @@ def spread(
                         if counts_links:
                             on_link[link_row + i] += 1
             if is_faulty:
-                n_arriving = keep_arriving(origin, sequence, t, sender, n_picked, drawn, faults)
+                n_arriving = keep_arriving(origin, sequence, t, sender, n_picked, drawn, chances, faults)
                 n_lost += n_picked - n_arriving
                 n_sent += n_picked - n_arriving
                 n_picked = n_arriving
