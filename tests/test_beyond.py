@@ -46,7 +46,7 @@ def judged(regret, messages, horizons):
     noise = np.array([[-1.0, 0.0, 1.0]])
 
     def ends(regret, messages):
-        return [(np.stack([regret + noise[0]] * len(horizons), axis=1), np.full((3, len(horizons)), messages))]
+        return np.stack([regret + noise] * len(horizons), axis=2), np.full((1, 3, len(horizons)), messages)
 
     runs = {"fwa(4)": ends(100.0, 1000.0), "flooding(4)": ends(60.0, 3000.0), "new": ends(regret, messages)}
     return [one.meets for one in module._judge("er", horizons, runs, 0.95) if one.protocol == "new"]

@@ -54,6 +54,30 @@ def test_classes_are_combined_with_ttls_and_emissions_and_protocols_stand_as_the
     assert list(combine(RING, some, [2], [bm.EveryPull()])) == ["gossip(3, fanout=2)", "fwa(2)"]
 
 
+def test_where_transmissions_are_lost_echoes_are_tried():
+    plain, lossy = (set(combine(RING, loses=loses)) for loses in (False, True))
+    added = lossy - plain
+    assert plain < lossy
+    assert all("echoes=" in name for name in added)
+    assert {"tree+growth(0.05, echoes=1)", "fwa(4)+growth(0.25, echoes=1)", "irs+growth(0.25, echoes=1)"} <= added
+
+
+@pytest.mark.parametrize(
+    ("faults", "loses"),
+    [
+        (bm.Faults(), False),
+        (bm.Faults(delay=1), False),
+        (bm.Faults(loss=0.1), True),
+        (bm.Faults(outages=bm.Outages(0.1, 0.1)), True),
+        (bm.Faults(outages=bm.Outages(0.0, 0.1)), False),
+        (bm.Faults(link_cap=1), True),
+    ],
+    ids=str,
+)
+def test_faults_know_whether_they_lose_something(faults, loses):
+    assert faults.loses is loses
+
+
 def test_measures_are_those_of_a_simulation(found):
     result = bm.simulate(RING, bm.FwA(4), link_traffic=True, engine="reference", **SETTINGS)
     one = found["fwa(4)"]

@@ -190,6 +190,12 @@ class Faults:
         return None if faults == Faults() else faults
 
     @property
+    def loses(self) -> bool:
+        """Whether transmissions may not arrive: they are lost, dropped, or their receivers are down."""
+        real = self.effective()
+        return real is not None and (real.loss > 0.0 or real.outages is not None or real.link_cap is not None)
+
+    @property
     def longest_delay(self) -> int | None:
         """The most rounds that a transmission can be late; None if there is no most."""
         return None if self.jitter else self.delay

@@ -8,18 +8,17 @@ answered with yes or no only if the confidence intervals of these differences li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks
-from ..problem import Problem
 from ..protocols import Flooding, FwA, Gossip, Growth, ProbabilisticFlooding, Protocol, TreeAggregation
 from ..protocols.notation import labels
-from ..sim.engine import simulate
+from .instances import Instances, Steps, as_json, intervals
 from .pairs import mean_interval
 
 if TYPE_CHECKING:
@@ -41,8 +40,6 @@ QUESTIONS: Final = {
     SHORT: "less regret than fwa(4), and fewer messages",
     LONG: "less regret than flooding(4), and at most a tenth of fwa(4)'s messages",
 }
-#: Called with the number of simulations done, the number in all, and what comes next.
-Steps: TypeAlias = Callable[[int, int, str], None]
 
 
 def contenders(network: str) -> list[Protocol]:
@@ -98,10 +95,8 @@ class Answer:
 
     def to_json(self, confidence: float = 0.95) -> dict[str, Any]:
         """As plain values; the ends of intervals are None for one replicate."""
-        told: dict[str, Any] = {}
-        for what in ("regret", "messages"):
-            mean, low, high = mean_interval(getattr(self, what), confidence)
-            told[what] = {"mean": mean, "low": None if low != low else low, "high": None if high != high else high}
+        row = intervals({"regret": self.regret, "messages": self.messages}, confidence)
+        told: dict[str, Any] = {what: as_json(row, what) for what in ("regret", "messages")}
         names = ("regret_vs_fwa", "regret_vs_flooding", "messages_vs_fwa", "meets")
         return told | {name: getattr(self, name) for name in names}
 
@@ -129,9 +124,7 @@ class Beyond:
         rows = []
         for one in self.answers:
             row: dict[str, Any] = {"network": one.network, "horizon": one.horizon, "protocol": one.protocol}
-            for what in ("regret", "messages"):
-                mean, low, high = mean_interval(getattr(one, what), self.confidence)
-                row |= {what: mean, f"{what}_low": low, f"{what}_high": high}
+            row |= intervals({"regret": one.regret, "messages": one.messages}, self.confidence)
             names = ("regret_vs_fwa", "regret_vs_flooding", "messages_vs_fwa", "meets")
             rows.append(row | {name: getattr(one, name) for name in names})
         return pd.DataFrame(rows)
@@ -188,51 +181,33 @@ def beyond(
     >>> found.answers[0].protocol, int(found.answers[1].messages[0, 0])
     ('fwa(4)', 137944)
     """
-    checks.integer("replicates", replicates, at_least=1)
-    checks.integer("instances", instances, at_least=1)
-    checks.integer("seed", seed, at_least=0)
     checks.probability("confidence", confidence)
     lists = {name: labels([FwA(TTL), Flooding(TTL), *contenders(name)]) for name in horizons}
     total = instances * sum(len(protocols) for protocols in lists.values())
-    tell = progress or (lambda done, total, label: None)
+    series = Instances(instances, replicates, seed, threads, progress, total)
     answers: list[Answer] = []
-    done = 0
     for name, protocols in lists.items():
-        problems = [Problem.paper(name, seed + instance) for instance in range(instances)]
-        ends: dict[str, list[Any]] = {label: [] for label in protocols}
-        for label, protocol in protocols.items():
-            for instance, problem in enumerate(problems):
-                tell(done, total, f"{label} on {name}")
-                result = simulate(
-                    problem,
-                    protocol,
-                    horizon=max(horizons[name]),
-                    replicates=replicates,
-                    seed=seed + instance,
-                    # A shorter run is the beginning of a longer one, so one simulation answers for all horizons.
-                    record_every=int(np.gcd.reduce(list(horizons[name]))),
-                    threads=threads,
-                    progress=False,
-                )
-                places = np.searchsorted(result.rounds, horizons[name])
-                ends[label].append((result.regret[:, places], result.messages[:, places].astype(np.float64)))
-                done += 1
+        ends = {label: series.ends(name, protocol, horizons[name], label) for label, protocol in protocols.items()}
         answers += _judge(name, horizons[name], ends, confidence)
-    tell(total, total, "done")
+    series.finish()
     return Beyond(tuple(answers), replicates, instances, seed, confidence)
 
 
-def _judge(name: str, horizons: Sequence[int], ends: Mapping[str, list[Any]], confidence: float) -> list[Answer]:
+def _judge(
+    name: str,
+    horizons: Sequence[int],
+    ends: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
+    confidence: float,
+) -> list[Answer]:
     """Each protocol beside the first two, FwA and Flooding."""
-    stacked = {label: [np.stack(values) for values in zip(*pairs, strict=True)] for label, pairs in ends.items()}
-    fwa, flooding = list(stacked.values())[:2]
+    fwa, flooding = list(ends.values())[:2]
     answers = []
     for place, horizon in enumerate(horizons):
         share = SHARE if len(horizons) > 1 and place == len(horizons) - 1 else 1.0
         rival = flooding if share < 1 else fwa
-        for label, (regret, messages) in stacked.items():
+        for label, (regret, messages) in ends.items():
             less = [regret[..., place] - rival[0][..., place], messages[..., place] - share * fwa[1][..., place]]
-            itself = label in list(stacked)[:2]
+            itself = label in list(ends)[:2]
             answers.append(
                 Answer(
                     network=name,

@@ -13,6 +13,7 @@ import numpy as np
 from .. import checks
 from ..draws import fresh_seed
 from ..errors import InputError
+from ..faults import Faults
 from ..networks.csr import Links
 from ..networks.distances import diameter
 from ..problem import Problem
@@ -31,6 +32,7 @@ from ..protocols import (
     TreeAggregation,
 )
 from ..protocols.notation import needs_ttl, write
+from ..rules import PUBLISHED
 from ..sim.engine import simulate
 from ..sim.progress import Progress
 from ..sim.result import Result
@@ -46,6 +48,12 @@ TREES: Final = (
     TreeAggregation(8, emission=Growth(0.05)),
     TreeAggregation(16, emission=Growth(0.1)),
     TreeAggregation(16, emission=Growth(0.25)),
+)
+#: Besides, where something is lost.
+ECHOING: Final = Growth(0.25, echoes=1)
+ECHOING_TREES: Final = (
+    TreeAggregation(8, emission=Growth(0.05, echoes=1)),
+    TreeAggregation(4, emission=Growth(0.05, echoes=3)),
 )
 #: The ttls for a dynamic network, which has no diameter.
 DYNAMIC_TTLS: Final = (2, 3, 4)
@@ -85,7 +93,7 @@ def frontier(
         2, a quarter and half of the network's diameter and the diameter itself, unless told otherwise; for a dynamic
         network 2, 3 and 4.
     emissions : sequence of Emission, optional
-        Every pull, growth by 0.1, 0.25 and 1, and contested, unless told otherwise.
+        Every pull, growth by 0.1, 0.25 and 1, and contested, unless told otherwise; with `faults` also with an echo.
     max_messages_per_round : float, optional
         A budget: transmissions in the whole network per round, mean over all rounds.
     max_link_load : float, optional
@@ -123,7 +131,10 @@ def frontier(
             checks.positive(name, limit)
     tolerance = checks.non_negative("tolerance", tolerance)
     confidence = checks.probability("confidence", confidence)
-    grid = combine(problem, protocols, ttls, emissions)
+    faults = settings.get("faults")
+    # By the published rules an echo is taken for the message that it repeats.
+    loses = isinstance(faults, Faults) and faults.loses and settings.get("rules") != PUBLISHED.name
+    grid = combine(problem, protocols, ttls, emissions, loses)
     found = []
     with Progress(progress, len(grid) * horizon * replicates, "frontier") as bar:
         for name, protocol in grid.items():
@@ -146,7 +157,7 @@ def frontier(
         replicates=replicates,
         seed=seed,
         rules=result.rules,
-        faults="" if settings.get("faults") is None else result.settings["faults"],
+        faults="" if faults is None else result.settings["faults"],
         max_messages_per_round=max_messages_per_round,
         max_link_load=max_link_load,
         tolerance=tolerance,
@@ -159,8 +170,11 @@ def combine(
     protocols: Sequence[Protocol | type[Protocol]] | None = None,
     ttls: Sequence[int] | None = None,
     emissions: Sequence[Emission] | None = None,
+    loses: bool = False,
 ) -> dict[str, Protocol]:
     """The protocols that `frontier` simulates, by how they are written; what has no ttl is not multiplied by them.
+
+    Where transmissions are lost, what is tried unless told otherwise has echoes too.
 
     Examples
     --------
@@ -172,10 +186,12 @@ def combine(
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
     ttls = default_ttls(problem) if ttls is None else [checks.integer("ttl", ttl, at_least=1) for ttl in ttls]
-    emissions = EMISSIONS if emissions is None else emissions
+    if emissions is None:
+        emissions = (*EMISSIONS, *[ECHOING] * loses)
     found: dict[str, Protocol] = {}
     if protocols is None:
-        protocols = PROTOCOLS if problem.is_dynamic else (*PROTOCOLS, *TREES)
+        trees = (*TREES, *ECHOING_TREES * loses)
+        protocols = PROTOCOLS if problem.is_dynamic else (*PROTOCOLS, *trees)
     for kind in protocols:
         for protocol in _variants(kind, ttls, emissions):
             found.setdefault(write(protocol), protocol)

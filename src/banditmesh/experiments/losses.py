@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..faults import Faults
-from ..problem import Problem
-from ..protocols import Flooding, FwA, Growth, Protocol, TreeAggregation
+from ..protocols import Flooding, FwA, Gossip, Growth, Protocol, TreeAggregation
 from ..protocols.notation import write
-from ..sim.engine import simulate
-from .beyond import Steps
+from .instances import Instances, Steps, as_json, intervals
 from .pairs import mean_interval
 
 if TYPE_CHECKING:
@@ -29,19 +27,27 @@ HORIZON: Final = 1_000
 LOSSES: Final = (0.1, 0.3)
 _STATIC: Final = [
     FwA(4),
-    FwA(4, emission=Growth(0.25)),
     Flooding(4),
     Flooding(4, emission=Growth(0.25)),
+    Flooding(4, emission=Growth(0.25, echoes=1)),
     Flooding(8, emission=Growth(0.25)),
+    Flooding(8, emission=Growth(0.25, echoes=1)),
     Flooding(16, emission=Growth(0.25)),
     TreeAggregation(),
+    TreeAggregation(emission=Growth(0.05, echoes=1)),
+    TreeAggregation(4, emission=Growth(0.05, echoes=3)),
 ]
 #: What is simulated with and without loss: network -> protocols.
 PROTOCOLS: Final[dict[str, Sequence[Protocol]]] = {
     "er": _STATIC,
     "ba": _STATIC,
     "sbm": _STATIC,
-    "dynamic-er": [Flooding(4), Flooding(4, emission=Growth(0.05))],
+    "dynamic-er": [
+        Flooding(4),
+        Flooding(4, emission=Growth(0.05)),
+        Gossip(4, fanout=5, emission=Growth(0.05)),
+        Gossip(4, fanout=5, emission=Growth(0.05, echoes=1)),
+    ],
 }
 
 
@@ -82,24 +88,19 @@ class Losses:
         """One row per network, protocol and loss: means with the ends of their intervals, and the rise of regret."""
         import pandas as pd
 
-        found = []
+        rows: list[dict[str, Any]] = []
         for one in self.rows:
             row: dict[str, Any] = {"network": one.network, "protocol": one.protocol, "loss": one.loss}
-            for what in ("regret", "messages"):
-                mean, low, high = mean_interval(getattr(one, what), self.confidence)
-                row |= {what: mean, f"{what}_low": low, f"{what}_high": high}
-            found.append(row | {name: getattr(one, name) for name in ("rise", "rise_low", "rise_high")})
-        return pd.DataFrame(found)
+            row |= intervals({"regret": one.regret, "messages": one.messages}, self.confidence)
+            rows.append(row | {name: getattr(one, name) for name in ("rise", "rise_low", "rise_high")})
+        return pd.DataFrame(rows)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values: network -> protocol -> loss -> regret, messages and rise."""
         names = ("horizon", "replicates", "instances", "seed", "confidence")
         told: dict[str, Any] = {**{name: getattr(self, name) for name in names}, "rules": "sound"}
         for row in self.table().to_dict("records"):
-            cells = {
-                what: {end: _plain(row[key]) for end, key in _ends(what).items()}
-                for what in ("regret", "messages", "rise")
-            }
+            cells = {what: as_json(row, what) for what in ("regret", "messages", "rise")}
             told.setdefault(row["network"], {}).setdefault(row["protocol"], {})[f"{row['loss']:g}"] = cells
         return told
 
@@ -141,46 +142,21 @@ def losses(
     >>> [row.loss for row in found.rows], found.rows[0].rise
     ([0.0, 0.1, 0.3], 0.0)
     """
-    checks.integer("replicates", replicates, at_least=1)
-    checks.integer("instances", instances, at_least=1)
-    checks.integer("seed", seed, at_least=0)
     checks.probability("confidence", confidence)
-    tell = progress or (lambda done, total, label: None)
-    total = instances * (1 + len(LOSSES)) * sum(len(some) for some in protocols.values())
+    chances = (0.0, *LOSSES)
+    total = instances * len(chances) * sum(len(some) for some in protocols.values())
+    series = Instances(instances, replicates, seed, threads, progress, total)
     rows: list[Loss] = []
-    done = 0
     for name, some in protocols.items():
-        problems = [Problem.paper(name, seed + instance) for instance in range(instances)]
         for protocol in some:
             without: NDArray[np.float64] | None = None
-            for loss in (0.0, *LOSSES):
-                ends = []
-                for instance, problem in enumerate(problems):
-                    tell(done, total, f"{write(protocol)} on {name}, loss {loss:g}")
-                    result = simulate(
-                        problem,
-                        protocol,
-                        horizon=horizon,
-                        replicates=replicates,
-                        seed=seed + instance,
-                        faults=Faults(loss=loss),
-                        record_every=horizon,
-                        threads=threads,
-                        progress=False,
-                    )
-                    ends.append((result.regret[:, -1], result.messages[:, -1].astype(np.float64)))
-                    done += 1
-                regret, messages = (np.stack(values) for values in zip(*ends, strict=True))
+            for loss in chances:
+                label = f"{write(protocol)}, loss {loss:g},"
+                regret, messages = series.ends(name, protocol, [horizon], label, Faults(loss=loss))
                 without = regret if without is None else without
-                rise = [value / float(without.mean()) for value in mean_interval(regret - without, confidence)]
-                rows.append(Loss(name, write(protocol), loss, regret, messages, *rise))
-    tell(total, total, "done")
+                rise = [
+                    value / float(without.mean()) for value in mean_interval((regret - without)[..., 0], confidence)
+                ]
+                rows.append(Loss(name, write(protocol), loss, regret[..., 0], messages[..., 0], *rise))
+    series.finish()
     return Losses(tuple(rows), horizon, replicates, instances, seed, confidence)
-
-
-def _ends(what: str) -> dict[str, str]:
-    return {"mean": what, "low": f"{what}_low", "high": f"{what}_high"}
-
-
-def _plain(value: float) -> float | None:
-    return None if value != value else float(value)

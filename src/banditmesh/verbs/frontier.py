@@ -42,8 +42,7 @@ _PICTURES = (".pdf", ".png", ".svg")
 )
 @click.option(
     "--emissions",
-    default="every-pull,growth(0.1),growth(0.25),growth(1),contested",
-    show_default=True,
+    show_default="every-pull,growth(0.1),growth(0.25),growth(1),contested; with faults also growth(0.25, echoes=1)",
     help="When an agent sends, and what.",
 )
 @click.option("--max-messages-per-round", type=float, help="A budget for the whole network, mean over the rounds.")
@@ -114,7 +113,7 @@ def _read(
     n_arms: int,
     per_agent: int,
     ttls: str | None,
-    emissions: str,
+    emissions: str | None,
     names: str | None,
     policy: str,
     loss: float,
@@ -136,7 +135,7 @@ def _read(
         "faults": read_faults(loss, outages),
         "protocols": None if names is None else [_protocol_or_class(name) for name in notation.split(names)],
         "ttls": None if ttls is None else [_integer(one) for one in ttls.split(",")],
-        "emissions": [notation.read_emission(one) for one in notation.split(emissions)],
+        "emissions": None if emissions is None else [notation.read_emission(one) for one in notation.split(emissions)],
     }
     name = Path(network).stem if Path(network).exists() else network
     return name, read_problem(network, n_arms, per_agent, settings["seed"]), settings
