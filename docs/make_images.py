@@ -7,6 +7,7 @@ from pathlib import Path
 
 import banditmesh as bm
 from banditmesh import plots
+from banditmesh.protocols.notation import write
 
 IMAGES = Path(__file__).parent / "images"
 PROTOCOLS = [
@@ -65,7 +66,10 @@ LOSSES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 def over_loss(problem: bm.Problem) -> None:
     """Regret and transmissions over the loss of transmissions."""
     protocols = {"irs": bm.IRS(), "fwa(4)": bm.FwA(4), "flooding(4)": bm.Flooding(4)}
-    protocols |= {f"flooding({ttl})+growth(0.25)": bm.Flooding(ttl, emission=bm.Growth(0.25)) for ttl in (4, 8)}
+    emissions = (bm.Growth(0.25), bm.Growth(0.25, echoes=1))
+    added = [bm.Flooding(8, emission=one) for one in emissions]
+    added += [bm.TreeAggregation(emission=bm.Growth(0.05, echoes=echoes)) for echoes in (0, 1)]
+    protocols |= {write(protocol): protocol for protocol in added}
     series = {}
     for name, protocol in protocols.items():
         runs = [
