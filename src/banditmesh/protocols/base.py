@@ -20,7 +20,7 @@ from typing import ClassVar, Final
 
 from .. import checks
 from ..errors import InputError
-from .emission import Emission, EveryPull
+from .emission import MOST_ECHOES, Emission, EveryPull
 
 RELAY: Final = 0
 ABSORB: Final = 1
@@ -76,7 +76,8 @@ class Protocol:
     def _check_emission(self) -> None:
         if not isinstance(self.emission, Emission):
             raise InputError(f"emission must be an emission such as EveryPull(), got {checks.shown(self.emission)}")
-        if self.emission.n_echoes and not self.emission.cumulative:
+        n_echoes = checks.integer("n_echoes", self.emission.n_echoes, at_least=0, at_most=MOST_ECHOES)
+        if n_echoes and not self.emission.cumulative:
             name = self.emission.name
             raise InputError(f"echoes need an emission of counts and sums (cumulative), got {name!r} of single pulls")
 
