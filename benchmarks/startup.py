@@ -58,7 +58,9 @@ def run(words: list[str], repeats: int) -> float:
 
 
 def once(words: list[str], environment: dict[str, str]) -> None:
-    subprocess.run(words, env={**os.environ, **environment}, check=True, capture_output=True)
+    # As after an installation: Python keeps what it has compiled.
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run(words, env={**kept, **environment}, check=True, capture_output=True)
 
 
 def command(name: str) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...faults import is_up
 from .compiling import kernel, routine, scalar
-from .layout import Agents, Faults, Floats, Int8s, Int32s, Known, State
+from .layout import ZERO, Agents, Faults, Floats, Int8s, Int32s, Known, State
 from .scalars import uniform
 
 agent_is_up = scalar(is_up)
@@ -18,7 +18,7 @@ def outage_rows(first: int, down: float, up: float, k0: int, k1: int, before: In
     for row in range(len(rows)):
         for v in range(rows.shape[1]):
             was_up = before[v] if row == 0 else rows[row - 1, v]
-            rows[row, v] = 1 if agent_is_up(was_up == 1, uniform(k0, k1, v, first + row, 0, 0), down, up) else 0
+            rows[row, v] = 1 if agent_is_up(was_up == 1, uniform(k0, k1, v, first + row, ZERO, ZERO), down, up) else 0
 
 
 @routine
@@ -82,11 +82,11 @@ def keep_arriving(
     has_outages = up.shape[1] > 0
     up_row = np.uint64(t - faults.first_round if has_outages else 0)
     for k in range(np.uint64(n_receivers)):
-        chances[k] = uniform(k0, k1, origin, sequence, sender, receivers[k]) if loss > 0.0 else 1.0
-    n_arriving = np.uint64(0)
+        chances[k] = uniform(k0, k1, origin, sequence, sender, np.int64(receivers[k])) if loss > 0.0 else 1.0
+    n_arriving = 0
     for k in range(np.uint64(n_receivers)):
         receiver = receivers[k]
         is_up = not has_outages or up[up_row, np.uint64(receiver)] == 1
-        receivers[n_arriving] = receiver
-        n_arriving += np.uint64(1 if is_up and chances[k] >= loss else 0)
-    return int(n_arriving)
+        receivers[np.uint64(n_arriving)] = receiver
+        n_arriving += 1 if is_up and chances[k] >= loss else 0
+    return n_arriving

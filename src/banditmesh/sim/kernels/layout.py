@@ -5,7 +5,7 @@ A *slot* is one agent's one arm: slots `offsets[v]` to `offsets[v + 1]` are agen
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+# Numbers that functions are called with: for a plain 0 or -1 they would be compiled once more.
+ZERO: Any = np.int64(0)
+NOBODY: Any = np.int64(-1)
 # Places in the counts of fates.
 SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LOST, LEARNED = range(9)
 N_COUNTS = 9

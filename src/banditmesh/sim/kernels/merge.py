@@ -7,7 +7,7 @@ total would round differently.
 
 from __future__ import annotations
 
-from .compiling import helper, kernel, routine
+from .compiling import kernel, routine
 from .emissions import sends_now
 from .faults import arrives, restart
 from .layout import (
@@ -48,7 +48,7 @@ def restart_merged(t: int, tree: Tree, faults: Faults, merged: Merged) -> None:
             merged.n_sent[link] = 0
 
 
-@helper
+@routine
 def decide(
     t: int, pause: int, rule: Rule, agents: Agents, tree: Tree, chunk: Chunk, merged: Merged, own: Floats
 ) -> None:
@@ -95,7 +95,7 @@ def decide(
                 tells[v, arm] = 1
 
 
-@helper
+@routine
 def tell(t: int, agents: Agents, tree: Tree, chunk: Chunk, merged: Merged, state: State, fates: Int64s) -> int:
     """Deliver what agents tell in round `t`; how many messages."""
     starts, neighbours, backward, places = tree.starts, tree.neighbours, tree.backward, tree.places

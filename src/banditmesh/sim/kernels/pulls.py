@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from .compiling import helper
-from .layout import Agents, Chunk, Keys, Pulls, State
+from .compiling import routine
+from .layout import ZERO, Agents, Chunk, Keys, Pulls, State
 from .scalars import index_rule, law_quantile, uniform
 
 
-@helper
+@routine
 def pull_agents(t: int, agents: Agents, chunk: Chunk, keys: Keys, asks_best: bool, state: State, pulls: Pulls) -> float:
     """Pull for all agents that are up and whose turn it is; the others' slots become -1. Returns the group regret.
 
@@ -51,7 +51,7 @@ def pull_agents(t: int, agents: Agents, chunk: Chunk, keys: Keys, asks_best: boo
                 scores[j] = 0.0
             if keys.draws_index:
                 for j in range(n_arms):
-                    scores[j] = uniform(keys.index_k0, keys.index_k1, v, t, np.int64(arms[first + j]), 0)
+                    scores[j] = uniform(keys.index_k0, keys.index_k1, v, t, np.int64(arms[first + j]), ZERO)
             for j in range(n_arms):
                 count = counts[first + j]
                 scores[j] = index_rule(
@@ -80,7 +80,7 @@ def pull_agents(t: int, agents: Agents, chunk: Chunk, keys: Keys, asks_best: boo
             reward = tape[slot]
         else:
             arm = arms[slot]
-            u = uniform(keys.reward_k0, keys.reward_k1, v, t, 0, 0)
+            u = uniform(keys.reward_k0, keys.reward_k1, v, t, ZERO, ZERO)
             reward = law_quantile(law_code[arm], law_a[arm], law_b[arm], u)
         counts[slot] += 1.0
         totals[slot] += reward

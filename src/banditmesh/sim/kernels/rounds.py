@@ -32,7 +32,7 @@ from .pulls import pull_agents
 from .spread import spread
 
 
-@helper
+@routine
 def deliver(
     t: int, ttl: int, planned: bool, messages: Messages, ring: Fates, learners: Int32s, known: Known, state: State
 ) -> None:

@@ -43,10 +43,10 @@ def specialise(
     is_built_in = index in _NAMES and relay_is_built_in and sends is None
     relays = random_relay if relay is None or relay_is_built_in else compile_rule(relay)
     sending = emissions.own_sends if sends is None else compile_rule(sends)
-    pull_agents = helper(rebind(pulls.pull_agents, index_rule=compile_rule(index)))
+    pull_agents = routine(rebind(pulls.pull_agents, index_rule=compile_rule(index)))
     sends_now = helper(rebind(emissions.sends_now, own_sends=sending))
     emit = routine(rebind(emissions.emit, sends_now=sends_now))
-    decide = helper(rebind(merge.decide, sends_now=sends_now))
+    decide = routine(rebind(merge.decide, sends_now=sends_now))
     spreads = helper(rebind(spread.spread, random_relay=relays))
     begin = helper(rebind(rounds.begin, pull_agents=pull_agents, emit=emit))
     plan_rounds = rebind(rounds.plan_rounds, begin=begin)

@@ -23,11 +23,13 @@ from .layout import (
     LEARNED,
     LOST,
     MARK,
+    NOBODY,
     PREVIOUS,
     QUEUED,
     RELAYED,
     SENT,
     STOPPED,
+    ZERO,
     Agents,
     Fates,
     Faults,
@@ -153,13 +155,13 @@ def spread(
         ttl = rule.ttl - hop
         newest = oldest + hop
         n_sent = 0
-        n_receivers = 0
+        n_receivers = ZERO
         if has_outages and hop > 1 and n_senders > 0:
             up_row = t - faults.first_round
             for i in range(restart_starts[up_row], restart_starts[up_row + 1]):
                 seen[restarts[i], MARK] = 0
         for s in range(n_senders):
-            sender = senders[s]
+            sender = np.int64(senders[s])
             if has_outages and up[t - faults.first_round, sender] == 0:
                 continue
             excluded = -1 if rule.relay_to_sender else seen[sender, PREVIOUS]
@@ -187,7 +189,7 @@ def spread(
                 n_picked = n_arriving
             if rule.n_targets > 0 or is_faulty:
                 sent_now, n_receivers = send(
-                    sender, -1, 0, n_picked, drawn, oldest, newest, seen, receivers, n_receivers
+                    sender, NOBODY, ZERO, n_picked, drawn, oldest, newest, seen, receivers, n_receivers
                 )
             else:
                 sent_now, n_receivers = send(
@@ -196,7 +198,7 @@ def spread(
             n_sent += sent_now
         n_senders = 0
         for r in range(n_receivers):
-            receiver = receivers[r]
+            receiver = np.int64(receivers[r])
             place = position[np.uint64(receiver), np.uint64(arm)]
             has_arm = place >= 0
             degree = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .compiling import kernel
-from .layout import Agents, Floats, Keys
+from .layout import ZERO, Agents, Floats, Keys
 from .scalars import law_quantile, uniform
 
 
@@ -12,7 +12,7 @@ def draw_tape(first: int, agents: Agents, keys: Keys, uniforms: Floats, tape: Fl
     """Draw every agent's uniform number of every round, and what each of its arms would pay if its law has a code."""
     for step in range(len(uniforms)):
         for v in range(len(agents.every)):
-            u = uniform(keys.reward_k0, keys.reward_k1, v, first + step, 0, 0)
+            u = uniform(keys.reward_k0, keys.reward_k1, v, first + step, ZERO, ZERO)
             uniforms[step, v] = u
             for slot in range(agents.offsets[v], agents.offsets[v + 1]):
                 arm = agents.arms[slot]
