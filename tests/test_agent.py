@@ -296,7 +296,7 @@ def test_echoes_need_sums():
     with pytest.raises(bm.errors.InputError, match="echoes need an emission of counts and sums"):
         bm.Flooding(4, emission=Echoing())
     Echoing.n_echoes = 101
-    with pytest.raises(bm.errors.InputError, match="n_echoes must be .* at most 100, got 101"):
+    with pytest.raises(bm.errors.InputError, match=r"n_echoes must be .* at most 100, got 101"):
         bm.Flooding(4, emission=Echoing())
 
 

@@ -20,6 +20,8 @@ from ..faults import Faults
 from ..networks.csr import Links as StaticLinks
 from ..policies.base import Policy
 from ..protocols.emission import Contested, EveryPull, Growth
+from . import bitsets
+from .bitsets import as_bits, no_bits
 from .kernels import layout
 from .kernels.layout import CONTESTED, EVERY_PULL, GROWTH, OWN_EMISSION, Agents, Keys, Known, Links, Network, Rule
 from .run import Run
@@ -104,6 +106,12 @@ class Traits:
         run = self.run
         changes = run.problem.is_dynamic or run.protocol.random or run.protocol.n_targets is not None
         return not changes and run.faults is None
+
+    @property
+    def sends_to_all(self) -> bool:
+        """Whether senders send to all their neighbours, nothing is lost, and no link is counted."""
+        run = self.run
+        return run.protocol.n_targets is None and run.faults is None and not run.link_traffic and not self.walks
 
     @property
     def sends_sums(self) -> bool:
@@ -328,7 +336,9 @@ def pack(run: Run) -> Packed:
 
 def static_network(links: StaticLinks) -> Network:
     """A static network as kernels read it: the one row 0 stands for all rounds."""
-    return Network(True, 1, np.array(links.indptr)[None, :], np.array(links.indices))
+    starts, indices = np.array(links.indptr), np.array(links.indices)
+    bits = as_bits(starts, indices)[None] if bitsets.pays(links.n_agents, len(indices)) else no_bits()
+    return Network(True, 1, starts[None, :], indices, bits)
 
 
 def no_links() -> Links:

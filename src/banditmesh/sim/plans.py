@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import memory
+from .bitsets import n_words
 from .kernels.layout import (
     ABSORBED,
     DELIVERED,
@@ -47,6 +48,8 @@ def make_scratch(packed: Packed) -> Scratch:
         picks=np.zeros(packed.most_degree + 1, dtype=np.int32),
         drawn=np.zeros(packed.most_degree + 1, dtype=np.int32),
         chances=np.zeros(packed.most_degree + 1),
+        seen_bits=np.zeros(n_words(n_agents), dtype=np.uint64),
+        sender_bits=np.zeros(n_words(n_agents), dtype=np.uint64),
         next_mark=np.ones(1, dtype=np.int64),
     )
 

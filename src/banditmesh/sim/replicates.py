@@ -100,7 +100,14 @@ class Replicate:
             # Nothing travels, so the links do not matter.
             self._static = static_network(StaticLinks.from_pairs(n_agents, []))
         elif isinstance(network, DynamicNetwork):
-            self._timeline = Timeline(network, draws, run.rules.births_first, run.horizon, run.link_traffic)
+            self._timeline = Timeline(
+                network,
+                draws,
+                run.rules.births_first,
+                run.horizon,
+                counts_links=run.link_traffic,
+                with_sets=packed.traits.sends_to_all and run.protocol.ttl > 1,
+            )
         elif run.link_traffic:
             n_links = len(packed.network.indices) if packed.network else 0
             record_of = np.searchsorted(run.records, np.arange(1, run.horizon + 1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,8 @@ import numpy as np
 from ..draws import BIRTH, DEATH, Draws
 from ..networks.csr import Links as StaticLinks
 from ..networks.dynamic import DynamicNetwork, EdgeMarkovian
-from .kernels.layout import Int32s, Int64s, Links, Network
+from . import bitsets
+from .kernels.layout import Int32s, Int64s, Links, Network, Words
 from .kernels.timeline import edge_markovian_rows
 from .run import ended_early
 
@@ -39,6 +41,11 @@ class Row:
     indices: Int32s
     on_link: Int64s
 
+    @cached_property
+    def bits(self) -> Words:
+        """The same neighbours as sets."""
+        return bitsets.as_bits(self.starts, self.indices)
+
 
 class Timeline:
     """The rounds of a dynamic network, in order.
@@ -53,11 +60,20 @@ class Timeline:
         The last round.
     counts_links : bool
         Whether transmissions are counted on every link.
+    with_sets : bool
+        Whether neighbours are wanted as sets too, where the network is dense.
     """
 
     def __init__(
-        self, network: DynamicNetwork, draws: Draws, births_first: bool, horizon: int, counts_links: bool
+        self,
+        network: DynamicNetwork,
+        draws: Draws,
+        births_first: bool,
+        horizon: int,
+        counts_links: bool,
+        with_sets: bool,
     ) -> None:
+        self._with_sets = with_sets
         self._horizon = horizon
         self._counts_links = counts_links
         self._rows: deque[Row] = deque()
@@ -84,7 +100,11 @@ class Timeline:
             self._first,
             np.stack([row.starts + begin for row, begin in zip(rows, begins[:-1], strict=True)]),
             np.concatenate([row.indices for row in rows]),
+            bitsets.no_bits(),
         )
+        n_agents = len(rows[0].starts) - 1
+        if self._with_sets and bitsets.pays(n_agents, begins[-1] / n_rows):
+            network = network._replace(bits=np.stack([row.bits for row in rows]))
         on_link = np.concatenate([row.on_link for row in rows])
         return network, Links(self._first, np.zeros(n_rows, dtype=np.int64), on_link)
 

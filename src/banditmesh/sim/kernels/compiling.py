@@ -7,13 +7,16 @@ kernels are compiled in every process, and nothing fails.
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final
 
 import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 _OPTIONS: Final = {"nogil": True, "error_model": "numpy", "fastmath": False}
 _PACKAGE: Final = Path(__file__).resolve().parents[2]
@@ -43,6 +46,18 @@ def routine(function: Callable[..., Any]) -> Any:
     return scalar(function)
 
 
+def _lowest_bit(_: Any, word: Any) -> Any:
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), generate
+
+
+#: For kernels: the place of the lowest bit of a word that is set.
+lowest_bit: Any = intrinsic(_lowest_bit)
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, and cache it."""
     try:
@@ -59,11 +74,11 @@ def uncached(function: Callable[..., Any]) -> Any:
     return numba.njit(**_OPTIONS)(function)
 
 
-def rebind(function: Any, **replacements: Any) -> types.FunctionType:
+def rebind(function: Any, **replacements: Any) -> FunctionType:
     """The Python function behind a compiled one, with some of the names that it uses replaced."""
     plain = getattr(function, "py_func", function)
     names = {**plain.__globals__, **replacements}
-    return types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
+    return FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
 
 
 @cache

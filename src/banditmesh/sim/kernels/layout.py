@@ -15,10 +15,12 @@ Int16s = NDArray[np.int16]
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
 
 # Numbers that functions are called with: for a plain 0 or -1 they would be compiled once more.
 ZERO: Any = np.int64(0)
 NOBODY: Any = np.int64(-1)
+ONE: Any = np.uint64(1)
 # Places in the counts of fates.
 SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LOST, LEARNED = range(9)
 N_COUNTS = 9
@@ -32,13 +34,15 @@ class Network(NamedTuple):
     """The links of consecutive rounds.
 
     Row r of `starts` is the round `first_round + r`; a static network has the one row 0 for all rounds. The neighbours
-    of v in a row are `indices[starts[row, v] : starts[row, v + 1]]`, ascending.
+    of v in a row are `indices[starts[row, v] : starts[row, v + 1]]`, ascending; on dense networks they are also the set
+    `bits[row, v]`, see `bitsets`.
     """
 
     is_static: bool
     first_round: int
     starts: Int64s
     indices: Int32s
+    bits: Words
 
 
 class Agents(NamedTuple):
@@ -211,6 +215,8 @@ class Scratch(NamedTuple):
     picks: Int32s
     drawn: Int32s
     chances: Floats
+    seen_bits: Words
+    sender_bits: Words
     next_mark: Int64s
 
 

@@ -10,6 +10,8 @@ last ttl rounds is its id; other rewards have an id for each slot and value.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...protocols.base import ABSORB, STOP
 from .compiling import helper, kernel
 from .emissions import emit, learn_sum
@@ -89,6 +91,9 @@ def walk_rounds(
     memory = ttl * n_agents
     network, links, faults = chunk.network, chunk.links, chunk.faults
     now_slots, slots, amounts, rewards = pulls.slots, messages.slots, messages.amounts, messages.rewards
+    # Arrays are taken out of their tuples once: in a loop that would cost more than the loop's work.
+    indices, on_link, position_of, offsets = network.indices, links.on_link, agents.position, agents.offsets
+    arms, counts_links = agents.arms, len(links.on_link) > 0
     has_outages = faults.up.shape[1] > 0
     is_faulty = has_outages or faults.loss > 0.0
     for t in range(first, last):
@@ -139,38 +144,45 @@ def walk_rounds(
             next_queue.head[v] = -1
             next_queue.length[v] = 0
         next_queue.n_used[0] = 0
+        head, message_of, ttl_of, following = queue.head, queue.message, queue.ttl, queue.following
+        first_learner, learners, next_learner = (
+            next_queue.first_learner,
+            next_queue.learner,
+            next_queue.next_learner,
+        )
+        link_row = links.rows[t - links.first_round] if counts_links else 0
         for v in range(n_agents):
-            entry = queue.head[v]
+            entry = head[v]
             if has_outages and faults.up[t - faults.first_round, v] == 0:
                 entry = -1
             while entry >= 0:
-                message = queue.message[entry]
-                hops_left = queue.ttl[entry]
-                entry = queue.following[entry]
+                message = message_of[entry]
+                hops_left = ttl_of[entry]
+                entry = following[entry]
                 origin = message % n_agents
                 made = t - (row - message // n_agents) % ttl
-                slot = slots[origin, message // n_agents]
+                arm, message_id = arms[slots[origin, message // n_agents]], np.uint64(ids[message])
                 n_receivers = starts[v + 1] - starts[v]
                 if rule.n_targets > 0:
                     n_receivers = pick_neighbours(
-                        origin, made, v, hops_left, -1, starts[v], starts[v + 1], network.indices, rule, picks
+                        origin, made, v, hops_left, -1, starts[v], starts[v + 1], indices, rule, picks
                     )
                 counts[SENT] += n_receivers
                 for k in range(n_receivers):
                     place = picks[k] if rule.n_targets > 0 else starts[v] + k
-                    if len(links.on_link) > 0:
-                        links.on_link[links.rows[t - links.first_round] + place] += 1
-                    receiver = network.indices[place]
+                    if counts_links:
+                        on_link[link_row + place] += 1
+                    receiver = np.int64(indices[np.uint64(place)])
                     if is_faulty and not arrives(origin, made, v, receiver, t, faults):
                         counts[LOST] += 1
                         continue
-                    known_as = accepted_as[ids[message], receiver]
-                    if known_as > 0 and accepted[receiver] - known_as < memory:
+                    known_as = accepted_as[message_id, np.uint64(receiver)]
+                    if known_as > 0 and accepted[np.uint64(receiver)] - known_as < memory:
                         continue
                     accepted[receiver] += 1
-                    accepted_as[ids[message], receiver] = accepted[receiver]
+                    accepted_as[message_id, receiver] = accepted[receiver]
                     counts[DELIVERED] += 1
-                    position = agents.position[receiver, agents.arms[slot]]
+                    position = position_of[receiver, arm]
                     has_arm = position >= 0
                     degree = starts[receiver + 1] - starts[receiver]
                     if rule.is_random:
@@ -182,9 +194,9 @@ def walk_rounds(
                         ]
                     if has_arm and not (decision == STOP and rule.stop_before_use):
                         counts[LEARNED] += 1
-                        next_queue.learner[n_learned] = agents.offsets[receiver] + position
-                        next_queue.next_learner[n_learned] = next_queue.first_learner[message]
-                        next_queue.first_learner[message] = n_learned
+                        learners[n_learned] = offsets[receiver] + position
+                        next_learner[n_learned] = first_learner[message]
+                        first_learner[message] = n_learned
                         n_learned += 1
                     if decision == ABSORB:
                         counts[ABSORBED] += 1
