@@ -123,7 +123,7 @@ class Replicate:
     def shared_bytes(packed: Packed) -> float:
         """About how much memory the arrays of this class take."""
         n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
-        each = 20.0 + (28.0 if packed.traits.sends_sums else 0.0)
+        each = 20.0 + (33.0 if packed.traits.sends_sums else 0.0)
         return each * len(packed.agents.arms) + n_agents * (33.0 + 20.0 * max(ttl, 1)) + 12.0 * packed.n_known
 
     def advance(self, last: int) -> None:
