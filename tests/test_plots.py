@@ -32,6 +32,7 @@ def figures():
     series = {"fwa, ttl 2": ([1, 2], [[3.0, 4.0]] * 2, [[5, 6]] * 2), "flooding": ([1, 2], [[3.0]] * 2, [[5]] * 2)}
     return {
         "curves": plots.regret_and_messages(curves()),
+        "long names": plots.regret_and_messages(curves([f"flooding(8)+growth(0.25, echoes={k})" for k in range(6)])),
         "one curve": plots.regret_and_messages(curves(["fwa"], replicates=1)),
         "networks": plots.by_network({name: curves() for name in ("er", "ba", "sbm")}),
         "load": plots.link_load({"er": {name: (ROUNDS, one[1]) for name, one in curves().items()}}),

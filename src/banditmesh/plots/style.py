@@ -147,11 +147,15 @@ def thousands(axes: Axes) -> None:
 
 
 def legend(figure: Figure, axes: Axes, n_names: int) -> None:
-    """One legend for the whole figure, above it."""
-    if n_names > 1:
-        handles, labels = axes.get_legend_handles_labels()
-        columns = min(n_names, 6 if figure.get_figwidth() > _COLUMN else 3)
-        figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False)
+    """One legend for the whole figure, above it, in as many columns as fit."""
+    if n_names < 2:
+        return
+    handles, labels = axes.get_legend_handles_labels()
+    for columns in range(min(n_names, 6 if figure.get_figwidth() > _COLUMN else 3), 0, -1):
+        drawn = figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False)
+        if columns == 1 or drawn.get_window_extent().width <= figure.bbox.width:
+            return
+        drawn.remove()
 
 
 def state_band(figure: Figure, several: bool) -> None:
