@@ -125,6 +125,13 @@ def test_command_prints_what_loss_costs(capsys, monkeypatch):
             assert len([line for line in out.splitlines() if line.startswith("irs")]) == 3
 
 
+@pytest.mark.parametrize("preset", [beyond, losses])
+@pytest.mark.parametrize("wrong", [{"instances": None}, {"instances": 0}, {"replicates": 1.5}, {"seed": -1}])
+def test_presets_refuse_wrong_numbers(preset, wrong):
+    with pytest.raises(bm.errors.InputError, match=next(iter(wrong))):
+        preset(**wrong)
+
+
 def test_a_preset_refuses_other_settings(capsys):
     for option in (["--network", "ba"], ["--horizon", "9"], ["--loss", "0.1"], ["--against", "fwa"]):
         with pytest.raises(SystemExit) as stop:

@@ -183,8 +183,8 @@ def beyond(
     """
     checks.probability("confidence", confidence)
     lists = {name: labels([FwA(TTL), Flooding(TTL), *contenders(name)]) for name in horizons}
-    total = instances * sum(len(protocols) for protocols in lists.values())
-    series = Instances(instances, replicates, seed, threads, progress, total)
+    series = Instances(instances, replicates, seed, threads, progress)
+    series.expect(sum(len(protocols) for protocols in lists.values()))
     answers: list[Answer] = []
     for name, protocols in lists.items():
         ends = {label: series.ends(name, protocol, horizons[name], label) for label, protocol in protocols.items()}

@@ -93,7 +93,8 @@ def frontier(
         2, a quarter and half of the network's diameter and the diameter itself, unless told otherwise; for a dynamic
         network 2, 3 and 4.
     emissions : sequence of Emission, optional
-        Every pull, growth by 0.1, 0.25 and 1, and contested, unless told otherwise; with `faults` also with an echo.
+        Every pull, growth by 0.1, 0.25 and 1, and contested, unless told otherwise; also with an echo if `faults` lose
+        messages (by the sound rules: by the published ones an echo is of no use).
     max_messages_per_round : float, optional
         A budget: transmissions in the whole network per round, mean over all rounds.
     max_link_load : float, optional

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -50,13 +50,17 @@ class Instances:
     threads: int | None = None
     progress: Steps | None = None
     #: How many simulations there will be, and how many there were.
-    total: int = 0
-    done: int = 0
+    total: int = field(default=0, init=False)
+    done: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         checks.integer("replicates", self.replicates, at_least=1)
         checks.integer("instances", self.count, at_least=1)
         checks.integer("seed", self.seed, at_least=0)
+
+    def expect(self, n_settings: int) -> None:
+        """There will be so many calls of `ends`."""
+        self.total = n_settings * self.count
 
     def ends(
         self, name: str, protocol: Protocol, horizons: Sequence[int], label: str, faults: Faults | None = None
@@ -106,6 +110,6 @@ def as_json(row: Mapping[Any, Any], name: str) -> dict[str, float | None]:
     return {end: None if value != value else float(value) for end, value in ends.items()}
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=128)
 def _problem(name: str, seed: int) -> Problem:
     return Problem.paper(name, seed)

@@ -144,8 +144,8 @@ def losses(
     """
     checks.probability("confidence", confidence)
     chances = (0.0, *LOSSES)
-    total = instances * len(chances) * sum(len(some) for some in protocols.values())
-    series = Instances(instances, replicates, seed, threads, progress, total)
+    series = Instances(instances, replicates, seed, threads, progress)
+    series.expect(len(chances) * sum(len(some) for some in protocols.values()))
     rows: list[Loss] = []
     for name, some in protocols.items():
         for protocol in some:

@@ -137,8 +137,11 @@ def simulate(
         chosen = _pick(run, checks.choice("engine", engine, ENGINES))
         if chosen == "compiled":
             from . import compiled
+            from .warmup import announced
 
-            outcomes = compiled.run_all(run, n_threads, bar.advance)
+            # A plan that does not fit into memory is found out only now: then something else may have to be compiled.
+            with announced(run):
+                outcomes = compiled.run_all(run, n_threads, bar.advance)
         else:
             outcomes = [reference.run_replicate(run, replicate, bar.advance) for replicate in range(replicates)]
     return assemble(run, chosen, outcomes, _settings(run))

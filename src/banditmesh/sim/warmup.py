@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -29,9 +30,7 @@ def prepare(run: Run) -> str | None:
     if kind in _ready:
         return None
     try:
-        is_built_in = compiled.kernels_of(run).is_built_in
-        notice = _Notice("the engine, once on this machine" if is_built_in else "your rule, once in this process")
-        with event.install_listener("numba:compile", notice):
+        with announced(run):
             compiled.run_all(_tiny(run), 1, lambda _: None)
     except NumbaError as error:
         cause = " ".join(str(error).split())
@@ -39,6 +38,14 @@ def prepare(run: Run) -> str | None:
         return f"{index}, {relay} or the emission {run.protocol.emission.name!r} does not compile ({cause[:200]})"
     _ready.add(kind)
     return None
+
+
+def announced(run: Run) -> AbstractContextManager[None]:
+    """While this is open, whatever is compiled is announced, once."""
+    is_built_in = compiled.kernels_of(run).is_built_in
+    notice = _Notice("the engine, once on this machine" if is_built_in else "your rule, once in this process")
+    listening: AbstractContextManager[None] = event.install_listener("numba:compile", notice)
+    return listening
 
 
 def is_prompt(run: Run) -> bool:

@@ -42,8 +42,8 @@ _PICTURES = (".pdf", ".png", ".svg")
 )
 @click.option(
     "--emissions",
-    show_default="every-pull,growth(0.1),growth(0.25),growth(1),contested; with faults also growth(0.25, echoes=1)",
-    help="When an agent sends, and what.",
+    show_default="every-pull,growth(0.1),growth(0.25),growth(1),contested",
+    help="When an agent sends, and what; where messages are lost, growth(0.25, echoes=1) is a default too.",
 )
 @click.option("--max-messages-per-round", type=float, help="A budget for the whole network, mean over the rounds.")
 @click.option("--max-link-load", type=float, help="A budget for the busiest directed link, mean messages per round.")
