@@ -269,6 +269,13 @@ def test_what_is_something_else_is_refused(check, given, message):
 calls = itertools.count()
 
 
+@pytest.fixture(autouse=True)
+def _count_from_zero():
+    """What remembers its calls answers the same in every test, whatever ran before."""
+    global calls
+    calls = itertools.count()
+
+
 def protocol_of(relay, **flags):
     return type("Broken", (bm.Protocol,), {"name": "broken", "relay": relay, **flags})(3)
 
