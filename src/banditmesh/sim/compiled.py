@@ -18,7 +18,7 @@ from typing import Final
 
 from ..draws import Draws
 from . import memory, plans
-from .kernels.special import Kernels, specialise
+from .kernels.special import Kernels, Rules, specialise
 from .merging import Merge
 from .packing import BUILT_IN_EMISSIONS, pack, packed_bytes
 from .run import Outcome, Run
@@ -81,6 +81,11 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
 
 def kernels_of(run: Run) -> Kernels:
     """The kernels for the run's policy, relay rule and emission."""
+    return specialise(rules_of(run))
+
+
+def rules_of(run: Run) -> Rules:
+    """What the run's kernels are made for."""
     policy, protocol, emission = type(run.policies[0]), type(run.protocol), type(run.protocol.emission)
     relay = protocol.relay if protocol.random else None
-    return specialise(policy.index, relay, None if emission in BUILT_IN_EMISSIONS else emission.sends)
+    return policy.index, relay, None if emission in BUILT_IN_EMISSIONS else emission.sends

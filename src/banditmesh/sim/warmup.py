@@ -1,11 +1,16 @@
-"""Compilation, brought forward: the kernels that a run needs are compiled, or read from the cache, on a tiny run."""
+"""Compilation, brought forward, and a check: the kernels that a run needs do a small run, as the reference does.
+
+The kernels are compiled, or read from the cache, when they do it. What they give is compared with what the reference
+engine gives, bit by bit, once for each kind of kernel in a process. Kernels of built-in rules that differ are compiled
+again, and the cache is removed; if that does not help, or the rule is a user's own, the run stays with the reference.
+"""
 
 from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numba.core import event
@@ -15,29 +20,47 @@ from ..arms import Bernoulli, Beta, Gaussian, Law
 from ..networks.csr import Links
 from ..networks.dynamic import EdgeMarkovian
 from ..problem import Problem
-from . import compiled
-from .kernels.special import Kernels
+from . import compiled, reference
+from .kernels.special import Kernels, distrust, is_built_in
 from .packing import traits
 from .plans import pays
 from .run import Run
 
+#: How many rounds the small run lasts.
+_HORIZON: Final = 24
 _ready: set[Any] = set()
 
 
 def prepare(run: Run) -> str | None:
-    """Make the run's kernels ready; why they do not compile, or None if they do."""
-    kind = _kind(run)
-    if kind in _ready:
+    """Make the run's kernels ready; why they cannot be used, or None if they can."""
+    if _kind(run) in _ready:
         return None
+    rules = f"the index of {run.policies[0].name!r}, the relay rule of {run.protocol.name!r} or the emission"
     try:
         with announced(run):
-            compiled.run_all(_tiny(run), 1, lambda _: None)
+            equal = equals_reference(run)
+            if not equal and is_built_in(compiled.rules_of(run)):
+                _say("kernels read from the cache gave wrong numbers; they are removed and compiled again")
+                distrust(compiled.rules_of(run))
+                equal = equals_reference(run)
     except NumbaError as error:
         cause = " ".join(str(error).split())
-        index, relay = f"the index of {run.policies[0].name!r}", f"the relay rule of {run.protocol.name!r}"
-        return f"{index}, {relay} or the emission {run.protocol.emission.name!r} does not compile ({cause[:200]})"
-    _ready.add(kind)
+        return f"{rules} {run.protocol.emission.name!r} does not compile ({cause[:200]})"
+    if not equal:
+        return f"{rules} {run.protocol.emission.name!r} gives other numbers compiled than in Python"
+    _ready.add(_kind(run))
     return None
+
+
+def equals_reference(run: Run) -> bool:
+    """Whether the run's kernels do a small run of its kind exactly as the reference does."""
+    small = _small(run)
+    [ours] = compiled.run_all(small, 1, lambda *_: None)
+    theirs = reference.run_replicate(small, 0, lambda *_: None)
+    return all(
+        np.array_equal(getattr(ours, name), getattr(theirs, name))
+        for name in ("regret", "messages", "traffic", "pulls")
+    )
 
 
 def announced(run: Run) -> AbstractContextManager[None]:
@@ -59,25 +82,31 @@ def _kind(run: Run) -> tuple[Kernels, str, bool, bool]:
     return compiled.kernels_of(run), delivery, run.problem.is_dynamic, traits(run).has_tape
 
 
-def _tiny(run: Run) -> Run:
-    """The same kind of run with two agents, long enough that a plan is made where one is possible."""
-    links = Links.from_pairs(2, [(0, 1)])
+def _small(run: Run) -> Run:
+    """The same kind of run with four agents, long enough that policies differ and a plan is made where one pays."""
+    links = Links.from_pairs(4, [(0, 1), (1, 2), (2, 3)])
     network: Any = EdgeMarkovian(links, 0.5, 0.5) if run.problem.is_dynamic else links
     # Laws that lead to the same kernels: by the published rules a coin needs the walk; beta needs a tape.
-    laws: list[Law] = [Bernoulli(0.5) if traits(run).walks else Gaussian(0.0, 1.0)]
-    laws += [Beta(2.0, 2.0)] * traits(run).has_tape
+    laws: list[Law] = [Bernoulli(mean) if traits(run).walks else Gaussian(mean, 1.0) for mean in (0.3, 0.5, 0.7)]
+    laws.append(Beta(2.0, 2.0) if traits(run).has_tape else laws[0])
     return replace(
         run,
-        problem=Problem(network, [range(len(laws))] * 2, laws),
-        policies=run.policies[:1] * 2,
-        horizon=4,
+        problem=Problem(network, [[0, 1, 2], [1, 2, 3], [2, 3, 0], [0, 1]], laws),
+        policies=run.policies[:1] * 4,
+        horizon=_HORIZON,
         replicates=1,
-        every=np.ones(2, dtype=np.int64),
+        seed=0,
+        every=np.ones(4, dtype=np.int64),
         tape=None,
-        records=np.array([4]),
+        records=np.arange(1, _HORIZON + 1),
         # Link traffic is counted without a plan.
         link_traffic=not pays(run),
     )
+
+
+def _say(line: str) -> None:
+    if sys.stderr is not None:
+        print(f"banditmesh: {line}", file=sys.stderr, flush=True)
 
 
 class _Notice:
@@ -89,8 +118,7 @@ class _Notice:
     def notify(self, event: Any) -> None:
         """A compilation begins or ends."""
         if event.is_start and self._what is not None:
-            message = f"banditmesh: compiling {self._what}; this takes about ten seconds ..."
-            print(message, file=sys.stderr, flush=True)
+            _say(f"compiling {self._what}; this takes about ten seconds ...")
             self._what = None
 
 

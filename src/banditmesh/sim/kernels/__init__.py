@@ -8,6 +8,11 @@
     walk       rounds in which every copy is walked: the published rules, whose memory forgets
     tapes      rewards of laws that only Python can draw from
     timeline   the links of a dynamic network, round by round
+    merge      rounds in which agents sum up along a tree
+    emissions  what agents send of their pulls
+    faults     who is up, what is lost
+    special    the same kernels, bound to other rules
+    compiling, identity, cache   how all of them are compiled, named and kept
 
 Kernels use numba, numpy and math only, never raise, and return a status where something may not fit. Their arguments
 come in the order topology, parameters, draws, workspace, outputs.

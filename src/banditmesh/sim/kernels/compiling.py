@@ -1,15 +1,13 @@
 """How kernels are compiled: once on a machine, cached where that is possible, without fast-math.
 
-A cached kernel contains code from several source files, so its cache is stamped with all of them: numba alone would
-look at the kernel's own file and keep a stale kernel when a rule changes elsewhere. Where no cache can be written,
-kernels are compiled in every process, and nothing fails.
+A function that is bound to other functions than those it was written with gets a name of its own (`identity` says why),
+and compiled kernels are kept in files of their own (`cache`). Where none can be written, kernels are compiled in every
+process, and nothing fails.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from types import FunctionType
 from typing import Any, Final
 
@@ -18,10 +16,10 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from . import cache
+from .identity import digest, identity
+
 _OPTIONS: Final = {"nogil": True, "error_model": "numpy", "fastmath": False}
-_PACKAGE: Final = Path(__file__).resolve().parents[2]
-#: Whatever may hold a function that a kernel is made of.
-_SOURCES: Final = ("arms.py", "draws.py", "networks/*.py", "policies/*.py", "protocols/*.py", "sim/kernels/*.py")
 
 
 def scalar(function: Callable[..., Any]) -> Any:
@@ -62,7 +60,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, and cache it."""
     try:
         compiled = numba.njit(cache=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
-        compiled._cache._cache_file._source_stamp = _stamp()
+        cache.keep(compiled)
     except (RuntimeError, OSError, AttributeError):
         # No folder can be written, or numba keeps its cache in another way: a stale cache would be worse than none.
         return uncached(function)
@@ -75,14 +73,13 @@ def uncached(function: Callable[..., Any]) -> Any:
 
 
 def rebind(function: Any, **replacements: Any) -> FunctionType:
-    """The Python function behind a compiled one, with some of the names that it uses replaced."""
+    """The Python function behind a compiled one, with some of the names that it uses replaced.
+
+    Its name says what it is bound to, so that no two functions of one name do different things.
+    """
     plain = getattr(function, "py_func", function)
+    bound = digest(identity(plain), *(f"{name} {identity(replacements[name])}" for name in sorted(replacements)))
     names = {**plain.__globals__, **replacements}
-    return FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
-
-
-@cache
-def _stamp() -> tuple[tuple[str, int, int], ...]:
-    """What a cached kernel depends on: every source file's name, time of change and size."""
-    files = sorted(path for pattern in _SOURCES for path in _PACKAGE.glob(pattern))
-    return tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+    rebound = FunctionType(plain.__code__, names, f"{plain.__name__}_{bound}", plain.__defaults__, plain.__closure__)
+    rebound.__qualname__ = f"{plain.__qualname__}_{bound}"
+    return rebound

@@ -1,19 +1,23 @@
 """Kernels for rules other than the usual ones: the same loops, with other functions in the places of theirs.
 
 The built-in policies each have kernels of their own, cached on disk; those of a user's rules are compiled in every
-process.
+process, and again when something changes that the rule reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ...policies import KLUCB, ThompsonSampling
-from . import emissions, merge, pulls, rounds, spread, walk
+from . import cache, emissions, merge, pulls, rounds, spread, walk
 from .compiling import helper, kernel, rebind, routine, uncached
+from .identity import identity
 from .scalars import compile_rule, index_rule, random_relay
+
+#: A policy's index, a relay rule that draws (None if it does not) and a user's emission, if any.
+Rules: TypeAlias = tuple[Callable[..., float], Callable[..., int] | None, Callable[..., bool] | None]
 
 
 class Kernels(NamedTuple):
@@ -28,20 +32,42 @@ class Kernels(NamedTuple):
 
 
 USUAL: Final = Kernels(rounds.plan_rounds, rounds.spread_rounds, walk.walk_rounds, merge.merge_rounds, is_built_in=True)
-#: The policies, other than the usual one, whose kernels are cached, by their index and under their name.
-_NAMES: Final = {policy.index: policy.name for policy in (KLUCB, ThompsonSampling)}
+_BUILT_IN: Final = frozenset({index_rule.py_func, KLUCB.index, ThompsonSampling.index})
+#: Built-in rules whose cached kernels were found to be wrong in this process.
+_distrusted: set[Rules] = set()
+
+
+def specialise(rules: Rules) -> Kernels:
+    """The kernels for a policy's index, a relay rule that draws and a user's emission."""
+    index, relay, sends = rules
+    rules = index, None if relay is random_relay.py_func else relay, sends
+    if is_built_in(rules):
+        return USUAL if index is index_rule.py_func and rules not in _distrusted else _bind(rules, "built-in")
+    return _bind(rules, " ".join(identity(rule) for rule in rules if rule is not None))
+
+
+def is_built_in(rules: Rules) -> bool:
+    """Whether none of the rules is a user's own."""
+    index, relay, sends = rules
+    return index in _BUILT_IN and relay in (None, random_relay.py_func) and sends is None
+
+
+def distrust(rules: Rules) -> None:
+    """From now on compile the kernels of these built-in rules in this process; whatever is cached is removed."""
+    index, _, sends = rules
+    _distrusted.add((index, None, sends))
+    _bind.cache_clear()
+    cache.remove_all()
 
 
 @lru_cache(maxsize=32)
-def specialise(
-    index: Callable[..., float], relay: Callable[..., int] | None, sends: Callable[..., bool] | None
-) -> Kernels:
-    """The kernels for a policy's `index`, a `relay` that draws (None if it does not) and a user's emission, if any."""
-    relay_is_built_in = relay in (None, random_relay.py_func)
-    if index is index_rule.py_func and relay_is_built_in and sends is None:
-        return USUAL
-    is_built_in = index in _NAMES and relay_is_built_in and sends is None
-    relays = random_relay if relay is None or relay_is_built_in else compile_rule(relay)
+def _bind(rules: Rules, _identities: str) -> Kernels:
+    index, relay, sends = rules
+    trusted = is_built_in(rules) and rules not in _distrusted
+    if rules in _distrusted:
+        # Under another name, or the code that was read would be called again.
+        index = rebind(index, distrusted=index)
+    relays = random_relay if relay is None else compile_rule(relay)
     sending = emissions.own_sends if sends is None else compile_rule(sends)
     pull_agents = routine(rebind(pulls.pull_agents, index_rule=compile_rule(index)))
     sends_now = helper(rebind(emissions.sends_now, own_sends=sending))
@@ -53,11 +79,6 @@ def specialise(
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
     walk_rounds = rebind(walk.walk_rounds, pull_agents=pull_agents, emit=emit, random_relay=relays)
     merge_rounds = rebind(merge.merge_rounds, pull_agents=pull_agents, decide=decide)
-    rounds_of_all = (plan_rounds, spread_rounds, walk_rounds, merge_rounds)
-    if is_built_in:
-        for function in rounds_of_all:
-            # A cache file is named after its function: each policy has its own.
-            function.__qualname__ = f"{function.__name__}_{_NAMES[index]}"
-    compiling = kernel if is_built_in else uncached
-    planned, spreading, walking, merging = (compiling(function) for function in rounds_of_all)
-    return Kernels(planned, spreading, walking, merging, is_built_in)
+    compiling = kernel if trusted else uncached
+    planned, spreading, walking, merging = map(compiling, (plan_rounds, spread_rounds, walk_rounds, merge_rounds))
+    return Kernels(planned, spreading, walking, merging, is_built_in(rules))

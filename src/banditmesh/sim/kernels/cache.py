@@ -1,0 +1,140 @@
+"""Compiled kernels on disk: one file each, named after everything that its code depends on, and checked when read.
+
+This takes the place of numba's own index, which knows a kernel's file but not the other files whose functions went
+into it, which two processes can write at the same time so that a name points to other code, and which fails on damaged
+bytes. Here
+
+- a file's name holds a digest of the package's sources, of the versions that compile them, of the settings and the
+  machine they were compiled for, and of the types: whatever differs in one of these has another name;
+- a file begins with a digest of its content: what is damaged is not there;
+- a file is written beside its name and then moved to it, so that it is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import platform
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core.caching import IndexDataCacheFile
+from numba.core.serialize import dumps
+
+from .identity import digest
+
+_PACKAGE: Final = Path(__file__).resolve().parents[2]
+#: What lies above the simulator, and so in no kernel: the layers import one way. Everything else counts.
+ABOVE: Final = frozenset({"cli.py", "experiments", "plots", "report.py", "testing", "theory", "verbs"})
+_FORMAT: Final = "banditmesh kernels 2"
+_DIGEST_SIZE: Final = 32
+#: Settings of numba that change what is compiled, and are not in its own key.
+_SETTINGS: Final = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE", "USING_SVML")
+
+_kept: list[KernelFiles] = []
+
+
+class KernelFiles:
+    """The files of one kernel: numba asks for a type's code by `load` and hands it over by `save`.
+
+    Parameters
+    ----------
+    folder : path
+        Where they lie.
+    name : str
+        The kernel's name.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+
+    def load(self, key: object) -> Any:
+        """What was saved for a key, if it is there and whole; else None."""
+        try:
+            content = self._path(key).read_bytes()
+        except OSError:
+            return None
+        if content[:_DIGEST_SIZE] != _checksum(content[_DIGEST_SIZE:]):
+            return None
+        return pickle.loads(content[_DIGEST_SIZE:])
+
+    def save(self, key: object, data: object) -> None:
+        """Keep what a key was compiled to. Where that does not work, it is compiled again next time."""
+        content = dumps(data)
+        with contextlib.suppress(OSError):
+            self._remove_outdated()
+            handle, partial = tempfile.mkstemp(dir=self._folder, prefix=f"{self._name}.", suffix=".partial")
+            try:
+                with os.fdopen(handle, "wb") as stream:
+                    stream.write(_checksum(content) + content)
+                os.replace(partial, self._path(key))
+            except BaseException:
+                os.unlink(partial)
+                raise
+
+    def flush(self) -> None:
+        """Remove all of the kernel's files."""
+        for path in self._all():
+            path.unlink(missing_ok=True)
+
+    def _path(self, key: object) -> Path:
+        return self._folder / f"{self._name}.{stamp()}.{digest(repr(key), repr(_settings()))}.kernel"
+
+    def _all(self) -> Iterator[Path]:
+        # A name may hold what a pattern would take for its own.
+        return (path for path in self._folder.iterdir() if path.name.startswith(f"{self._name}."))
+
+    def _remove_outdated(self) -> None:
+        for path in self._all():
+            if path.suffix == ".kernel" and not path.name.startswith(f"{self._name}.{stamp()}."):
+                path.unlink(missing_ok=True)
+
+
+def keep(dispatcher: Any) -> None:
+    """Let numba keep a kernel in such files; `AttributeError` if its cache is not built as is expected here."""
+    kept = dispatcher._cache
+    if not isinstance(kept._cache_file, IndexDataCacheFile):
+        raise AttributeError("numba keeps its cache in another way")
+    kept._cache_file = KernelFiles(Path(kept.cache_path), kept._impl.filename_base)
+    _kept.append(kept._cache_file)
+
+
+def remove_all() -> None:
+    """Remove the files of all kernels that this process knows."""
+    for files in _kept:
+        with contextlib.suppress(OSError):
+            files.flush()
+
+
+@cache
+def stamp() -> str:
+    """A digest of all that any kernel depends on: sources by content, and versions.
+
+    Contents, not times: the files of a package that is installed again may have the times of the old ones.
+    """
+    versions = (platform.python_version(), numba.__version__, llvmlite.__version__, np.__version__)
+    return digest(_FORMAT, *versions, *(f"{path} {content}" for path, content in _sources()))
+
+
+def _sources() -> Iterator[tuple[str, str]]:
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        relative = path.relative_to(_PACKAGE)
+        if relative.parts[0] not in ABOVE:
+            yield relative.as_posix(), hashlib.blake2b(path.read_bytes()).hexdigest()
+
+
+def _settings() -> tuple[object, ...]:
+    return tuple(getattr(numba.config, name, None) for name in _SETTINGS)
+
+
+def _checksum(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST_SIZE).digest()

@@ -1,0 +1,255 @@
+"""Compiled kernels on disk: whoever wrote them, in whatever order, a process that reads them gives right numbers."""
+
+import os
+import random
+import subprocess
+import sys
+from types import FunctionType
+
+import numba
+import numpy as np
+import pytest
+
+import banditmesh as bm
+from banditmesh.errors import UnsupportedError
+from banditmesh.sim.kernels import cache
+from banditmesh.sim.kernels.cache import KernelFiles
+from banditmesh.sim.kernels.compiling import rebind
+from banditmesh.sim.kernels.identity import identity
+from banditmesh.sim.kernels.special import USUAL, specialise
+
+POLICIES = ("ucb", "klucb", "thompson")
+
+# Runs the named policies in this order, one after the other in one process, and compares each with the reference. "own"
+# is a policy that is compiled here and never cached.
+SCRIPT = """
+import sys
+import banditmesh as bm
+from banditmesh.protocols.notation import read
+
+class Own(bm.Policy):
+    name = "own"
+
+    @staticmethod
+    def index(mean, count, inv_root, clock, sigma, law, u, parameter):
+        return -mean
+
+policies = {"ucb": bm.UCB(), "klucb": bm.KLUCB(), "thompson": bm.ThompsonSampling(), "own": Own()}
+problem = bm.Problem.random(bm.networks.er(8, 0.4, seed=1), n_arms=5, per_agent=3, seed=0)
+for name in sys.argv[1].split(","):
+    for protocol in sys.argv[2].split(";"):
+        one, two = (
+            bm.simulate(problem, read(protocol), policy=policies[name], horizon=40, seed=4, engine=engine)
+            for engine in ("compiled", "reference")
+        )
+        print(name, protocol, "equal" if one == two else "WRONG")
+"""
+
+
+def run_policies(folder, policies, protocols="fwa(3)"):
+    """The lines on standard output and standard error of a process that runs these policies."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, ",".join(policies), protocols],
+        env=environment,
+        check=True,
+        timeout=600,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.splitlines(), done.stderr
+
+
+def assert_right(lines, n_lines):
+    assert len(lines) == n_lines
+    assert not [line for line in lines if not line.endswith("equal")]
+
+
+def test_kernels_cached_by_separate_processes_do_not_replace_each_other(tmp_path):
+    # In each process numba counts functions from one.
+    for policy in POLICIES:
+        lines, notices = run_policies(tmp_path, [policy])
+        assert_right(lines, 1)
+        assert "compiling the engine" in notices
+    # Every policy is read before every other.
+    for order in (POLICIES, POLICIES[::-1]):
+        lines, notices = run_policies(tmp_path, order)
+        assert_right(lines, 3)
+        assert notices == ""
+    damage(tmp_path)
+    lines, notices = run_policies(tmp_path, ["klucb"])
+    assert_right(lines, 1)
+    assert notices.count("gave wrong numbers; they are removed and compiled again") == 1
+
+
+def damage(folder):
+    """Replace other policies' kernels by that of the usual one, whole but wrong, and what makes plans by noise."""
+    paths = [path for path in folder.rglob("*.kernel") if path.name.startswith("rounds.plan_rounds")]
+    [usual] = (path for path in paths if path.name.startswith("rounds.plan_rounds-"))
+    assert len(paths) == 3
+    for path in paths:
+        path.write_bytes(usual.read_bytes())
+    [planner] = folder.rglob("spread.spread_slots*.kernel")
+    planner.write_bytes(np.random.default_rng(1).bytes(10_000))
+
+
+def test_file_with_any_byte_changed_is_not_there(tmp_path):
+    files = KernelFiles(tmp_path, "kernel")
+    files.save("key", {"code": b"\x01\x02"})
+    assert files.load("key") == {"code": b"\x01\x02"}
+    assert files.load("another key") is None
+    [path] = tmp_path.iterdir()
+    content = path.read_bytes()
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        assert files.load("key") is None
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
+        assert files.load("key") is None
+
+
+def test_files_of_other_sources_are_neither_read_nor_kept(tmp_path, monkeypatch):
+    files, neighbour = KernelFiles(tmp_path, "kernel"), KernelFiles(tmp_path, "kernel_of_another_name")
+    neighbour.save("key", 0)
+    files.save("key", 1)
+    monkeypatch.setattr(cache, "stamp", lambda: "other")
+    assert files.load("key") is None
+    files.save("key", 2)
+    assert files.load("key") == 2
+    assert len(list(tmp_path.iterdir())) == 2
+    files.flush()
+    assert [path.name.split(".")[0] for path in tmp_path.iterdir()] == ["kernel_of_another_name"]
+
+
+def test_what_cannot_be_written_is_not_kept(tmp_path):
+    files = KernelFiles(tmp_path / "missing", "kernel")
+    files.save("key", 1)
+    assert files.load("key") is None
+
+
+def test_settings_of_numba_are_part_of_the_name(tmp_path, monkeypatch):
+    files = KernelFiles(tmp_path, "kernel")
+    files.save("key", 1)
+    monkeypatch.setattr(numba.config, "BOUNDSCHECK", 1)
+    assert files.load("key") is None
+
+
+def test_stamp_covers_every_file_that_has_a_part_in_a_kernel():
+    covered = {path for path, _ in cache._sources()}
+    parts = {
+        os.path.relpath(function.__code__.co_filename, cache._PACKAGE)
+        for rules in ((policy.index, None, None) for policy in (bm.UCB, bm.KLUCB, bm.ThompsonSampling))
+        for kernel in specialise(rules)[:4]
+        for function in functions_of(kernel.py_func, set())
+    }
+    assert parts <= covered
+    assert {"draws.py", "faults.py", "policies/klucb.py", "sim/bitsets.py", "sim/kernels/rounds.py"} <= covered
+
+
+def functions_of(function, found):
+    """A function and all of the package's functions that it calls by name, plain or compiled."""
+    found.add(function)
+    for value in (function.__globals__.get(name) for name in function.__code__.co_names):
+        plain = getattr(value, "py_func", value)
+        if isinstance(plain, FunctionType) and plain.__module__.startswith("banditmesh") and plain not in found:
+            functions_of(plain, found)
+    return found
+
+
+def outer(x):
+    return inner(x)
+
+
+def inner(x):
+    return x
+
+
+def other(x):
+    return x + 1
+
+
+def test_function_bound_to_something_else_has_another_name():
+    usual, changed = rebind(outer, inner=inner), rebind(outer, inner=other)
+    assert (usual(1), changed(1)) == (1, 2)
+    assert usual.__qualname__ != changed.__qualname__
+    assert rebind(outer, inner=other).__qualname__ == changed.__qualname__
+    # One step further away, and compiled.
+    assert rebind(outer, inner=numba.njit(changed)).__qualname__ != rebind(outer, inner=usual).__qualname__
+
+
+def test_every_kernel_of_every_policy_has_a_name_of_its_own():
+    kernels = [specialise((policy.index, None, None)) for policy in (bm.UCB, bm.KLUCB, bm.ThompsonSampling)]
+    names = [kernel.py_func.__qualname__ for each in kernels for kernel in each[:4]]
+    assert len(set(names)) == 12
+    assert kernels[0] is USUAL
+
+
+def test_identity_is_the_same_in_every_process():
+    script = "from banditmesh.sim.kernels import rounds, identity; print(identity.identity(rounds.plan_rounds))"
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    }
+    assert found == {identity(USUAL.plan_rounds)}
+
+
+FACTOR = 1.0
+
+
+class Scaled(bm.Policy):
+    name = "scaled"
+
+    @staticmethod
+    def index(mean, count, inv_root, clock, sigma, law, u, parameter):
+        return FACTOR * mean
+
+
+def test_rule_of_ones_own_is_compiled_again_when_what_it_reads_changes(monkeypatch):
+    before = specialise((Scaled.index, None, None))
+    assert specialise((Scaled.index, None, None)) is before
+    monkeypatch.setitem(globals(), "FACTOR", -1.0)
+    assert specialise((Scaled.index, None, None)) is not before
+
+
+class Overflowing(bm.Policy):
+    """Python's integers have no end; compiled ones wrap."""
+
+    name = "overflowing"
+
+    @staticmethod
+    def index(mean, count, inv_root, clock, sigma, law, u, parameter):
+        return float((count + 2**61) * 12 % 7)
+
+
+def test_rule_that_gives_other_numbers_compiled_stays_with_the_reference():
+    problem = bm.Problem.random(bm.networks.ring(4), n_arms=3, per_agent=2, seed=0)
+    with pytest.raises(UnsupportedError, match=r"'overflowing'.*gives other numbers compiled than in Python"):
+        bm.simulate(problem, bm.IRS(), policy=Overflowing(), horizon=5, engine="compiled")
+    assert bm.simulate(problem, bm.IRS(), policy=Overflowing(), horizon=5).engine == "reference"
+
+
+@pytest.mark.slow
+def test_random_pairs_agree_on_a_cache_filled_in_random_order(tmp_path):
+    protocols = [
+        "none",
+        "irs",
+        "fwa(3)",
+        "gossip(3)",
+        "probabilistic(3)",
+        "tree(2)+growth(0.25)",
+        "flooding(2)+growth(0.5)",
+    ]
+    rng = random.Random(5)
+    for _ in range(6):
+        policies = rng.sample(("ucb", "klucb", "thompson", "own"), 2)
+        chosen = rng.sample(protocols, 3)
+        assert_right(run_policies(tmp_path, policies, ";".join(chosen))[0], 6)
+    for _ in range(8):
+        policies = rng.sample(("ucb", "klucb", "thompson", "own"), 3)
+        assert_right(run_policies(tmp_path, policies, ";".join(rng.sample(protocols, 4)))[0], 12)
