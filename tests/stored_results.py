@@ -8,8 +8,8 @@ Only public names are used: the inside may change, the numbers may not.
     python tests/stored_results.py --write    store what the code gives now, if the engines agree
 
 A change that gives other numbers on purpose does not rewrite the file: it says in `EXPLAINED` which fields of which
-cases differ, and why. Counts must be equal, floats to 1e-12 of themselves. As everywhere, equal numbers are promised for
-the same libraries on the same kind of machine.
+cases differ, and why. Counts must be equal, floats to 1e-12 of themselves. As everywhere, equal numbers are promised
+for the same libraries on the same kind of machine.
 """
 
 import dataclasses
@@ -150,7 +150,7 @@ FACTORS = {
     "policy": list(POLICIES),
     "faults": list(FAULTS),
     "network": [*STATIC, *DYNAMIC],
-    "n": [3, 4, 6, 8, 12],
+    "n": [3, 4, 5, 7, 12],
     "arm_sets": list(ARM_SETS),
     "laws": list(LAWS),
     "rewards": list(REWARDS),
@@ -165,8 +165,9 @@ FACTORS = {
 COMPILED = FACTORS | {
     "policy": list(POLICIES)[:5],
     "faults": list(FAULTS)[:5],
-    "network": ["er", "star", "two parts", "one agent", "edge-markovian", "sequence", "churn"],
-    "horizon": [20, 24, 30],
+    "network": ["er", "star", "two parts", "edge-markovian", "sequence"],
+    "n": [3, 5, 8],
+    "horizon": [20, 30],
     "trace": [False],
 }
 
@@ -199,8 +200,10 @@ MUTES = {
 
 
 def allowed(case):
-    """Whether the levels go together: a tree needs a static network."""
-    return not (case.get("network") in DYNAMIC and case.get("protocol") in ("tree", "tree(pause)"))
+    """Whether the levels go together: a tree needs a static network, and no case may take long."""
+    changes = case.get("network") in DYNAMIC and case.get("protocol") in ("tree", "tree(pause)")
+    takes_long = case.get("n") == 12 and case.get("horizon") == 60
+    return not changes and not takes_long
 
 
 def pairs(factors):
@@ -379,12 +382,12 @@ def write(cases):
 
 
 def _short(value):
-    """The same with floats of 15 digits, which is far more than is compared."""
+    """The same with floats of 14 digits, which is more than is compared."""
     if isinstance(value, dict):
         return {key: _short(entry) for key, entry in value.items()}
     if isinstance(value, list):
         return [_short(entry) for entry in value]
-    return float(f"{value:.15g}") if isinstance(value, float) else value
+    return float(f"{value:.14g}") if isinstance(value, float) else value
 
 
 def run_compiled(case):
