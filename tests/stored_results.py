@@ -42,7 +42,35 @@ class Explained(NamedTuple):
 
 
 #: What differs on purpose from what is stored.
-EXPLAINED: tuple[Explained, ...] = ()
+EXPLAINED: tuple[Explained, ...] = (
+    Explained(
+        "*.learned",
+        lambda case: case["emission"].startswith("growth"),
+        "a count and sum that changes nothing is not learned",
+    ),
+    Explained(
+        "*",
+        lambda case: case["protocol"].startswith("tree") and case["faults"] == "loss, outages, no memory",
+        "an agent of a tree that restarts goes on numbering its messages, so that they meet losses of their own",
+    ),
+    Explained(
+        "trace.sequence",
+        lambda case: case["protocol"].startswith("tree") and "no memory" in case["faults"],
+        "an agent of a tree that restarts goes on numbering its messages",
+    ),
+    Explained(
+        "trace.order",
+        lambda case: case["protocol"].startswith("tree"),
+        "a tree's messages are logged by arm and neighbour also where two neighbours are told the same",
+    ),
+    Explained(
+        "*",
+        lambda case: (
+            case["policy"] == "ucb-v" and case["emission"].startswith("growth") and "no memory" in case["faults"]
+        ),
+        "the variance knows when an origin has begun another life",
+    ),
+)
 
 
 # The factors. What is random is drawn from the case's seed, or is arithmetic: no library's generator but networkx's.

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import banditmesh as bm
-from banditmesh.agent import Agent
 from banditmesh.cli import main
+from banditmesh.core import Agent
 from banditmesh.draws import CORRUPT, DELAY, LOSS, NOISE, Draws, normal_quantile
 from banditmesh.errors import InputError
 from banditmesh.faults import is_up
-from banditmesh.sim import reference
+from banditmesh.sim import stepper
 from cases import common_arms, dynamic_networks, gaussian_arms, graphs, normal_tape, private_arms, problems, totals
 from faulty import Faulty, presence
 
@@ -475,28 +475,30 @@ class Watched:
         self.learned = learned = collections.defaultdict(list)
 
         class Open(Agent):
-            def __init__(self, **arguments):
-                super().__init__(**arguments)
+            def __init__(self, *arguments):
+                super().__init__(*arguments)
                 agents.append(self)
 
             def restart(self):
                 super().restart()
-                learned[self.number].clear()
+                learned[self.name].clear()
 
-            def observe(self, t, position, reward):
-                super().observe(t, position, reward)
-                for message in self._queue:
-                    if (message.origin, message.sequence) == (self.number, t):
-                        made[self.number, t] = message.arm, message.n_pulls, message.total
+            def send(self, neighbours):
+                parcels = super().send(neighbours)
+                for message, _ in (parcel.copy for parcel in parcels):
+                    if message.origin == self.name:
+                        made.setdefault((self.name, message.id), (message.arm, message.n_pulls, message.total))
+                return parcels
 
-            def settle(self, t):
-                learned[self.number] += [(one.origin, one.sequence) for one in self._heard]
-                super().settle(t)
+            def settle(self):
+                learned[self.name] += [(one.origin, one.id) for one in self._heard]
+                flags = super().settle()
                 if each_round is not None and self is agents[-1]:
                     each_round.append([list(agent.estimates.count) for agent in agents])
+                return flags
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(reference, "Agent", Open)
+            patch.setattr(stepper, "Agent", Open)
             self.result = run(problem, protocol, faults, **more)
 
     def most_made(self, origin, arm):
@@ -512,13 +514,13 @@ relaying = st.sampled_from([bm.IRS(), bm.Flooding(3), bm.FwA(2), bm.Gossip(3), b
 def test_an_agent_has_an_observation_at_most_once_whatever_goes_wrong(problem, protocol, faults):
     watched = Watched(problem, protocol, faults)
     for agent in watched.agents:
-        ids = watched.learned[agent.number]
+        ids = watched.learned[agent.name]
         assert len(set(ids)) == len(ids)
         assert set(ids) <= watched.made.keys()
-        for position, arm in enumerate(agent.arm_set):
+        for position, arm in enumerate(agent.arms.names):
             heard = [one for one in ids if watched.made[one][0] == arm]
-            total = agent._own_total[position] + sum(watched.made[one][2] for one in heard)
-            assert agent.estimates.count[position] == agent.pulls[position] + len(heard)
+            total = agent.own_total[position] + sum(watched.made[one][2] for one in heard)
+            assert agent.estimates.count[position] == agent.own_count[position] + len(heard)
             assert agent.estimates.total[position] == pytest.approx(total, abs=1e-9)
             per_origin = collections.Counter(origin for origin, _ in heard)
             assert all(n <= watched.result.pulls[0, origin, arm] for origin, n in per_origin.items())
@@ -531,13 +533,13 @@ def test_an_agent_knows_no_more_of_an_origin_than_it_ever_sent(problem, protocol
     watched = Watched(problem, protocol, faults)
     sent = {(origin, arm, n, total) for (origin, _), (arm, n, total) in watched.made.items()}
     for agent in watched.agents:
-        for (origin, arm), (n, total) in agent._known.items():
+        for (origin, arm), (n, total, *_) in agent._known.items():
             assert (origin, arm, n, total) in sent
             assert n <= watched.most_made(origin, arm) <= watched.result.pulls[0, origin, arm]
-        for position, arm in enumerate(agent.arm_set):
-            heard = [statistic for (_, of), statistic in agent._known.items() if of == arm]
-            total = agent._own_total[position] + sum(total for _, total in heard)
-            assert agent.estimates.count[position] == agent.pulls[position] + sum(n for n, _ in heard)
+        for position, arm in enumerate(agent.arms.names):
+            heard = [(n, total) for (_, of), (n, total, *_) in agent._known.items() if of == arm]
+            total = agent.own_total[position] + sum(total for _, total in heard)
+            assert agent.estimates.count[position] == agent.own_count[position] + sum(n for n, _ in heard)
             assert agent.estimates.total[position] == pytest.approx(total, abs=1e-9)
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import banditmesh as bm
 from banditmesh.networks.csr import Links
 from banditmesh.networks.trees import spanning_tree
-from banditmesh.sim import reference
 from cases import graphs, problems
 
 
@@ -106,13 +105,11 @@ def test_engines_agree_on_the_papers_network(policy, faults):
 
 
 @pytest.mark.parametrize("faults", [*FAULTS, bm.Faults(delay=1, jitter=1.0)])
-def test_nobody_knows_of_more_pulls_than_were_made(faults, monkeypatch):
+def test_nobody_knows_of_more_pulls_than_were_made(faults):
     problem = bm.Problem(nx.path_graph(5), [[0, 1]] * 5, [bm.arms.Gaussian(mean, 1.0) for mean in (0.0, 0.5)])
-    agents = []
-    make = reference._make_agents
-    monkeypatch.setattr(reference, "_make_agents", lambda run, draws: agents.extend(make(run, draws)) or agents)
-    result = bm.simulate(problem, bm.TreeAggregation(2), horizon=120, seed=0, faults=faults, engine="reference")
-    for agent, position in itertools.product(agents, range(2)):
+    simulation = bm.Simulation(problem, bm.TreeAggregation(2), horizon=120, seed=0, faults=faults)
+    result = simulation.run()
+    for agent, position in itertools.product(simulation.agents.values(), range(2)):
         assert agent.estimates.count[position] <= result.pulls[0, :, position].sum()
 
 

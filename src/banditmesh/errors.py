@@ -7,6 +7,7 @@ BanditmeshError                 anything below; catch this one to catch them all
 │   ├── FileError               a file cannot be read, or does not say what it should
 │   ├── SpecError               a study's spec cannot be used
 │   └── ContractError (AssertionError)  a protocol, policy or emission does not keep to what it must
+├── MessageError                a peer's mistake: a message that no agent may send
 ├── StudyError                  a study cannot go on: its folder is taken, full or damaged, or a run failed
 ├── UnsupportedError            a valid request that the chosen engine does not run
 ├── InsufficientMemoryError     a run that would not fit into memory, refused before it starts
@@ -44,6 +45,10 @@ class SpecError(InputError):
 
 class ContractError(InputError, AssertionError):
     """A protocol, policy or emission does not keep to what engines and results rely on; see `banditmesh.testing`."""
+
+
+class MessageError(BanditmeshError):
+    """A peer's mistake: a message that no agent may send. It changed nothing."""
 
 
 class StudyError(BanditmeshError):

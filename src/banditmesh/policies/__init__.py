@@ -1,6 +1,6 @@
 """Policies choose arms. `base` is the contract; every other module is one policy."""
 
-from .base import Estimates, Policy
+from .base import Arms, Chooser, Estimates, Policy
 from .epsilon_greedy import EpsilonGreedy
 from .klucb import KLUCB
 from .moss import MOSS
@@ -8,4 +8,15 @@ from .thompson import ThompsonSampling
 from .ucb import UCB
 from .ucbv import UCBV
 
-__all__ = ["KLUCB", "MOSS", "UCB", "UCBV", "EpsilonGreedy", "Estimates", "Policy", "ThompsonSampling"]
+__all__ = [
+    "KLUCB",
+    "MOSS",
+    "UCB",
+    "UCBV",
+    "Arms",
+    "Chooser",
+    "EpsilonGreedy",
+    "Estimates",
+    "Policy",
+    "ThompsonSampling",
+]

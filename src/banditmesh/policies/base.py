@@ -1,36 +1,64 @@
 """What a policy is: a rule that chooses an arm from an agent's estimates.
 
-A policy is an immutable value without state of its own: what an agent has learned lives in its `Estimates`. The
-usual policy is an *index policy*: two pure scalar functions, written as static methods,
+A policy is an immutable value: what an agent has learned lives in its `Estimates`. The usual policy is an *index
+policy*: two pure scalar functions, written as static methods,
 
     clock(t, parameter) -> float                                            once a round
     index(mean, count, inv_root, clock, sigma, law, u, parameter) -> float  once an arm
 
 and the arm with the highest index is pulled, ties going to the first in arm-set order. Functions that use only
-arithmetic and `math` also run compiled, unchanged. A policy that is not of this form overrides `choose` and runs on
-the reference engine.
+arithmetic and `math` also run compiled, unchanged. A policy that is not of this form overrides `choose`; one that keeps
+something for each agent overrides `chooser`. Both run on the reference engine.
 
 A subclass with fields of its own is a frozen dataclass itself: otherwise equality and repr know nothing of them, and
 two policies that differ in them count as the same. Compiled, a division by zero gives inf or nan instead of an
 exception; so a rule should be defined for all its inputs.
 
 The first pulls of an agent, one of each arm in arm-set order, come before any policy is asked.
+
+What policies may know of arms is in `Arms`: no network and no problem is needed to choose.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import numpy as np
-
-from ..arms import BERNOULLI
+from ..arms import BERNOULLI, GAUSSIAN
 from ..errors import InputError
 
 if TYPE_CHECKING:
     from ..problem import Problem
+
+
+class Arms(NamedTuple):
+    """What a policy may know of an agent's arms, by position in its arm set.
+
+    Attributes
+    ----------
+    names : sequence of hashables
+        The arms.
+    sigmas : sequence of float
+        The sub-Gaussian parameter of each arm's law; nan where it has none.
+    laws : sequence of int
+        The kind of each arm's law: `GAUSSIAN`, `BERNOULLI`, `UNIFORM` or `OTHER` of `banditmesh.arms`.
+
+    Examples
+    --------
+    >>> Arms.gaussian(["red", "blue"], sigma=0.5)
+    Arms(names=['red', 'blue'], sigmas=[0.5, 0.5], laws=[0, 0])
+    """
+
+    names: Sequence[Hashable]
+    sigmas: Sequence[float]
+    laws: Sequence[int]
+
+    @classmethod
+    def gaussian(cls, names: Sequence[Hashable], sigma: float) -> Arms:
+        """Arms whose rewards are Gaussian, of one sigma."""
+        return cls(names, [sigma] * len(names), [GAUSSIAN] * len(names))
 
 
 class Estimates:
@@ -68,12 +96,36 @@ class Estimates:
 
     def add(self, position: int, count: int, total: float) -> None:
         """Add `count` observations whose rewards sum to `total`."""
+        self.change(position, count, total, total * total / count, 1)
+
+    def change(self, position: int, count: int, total: float, squares: float, n_parts: int) -> None:
+        """Add to count and sum, to the sum over parts of `total**2 / count`, and to the number of parts."""
         self.count[position] += count
         self.total[position] += total
         self.mean[position] = self.total[position] / self.count[position]
         self.inv_root[position] = 1.0 / math.sqrt(self.count[position])
-        self._squares[position] += total * total / count
-        self._n_parts[position] += 1
+        self._squares[position] += squares
+        self._n_parts[position] += n_parts
+
+    def part(self, positions: Sequence[int]) -> Estimates:
+        """What is known of some of the arms, in this order."""
+        part = Estimates([self.sigma[one] for one in positions], [self.law[one] for one in positions])
+        part.state = {name: [values[one] for one in positions] for name, values in self.state.items()}
+        return part
+
+    @property
+    def state(self) -> dict[str, list[Any]]:
+        """All that changes, as lists of numbers."""
+        return {"count": self.count, "total": self.total, "squares": self._squares, "n_parts": self._n_parts}
+
+    @state.setter
+    def state(self, value: dict[str, list[Any]]) -> None:
+        self.count, self.total, self._squares, self._n_parts = (
+            value[name] for name in ("count", "total", "squares", "n_parts")
+        )
+        known = list(zip(self.total, self.count, strict=True))
+        self.mean = [total / count if count else 0.0 for total, count in known]
+        self.inv_root = [1.0 / math.sqrt(count) if count else 0.0 for _, count in known]
 
     def variance(self, position: int) -> float:
         """The variance of the rewards, estimated from the parts in which they came.
@@ -89,11 +141,54 @@ class Estimates:
         return len(self.count)
 
 
+class Chooser:
+    """Chooses for one agent, by a policy that keeps nothing.
+
+    A policy whose algorithm keeps something for each agent derives a class from this one, and returns an instance from
+    `Policy.chooser`. It is told of every observation of its agent and of everything that the agent hears.
+
+    Parameters
+    ----------
+    policy : Policy
+    arms : Arms
+        The agent's arms.
+    """
+
+    def __init__(self, policy: Policy, arms: Arms) -> None:
+        self.policy = policy
+        self.arms = arms
+
+    def choose(self, clock: int, estimates: Estimates, draw: Callable[[int], float]) -> int:
+        """The position of the arm to pull, as `Policy.choose`."""
+        return self.policy.choose(clock, estimates, draw)
+
+    def is_best(self, position: int, estimates: Estimates) -> bool:
+        """Whether the arm just chosen seems the best: unless overridden, if it is the first with the highest mean."""
+        return first_highest(estimates.mean) == position
+
+    def observe(self, position: int, reward: float) -> None:
+        """The agent observed a reward of its own."""
+
+    def hear(self, position: int, count: int, total: float) -> None:
+        """The agent learned of others' pulls of an arm: how many more, and what they add to the sum of rewards."""
+
+    @property
+    def state(self) -> Any:
+        """What is kept, as lists, texts and numbers; to be overridden, with its setter, where something is."""
+        if type(self) is not Chooser:
+            raise InputError(f"{type(self).__name__} must offer its state, to be read and put back, got none")
+        return None
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        pass
+
+
 @dataclass(frozen=True)
 class Policy:
     """The base of all policies.
 
-    A subclass gives `clock` and `index` as static methods, or overrides `choose`.
+    A subclass gives `clock` and `index` as static methods, or overrides `choose` or `chooser`.
 
     Examples
     --------
@@ -117,14 +212,22 @@ class Policy:
         """The one number that `clock` and `index` are given."""
         return 0.0
 
-    def check(self, problem: Problem) -> None:
-        """Refuse, before a run begins, a problem that the policy cannot be used on; unless overridden, none.
+    def require(self, arms: Arms) -> None:
+        """Refuse arms that the policy cannot be used on; unless overridden, none.
 
         Raises
         ------
         InputError
             What was required, what came and what to do.
         """
+
+    def check(self, problem: Problem) -> None:
+        """Refuse, before a run begins, a problem that the policy cannot be used on: unless overridden, for its arms."""
+        self.require(Arms(problem.arms, problem.sigmas.tolist(), problem.law_codes.tolist()))
+
+    def chooser(self, arms: Arms) -> Chooser:
+        """What chooses for one agent that has these arms; one that keeps nothing, unless overridden."""
+        return Chooser(self, arms)
 
     @staticmethod
     def clock(t: int, parameter: float) -> float:
@@ -192,12 +295,11 @@ def first_highest(scores: Sequence[float]) -> int:
     return max(range(len(scores)), key=lambda position: scores[position])
 
 
-def require_sigmas(policy: Policy, problem: Problem) -> None:
-    """Refuse a problem with an arm, other than a coin, whose law has no sigma."""
-    lacking = np.flatnonzero(np.isnan(problem.sigmas) & (problem.law_codes != BERNOULLI))
-    if lacking.size:
-        arm = int(lacking[0])
-        raise InputError(
-            f"policy {policy.name!r} must know the sigma of every arm, got none for arm {problem.arms[arm]!r} with the "
-            f"law {problem.laws[arm]!r}; give it a law with a sigma, or choose another policy"
-        )
+def require_sigmas(policy: Policy, arms: Arms) -> None:
+    """Refuse arms, other than coins, whose laws have no sigma."""
+    for name, sigma, law in zip(*arms, strict=True):
+        if math.isnan(sigma) and law != BERNOULLI:
+            raise InputError(
+                f"policy {policy.name!r} must know the sigma of every arm, got none for arm {name!r}; "
+                "give it a law with a sigma, or choose another policy"
+            )

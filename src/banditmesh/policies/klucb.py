@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from .. import checks
 from ..arms import BERNOULLI
-from .base import Policy, require_sigmas
-
-if TYPE_CHECKING:
-    from ..problem import Problem
+from .base import Arms, Policy, require_sigmas
 
 _MOST_STEPS: Final = 64
 
@@ -106,9 +103,9 @@ class KLUCB(Policy):
         """The weight of log(log(t))."""
         return self.c
 
-    def check(self, problem: Problem) -> None:
+    def require(self, arms: Arms) -> None:
         """Every arm needs a sigma."""
-        require_sigmas(self, problem)
+        require_sigmas(self, arms)
 
     @staticmethod
     def clock(t: int, parameter: float) -> float:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from .. import checks
 from ..arms import BERNOULLI
-from .base import Estimates, Policy, first_highest, require_sigmas
-
-if TYPE_CHECKING:
-    from ..problem import Problem
+from .base import Arms, Estimates, Policy, first_highest, require_sigmas
 
 
 @dataclass(frozen=True)
@@ -51,9 +48,9 @@ class MOSS(Policy):
             given = checks.integer("n_observations", self.n_observations, at_least=1)
             object.__setattr__(self, "n_observations", given)
 
-    def check(self, problem: Problem) -> None:
+    def require(self, arms: Arms) -> None:
         """Every arm needs a sigma."""
-        require_sigmas(self, problem)
+        require_sigmas(self, arms)
 
     def choose(self, t: int, estimates: Estimates, draw: Callable[[int], float]) -> int:
         """The position of the arm with the highest index."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from ..arms import BERNOULLI
 from ..draws import normal_quantile, uniform
-from .base import Policy, require_sigmas
-
-if TYPE_CHECKING:
-    from ..problem import Problem
+from .base import Arms, Policy, require_sigmas
 
 _TWO_POW_52: Final = 4503599627370496.0
 _WORD: Final = 20
@@ -82,9 +79,9 @@ class ThompsonSampling(Policy):
     name: ClassVar[str] = "thompson"
     random: ClassVar[bool] = True
 
-    def check(self, problem: Problem) -> None:
+    def require(self, arms: Arms) -> None:
         """Every arm needs a sigma."""
-        require_sigmas(self, problem)
+        require_sigmas(self, arms)
 
     @staticmethod
     def index(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +24,7 @@ from . import reference
 from .memory import check_result_fits
 from .progress import Progress
 from .result import Result, assemble
-from .run import ProgressCallback, Run, ended_early
+from .run import Event, ProgressCallback, Run, ended_early
 
 ENGINES: Final = ("auto", "reference", "compiled")
 #: A fallback to the reference engine that will take longer than this many seconds is worth a warning.
@@ -50,7 +50,7 @@ def simulate(
     record_every: int = 1,
     threads: int | None = None,
     progress: bool | ProgressCallback | None = None,
-    trace: bool = False,
+    trace: bool | Callable[[Event], object] = False,
 ) -> Result:
     """Simulate agents that learn together.
 
@@ -90,8 +90,8 @@ def simulate(
     progress : bool or callable, optional
         A callable gets the number of rounds done and the number in all, over all replicates. True shows a bar, False
         nothing; by default a bar appears in a terminal when a run takes more than two seconds.
-    trace : bool
-        Whether to log the fate of every copy.
+    trace : bool or callable
+        Whether to log the fate of every copy, in `Result.trace`; or what is called with each `Event` instead.
 
     Returns
     -------
@@ -106,6 +106,53 @@ def simulate(
     >>> int(result.messages[0, -1] - result.messages[0, -2])
     11033
     """
+    run = read_run(
+        problem,
+        protocol,
+        policy=policy,
+        horizon=horizon,
+        replicates=replicates,
+        seed=seed,
+        rules=rules,
+        link_traffic=link_traffic,
+        rewards=rewards,
+        every=every,
+        faults=faults,
+        record_every=record_every,
+        trace=trace,
+    )
+    n_threads = _read_threads(threads)
+    with Progress(progress, run.horizon * run.replicates, protocol.name) as bar:
+        chosen = _pick(run, checks.choice("engine", engine, ENGINES))
+        if chosen == "compiled":
+            from . import compiled
+            from .warmup import announced
+
+            # A plan that does not fit into memory is found out only now: then something else may have to be compiled.
+            with announced(run):
+                outcomes = compiled.run_all(run, n_threads, bar.advance)
+        else:
+            outcomes = [reference.run_replicate(run, replicate, bar.advance) for replicate in range(run.replicates)]
+    return assemble(run, chosen, outcomes, settings_of(run))
+
+
+def read_run(
+    problem: Problem,
+    protocol: Protocol,
+    *,
+    policy: Policy | Sequence[Policy] | None,
+    horizon: int,
+    replicates: int,
+    seed: int | None,
+    rules: str,
+    link_traffic: bool,
+    rewards: ArrayLike | None,
+    every: int | Sequence[int] | None,
+    faults: Faults | None,
+    record_every: int,
+    trace: bool | Callable[[Event], object],
+) -> Run:
+    """The arguments of `simulate`, checked."""
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
     if not isinstance(protocol, Protocol):
@@ -128,23 +175,11 @@ def simulate(
         tape=None if rewards is None else _read_tape(rewards, problem, horizon, replicates),
         records=_records(horizon, record_every),
         link_traffic=bool(link_traffic),
-        trace=bool(trace),
+        trace=trace if callable(trace) else bool(trace),
         faults=_read_faults(faults),
     )
     _check_network_lasts(problem, horizon)
-    n_threads = _read_threads(threads)
-    with Progress(progress, horizon * replicates, protocol.name) as bar:
-        chosen = _pick(run, checks.choice("engine", engine, ENGINES))
-        if chosen == "compiled":
-            from . import compiled
-            from .warmup import announced
-
-            # A plan that does not fit into memory is found out only now: then something else may have to be compiled.
-            with announced(run):
-                outcomes = compiled.run_all(run, n_threads, bar.advance)
-        else:
-            outcomes = [reference.run_replicate(run, replicate, bar.advance) for replicate in range(replicates)]
-    return assemble(run, chosen, outcomes, _settings(run))
+    return run
 
 
 def _pick(run: Run, engine: str) -> str:
@@ -174,7 +209,8 @@ def _pick(run: Run, engine: str) -> str:
     return "reference"
 
 
-def _settings(run: Run) -> dict[str, Any]:
+def settings_of(run: Run) -> dict[str, Any]:
+    """What a result says of how it was made."""
     # Told apart by how they are written, since a user's policy need not be hashable.
     policies = list({repr(policy): policy for policy in run.policies}.values())
     return {

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import draws as purposes
-from ..agent import check_decision
 from ..arms import BERNOULLI, Law
+from ..core import check_decision
 from ..draws import Draws
 from ..faults import Faults
 from ..networks.csr import Links as StaticLinks

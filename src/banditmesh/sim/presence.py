@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..agent import Agent
+from ..core import Agent
 from ..draws import OUTAGE, Draws
 from ..faults import Faults, is_up
 
@@ -33,10 +33,10 @@ class Presence:
         if self._outages is None:
             return
         for agent in self._agents:
-            was_up = self.up[agent.number]
-            u = self._draws.uniform(OUTAGE, agent.number, t)
-            self.up[agent.number] = is_up(was_up, u, self._outages.down, self._outages.up)
-            if was_up and not self.up[agent.number]:
-                agent.drop_queue()
-            elif self.up[agent.number] and not was_up and not self._outages.memory:
+            was_up = self.up[agent.name]
+            u = self._draws.uniform(OUTAGE, agent.name, t)
+            self.up[agent.name] = is_up(was_up, u, self._outages.down, self._outages.up)
+            if was_up and not self.up[agent.name]:
+                agent.drop()
+            elif self.up[agent.name] and not was_up and not self._outages.memory:
                 agent.restart()

@@ -45,10 +45,12 @@ ProgressCallback: TypeAlias = Callable[[int, int], None]
 class Event(NamedTuple):
     """The fate of one copy of a message: one transmission over one link in one round.
 
-    `round` is the round in which it was sent, `sequence` that in which the message was made, `ttl` how many hops
-    remained when it was sent, and `fate` one of duplicate, lost, absorbed, expired, stopped, relayed and queued.
-    `arrival` is the round in which it arrived, or would have if it was lost, and `reward` what it said then. Agents and
-    arms are given by name.
+    `round` is the round in which it was sent, `sequence` that in which the message was made (on a tree, how many the
+    link had carried), `ttl` how many hops remained when it was sent, and `fate` one of duplicate, lost, absorbed,
+    expired, stopped, relayed and queued. `learned` says whether it changed what the receiver knows. `arrival` is the
+    round in which it arrived, or would have if it was lost, and `reward` what it said then: the sum of `n_pulls`
+    rewards. `message` is the same text for all copies of a message, and for no others of the replicate. Agents and arms
+    are given by name.
     """
 
     replicate: int
@@ -63,6 +65,8 @@ class Event(NamedTuple):
     fate: str
     learned: bool
     arrival: int
+    n_pulls: int
+    message: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,8 @@ class Run:
         What each pull would pay; drawn from the arms' laws if None.
     records : int array
         The rounds whose cumulative values are kept, ascending; the last is the horizon.
+    trace : bool or callable
+        Whether every copy's fate is kept, or what it is handed to.
     faults : Faults or None
         What goes wrong; None, never a value of which nothing strikes, if all goes well.
     """
@@ -94,7 +100,7 @@ class Run:
     tape: NDArray[np.float64] | None
     records: NDArray[np.int64]
     link_traffic: bool
-    trace: bool
+    trace: bool | Callable[[Event], object]
     faults: Faults | None = None
 
     @cached_property

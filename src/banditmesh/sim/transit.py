@@ -8,16 +8,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import itemgetter
-from typing import TypeAlias
+from operator import attrgetter
+from typing import NamedTuple
 
-from ..agent import Message
+from ..core import Copy
 from ..draws import CORRUPT, DELAY, LOSS, NOISE, Draws
 from ..faults import Faults
+from .chances import sequence_of
 
-#: A message on its way: message, sender, receiver, and the round in which it was sent.
-Copy: TypeAlias = tuple[Message, int, int, int]
-_SENDER = itemgetter(1)
+
+class Transmission(NamedTuple):
+    """A copy that goes over one link, and the round in which it was sent."""
+
+    copy: Copy
+    sender: int
+    receiver: int
+    round: int
+
+
+_SENDER = attrgetter("sender")
 
 
 class Transit:
@@ -37,45 +46,44 @@ class Transit:
     """
 
     def __init__(
-        self, faults: Faults, horizon: int, draws: Draws, up: Sequence[bool], lose: Callable[[Copy, int], None]
+        self, faults: Faults, horizon: int, draws: Draws, up: Sequence[bool], lose: Callable[[Transmission, int], None]
     ) -> None:
         self._faults = faults
         self._horizon = horizon
         self._draws = draws
         self._up = up
         self._lose = lose
-        self._due: defaultdict[int, list[Copy]] = defaultdict(list)
+        self._due: defaultdict[int, list[Transmission]] = defaultdict(list)
 
-    def carry(self, t: int, copies: Iterable[Copy]) -> Iterator[Copy]:
+    def carry(self, t: int, sent: Iterable[Transmission]) -> Iterator[Transmission]:
         """Take what is sent in round `t`; gives what arrives in it, by sender and then in the order of sending."""
-        for copy in copies:
-            arrival = t + self._lateness(copy)
-            if self._is_lost(copy) or arrival > self._horizon:
-                self._lose(copy, arrival)
+        for one in sent:
+            arrival = t + self._lateness(one)
+            if self._is_lost(one) or arrival > self._horizon:
+                self._lose(one, arrival)
             else:
-                self._due[arrival].append(self._as_it_arrives(copy))
-        # A sender's copies are in order already, and sorting keeps equals as they are.
-        for copy in sorted(self._due.pop(t, ()), key=_SENDER):
-            _, _, receiver, _ = copy
-            if self._up[receiver]:
-                yield copy
+                self._due[arrival].append(self._as_it_arrives(one))
+        # What a sender sent is in order already, and sorting keeps equals as they are.
+        for one in sorted(self._due.pop(t, ()), key=_SENDER):
+            if self._up[one.receiver]:
+                yield one
             else:
-                self._lose(copy, t)
+                self._lose(one, t)
 
-    def _is_lost(self, copy: Copy) -> bool:
-        return self._faults.loss > 0.0 and self._draw(LOSS, copy) < self._faults.loss
+    def _is_lost(self, one: Transmission) -> bool:
+        return self._faults.loss > 0.0 and self._draw(LOSS, one) < self._faults.loss
 
-    def _lateness(self, copy: Copy) -> int:
-        return self._faults.lateness(self._draw(DELAY, copy) if self._faults.jitter else 0.5)
+    def _lateness(self, one: Transmission) -> int:
+        return self._faults.lateness(self._draw(DELAY, one) if self._faults.jitter else 0.5)
 
-    def _as_it_arrives(self, copy: Copy) -> Copy:
+    def _as_it_arrives(self, one: Transmission) -> Transmission:
         corruption = self._faults.corruption
-        if corruption is None or self._draw(CORRUPT, copy) >= corruption.probability:
-            return copy
-        message, sender, receiver, sent_in = copy
-        total = corruption.changed(message.total, self._draw(NOISE, copy))
-        return message._replace(total=total), sender, receiver, sent_in
+        if corruption is None or self._draw(CORRUPT, one) >= corruption.probability:
+            return one
+        message, ttl = one.copy
+        total = corruption.changed(message.total, self._draw(NOISE, one))
+        return one._replace(copy=Copy(message._replace(total=total), ttl))
 
-    def _draw(self, purpose: str, copy: Copy) -> float:
-        message, sender, receiver, _ = copy
-        return self._draws.uniform(purpose, message.origin, message.sequence, sender, receiver)
+    def _draw(self, purpose: str, one: Transmission) -> float:
+        message = one.copy.message
+        return self._draws.uniform(purpose, message.origin, sequence_of(message), one.sender, one.receiver)

@@ -1,4 +1,4 @@
-"""Rounds in which agents send merged statistics along a tree, as `merging.MergingAgent` does.
+"""Rounds in which agents send merged statistics along a tree, as `core.Merging` does.
 
 Whether an agent tells a neighbour something depends on what it knew when the round's outboxes were filled, so all
 decide before anything arrives. Totals are added up anew whenever they are sent, in the order of neighbours: a running
@@ -34,7 +34,10 @@ from .pulls import pull_agents
 
 @routine
 def restart_merged(t: int, tree: Tree, faults: Faults, merged: Merged) -> None:
-    """Agents that come up in round `t` without their memory have told nothing, and have been told nothing."""
+    """Agents that come up in round `t` without their memory have told nothing, and have been told nothing.
+
+    Messages are numbered on: one that follows is not one that went before, and meets losses of its own.
+    """
     row = t - faults.first_round
     for i in range(faults.restart_starts[row], faults.restart_starts[row + 1]):
         v = faults.restarts[i]
@@ -45,7 +48,6 @@ def restart_merged(t: int, tree: Tree, faults: Faults, merged: Merged) -> None:
             merged.told_totals[link, :] = 0.0
             merged.sent_counts[link, :] = 0
             merged.echoes_left[link, :] = 0
-            merged.n_sent[link] = 0
 
 
 @routine

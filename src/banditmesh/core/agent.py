@@ -1,0 +1,311 @@
+"""An agent: a policy, estimates and a courier as one state machine without I/O.
+
+Events go in, effects come out; whoever drives the agent (a simulator, a live node, a test) does the rest:
+
+    choose(clock)                    -> which arm to pull
+    observe(position, reward)        a reward came; it counts at once, and may become a message
+    send(neighbours)                 -> what to send now, and to whom; nothing waits after it
+    receive(copy, sender, degree)    -> what became of a copy that came
+    settle()                         what was heard enters the estimates
+
+The calls may come in any order: rewards late, out of order, or for arms that somebody else chose; any number of
+choices may be open. An illegal call is an `InputError` that names it; a copy that no agent may send is a
+`MessageError`; neither changes anything.
+
+Rules kept here, and nowhere else: an arm that was neither chosen nor observed here comes first, in the order of the
+arm set; then an arm of which nothing is known, the least often chosen first; then the policy is asked. What was heard
+is added in ascending (origin, id), whatever paths it took and whenever it came. Of counts and sums the largest count of
+each origin and arm counts, and a smaller one changes nothing.
+"""
+
+from __future__ import annotations
+
+import copy as copying
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+from .. import checks
+from ..errors import InputError, MessageError
+from ..policies.base import Arms, Estimates, Policy
+from .courier import Courier
+from .messages import Copy, Message, Parcel, Receipt
+from .relaying import Chances
+
+
+class Choice(NamedTuple):
+    """An arm to pull, by its position in the arm set, and whether it seemed the best one when it was chosen."""
+
+    position: int
+    was_best: bool
+
+
+class Agent:
+    """One agent.
+
+    Parameters
+    ----------
+    name : hashable
+        What its messages call it.
+    arms : Arms
+        The arms that it may pull, in the order of its first pulls, and what policies may know of them.
+    policy : Policy
+        How it chooses.
+    courier : Courier
+        How it sends and receives; `Silent`, `Relaying` or `Merging`.
+    chances : Chances
+        What a policy draws from.
+
+    Attributes
+    ----------
+    estimates : Estimates
+        What it knows of its arms, by position: its own observations and what it heard.
+    own_count, own_total : list
+        Number and sum of its own observations, by position.
+    chooser : Chooser
+        What the policy keeps for this agent.
+    life : int
+        How often it has restarted.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> from banditmesh.core import Agent, Everything, Relaying
+    >>> from banditmesh.policies import Arms
+    >>> from itertools import count
+    >>> def make(name):  # UCB and FwA draw nothing, so there are no chances
+    ...     courier = Relaying(bm.FwA(ttl=2), None, Everything(), count().__next__)
+    ...     return Agent(name, Arms.gaussian(["red", "blue"], sigma=1.0), bm.UCB(), courier, None)
+    >>> alice, bob = make("alice"), make("bob")
+    >>> choice = alice.choose(clock=1)
+    >>> alice.observe(choice.position, reward=0.5)
+    >>> [parcel] = alice.send(neighbours=["bob"])
+    >>> parcel.copy.message, list(parcel.targets)
+    (Message(origin='alice', id=0, arm='red', n_pulls=1, total=0.5, life=0), ['bob'])
+    >>> bob.receive(parcel.copy, sender="alice", degree=1)
+    Receipt(fate=<Fate.ABSORBED: 1>, heard=True)
+    >>> bob.receive(parcel.copy, sender="alice", degree=1).fate.name
+    'DUPLICATE'
+    >>> bob.settle()
+    [True]
+    >>> bob.estimates.count, bob.estimates.mean
+    ([1, 0], [0.5, 0.0])
+    """
+
+    def __init__(self, name: Any, arms: Arms, policy: Policy, courier: Courier, chances: Chances | None) -> None:
+        self.name = name
+        self.arms = arms
+        self.life = 0
+        self._policy = policy
+        self._courier = courier
+        self._chances = chances
+        self._position = {arm: position for position, arm in enumerate(arms.names)}
+        self._begin()
+
+    def _begin(self) -> None:
+        n_arms = len(self.arms.names)
+        self.chooser = self._policy.chooser(self.arms)
+        self.estimates = Estimates(list(self.arms.sigmas), list(self.arms.laws))
+        self.own_count = [0] * n_arms
+        self.own_total = [0.0] * n_arms
+        self._n_chosen = [0] * n_arms
+        #: Arms that were neither chosen nor observed, in the order of the arm set.
+        self._untried = list(range(n_arms))
+        #: By origin and arm: the latest count and sum, the origin's life, and how it entered the estimates.
+        self._known: dict[tuple[Any, Any], tuple[int, float, int, float, int]] = {}
+        self._heard: list[Message] = []
+
+    def restart(self) -> None:
+        """Begin another life with nothing: all that was observed, heard, told, seen and queued is forgotten.
+
+        Messages that it makes afterwards count its pulls from zero again. Others, who keep the larger count, learn
+        nothing from them until they count more than what was told before.
+        """
+        self.life += 1
+        self._begin()
+        self._courier.restart()
+
+    def has(self, arm: Any) -> bool:
+        """Whether the agent may pull that arm."""
+        return arm in self._position
+
+    def own(self, arm: Any) -> tuple[int, float]:
+        """Number and sum of its own observations of an arm; none of one that it does not have."""
+        if arm not in self._position:
+            return 0, 0.0
+        position = self._position[arm]
+        return self.own_count[position], self.own_total[position]
+
+    def choose(self, clock: int, among: Collection[int] | None = None) -> Choice:
+        """Choose an arm to pull.
+
+        Parameters
+        ----------
+        clock : int
+            What the policy's clock reads, from 1: the round, or how many choices there have been.
+        among : collection of int, optional
+            The positions of the arms that may be pulled now; all unless given.
+        """
+        positions = range(len(self.arms.names)) if among is None else self._checked(among)
+        choice = self._choose(clock, positions, among is None)
+        self._n_chosen[choice.position] += 1
+        self._tried(choice.position)
+        return choice
+
+    def _choose(self, clock: int, positions: Sequence[int], all_of_them: bool) -> Choice:
+        for position in self._untried:
+            if position in positions:
+                return Choice(position, False)
+        estimates, draw = self.estimates, self._draw
+        unknown = [position for position in positions if not estimates.count[position]] if 0 in estimates.count else []
+        if unknown:
+            return Choice(min(unknown, key=lambda position: self._n_chosen[position]), False)
+        if all_of_them:
+            place = self.chooser.choose(clock, estimates, draw)
+        else:
+            estimates = estimates.part(positions)
+            place = self.chooser.choose(clock, estimates, lambda place: draw(positions[place]))
+        if not (isinstance(place, int) and 0 <= place < len(positions)):
+            raise InputError(
+                f"policy {self._policy.name!r} must choose one of {len(positions)} positions, got {checks.shown(place)}"
+            )
+        return Choice(positions[place], self._courier.asks_best and self.chooser.is_best(place, estimates))
+
+    def _draw(self, position: int) -> float:
+        assert self._chances is not None
+        return self._chances.index(self.name, self.arms.names[position])
+
+    def _tried(self, position: int) -> None:
+        if self._untried and position in self._untried:
+            self._untried.remove(position)
+
+    def observe(self, position: int, reward: float, was_best: bool = False) -> None:
+        """Count a reward of the agent's own; it may become a message.
+
+        Parameters
+        ----------
+        position : int
+            Which arm paid, by its position in the arm set, whoever chose it.
+        reward : float
+            What it paid.
+        was_best : bool
+            What `choose` said of the arm.
+        """
+        if not 0 <= position < len(self.own_count):
+            n_arms = len(self.own_count)
+            raise InputError(f"agent {self.name!r} has arms at positions 0 to {n_arms - 1}, got a reward of {position}")
+        if not reward - reward == 0.0:
+            raise InputError(f"a reward must be a finite number, got {checks.shown(reward)} of agent {self.name!r}")
+        self._tried(position)
+        self.own_count[position] += 1
+        self.own_total[position] += reward
+        self.estimates.add(position, 1, reward)
+        self.chooser.observe(position, reward)
+        self._courier.observed(self, position, reward, was_best)
+
+    def send(self, neighbours: Sequence[Any]) -> list[Parcel]:
+        """What is to be sent now, and to which of these neighbours (in their order); nothing waits after it."""
+        return self._courier.send(self, neighbours)
+
+    def receive(self, copy: Copy, sender: Any, degree: int) -> Receipt:
+        """What becomes of a copy that came from `sender`, when the agent has `degree` neighbours."""
+        message, ttl = copy
+        total = message.total
+        if not (1 <= ttl <= self._courier.most_hops and message.n_pulls >= 1 and total - total == 0.0):
+            raise self._refusal(copy)
+        return self._courier.receive(self, copy, sender, degree)
+
+    def _refusal(self, copy: Copy) -> MessageError:
+        message, most = copy.message, self._courier.most_hops
+        if not 1 <= copy.ttl <= most:
+            wrong = f"its ttl must be between 1 and {most}, got {copy.ttl}" if most else "it is not sent any"
+        elif not message.n_pulls >= 1:
+            wrong = f"its count must be at least 1, got {message.n_pulls}"
+        else:
+            wrong = f"its sum must be a finite number, got {message.total}"
+        return MessageError(f"agent {self.name!r} refuses a message of {message.origin!r}: {wrong}")
+
+    def hear(self, message: Message) -> None:
+        """Learn from a message, of an arm that the agent has, when it settles: whatever way it came."""
+        self._heard.append(message)
+
+    def settle(self) -> list[bool]:
+        """Let what was heard enter the estimates.
+
+        Returns
+        -------
+        list of bool
+            For each message heard since the last time, in the order in which they came, whether it changed anything.
+        """
+        heard, learned = self._heard, []
+        if heard:
+            learned = [True] * len(heard)
+            learn = self._learn_sum if self._courier.hears_sums else self._learn
+            for place in sorted(range(len(heard)), key=heard.__getitem__):
+                learned[place] = learn(heard[place])
+            heard.clear()
+        self._courier.settle()
+        return learned
+
+    def _learn(self, message: Message) -> bool:
+        position = self._position[message.arm]
+        self.estimates.add(position, message.n_pulls, message.total)
+        self.chooser.hear(position, message.n_pulls, message.total)
+        return True
+
+    def _learn_sum(self, message: Message) -> bool:
+        """Add what is new in an origin's count and sum. A life that counts more takes the place of the one before."""
+        origin, _, arm, count, total, life = message
+        known_count, known_total, known_life, squares, n_parts = self._known.get((origin, arm), (0, 0.0, life, 0.0, 0))
+        if count <= known_count:
+            return False
+        more, sum_of_more = count - known_count, total - known_total
+        # Only within a life is the difference of two sums that of some rewards.
+        part, kept = (sum_of_more * sum_of_more / more, 1) if life == known_life else (total * total / count, 0)
+        position = self._position[arm]
+        self.estimates.change(position, more, sum_of_more, part - (1 - kept) * squares, 1 - (1 - kept) * n_parts)
+        self._known[origin, arm] = count, total, life, part + kept * squares, 1 + kept * n_parts
+        self.chooser.hear(position, more, sum_of_more)
+        return True
+
+    def drop(self) -> None:
+        """What waits to be sent is gone."""
+        self._courier.drop()
+
+    def _checked(self, among: Collection[int]) -> Sequence[int]:
+        known = range(len(self.arms.names))
+        if not among or not all(isinstance(position, int) and position in known for position in among):
+            raise InputError(
+                f"among must name some of the positions 0 to {len(known) - 1} of agent {self.name!r}, "
+                f"got {checks.shown(among)}"
+            )
+        return sorted(set(among))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All that changes, as one value of lists, texts and numbers: put it back, and the agent goes on from there."""
+        return copying.deepcopy(
+            {
+                "life": self.life,
+                "estimates": self.estimates.state,
+                "own_count": self.own_count,
+                "own_total": self.own_total,
+                "n_chosen": self._n_chosen,
+                "untried": self._untried,
+                "known": [[*key, *value] for key, value in self._known.items()],
+                "heard": [[*message] for message in self._heard],
+                "chooser": self.chooser.state,
+                "courier": self._courier.state,
+            }
+        )
+
+    @state.setter
+    def state(self, value: dict[str, Any]) -> None:
+        value = copying.deepcopy(value)
+        self.life = value["life"]
+        self.estimates.state = value["estimates"]
+        self.own_count, self.own_total = value["own_count"], value["own_total"]
+        self._n_chosen, self._untried = value["n_chosen"], value["untried"]
+        self._known = {(origin, arm): tuple(known) for origin, arm, *known in value["known"]}
+        self._heard = [Message(*message) for message in value["heard"]]
+        self.chooser.state = value["chooser"]
+        self._courier.state = value["courier"]

@@ -1,0 +1,113 @@
+"""The courier that sums up along a tree, as `TreeAggregation` says.
+
+Nothing is relayed, and no id is remembered. Whenever it is asked what to send, a courier looks, for each arm and each
+neighbour in the tree, at what it could tell: the agent's own count and sum, and the latest that it had from its other
+neighbours. What it hears travels on the next time that it is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..protocols.tree import TreeAggregation
+from .courier import Courier
+from .messages import RECEIPTS, Copy, Fate, Message, Parcel, Receipt
+from .telling import Told
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+
+class Merging(Courier):
+    """A courier for one agent on a tree.
+
+    Parameters
+    ----------
+    protocol : TreeAggregation
+    wants : mapping
+        For each neighbour in the tree, in their order, the arms that somebody beyond has.
+    new_id : callable
+        Gives the id of the next message to a neighbour.
+    """
+
+    most_hops = 1
+    hears_sums = True
+
+    def __init__(
+        self, protocol: TreeAggregation, wants: Mapping[Any, Collection[Any]], new_id: Callable[[Any], Any]
+    ) -> None:
+        self._protocol = protocol
+        self._wants = wants
+        self._new_id = new_id
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with nothing."""
+        #: How often everything that came has been learned: the clock of pauses.
+        self._now = 0
+        #: By neighbour and arm: the latest count and sum that it said.
+        self._heard: dict[Any, dict[Any, tuple[int, float]]] = {neighbour: {} for neighbour in self._wants}
+        #: By neighbour and arm: what it was last told.
+        self._told: dict[Any, dict[Any, Told]] = {neighbour: {} for neighbour in self._wants}
+
+    def send(self, agent: Agent, neighbours: Sequence[Any]) -> list[Parcel]:
+        """The statistics that are due, by arm and neighbour."""
+        arms = sorted({*agent.arms.names, *(arm for heard in self._heard.values() for arm in heard)})
+        parcels = []
+        for arm in arms:
+            for neighbour, wanted in self._wants.items():
+                if arm in wanted:
+                    parcels += self._tell(agent, neighbour, arm)
+        return parcels
+
+    def _tell(self, agent: Agent, neighbour: Any, arm: Any) -> list[Parcel]:
+        """What a neighbour is told of an arm now, if anything."""
+        count, total = agent.own(arm)
+        for other, heard in self._heard.items():
+            if other != neighbour:
+                heard_count, heard_total = heard.get(arm, (0, 0.0))
+                count += heard_count
+                total += heard_total
+        emission, pause = self._protocol.emission, self._protocol.pause
+        told = self._told[neighbour].setdefault(arm, Told(when=self._now - pause))
+        is_news = count > told.count and told.is_news(emission, count)
+        if not (is_news or told.echoes) or self._now - told.when < pause:
+            return []
+        told.tell(count, self._now, emission.n_echoes if is_news else told.echoes - 1)
+        message = Message(agent.name, self._new_id(neighbour), arm, count, total, agent.life)
+        return [Parcel(Copy(message, 1), [neighbour])]
+
+    def receive(self, agent: Agent, copy: Copy, sender: Any, degree: int) -> Receipt:
+        """Keep what a neighbour tells if it counts more than what it told before."""
+        message = copy.message
+        count, _ = self._heard[sender].get(message.arm, (0, 0.0))
+        if message.n_pulls <= count:
+            return RECEIPTS[Fate.DUPLICATE, False]
+        self._heard[sender][message.arm] = message.n_pulls, message.total
+        heard = agent.has(message.arm)
+        if heard:
+            agent.hear(message)
+        return RECEIPTS[Fate.ABSORBED, heard]
+
+    def settle(self) -> None:
+        """Time goes on."""
+        self._now += 1
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The time, and what neighbours said and were told."""
+        return {
+            "now": self._now,
+            "heard": [[w, arm, *statistic] for w, heard in self._heard.items() for arm, statistic in heard.items()],
+            "told": [[w, arm, *told.as_list()] for w, row in self._told.items() for arm, told in row.items()],
+        }
+
+    @state.setter
+    def state(self, value: dict[str, Any]) -> None:
+        self.restart()
+        self._now = value["now"]
+        for neighbour, arm, count, total in value["heard"]:
+            self._heard[neighbour][arm] = count, total
+        for neighbour, arm, *told in value["told"]:
+            self._told[neighbour][arm] = Told(*told)

@@ -1,0 +1,60 @@
+"""What travels between agents, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+
+class Message(NamedTuple):
+    """Observations of one arm by one origin: what is the same on every hop.
+
+    Origin, id and arm are names that can be hashed and sorted; the simulator uses numbers. An origin never uses an id
+    twice, and its ids ascend. `total` is the sum of the rewards of `n_pulls` pulls. An origin that has lost its state
+    begins another `life`, in which it counts its pulls from zero again.
+    """
+
+    origin: Any
+    id: Any
+    arm: Any
+    n_pulls: int
+    total: float
+    life: int = 0
+
+
+class Copy(NamedTuple):
+    """A message on its way, and how many hops it may still travel: the hop that it is on is one of them."""
+
+    message: Message
+    ttl: int
+
+
+class Parcel(NamedTuple):
+    """A copy that is to be sent, and the neighbours that it goes to."""
+
+    copy: Copy
+    targets: Sequence[Any]
+
+
+class Fate(IntEnum):
+    """What became of one copy of a message."""
+
+    DUPLICATE = 0
+    ABSORBED = 1
+    EXPIRED = 2
+    STOPPED = 3
+    RELAYED = 4
+    LOST = 5
+    QUEUED = 6
+
+
+class Receipt(NamedTuple):
+    """The effect of receiving one copy: its fate, and whether the agent will learn from it when it settles."""
+
+    fate: Fate
+    heard: bool
+
+
+#: Receipts by fate and whether the message was heard: they are many, and few are different.
+RECEIPTS: Final = {(fate, heard): Receipt(fate, heard) for fate in Fate for heard in (False, True)}

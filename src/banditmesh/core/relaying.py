@@ -1,0 +1,219 @@
+"""The courier that relays messages hop by hop, as the paper's protocols do.
+
+Rules kept here, and nowhere else: a message's ttl falls by one at each receipt and it is relayed only while at least
+one hop remains; an agent uses a message whose arm it has; a relay goes to all neighbours but the one that it came from
+(all, by the published rules), or to as many of them as the protocol draws; what waits is sent last in, first out; what
+is echoed is the arm that was told least recently, the first of equals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+from typing import Protocol as Interface
+
+from ..errors import InputError
+from ..protocols.base import ABSORB, RELAY, STOP, Protocol
+from ..rules import SOUND, Rules
+from .courier import Courier
+from .messages import RECEIPTS, Copy, Fate, Message, Parcel, Receipt
+from .telling import Told
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+
+class Chances(Interface):
+    """Everything that an agent leaves to chance. Each draw is given what it decides, so that it may be keyed by it."""
+
+    def index(self, agent: Any, arm: Any) -> float:
+        """A number in (0, 1) for a policy that draws."""
+
+    def relay(self, message: Message, agent: Any, ttl: int) -> float:
+        """A number in (0, 1) for a relay rule that draws, when so many hops remain."""
+
+    def targets(self, message: Message, agent: Any, ttl: int, candidates: Sequence[Any], n: int) -> Sequence[Any]:
+        """`n` of the candidates, or all if there are no more."""
+
+
+class Seen(Interface):
+    """Which messages an agent has seen."""
+
+    def accept(self, message: Message) -> bool:
+        """Remember a message; whether it was new."""
+
+    def restart(self) -> None:
+        """Forget everything."""
+
+    @property
+    def state(self) -> Any:
+        """All that is remembered, as lists and numbers."""
+
+    @state.setter
+    def state(self, value: Any) -> None: ...
+
+
+class Everything:
+    """A memory that forgets nothing.
+
+    Examples
+    --------
+    >>> seen, message = Everything(), Message(origin=0, id=1, arm="red", n_pulls=1, total=0.5)
+    >>> seen.accept(message), seen.accept(message)
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._ids: set[tuple[Any, Any]] = set()
+
+    def accept(self, message: Message) -> bool:
+        """Remember a message; whether it was new."""
+        key = message.origin, message.id
+        if key in self._ids:
+            return False
+        self._ids.add(key)
+        return True
+
+    def restart(self) -> None:
+        """Forget everything."""
+        self._ids.clear()
+
+    @property
+    def state(self) -> list[list[Any]]:
+        """All ids."""
+        return sorted([*key] for key in self._ids)
+
+    @state.setter
+    def state(self, value: list[list[Any]]) -> None:
+        self._ids = {(origin, number) for origin, number in value}
+
+
+def check_decision(protocol: Protocol, decision: object) -> int:
+    """What a relay rule said, if it is something that a relay rule can say."""
+    if isinstance(decision, int) and decision in (RELAY, ABSORB, STOP):
+        return decision
+    raise InputError(f"the relay rule of {protocol.name!r} must return RELAY, ABSORB or STOP, got {decision!r}")
+
+
+class Relaying(Courier):
+    """A courier for one agent.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        What is relayed, absorbed and stopped, and what is sent of the agent's own.
+    chances : Chances
+        What relay rules and targets are drawn from.
+    seen : Seen
+        The agent's memory of messages.
+    new_id : callable
+        Gives the id of the next message that the agent makes.
+    rules : Rules
+        The rule set.
+    """
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        chances: Chances,
+        seen: Seen,
+        new_id: Callable[[], Any],
+        rules: Rules = SOUND,
+    ) -> None:
+        self._protocol = protocol
+        self._chances = chances
+        self._seen = seen
+        self._new_id = new_id
+        self._rules = rules
+        self._decide = protocol.relay
+        self._parameter = protocol.parameter
+        self.most_hops = protocol.ttl
+        self.hears_sums = protocol.emission.cumulative
+        self.asks_best = protocol.emission.asks_best
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with nothing."""
+        #: What waits to be sent: message, ttl, and the neighbour that it came from (None of the agent's own).
+        self._queue: list[tuple[Message, int, Any]] = []
+        self._told: dict[int, Told] = {}
+        self._n_told = 0
+        self._seen.restart()
+
+    def observed(self, agent: Agent, position: int, reward: float, was_best: bool) -> None:
+        """Make a message of the reward if the emission says so; otherwise an earlier one may be repeated."""
+        emission = self._protocol.emission
+        told = self._told.setdefault(position, Told())
+        echoes = emission.n_echoes
+        if not told.is_news(emission, agent.own_count[position], was_best):
+            waiting = [(other.when, place) for place, other in self._told.items() if other.echoes]
+            if not waiting:
+                return
+            _, position = min(waiting)
+            told = self._told[position]
+            echoes = told.echoes - 1
+        self._n_told += 1
+        told.tell(agent.own_count[position], self._n_told, echoes)
+        count, total = (told.count, agent.own_total[position]) if emission.cumulative else (1, reward)
+        message = Message(agent.name, self._new_id(), agent.arms.names[position], count, total, agent.life)
+        if self._rules.origin_remembers:
+            self._seen.accept(message)
+        self._queue.append((message, self._protocol.ttl, None))
+
+    def send(self, agent: Agent, neighbours: Sequence[Any]) -> list[Parcel]:
+        """What waits, the newest first; nothing waits after it."""
+        parcels = []
+        n_targets, spares_sender = self._protocol.n_targets, not self._rules.relay_to_sender
+        for message, ttl, previous in reversed(self._queue):
+            targets = neighbours
+            if spares_sender and previous is not None:
+                targets = [neighbour for neighbour in neighbours if neighbour != previous]
+            if n_targets is not None:
+                targets = self._chances.targets(message, agent.name, ttl, targets, n_targets)
+            parcels.append(Parcel(Copy(message, ttl), targets))
+        self._queue.clear()
+        return parcels
+
+    def receive(self, agent: Agent, copy: Copy, sender: Any, degree: int) -> Receipt:
+        """Drop what was seen; else use it if the agent has the arm, and relay, absorb or stop it."""
+        message, ttl = copy
+        if not self._seen.accept(message):
+            return RECEIPTS[Fate.DUPLICATE, False]
+        ttl -= 1
+        heard = agent.has(message.arm)
+        u = self._chances.relay(message, agent.name, ttl) if self._protocol.random else 0.0
+        decision = self._decide(heard, ttl, degree, u, self._parameter)
+        if decision == ABSORB:
+            fate = Fate.ABSORBED
+        elif decision == STOP:
+            fate = Fate.STOPPED
+            heard = heard and not self._rules.stop_before_use
+        elif check_decision(self._protocol, decision) == RELAY and ttl < 1:
+            fate = Fate.EXPIRED
+        else:
+            fate = Fate.RELAYED
+            self._queue.append((message, ttl, sender))
+        if heard:
+            agent.hear(message)
+        return RECEIPTS[fate, heard]
+
+    def drop(self) -> None:
+        """What waits to be sent is gone."""
+        self._queue.clear()
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What waits, what was told, and what was seen."""
+        return {
+            "queue": [[[*message], ttl, previous] for message, ttl, previous in self._queue],
+            "told": [[position, *told.as_list()] for position, told in self._told.items()],
+            "n_told": self._n_told,
+            "seen": self._seen.state,
+        }
+
+    @state.setter
+    def state(self, value: dict[str, Any]) -> None:
+        self._queue = [(Message(*message), ttl, previous) for message, ttl, previous in value["queue"]]
+        self._told = {position: Told(*told) for position, *told in value["told"]}
+        self._n_told = value["n_told"]
+        self._seen.state = value["seen"]

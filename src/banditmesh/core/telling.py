@@ -1,0 +1,41 @@
+"""When an agent tells of an arm, and when it repeats itself: one emission, one arm, one listener.
+
+A listener is everybody, if messages are relayed, or one neighbour, if statistics are merged along a tree.
+"""
+
+from __future__ import annotations
+
+from ..protocols.emission import Emission
+
+
+class Told:
+    """What a listener was last told of an arm.
+
+    Attributes
+    ----------
+    count : int
+        The count that it was told.
+    when : int
+        When, by a clock of the teller's own.
+    echoes : int
+        How often it is still to be repeated.
+    """
+
+    __slots__ = ("count", "echoes", "when")
+
+    def __init__(self, count: int = 0, when: int = 0, echoes: int = 0) -> None:
+        self.count = count
+        self.when = when
+        self.echoes = echoes
+
+    def is_news(self, emission: Emission, count: int, was_best: bool = False) -> bool:
+        """Whether the emission wants a count to be told."""
+        return emission.sends(count, self.count, was_best, emission.parameter)
+
+    def tell(self, count: int, when: int, echoes: int) -> None:
+        """The listener is told a count, which is to be repeated so many times."""
+        self.count, self.when, self.echoes = count, when, echoes
+
+    def as_list(self) -> list[int]:
+        """The attributes, in the order in which they are given."""
+        return [self.count, self.when, self.echoes]

@@ -1,0 +1,251 @@
+"""Books: what is kept of a replicate, each by an observer of its stepper.
+
+An observer overrides the calls that it wants to hear. They come in this order, round by round:
+
+    began(t, neighbours)        the network of the round is fixed
+    pulled(agent, position, reward)   an agent pulled
+    heard(n)                    so many observations were heard without a message
+    sent(sender, receivers)     a copy went to each of these receivers
+    dropped(n)                  so many copies did not fit on their links
+    ended(transmission, arrival, fate, learned)   a copy met its fate, and changed what its receiver knows or not
+    over(t)                     the round is over
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import Fate
+from .chances import LinkId, sequence_of
+from .run import TRAFFIC, Event, Outcome, Run
+from .transit import Transmission
+
+
+class Observer:
+    """The base of all observers: it hears nothing."""
+
+    def began(self, t: int, neighbours: list[list[int]]) -> None:
+        """Round `t` begins on this network."""
+
+    def pulled(self, agent: int, position: int, reward: float) -> None:
+        """An agent pulled the arm at that position of its arm set."""
+
+    def heard(self, n: int) -> None:
+        """So many observations were heard without a message."""
+
+    def sent(self, sender: int, receivers: Sequence[int]) -> None:
+        """A message went over the links to these receivers."""
+
+    def dropped(self, n: int) -> None:
+        """So many copies did not fit on their links."""
+
+    def ended(self, transmission: Transmission, arrival: int, fate: Fate, learned: bool) -> None:
+        """A copy met its fate in round `arrival`."""
+
+    def over(self, t: int) -> None:
+        """Round `t` is over."""
+
+
+class Records(Observer):
+    """Cumulative regret and transmissions in the recorded rounds, and pulls."""
+
+    def __init__(self, run: Run) -> None:
+        self._rounds = run.records.tolist()
+        self._gaps = [
+            run.problem.arm_gaps[start:stop].tolist()
+            for start, stop in itertools.pairwise(run.problem.arm_offsets.tolist())
+        ]
+        self._pulls = [[0] * len(gaps) for gaps in self._gaps]
+        self._round_regret = 0.0
+        self._total_regret = 0.0
+        self._n_sent = run.n_control
+        self._record = 0
+        self.regret = np.zeros(len(self._rounds))
+        self.messages = np.zeros(len(self._rounds), dtype=np.int64)
+
+    def began(self, t: int, neighbours: list[list[int]]) -> None:
+        """A round's regret is added up by itself, then to the rest."""
+        self._round_regret = 0.0
+
+    def pulled(self, agent: int, position: int, reward: float) -> None:
+        """Count the pull and its regret."""
+        self._round_regret += self._gaps[agent][position]
+        self._pulls[agent][position] += 1
+
+    def sent(self, sender: int, receivers: Sequence[int]) -> None:
+        """Count the transmissions."""
+        self._n_sent += len(receivers)
+
+    def over(self, t: int) -> None:
+        """Write the round down if it is recorded."""
+        self._total_regret += self._round_regret
+        if t == self._rounds[self._record]:
+            self.regret[self._record] = self._total_regret
+            self.messages[self._record] = self._n_sent
+            self._record += 1
+
+    @property
+    def pulls(self) -> NDArray[np.int32]:
+        """Pull counts, laid out as the problem's `arm_indices`."""
+        return np.array(list(itertools.chain(*self._pulls)), dtype=np.int32)
+
+
+class Traffic(Observer):
+    """How many copies met which fate."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._n_sent = 0
+        self._n_learned = 0
+        self._n_dropped = 0
+        self._n_fates = [0] * len(Fate)
+
+    def heard(self, n: int) -> None:
+        """What is heard without a message is learned."""
+        self._n_learned += n
+
+    def sent(self, sender: int, receivers: Sequence[int]) -> None:
+        """Count the transmissions."""
+        self._n_sent += len(receivers)
+
+    def dropped(self, n: int) -> None:
+        """Count what was not sent."""
+        self._n_dropped += n
+
+    def ended(self, transmission: Transmission, arrival: int, fate: Fate, learned: bool) -> None:
+        """Count the fate."""
+        self._n_fates[fate] += 1
+        self._n_learned += learned
+
+    @property
+    def totals(self) -> NDArray[np.int64]:
+        """Totals in the order of `TRAFFIC`."""
+        run, n_sent, n_fates = self._run, self._n_sent, self._n_fates
+        totals = {fate.name.lower(): n_fates[fate] for fate in Fate} | {
+            "sent": n_sent,
+            "delivered": n_sent - n_fates[Fate.DUPLICATE] - n_fates[Fate.LOST],
+            "dropped": self._n_dropped,
+            "control": run.n_control,
+            "learned": self._n_learned,
+            "bytes": run.n_bytes(n_sent),
+        }
+        return np.array([totals[name] for name in TRAFFIC], dtype=np.int64)
+
+
+class LinkTraffic(Observer):
+    """Transmissions on every link that was ever up, between one recorded round and the next."""
+
+    def __init__(self, run: Run) -> None:
+        self._rounds = run.records.tolist()
+        self._is_dynamic = run.problem.is_dynamic
+        self._record = 0
+        self._links: defaultdict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+
+    def began(self, t: int, neighbours: list[list[int]]) -> None:
+        """Links that are up have a column, also if nothing is sent on them."""
+        if self._is_dynamic or t == 1:
+            for sender, row in enumerate(neighbours):
+                for receiver in row:
+                    self._links[sender, receiver].setdefault(self._record, 0)
+
+    def sent(self, sender: int, receivers: Sequence[int]) -> None:
+        """Count the transmissions on their links."""
+        for receiver in receivers:
+            on_link = self._links[sender, receiver]
+            on_link[self._record] = on_link.get(self._record, 0) + 1
+
+    def over(self, t: int) -> None:
+        """Go on to the next record."""
+        self._record += t == self._rounds[self._record]
+
+    def as_arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The links, sorted, and (records, links) transmissions."""
+        links = sorted(self._links)
+        traffic = np.zeros((len(self._rounds), len(links)), dtype=np.int64)
+        for column, link in enumerate(links):
+            for record, n_sent in self._links[link].items():
+                traffic[record, column] = n_sent
+        return np.array(links, dtype=np.int32).reshape(-1, 2), traffic
+
+
+class EventLog(Observer):
+    """The fate of every copy, handed on as it is known.
+
+    Parameters
+    ----------
+    run : Run
+    replicate : int
+        Which one.
+    write : callable
+        Called with every event.
+    """
+
+    def __init__(self, run: Run, replicate: int, write: Callable[[Event], object]) -> None:
+        self._agents, self._arms = run.problem.agents, run.problem.arms
+        self._replicate = replicate
+        self._write = write
+
+    def ended(self, transmission: Transmission, arrival: int, fate: Fate, learned: bool) -> None:
+        """Write the event down."""
+        (message, ttl), sender, receiver, sent_in = transmission
+        # A tree's links number their messages each by itself.
+        link = f">{message.id.neighbour}" if isinstance(message.id, LinkId) else ""
+        sequence = sequence_of(message)
+        self._write(
+            Event(
+                replicate=self._replicate,
+                round=sent_in,
+                origin=self._agents[message.origin],
+                sequence=sequence,
+                arm=self._arms[message.arm],
+                reward=message.total,
+                sender=self._agents[sender],
+                receiver=self._agents[receiver],
+                ttl=ttl,
+                fate=fate.name.lower(),
+                learned=learned,
+                arrival=arrival,
+                n_pulls=message.n_pulls,
+                message=f"{message.origin}{link}.{sequence}",
+            )
+        )
+
+
+class Books:
+    """All books of one replicate that a run asks for.
+
+    Parameters
+    ----------
+    run : Run
+    replicate : int
+        Which one.
+    """
+
+    def __init__(self, run: Run, replicate: int) -> None:
+        self._records = Records(run)
+        self._traffic = Traffic(run)
+        self._links = LinkTraffic(run) if run.link_traffic else None
+        self._trace: list[Event] = []
+        self.observers: list[Observer] = [self._records, self._traffic]
+        if self._links is not None:
+            self.observers.append(self._links)
+        if run.trace:
+            self.observers.append(EventLog(run, replicate, run.trace if callable(run.trace) else self._trace.append))
+
+    def close(self) -> Outcome:
+        """What the replicate gave."""
+        outcome = Outcome(
+            regret=self._records.regret,
+            messages=self._records.messages,
+            traffic=self._traffic.totals,
+            pulls=self._records.pulls,
+            trace=self._trace,
+        )
+        if self._links is not None:
+            outcome.links, outcome.link_traffic = self._links.as_arrays()
+        return outcome

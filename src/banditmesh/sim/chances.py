@@ -1,0 +1,66 @@
+"""What the simulator hands to agents: chances and ids, all keyed by the round."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from .. import draws as purposes
+from ..core import Message
+from ..draws import Draws, pick_targets
+
+
+class LinkId(NamedTuple):
+    """The id of a message that goes over one link of a tree: the so-many-th to that neighbour."""
+
+    number: int
+    neighbour: int
+
+
+class RoundChances:
+    """The chances of all agents of a replicate. Somebody else keeps `now`, the round under way.
+
+    Parameters
+    ----------
+    draws : Draws
+        The replicate's randomness.
+    """
+
+    def __init__(self, draws: Draws) -> None:
+        self.now = 0
+        self._draws = draws
+
+    def index(self, agent: int, arm: int) -> float:
+        """A number in (0, 1) for a policy that draws."""
+        return self._draws.uniform(purposes.INDEX, agent, self.now, arm)
+
+    def relay(self, message: Message, agent: int, ttl: int) -> float:
+        """A number in (0, 1) for a relay rule that draws, when so many hops remain."""
+        return self._draws.uniform(purposes.STOP, message.origin, sequence_of(message), agent, ttl)
+
+    def targets(self, message: Message, agent: int, ttl: int, candidates: Sequence[int], n: int) -> Sequence[int]:
+        """`n` of the candidates, or all if there are no more."""
+        k0, k1 = self._draws.key(purposes.TARGET)
+        return pick_targets(k0, k1, message.origin, sequence_of(message), agent, ttl, candidates, n)
+
+    def new_id(self) -> int:
+        """The id of a message that is relayed: the round. An agent makes at most one a round."""
+        return self.now
+
+
+def link_ids() -> Callable[[int], LinkId]:
+    """Ids for an agent on a tree. They go on when it restarts: a message that follows is not one that went before."""
+    numbers: Counter[int] = Counter()
+
+    def new_id(neighbour: int) -> LinkId:
+        numbers[neighbour] += 1
+        return LinkId(numbers[neighbour], neighbour)
+
+    return new_id
+
+
+def sequence_of(message: Message) -> int:
+    """The number that stands for a message in draws; together with origin, sender and receiver it is unique."""
+    number: int = message.id.number if isinstance(message.id, LinkId) else message.id
+    return number

@@ -1,0 +1,231 @@
+"""One replicate, round by round, in plain Python: it defines what is right; anything faster equals it.
+
+One round, in this order: the network of the round is fixed; every agent that pulls in it chooses, pulls and makes
+its message; all queues are emptied and everything in them is sent at the same time, senders in ascending order; what
+was heard enters the estimates. Faults come in at two places: agents that are down (`presence`) take no part in a
+round, and what is sent passes through `transit` before it arrives.
+
+Who wants to know what happens is an observer, see `books`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import draws as purposes
+from ..core import Agent, Courier, Fate, Merging, Message, Relaying, Silent
+from ..draws import Draws
+from ..networks.csr import Links
+from ..policies.base import Arms
+from ..protocols.tree import TreeAggregation
+from .books import Observer
+from .chances import RoundChances, link_ids
+from .presence import Presence
+from .run import Run, ended_early
+from .seen import RecentIds, RecentRewards
+from .transit import Transit, Transmission
+
+
+class Stepper:
+    """One replicate of a run.
+
+    Parameters
+    ----------
+    run : Run
+    replicate : int
+        Which one.
+    observers : sequence of Observer
+        Those who hear what happens, in this order.
+
+    Attributes
+    ----------
+    t : int
+        The round that comes next, from 1.
+    agents : list of Agent
+        By number.
+    """
+
+    def __init__(self, run: Run, replicate: int, observers: Sequence[Observer]) -> None:
+        self.t = 1
+        self._run = run
+        draws = Draws(run.seed, replicate)
+        self._chances = RoundChances(draws)
+        self._memories: list[RecentIds | RecentRewards] = []
+        self.agents = self._make_agents()
+        self._networks = _networks(run, draws)
+        self._neighbours: list[list[int]] | None = None
+        self._pay = _rewards(run, replicate, draws)
+        self._presence = Presence(run.faults, draws, self.agents)
+        self._ends: list[tuple[Transmission, int, Fate, bool]] = []
+        self._transit = None
+        if run.faults is not None:
+            self._transit = Transit(run.faults, run.horizon, draws, self._presence.up, self._lose)
+        self._began = _listeners(observers, "began")
+        self._pulled = _listeners(observers, "pulled")
+        self._heard = _listeners(observers, "heard")
+        self._sent = _listeners(observers, "sent")
+        self._dropped = _listeners(observers, "dropped")
+        self._ended = _listeners(observers, "ended")
+        self._over = _listeners(observers, "over")
+
+    @property
+    def neighbours(self) -> list[list[int]]:
+        """Every agent's neighbours in the round that comes next, ascending: it begins."""
+        if self._neighbours is None:
+            self._chances.now = self.t
+            self._neighbours = next(self._networks)
+            self._presence.begin(self.t)
+        return self._neighbours
+
+    def turn(self) -> list[int]:
+        """The agents that pull in the round that comes next, by number: those that are up and whose turn it is."""
+        assert self.neighbours is not None
+        up, every = self._presence.up, self._run.every
+        return [agent.name for agent in self.agents if (self.t - 1) % every[agent.name] == 0 and up[agent.name]]
+
+    def step(self, actions: Mapping[int, int] | None = None) -> None:
+        """Play the next round; `actions` are positions of arms that somebody else chose, by agent."""
+        t, neighbours = self.t, self.neighbours
+        for began in self._began:
+            began(t, neighbours)
+        pulls = self._pull(actions or {})
+        if self._run.protocol.central:
+            self._tell_everyone(pulls)
+        self._deliver(neighbours)
+        self._settle()
+        for over in self._over:
+            over(t)
+        self.t += 1
+        self._neighbours = None
+
+    def _pull(self, actions: Mapping[int, int]) -> list[tuple[Agent, int, float]]:
+        """Everybody whose turn it is pulls an arm: who, which and what it paid."""
+        t, lag = self.t, self._run.rules.clock_lag
+        pulls = []
+        for number in self.turn():
+            agent = self.agents[number]
+            if number in actions:
+                position, was_best = actions[number], False
+            else:
+                position, was_best = agent.choose(t - lag)
+            reward = self._pay(t, number, position)
+            agent.observe(position, reward, was_best)
+            for pulled in self._pulled:
+                pulled(number, position, reward)
+            pulls.append((agent, position, reward))
+        return pulls
+
+    def _tell_everyone(self, pulls: list[tuple[Agent, int, float]]) -> None:
+        """Every agent that is up and has the arm hears every observation."""
+        n_heard = 0
+        for origin, position, reward in pulls:
+            arm = origin.arms.names[position]
+            message = Message(origin.name, self.t, arm, 1, reward)
+            for agent in self.agents:
+                if agent is not origin and agent.has(arm) and self._presence.up[agent.name]:
+                    agent.hear(message)
+                    n_heard += 1
+        for heard in self._heard:
+            heard(n_heard)
+
+    def _deliver(self, neighbours: list[list[int]]) -> None:
+        """Send everything that waits, and let what arrives be received."""
+        t, is_last = self.t, self.t == self._run.horizon
+        sent = self._send(neighbours)
+        for one in sent if self._transit is None else self._transit.carry(t, sent):
+            copy, sender, receiver, _ = one
+            fate, heard = self.agents[receiver].receive(copy, sender, len(neighbours[receiver]))
+            if fate is Fate.RELAYED and is_last:
+                fate = Fate.QUEUED
+            self._ends.append((one, t, fate, heard))
+
+    def _send(self, neighbours: list[list[int]]) -> Iterator[Transmission]:
+        """All that is sent in this round, senders in ascending order, each sender's newest message first."""
+        up = self._presence.up
+        # Every queue is emptied before anything is received.
+        parcels = [(agent.name, agent.send(neighbours[agent.name])) for agent in self.agents if up[agent.name]]
+        link_cap = self._run.faults.link_cap if self._run.faults else None
+        for sender, outbox in parcels:
+            n_on_link: Counter[int] = Counter()
+            for copy, receivers in outbox:
+                if link_cap is not None:
+                    n_wanted = len(receivers)
+                    receivers = [receiver for receiver in receivers if n_on_link[receiver] < link_cap]
+                    n_on_link.update(receivers)
+                    for dropped in self._dropped:
+                        dropped(n_wanted - len(receivers))
+                for sent in self._sent:
+                    sent(sender, receivers)
+                for receiver in receivers:
+                    yield Transmission(copy, sender, receiver, self.t)
+
+    def _lose(self, one: Transmission, arrival: int) -> None:
+        self._ends.append((one, arrival, Fate.LOST, False))
+
+    def _settle(self) -> None:
+        """What was heard enters the estimates; only now is it known which copies changed anything."""
+        learned = [iter(agent.settle()) for agent in self.agents]
+        for memory in self._memories:
+            memory.forget(self.t)
+        for one, arrival, fate, heard in self._ends:
+            changed = heard and next(learned[one.receiver])
+            for ended in self._ended:
+                ended(one, arrival, fate, changed)
+        self._ends.clear()
+
+    def _make_agents(self) -> list[Agent]:
+        problem, agents = self._run.problem, []
+        for number in range(problem.n_agents):
+            arm_set = problem.arm_set(number)
+            arms = Arms(arm_set.tolist(), problem.sigmas[arm_set].tolist(), problem.law_codes[arm_set].tolist())
+            agents.append(Agent(number, arms, self._run.policies[number], self._courier_of(number), self._chances))
+        return agents
+
+    def _courier_of(self, number: int) -> Courier:
+        run, protocol, tree = self._run, self._run.protocol, self._run.tree
+        if isinstance(protocol, TreeAggregation) and tree is not None:
+            first, last = tree.links.indptr[number], tree.links.indptr[number + 1]
+            wants = [set(np.flatnonzero(wanted).tolist()) for wanted in tree.wants[first:last]]
+            neighbours = tree.links.indices[first:last].tolist()
+            return Merging(protocol, dict(zip(neighbours, wants, strict=True)), link_ids())
+        if protocol.ttl == 0:
+            return Silent()
+        if run.rules.id_is_reward:
+            seen: Any = RecentRewards(protocol.ttl, run.problem.n_agents)
+        else:
+            seen = RecentIds(protocol.ttl, 0 if run.faults is None else run.faults.longest_delay)
+        self._memories.append(seen)
+        return Relaying(protocol, self._chances, seen, self._chances.new_id, run.rules)
+
+
+def _listeners(observers: Sequence[Observer], name: str) -> list[Callable[..., None]]:
+    """The observers' calls of that name, of those that override it."""
+    return [getattr(one, name) for one in observers if getattr(type(one), name) is not getattr(Observer, name)]
+
+
+def _networks(run: Run, draws: Draws) -> Iterator[list[list[int]]]:
+    """Every agent's neighbours, ascending, round by round."""
+    network = run.problem.network
+    if isinstance(network, Links):
+        yield from itertools.repeat(network.neighbour_lists())
+        return
+    n_rounds = 0
+    for pairs in network.rounds(draws, run.rules.births_first):
+        yield Links.from_pairs(run.problem.n_agents, pairs).neighbour_lists()
+        n_rounds += 1
+    raise ended_early(run.horizon, n_rounds)
+
+
+def _rewards(run: Run, replicate: int, draws: Draws) -> Callable[[int, int, int], float]:
+    """What a pull pays, by round, agent and position: from the tape, or the drawn quantile of the arm's law."""
+    problem, tape = run.problem, run.tape_of(replicate)
+    arm_sets = [problem.arm_set(number).tolist() for number in range(problem.n_agents)]
+    if tape is not None:
+        return lambda t, agent, position: float(tape[t - 1, agent, arm_sets[agent][position]])
+    laws = problem.laws
+    return lambda t, agent, position: laws[arm_sets[agent][position]].quantile(draws.uniform(purposes.REWARD, agent, t))

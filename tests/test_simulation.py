@@ -1,0 +1,188 @@
+"""The stepper: a simulation round by round, looked at and steered from outside."""
+
+import collections
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import banditmesh as bm
+from banditmesh.errors import InputError
+from cases import gaussian_arms
+
+PROBLEM = bm.Problem(
+    nx.path_graph(["ann", "bob", "cy", "dan"]),
+    [["x", "y"], ["y", "z"], ["x", "z"], ["x", "y", "z"]],
+    {"x": bm.arms.Gaussian(0.1, 1.0), "y": bm.arms.Gaussian(0.5, 1.0), "z": bm.arms.Gaussian(0.9, 1.0)},
+)
+DYNAMIC = bm.Problem(
+    bm.networks.EdgeMarkovian(nx.cycle_graph(6), 0.2, 0.3), [[v % 3, 3] for v in range(6)], gaussian_arms(4)
+)
+PROTOCOLS = [
+    bm.NoCooperation(),
+    bm.FwA(2),
+    bm.Gossip(3),
+    bm.ProbabilisticFlooding(3),
+    bm.Centralised(),
+    bm.Flooding(2, emission=bm.Growth(0.25, echoes=1)),
+]
+
+
+@pytest.mark.parametrize("problem", [PROBLEM, DYNAMIC], ids=["static", "dynamic"])
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
+def test_stepping_and_running_give_what_simulating_in_one_go_does(problem, protocol, rules):
+    settings = {"horizon": 30, "seed": 3, "rules": rules, "link_traffic": True, "every": 2, "trace": True}
+    settings["faults"] = bm.Faults(loss=0.2, outages=bm.Outages(0.1, 0.5, memory=False))
+    whole = bm.simulate(problem, protocol, replicates=2, engine="reference", **settings)
+    for replicate in (0, 1):
+        simulation = bm.Simulation(problem, protocol, replicate=replicate, **settings)
+        rounds = [simulation.step() for _ in range(12)]
+        result = simulation.run()
+        assert simulation.is_over
+        for name in ("regret", "messages", "pulls", "agent_regret"):
+            np.testing.assert_array_equal(getattr(result, name)[0], getattr(whole, name)[replicate])
+        assert {name: totals[0] for name, totals in result.traffic.items()} == {
+            name: totals[replicate] for name, totals in whole.traffic.items()
+        }
+        events = [event for event in whole.trace if event.replicate == replicate]
+        assert result.trace == events
+        assert [event for one in rounds for event in one.events] == events[: sum(len(one.events) for one in rounds)]
+        np.testing.assert_allclose(np.cumsum([one.regret for one in rounds]), whole.regret[replicate, :12])
+
+
+def test_round_tells_what_happened():
+    simulation = bm.Simulation(PROBLEM, bm.FwA(2), horizon=10, seed=1)
+    first = simulation.step()
+    assert (first.round, simulation.round) == (1, 1)
+    assert first.links == [("ann", "bob"), ("bob", "cy"), ("cy", "dan")]
+    assert first.choices == {"ann": "x", "bob": "y", "cy": "x", "dan": "x"}
+    fates = {(event.sender, event.receiver): (event.fate, event.learned) for event in first.events}
+    assert fates == {
+        ("ann", "bob"): ("relayed", False),
+        ("bob", "ann"): ("absorbed", True),
+        ("bob", "cy"): ("relayed", False),
+        ("cy", "bob"): ("relayed", False),
+        ("cy", "dan"): ("absorbed", True),
+        ("dan", "cy"): ("absorbed", True),
+    }
+    assert first.estimates["ann"] == {"x": (1, first.rewards["ann"]), "y": (1, first.rewards["bob"])}
+    second = simulation.step()
+    assert second.choices == {"ann": "y", "bob": "z", "cy": "z", "dan": "y"}
+    relayed = [event for event in second.events if event.sender != event.origin]
+    assert {(event.message, event.sender, event.receiver) for event in relayed} == {
+        ("0.1", "bob", "cy"),
+        ("1.1", "cy", "dan"),
+        ("2.1", "bob", "ann"),
+    }
+    assert [event.round for event in second.events] == [2] * len(second.events)
+
+
+def test_links_of_a_round_are_those_of_the_network():
+    simulation = bm.Simulation(
+        bm.Problem(bm.networks.GraphSequence([nx.path_graph(3), nx.star_graph(2)]), [[0]] * 3, gaussian_arms(1)),
+        bm.IRS(),
+        horizon=2,
+        seed=0,
+    )
+    assert [simulation.step().links for _ in range(2)] == [[(0, 1), (1, 2)], [(0, 1), (0, 2)]]
+
+
+def test_others_may_choose():
+    simulation = bm.Simulation(PROBLEM, bm.FwA(2), horizon=20, seed=1)
+    for _ in range(20):
+        assert simulation.step(actions={"dan": "x", "bob": "y"}).choices["dan"] == "x"
+    pulls = simulation.run().pulls[0]
+    assert pulls[3].tolist() == [20, 0, 0]
+    assert pulls[1].tolist() == [0, 20, 0]
+    assert (pulls[[0, 2]] > 0).sum() == 4
+    # What was pulled for an agent needs no first pull any more.
+    simulation = bm.Simulation(PROBLEM, bm.NoCooperation(), horizon=5, seed=1)
+    simulation.step(actions={"dan": "y"})
+    assert [simulation.step().choices["dan"] for _ in range(2)] == ["x", "z"]
+
+
+def test_actions_that_say_what_would_be_chosen_change_nothing():
+    plain = bm.Simulation(PROBLEM, bm.FwA(2), horizon=30, seed=2)
+    told = bm.Simulation(PROBLEM, bm.FwA(2), horizon=30, seed=2)
+    for _ in range(30):
+        expected = plain.step()
+        assert told.step(expected.choices) == expected
+    assert told.run() == plain.run()
+
+
+@pytest.mark.parametrize(
+    "actions, message",
+    [
+        ({"eve": "x"}, "actions must name agents of the problem, got 'eve'"),
+        ({"ann": "z"}, r"agent 'ann' must pull one of its arms \['x', 'y'\], got 'z'"),
+        ({"bob": "y"}, r"agent 'bob' does not pull in round 2; see turn\(\) for those that do"),
+        ([1], r"actions must be a mapping from agents to arms, got \[1\]"),
+    ],
+)
+def test_actions_that_cannot_be_are_refused_and_change_nothing(actions, message):
+    simulation = bm.Simulation(PROBLEM, bm.FwA(2), horizon=9, seed=0, every=[1, 2, 1, 1])
+    simulation.step()
+    with pytest.raises(InputError, match=message):
+        simulation.step(actions)
+    assert simulation.round == 1
+    assert simulation.run() == bm.Simulation(PROBLEM, bm.FwA(2), horizon=9, seed=0, every=[1, 2, 1, 1]).run()
+
+
+def test_turn_names_those_who_pull():
+    simulation = bm.Simulation(
+        PROBLEM, bm.FwA(2), horizon=200, seed=0, every=[1, 2, 1, 1], faults=bm.Faults(outages=bm.Outages(0.2, 0.5))
+    )
+    absent = collections.Counter()
+    for t in range(1, 201):
+        turn = simulation.turn()
+        assert list(simulation.step().choices) == turn
+        absent.update({"ann", "bob", "cy", "dan"} - set(turn))
+        assert "bob" not in turn or t % 2 == 1
+    assert absent["bob"] > 100
+    assert 0 < absent["ann"] < 100
+
+
+def test_simulation_that_is_over_cannot_go_on():
+    simulation = bm.Simulation(PROBLEM, bm.FwA(2), horizon=2, seed=0)
+    result = simulation.run()
+    assert simulation.run() is result
+    for call in (simulation.step, simulation.turn):
+        with pytest.raises(InputError, match="the simulation is over after its 2 rounds"):
+            call()
+
+
+def test_events_can_be_handed_on_instead_of_kept():
+    events = []
+    result = bm.simulate(PROBLEM, bm.FwA(2), horizon=20, replicates=2, seed=0, trace=events.append)
+    assert result.trace == []
+    assert events == bm.simulate(PROBLEM, bm.FwA(2), horizon=20, replicates=2, seed=0, trace=True).trace
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        bm.Flooding(3),
+        bm.FwA(3),
+        bm.Gossip(3),
+        bm.FwA(3, emission=bm.Growth(0.25, echoes=2)),
+        bm.TreeAggregation(1),
+        bm.TreeAggregation(2, emission=bm.Growth(0.0, echoes=2)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "faults", [None, bm.Faults(loss=0.1, outages=bm.Outages(0.1, 0.5, memory=False))], ids=["none", "faults"]
+)
+def test_message_can_be_followed_by_its_name(protocol, faults):
+    problem = bm.Problem.random(bm.networks.er(10, 0.3, seed=2), n_arms=5, per_agent=2, seed=0)
+    trace = bm.simulate(problem, protocol, horizon=40, seed=0, faults=faults, trace=True).trace
+    contents = collections.defaultdict(set)
+    holders = collections.defaultdict(set)
+    for event in trace:
+        contents[event.message].add((event.origin, event.arm, event.n_pulls, event.reward))
+        # Whoever sends it made it, or received it before and relayed it.
+        assert event.sender == event.origin or event.sender in holders[event.message]
+        if event.fate == "relayed":
+            holders[event.message].add(event.receiver)
+    assert all(len(content) == 1 for content in contents.values())
+    assert len(contents) > 20
