@@ -19,7 +19,7 @@ import msgspec
 from ..errors import FileError, InputError, SpecError
 from .faults import build_faults
 from .lines import line_of
-from .parts import NAME_KEYS, build_policy, build_problem, build_protocol, get_part, read_networks
+from .parts import NAME_KEYS, build_policy, build_problem, build_protocol, file_of, get_part, read_networks
 from .spec import DEFAULTS, FORMAT, NOT_SWEPT, BadKey, Settings, Spec, has_key, read_written
 
 _RANGES: Final = {"horizon": 1, "replicates": 1, "seed": 0, "every": 1, "record_every": 0}
@@ -150,8 +150,8 @@ def _check_points(spec: Spec, given: dict[str, dict[str, Any]]) -> None:
 
 def _first_network(spec: Spec, point: Mapping[str, Any]) -> None:
     """Build one problem, so that most mistakes show before anything runs."""
-    name = point["network"].get("path")
-    build_problem(point, read_networks({name: spec.network_files()[name]} if name else {}))
+    named = file_of(point)
+    build_problem(point, {} if named is None else read_networks({named: spec.network_files()[named]}))
 
 
 def _named_parts(spec: Spec, table: str) -> list[Any]:

@@ -89,8 +89,8 @@ def _interrupted(out: str) -> str:
         manifest = Study(out).manifest
     except StudyError:
         return f"interrupted before anything ran; run the same command again to begin in {out}"
-    done = manifest.get("n_done", 0)
-    return f"interrupted; {done} of {manifest['n_runs']} runs are kept in {out}, run the same command again to continue"
+    kept = f"{manifest['n_done']} of {manifest['n_runs']} runs are kept in {out}"
+    return f"interrupted; {kept}, run the same command again to continue"
 
 
 def _tell(study: Any, as_json: bool) -> None:
@@ -184,5 +184,10 @@ def plot_verb(study: str, out: str | None, axis: str | None) -> None:
     from ..experiments.pictures import draw_study
     from ..experiments.store import Study
 
-    for path in draw_study(Study(study), Path(out or study), axis):
+    found = Study(study)
+    n_done, n_runs = found.n_done, found.manifest["n_runs"]
+    if n_done < n_runs:
+        line = f"banditmesh: {study} holds {n_done} of {n_runs} runs, and only these are drawn; run it to complete it"
+        click.echo(line, err=True)
+    for path in draw_study(found, Path(out or study), axis):
         click.echo(str(path))
