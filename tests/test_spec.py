@@ -157,6 +157,14 @@ def test_a_wrong_override_is_refused(override):
         bm.parse_spec("horizon = 5", [override])
 
 
+@pytest.mark.parametrize("override", ["name=caf\udce9", "sweep.network.path=['caf\udce9.txt', 'x']", "\udce9=1"])
+def test_what_is_no_text_is_refused(override):
+    with pytest.raises(bm.SpecError, match="must be text in UTF-8"):
+        bm.parse_spec("horizon = 5", [override])
+    with pytest.raises(bm.SpecError, match="must be text in UTF-8"):
+        bm.parse_spec(f"# {override}")
+
+
 def test_files_are_found_beside_the_spec_and_read_in_the_parent(tmp_path):
     nx.write_edgelist(nx.cycle_graph(7), tmp_path / "ring.txt", data=False)
     path = tmp_path / "study.toml"

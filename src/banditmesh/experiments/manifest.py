@@ -10,16 +10,14 @@ import json
 import platform
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 from ..errors import StudyError
 from ..version import __version__
 from .shards import Layout, digest
-
-if TYPE_CHECKING:
-    from .spec import Spec
+from .spec import Settings, Spec
 
 FORMAT: Final = "banditmesh-study"
 VERSION: Final = 2
@@ -28,48 +26,47 @@ VERSION: Final = 2
 class Manifest(msgspec.Struct):
     """The keys of a manifest and their types."""
 
-    format: Literal["banditmesh-study"]
+    format: str
     version: int
     state: Literal["running", "interrupted", "stopped", "complete"]
-    spec: dict[str, Any]
+    spec: Settings
     digest: str
     network_files: dict[str, str]
     fingerprint: str
     columns: dict[str, Literal["string", "bool", "int64", "double"]]
     seeds: list[int]
-    n_points: int
-    n_runs: int
-    chunk_size: int
-    n_chunks: int
+    n_points: Annotated[int, msgspec.Meta(ge=1)]
+    n_runs: Annotated[int, msgspec.Meta(ge=1)]
+    chunk_size: Annotated[int, msgspec.Meta(ge=1)]
+    n_chunks: Annotated[int, msgspec.Meta(ge=1)]
     versions: dict[str, str]
-    #: Other versions that parts of the study were computed with.
-    continued_with: list[dict[str, str]] = []
+    continued_with: list[dict[str, str]]
     n_done: int = 0
     n_failed: int = 0
     latest_course: dict[str, float] = {}
 
 
 def new_manifest(spec: Spec, chunk_size: int, network_files: dict[str, str]) -> dict[str, Any]:
-    """The manifest of a study that begins; of network files it has the hashes."""
-    layout = Layout(_fingerprint(spec.digest, network_files), spec.columns, spec.n_runs, chunk_size)
-    manifest = Manifest(
-        format="banditmesh-study",
-        version=VERSION,
-        state="running",
-        spec=spec.to_json(),
-        digest=spec.digest,
-        network_files=network_files,
-        fingerprint=layout.fingerprint,
-        columns=spec.columns,  # type: ignore[arg-type]
-        seeds=spec.seeds,
-        n_points=spec.n_points,
-        n_runs=spec.n_runs,
-        chunk_size=chunk_size,
-        n_chunks=layout.n_chunks,
-        versions=versions(),
-    )
-    found: dict[str, Any] = msgspec.to_builtins(manifest)
-    return found
+    """The manifest of a study that begins; of its network files it has the hashes."""
+    fingerprint = _fingerprint(spec.digest, network_files)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "state": "running",
+        "spec": spec.to_json(),
+        "digest": spec.digest,
+        "network_files": network_files,
+        "fingerprint": fingerprint,
+        "columns": spec.columns,
+        "seeds": spec.seeds,
+        "n_points": spec.n_points,
+        "n_runs": spec.n_runs,
+        "chunk_size": chunk_size,
+        "n_chunks": Layout(fingerprint, spec.columns, spec.n_runs, chunk_size).n_chunks,
+        "versions": versions(),
+        # Other versions that parts of the study were computed with.
+        "continued_with": [],
+    }
 
 
 def layout_of(manifest: dict[str, Any]) -> Layout:
@@ -127,14 +124,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def _first_wrong(manifest: dict[str, Any]) -> str | None:
     """The first key that is not what the others say it is."""
-    if min(manifest["n_points"], manifest["chunk_size"]) < 1:
-        return "n_points" if manifest["n_points"] < 1 else "chunk_size"
     if "banditmesh" not in manifest["versions"]:
         return "versions"
     expected = {
         "digest": digest(json.dumps(manifest["spec"], sort_keys=True).encode()),
         "fingerprint": _fingerprint(manifest["digest"], manifest["network_files"]),
-        "n_runs": manifest["n_points"] * len(manifest["seeds"]),
+        "n_runs": manifest["n_points"] * manifest["spec"]["replicates"],
         "n_chunks": layout_of(manifest).n_chunks,
     }
     return next((key for key, value in expected.items() if manifest[key] != value), None)

@@ -53,6 +53,7 @@ def parse_spec(text: str, overrides: Sequence[str] = (), source: str = "spec", f
     >>> parse_spec("horizon = 100", ["protocol.ttl=3"]).settings.protocol
     {'name': 'fwa', 'ttl': 3}
     """
+    _refuse_broken_text(source, text, *overrides)
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -68,6 +69,16 @@ def parse_spec(text: str, overrides: Sequence[str] = (), source: str = "spec", f
             key = f"sweep.{key}"
         line = line_of(text, key) if key and has_key(given, key) else None
         raise SpecError(f"{source}{f', line {line}' if line else ''}: {error}") from None
+
+
+def _refuse_broken_text(source: str, *texts: str) -> None:
+    """Refuse bytes that are no text: nothing that is written later could hold them."""
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            broken = text[error.start - min(error.start, 20) : error.end]
+            raise SpecError(f"{source} and --set must be text in UTF-8, got {broken!r}; rename what it names") from None
 
 
 def _checked(raw: dict[str, Any], folder: Path) -> Spec:

@@ -103,7 +103,9 @@ def _tell(study: Any, as_json: bool) -> None:
         return
     click.echo(f"{manifest['spec']['name']}: {manifest['n_runs']} runs of {manifest['n_points']} points, complete")
     click.echo(summary(study.table()))
-    click.echo(f"\n{study.path / 'table.csv'} has every run; banditmesh plot {study.path} draws them")
+    # As text: a folder may have any name, and not every one can be printed.
+    table, folder = (click.format_filename(path) for path in (study.path / "table.csv", study.path))
+    click.echo(f"\n{table} has every run; banditmesh plot {folder} draws them")
 
 
 def summary(table: Any, most: int = 40) -> str:
@@ -190,4 +192,4 @@ def plot_verb(study: str, out: str | None, axis: str | None) -> None:
         line = f"banditmesh: {study} holds {n_done} of {n_runs} runs, and only these are drawn; run it to complete it"
         click.echo(line, err=True)
     for path in draw_study(found, Path(out or study), axis):
-        click.echo(str(path))
+        click.echo(click.format_filename(path))
