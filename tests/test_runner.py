@@ -345,15 +345,6 @@ def test_one_file_read_as_two_kinds_is_two_networks(tmp_path):
     assert run("both", *kinds.values()) == alone[0] + alone[1]
 
 
-def test_threads_of_one_process_do_not_take_each_others_problems(tmp_path):
-    """As many networks as points, so that every point replaces what the others keep."""
-    text = SPEC.replace("sweep.policy.alpha = [1.0, 3.0]", "sweep.network.n = [5, 6, 7, 8]")
-    one = bm.run_study(bm.parse_spec(text), tmp_path / "one", workers=1)
-    with ThreadPoolExecutor(4) as pool:
-        many = bm.run_study(bm.parse_spec(text), tmp_path / "many", executor=pool, workers=4)
-    assert_same(one, many)
-
-
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
     spec, true = from_file(tmp_path, RING), runner.read_networks
 

@@ -187,9 +187,10 @@ def plot_verb(study: str, out: str | None, axis: str | None) -> None:
     from ..experiments.store import Study
 
     found = Study(study)
+    paths = draw_study(found, Path(out or study), axis)
     n_done, n_runs = found.n_done, found.manifest["n_runs"]
     if n_done < n_runs:
         line = f"banditmesh: {study} holds {n_done} of {n_runs} runs, and only these are drawn; run it to complete it"
         click.echo(line, err=True)
-    for path in draw_study(found, Path(out or study), axis):
+    for path in paths:
         click.echo(click.format_filename(path))
