@@ -6,7 +6,10 @@ from pathlib import Path
 
 COMMAND = Path(sys.executable).parent / "banditmesh"
 #: Worker processes import what lies here, too.
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]),
+}
 
 SPEC = """
 name = "small"

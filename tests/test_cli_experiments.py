@@ -119,7 +119,10 @@ def test_a_damaged_shard_is_told_and_computed_again(run, spec, tmp_path):
     refused(run("plot", tmp_path / "out"), 1, str(path), "damaged")
     code, _, err = run("run", spec, "--out", tmp_path / "out", "--workers", 1)
     assert code == 0
-    assert err == f"banditmesh: {path} was damaged: set aside as 00000.damaged, and computed again\n"
+    assert err == (
+        f"banditmesh: {path} is damaged (its bytes do not have the hash in its name): "
+        f"set aside as {path.stem}.damaged, and what is missing is computed again\n"
+    )
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(run, spec):

@@ -1,5 +1,10 @@
 import errno
+import json
+import os
 import re
+import struct
+import tracemalloc
+import zipfile
 
 import networkx as nx
 import numpy as np
@@ -8,6 +13,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.errors import FileError, InputError
+from banditmesh.sim import files
 from banditmesh.sim.run import TRAFFIC
 
 ARMS = {"a": bm.arms.Gaussian(0.9, 1.0), ("b", 2): bm.arms.Gaussian(0.5, 1.0), 3: bm.arms.Gaussian(0.1, 1.0)}
@@ -294,6 +300,256 @@ def test_a_damaged_file_is_refused_or_read_unharmed(tmp_path, result):
             except FileError:
                 n_refused += 1
     assert n_refused > len(content) / 17
+
+
+def saved(result, path):
+    """The arrays of a saved result, and its header."""
+    result.save(path)
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    return arrays, json.loads(arrays.pop("header").tobytes())
+
+
+def write(path, arrays, header):
+    np.savez(path, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **arrays)
+
+
+def refused(path, *words):
+    with pytest.raises(FileError) as error:
+        bm.Result.load(path)
+    message = str(error.value)
+    assert "\n" not in message
+    assert len(message) < 400
+    for word in (str(path), "save", *words):
+        assert word in message
+
+
+ARRAYS = [name for name in files.ARRAYS if name not in files.OPTIONAL]
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_a_file_without_any_of_its_arrays_is_refused(tmp_path, result, name):
+    arrays, header = saved(result, tmp_path / "r.npz")
+    del arrays[name]
+    write(tmp_path / "r.npz", arrays, header)
+    refused(tmp_path / "r.npz", f"lacks the array '{name}'")
+
+
+@pytest.mark.parametrize("name", files.ARRAYS)
+@pytest.mark.parametrize("change", ["longer", "shorter", "flat", "deep", "empty"])
+def test_arrays_of_another_shape_are_refused(tmp_path, result, name, change):
+    arrays, header = saved(result, tmp_path / "r.npz")
+    changes = {
+        "longer": lambda a: np.concatenate([a, a]),
+        "shorter": lambda a: a[:-1],
+        "flat": lambda a: a.sum(),
+        "deep": lambda a: a[None],
+        "empty": lambda a: a[:0],
+    }
+    arrays[name] = changes[change](arrays[name])
+    write(tmp_path / "r.npz", arrays, header)
+    refused(tmp_path / "r.npz", "is no whole result")
+
+
+WRONG_TYPES = {
+    "i": ["float64", "bool", "complex128", "U8", "S8", "uint64", "M8[s]"],
+    "f": ["float32", "int64", "bool", "complex128", "U8", "S8", "longdouble", "M8[s]"],
+}
+
+
+@pytest.mark.parametrize("name", files.ARRAYS)
+def test_arrays_of_another_type_are_refused(tmp_path, result, name):
+    arrays, header = saved(result, tmp_path / "r.npz")
+    for kind in WRONG_TYPES[files.ARRAYS[name][0]]:
+        write(tmp_path / "r.npz", arrays | {name: np.zeros(arrays[name].shape, dtype=kind)}, header)
+        refused(tmp_path / "r.npz", f"{name} of type")
+
+
+def test_pickled_arrays_are_refused_and_not_opened(tmp_path, result):
+    class Trap:
+        def __reduce__(self):
+            return (pytest.fail, ("unpickled",))
+
+    arrays, header = saved(result, tmp_path / "r.npz")
+    arrays["regret"] = np.array([[Trap()]], dtype=object)
+    write(tmp_path / "r.npz", arrays, header)
+    refused(tmp_path / "r.npz", "is not a result saved by banditmesh")
+
+
+def test_an_unknown_array_is_refused(tmp_path, result):
+    arrays, header = saved(result, tmp_path / "r.npz")
+    write(tmp_path / "r.npz", arrays | {"surprise": np.zeros(3)}, header)
+    refused(tmp_path / "r.npz", "the unknown array 'surprise'")
+
+
+@pytest.mark.parametrize(
+    "name, values",
+    [
+        ("rounds", [0, 4, 6, 8, 9]),
+        ("rounds", [2, 4, 4, 8, 9]),
+        ("rounds", [9, 8, 6, 4, 2]),
+        ("arm_offsets", [1, 2, 3, 4, 7]),
+        ("arm_offsets", [0, 3, 2, 4, 7]),
+        ("arm_offsets", [0, 2, 3, 4, 8]),
+        ("arm_indices", [0, 2, 1, 0, 2, 1, 3]),
+        ("arm_indices", [0, 2, 1, 0, 2, 1, -1]),
+    ],
+)
+def test_values_that_cannot_be_are_refused(tmp_path, result, name, values):
+    arrays, header = saved(result, tmp_path / "r.npz")
+    assert len(arrays[name]) == len(values)
+    arrays[name] = np.array(values, dtype=arrays[name].dtype)
+    write(tmp_path / "r.npz", arrays, header)
+    refused(tmp_path / "r.npz", name)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"settings": None},
+        {"settings": []},
+        {"settings": {}},
+        {"engine": 3},
+        {"names": {}},
+        {"names": []},
+        {"version": [1]},
+        {"version": None},
+    ],
+    ids=str,
+)
+def test_a_header_of_another_kind_is_refused(tmp_path, result, changes):
+    arrays, header = saved(result, tmp_path / "r.npz")
+    write(tmp_path / "r.npz", arrays, header | changes)
+    with pytest.raises(FileError, match=re.escape(str(tmp_path / "r.npz"))):
+        bm.Result.load(tmp_path / "r.npz")
+
+
+@pytest.mark.parametrize("key", ["protocol", "protocol_name", "policy_name", "rules", "seed"])
+def test_a_header_without_a_setting_is_refused(tmp_path, result, key):
+    arrays, header = saved(result, tmp_path / "r.npz")
+    del header["settings"][key]
+    write(tmp_path / "r.npz", arrays, header)
+    refused(tmp_path / "r.npz", "a header of another kind", key)
+
+
+@pytest.mark.parametrize(
+    "kind, names",
+    [
+        ("agents", {"range": [0, 10**30, 1]}),
+        ("agents", {"range": [0, 4, 0]}),
+        ("agents", {"range": [0, 4]}),
+        ("agents", {"range": [0, 3, 1]}),
+        ("agents", [{}, 1, 2, 3]),
+        ("agents", [1, 2, 3]),
+        ("agents", "abcd"),
+        ("arms", ["a"]),
+        ("arms", [[{}], 1, 2]),
+        ("links", [1]),
+        ("links", [[1, 2, 3]] * 8),
+        ("links", {"range": [0, 8, 1]}),
+    ],
+    ids=str,
+)
+def test_names_of_another_kind_are_refused(tmp_path, result, kind, names):
+    arrays, header = saved(result, tmp_path / "r.npz")
+    header["names"][kind] = names
+    write(tmp_path / "r.npz", arrays, header)
+    refused(tmp_path / "r.npz", "is no whole result")
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(tmp_path, result):
+    path = tmp_path / "r.npz"
+    result.save(path)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("more.npy", bytes(2**25))
+    assert path.stat().st_size < 2**17
+    tracemalloc.start()
+    with pytest.raises(FileError, match=r"unpacks to 33,\d{3},\d{3} bytes, more than .*raise max_bytes"):
+        bm.Result.load(path, max_bytes=2**24)
+    assert tracemalloc.get_traced_memory()[1] < 2**22
+    tracemalloc.stop()
+    # The same file, as if it unpacked to gigabytes.
+    path.write_bytes(path.read_bytes().replace(struct.pack("<I", 2**25), struct.pack("<I", 2**31)))
+    with pytest.raises(FileError, match=r"unpacks to 2,\d{3},\d{3},\d{3} bytes, more than .*raise max_bytes"):
+        bm.Result.load(path)
+
+
+def test_the_limit_can_be_set(tmp_path, result):
+    path = tmp_path / "r.npz"
+    result.save(path)
+    with pytest.raises(FileError, match="more than the 100 that are allowed"):
+        bm.Result.load(path, max_bytes=100)
+    assert bm.Result.load(path, max_bytes=10**6) == result
+    with pytest.raises(InputError, match="max_bytes must be"):
+        bm.Result.load(path, max_bytes=0)
+
+
+def test_a_file_that_unpacks_to_more_than_it_says_is_refused(tmp_path, result):
+    path = tmp_path / "r.npz"
+    result.save(path)
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    contents["rounds.npy"] += bytes(2**26)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+    # The size as it is written in the directory of the archive: 2^26 bytes less.
+    truth, lie = (len(contents["rounds.npy"]) - less for less in (0, 2**26))
+    written = path.read_bytes()
+    path.write_bytes(written.replace(struct.pack("<I", truth), struct.pack("<I", lie)))
+    tracemalloc.start()
+    refused(path, "is not a result saved by banditmesh")
+    assert tracemalloc.get_traced_memory()[1] < 2**22
+    tracemalloc.stop()
+
+
+def test_an_array_that_claims_a_huge_shape_is_refused(tmp_path, result):
+    path = tmp_path / "r.npz"
+    arrays, header = saved(result, path)
+    write(path, arrays, header)
+    content = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    contents["rounds.npy"] = contents["rounds.npy"].replace(b"(5,), }        ", b"(500000000,), }")
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+    refused(path, "is not a result saved by banditmesh")
+
+
+def test_unusual_but_sound_arrays_are_read(tmp_path, result):
+    """By columns, in the other byte order, or of another width."""
+    arrays, header = saved(result, tmp_path / "r.npz")
+    arrays["regret"] = np.asfortranarray(arrays["regret"])
+    arrays["messages"] = arrays["messages"].astype(">i8")
+    arrays["arm_pulls"] = arrays["arm_pulls"].astype(np.int64)
+    write(tmp_path / "r.npz", arrays, header)
+    loaded = bm.Result.load(tmp_path / "r.npz")
+    assert loaded == result
+    assert loaded.messages.dtype == np.int64
+    with pytest.raises(ValueError, match="read-only"):
+        loaded.regret[0] = 0
+
+
+def test_a_result_without_links_comes_back(tmp_path):
+    problem = bm.Problem.random(bm.networks.Links.from_pairs(2, []), 2, 2)
+    result = bm.simulate(problem, bm.IRS(), horizon=2, seed=0, engine="reference", link_traffic=True)
+    result.save(tmp_path / "r.npz")
+    assert bm.Result.load(tmp_path / "r.npz") == result
+
+
+@pytest.mark.parametrize("name", ["run:1", "file:x", "run-2026-11-16T10:00:00.npz", os.fsdecode(b"caf\xe9.npz")])
+def test_names_that_look_like_addresses_are_names(tmp_path, monkeypatch, result, name):
+    monkeypatch.chdir(tmp_path)
+    result.save(name)
+    assert bm.Result.load(name) == result
+
+
+def test_a_path_that_cannot_be_is_refused(result):
+    with pytest.raises(FileError, match="cannot read"):
+        bm.Result.load("a\0b")
+    with pytest.raises(FileError, match="cannot write"):
+        result.save("a\0b")
 
 
 # Views

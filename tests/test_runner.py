@@ -274,6 +274,90 @@ def test_networks_from_files_reach_the_workers(tmp_path):
         bm.run_study(spec, tmp_path / "out", workers=1)
 
 
+RING = "0 1\n1 2\n2 3\n3 4\n4 0\n"
+STAR = "0 1\n0 2\n0 3\n0 4\n"
+
+
+def from_file(folder, text, network='{name = "file", path = "links.txt"}'):
+    """The small study on a network file of this content."""
+    folder.mkdir(exist_ok=True)
+    (folder / "links.txt").write_text(text)
+    return bm.parse_spec(SPEC.replace('{name = "ring", n = 5}', network), folder=folder)
+
+
+def messages(study):
+    return study.table()["messages"].tolist()
+
+
+def test_a_file_that_changed_is_another_network_in_the_same_process(tmp_path):
+    ring = bm.run_study(from_file(tmp_path, RING), tmp_path / "ring", workers=1)
+    star = bm.run_study(from_file(tmp_path, STAR), tmp_path / "star", workers=1)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        alone = bm.run_study(from_file(tmp_path, STAR), tmp_path / "alone", executor=pool, workers=1)
+    assert_same(star, alone)
+    assert messages(star) != messages(ring)
+
+
+def test_equal_specs_of_two_folders_on_one_executor_have_their_own_networks(tmp_path):
+    specs = {text: from_file(tmp_path / name, text) for name, text in (("one", RING), ("two", STAR))}
+    assert len({spec.digest for spec in specs.values()}) == 1
+    alone = {}
+    for place, (text, spec) in enumerate(specs.items()):
+        worker._latest = None
+        alone[text] = bm.run_study(spec, tmp_path / f"alone{place}", workers=1)
+    with ThreadPoolExecutor(1) as pool:
+        for place, (text, spec) in enumerate(specs.items()):
+            assert_same(bm.run_study(spec, tmp_path / f"pool{place}", executor=pool, workers=1), alone[text])
+    assert messages(alone[RING]) != messages(alone[STAR])
+
+
+def test_a_shard_of_the_same_spec_with_another_network_is_not_taken(tmp_path):
+    ring = bm.run_study(from_file(tmp_path, RING), tmp_path / "ring", workers=1)
+    star = bm.run_study(from_file(tmp_path, STAR), tmp_path / "star", workers=1)
+    before = messages(star)
+    for path in shards(star.path):
+        path.unlink()
+    for path in shards(ring.path):
+        (star.path / "shards" / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(bm.StudyError, match="of another study"):
+        star.table()
+    assert messages(bm.run_study(from_file(tmp_path, STAR), star.path, workers=1)) == before
+
+
+def test_one_file_read_as_two_kinds_is_two_networks(tmp_path):
+    """The lines below are three links with the weight 1, and as a trace one contact in each of three rounds."""
+    text = "1 2 1\n2 3 1\n3 2 1\n"
+    kinds = {kind: f'{{name = "{kind}", path = "links.txt"}}' for kind in ("file", "trace")}
+
+    def run(name, *networks):
+        spec = f"""
+        horizon = 3
+        engine = "reference"
+        arms = {{n_arms = 3, per_agent = 3}}
+        protocol = {{name = "irs"}}
+        sweep.network = [{", ".join(networks)}]
+        """
+        (tmp_path / "links.txt").write_text(text)
+        return messages(bm.run_study(bm.parse_spec(spec, folder=tmp_path), tmp_path / name, workers=1))
+
+    alone = [run(kind, table) for kind, table in kinds.items()]
+    assert alone[0] != alone[1]
+    assert run("both", *kinds.values()) == alone[0] + alone[1]
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    spec, true = from_file(tmp_path, RING), runner.read_networks
+
+    def read(files):
+        networks = true(files)
+        (tmp_path / "links.txt").write_text(STAR)
+        return networks
+
+    monkeypatch.setattr(runner, "read_networks", read)
+    with pytest.raises(bm.StudyError, match="changed while it was read"):
+        bm.run_study(spec, tmp_path / "out", workers=1)
+
+
 @pytest.mark.parametrize("executor", ["slurm", "dasks:tcp://x"])
 def test_an_unknown_executor_is_refused(tmp_path, executor):
     with pytest.raises(bm.InputError, match="executor must be"):

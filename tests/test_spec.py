@@ -157,12 +157,20 @@ def test_a_wrong_override_is_refused(override):
         bm.parse_spec("horizon = 5", [override])
 
 
+@pytest.mark.parametrize("override", ["name=caf\udce9", "sweep.network.path=['caf\udce9.txt', 'x']", "\udce9=1"])
+def test_what_is_no_text_is_refused(override):
+    with pytest.raises(bm.SpecError, match="must be text in UTF-8"):
+        bm.parse_spec("horizon = 5", [override])
+    with pytest.raises(bm.SpecError, match="must be text in UTF-8"):
+        bm.parse_spec(f"# {override}")
+
+
 def test_files_are_found_beside_the_spec_and_read_in_the_parent(tmp_path):
     nx.write_edgelist(nx.cycle_graph(7), tmp_path / "ring.txt", data=False)
     path = tmp_path / "study.toml"
     path.write_text('network = {name = "file", path = "ring.txt"}\narms = {n_arms = 4, per_agent = 2}\n')
     spec = bm.read_spec(path)
-    assert spec.network_files() == {"ring.txt": ("file", tmp_path / "ring.txt")}
+    assert spec.network_files() == {("file", "ring.txt"): tmp_path / "ring.txt"}
     assert case_of(spec).problem.n_agents == 7
 
 

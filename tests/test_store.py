@@ -4,14 +4,20 @@ import errno
 import fcntl
 import json
 import os
+import shutil
+import subprocess
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import banditmesh as bm
+from banditmesh.experiments import manifest as manifest_module
 from banditmesh.experiments import store
-from studies import SPEC, assert_same, shards
+from banditmesh.experiments.manifest import layout_of
+from banditmesh.experiments.shards import digest, shard_name
+from studies import COMMAND, ENVIRONMENT, SPEC, assert_same, shards
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +26,10 @@ def whole(tmp_path_factory):
 
 
 @pytest.fixture
-def study(tmp_path):
-    return bm.run_study(bm.parse_spec(SPEC), tmp_path / "study", workers=1)
+def study(tmp_path, whole):
+    """A copy of the whole study, to be harmed."""
+    shutil.copytree(whole.path, tmp_path / "study")
+    return bm.Study(tmp_path / "study")
 
 
 def refused(error, *words):
@@ -68,6 +76,92 @@ def test_a_shard_cut_short_is_named_when_read_and_computed_again_when_run(study,
     assert len(notices) == 1
     assert str(path) in notices[0]
     assert path.with_suffix(".damaged").exists()
+
+
+def test_every_flipped_bit_is_found(study):
+    """In pages, in the footer and in the name: nothing but the very bytes that were written is taken."""
+    path, layout = shards(study.path)[3], layout_of(study.manifest)
+    content = path.read_bytes()
+    assert layout.open(path)[0] == 3
+    with path.open("r+b", buffering=0) as stream:
+        for place in range(len(content)):
+            stream.seek(place)
+            stream.write(bytes([content[place] ^ 1 << place % 8]))
+            with pytest.raises(bm.StudyError, match="damaged"):
+                layout.open(path)
+            stream.seek(place)
+            stream.write(content[place : place + 1])
+    assert layout.open(path)[0] == 3
+
+
+def test_flipped_bits_are_computed_again(study, whole):
+    """In as many places of a shard as there are shards: pages first, then the footer with names and statistics."""
+    harmed = shards(study.path)
+    for number, path in enumerate(harmed):
+        content = bytearray(path.read_bytes())
+        content[number * len(content) // len(harmed)] ^= 1 << number % 8
+        path.write_bytes(content)
+    assert study.n_done == 0
+    notices = []
+    assert_same(bm.run_study(bm.parse_spec(SPEC), study.path, workers=1, notice=notices.append), whole)
+    assert len(notices) == len(harmed) == 20
+    assert all(str(path) in notice for path, notice in zip(harmed, notices, strict=True))
+
+
+def test_a_shard_of_another_chunk_is_not_taken(study, whole):
+    """Neither under this chunk's name nor under a name that would be its own."""
+    third, fifth = shards(study.path)[3], shards(study.path)[5]
+    third.write_bytes(fifth.read_bytes())
+    with pytest.raises(bm.StudyError, match="its bytes do not have the hash in its name"):
+        study.table()
+    assert_same(bm.run_study(bm.parse_spec(SPEC), study.path, workers=1), whole)
+    assert [path.name for path in shards(study.path)] == [path.name for path in shards(whole.path)]
+    renamed = third.with_name(shard_name(3, digest(fifth.read_bytes())))
+    third.unlink()
+    renamed.write_bytes(fifth.read_bytes())
+    with pytest.raises(bm.StudyError, match="of another chunk"):
+        study.table()
+    assert_same(bm.run_study(bm.parse_spec(SPEC), study.path, workers=1), whole)
+
+
+@pytest.mark.parametrize("change", ["column", "type", "rows", "bytes"])
+def test_a_shard_of_another_schema_is_not_taken(study, whole, change):
+    path = shards(study.path)[3]
+    table = pq.ParquetFile(path).read()
+    sink = pa.BufferOutputStream()
+    if change == "column":
+        table = table.drop_columns(["sent"])
+    elif change == "type":
+        table = table.set_column(table.schema.get_field_index("sent"), "sent", table["sent"].cast(pa.float64()))
+    elif change == "rows":
+        table = pa.concat_tables([table, table])
+    pq.write_table(table, sink)
+    content = b"no parquet" if change == "bytes" else sink.getvalue().to_pybytes()
+    path.unlink()
+    path.with_name(shard_name(3, digest(content))).write_bytes(content)
+    with pytest.raises(bm.StudyError, match="is damaged"):
+        study.table()
+    assert_same(bm.run_study(bm.parse_spec(SPEC), study.path, workers=1), whole)
+
+
+def test_strange_files_among_the_shards_are_set_aside(study, whole):
+    strangers = ["00003.parquet", "mine.parquet", shards(study.path)[3].name.replace("00003", "00099")]
+    for name in strangers:
+        (study.path / "shards" / name).write_bytes(shards(study.path)[3].read_bytes())
+    assert study.is_complete
+    with pytest.raises(bm.StudyError, match="not the name of one of the study's shards"):
+        study.table()
+    notices = []
+    assert_same(bm.run_study(bm.parse_spec(SPEC), study.path, workers=1, notice=notices.append), whole)
+    assert len(notices) == 3
+
+
+def test_a_shard_whose_process_was_killed_at_once_is_kept_and_checked(study, whole):
+    """The hash comes with the shard, so there is no moment in which a shard lacks one."""
+    change_manifest(study, state="running", n_done=0)
+    kept = {path: path.stat().st_mtime_ns for path in shards(study.path)}
+    assert_same(bm.run_study(bm.parse_spec(SPEC), study.path, workers=1), whole)
+    assert {path: path.stat().st_mtime_ns for path in shards(study.path)} == kept
 
 
 def test_a_flipped_bit_is_not_read_as_data(study):
@@ -119,7 +213,7 @@ def test_a_study_of_another_format_is_refused(study):
     change_manifest(study, version=99)
     with pytest.raises(bm.StudyError) as error:
         bm.Study(study.path)
-    refused(error, "study format 99", "reads 1")
+    refused(error, "study format 99", "reads 2")
 
 
 def test_a_study_begun_with_another_version_is_refused(study):
@@ -129,7 +223,86 @@ def test_a_study_begun_with_another_version_is_refused(study):
     refused(error, "begun with banditmesh 0.0.1", bm.__version__)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": "other"}'])
+@pytest.mark.parametrize("name", ["python", "numpy", "numba", "networkx", "scipy", "platform"])
+def test_continuing_with_other_versions_is_said_and_kept(study, whole, name):
+    began = study.manifest["versions"] | {name: "0.0.1"}
+    change_manifest(study, versions=began)
+    notices = []
+    bm.run_study(bm.parse_spec(SPEC), study.path, workers=1, notice=notices.append)
+    assert notices == []  # nothing was computed
+    shards(study.path)[3].unlink()
+    again = bm.run_study(bm.parse_spec(SPEC), study.path, workers=1, notice=notices.append)
+    assert len(notices) == 1
+    assert f"{name} {study.manifest['versions'][name]} instead of 0.0.1" in notices[0]
+    assert again.manifest["versions"] == began
+    assert again.manifest["continued_with"] == [study.manifest["versions"]]
+    shards(study.path)[3].unlink()
+    assert_same(bm.run_study(bm.parse_spec(SPEC), study.path, workers=1, notice=notices.append), whole)
+    assert len(notices) == 1
+
+
+def test_workers_with_other_versions_are_said_and_kept(tmp_path, monkeypatch):
+    others = manifest_module.versions() | {"numpy": "0.0.1"}
+    monkeypatch.setattr(manifest_module, "versions", lambda: others)  # what workers call, not the runner
+    notices = []
+    study = bm.run_study(bm.parse_spec(SPEC), tmp_path, workers=1, notice=notices.append)
+    assert study.manifest["versions"]["numpy"] == "0.0.1"
+    assert len(notices) == 1
+    assert "instead of 0.0.1" in notices[0]
+
+
+@pytest.mark.parametrize(
+    "changes, word",
+    [
+        ({"state": "done"}, "state"),
+        ({"spec": []}, "spec"),
+        ({"spec": {"horizon": 12}}, "digest"),
+        ({"spec": {"horizon": "12"}}, "horizon"),
+        ({"spec": {"depth": 12}}, "depth"),
+        ({"digest": "0"}, "digest"),
+        ({"network_files": {"x": "0"}}, "fingerprint"),
+        ({"fingerprint": 3}, "fingerprint"),
+        ({"columns": {"protocol": "complex"}}, "columns"),
+        ({"seeds": [0.5]}, "seeds"),
+        ({"n_points": "ten"}, "n_points"),
+        ({"n_points": -10, "n_runs": -20}, "n_points"),
+        ({"n_points": 5}, "n_runs"),
+        ({"n_runs": True}, "n_runs"),
+        ({"chunk_size": 0}, "chunk_size"),
+        ({"chunk_size": 3}, "n_chunks"),
+        ({"n_chunks": 19}, "n_chunks"),
+        ({"versions": {}}, "versions"),
+        ({"versions": {"banditmesh": 1}}, "versions"),
+        ({"n_failed": None}, "n_failed"),
+    ],
+)
+def test_a_manifest_is_read_against_a_schema(study, changes, word):
+    change_manifest(study, **changes)
+    with pytest.raises(bm.StudyError) as error:
+        bm.Study(study.path)
+    refused(error, "manifest.json is damaged", word, "new folder")
+
+
+def test_a_manifest_without_any_of_its_keys_is_refused(study):
+    path = study.path / "manifest.json"
+    manifest = json.loads(path.read_text())
+    optional = {"n_done", "n_failed", "latest_course"}
+    for key in manifest.keys() - optional:
+        path.write_text(json.dumps({name: value for name, value in manifest.items() if name != key}))
+        with pytest.raises(bm.StudyError) as error:
+            bm.Study(study.path)
+        refused(error, "manifest.json is damaged", "new folder")
+
+
+@pytest.mark.parametrize("changes", [{"seeds": [1]}, {"columns": {}}])
+def test_a_manifest_that_is_not_the_specs_is_not_continued(study, changes):
+    change_manifest(study, **changes)
+    with pytest.raises(bm.StudyError) as error:
+        bm.run_study(bm.parse_spec(SPEC), study.path, workers=1)
+    refused(error, "manifest.json is damaged", *changes)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": "other"}', "[" * 100_000, '"\\ud800"', "\0"])
 def test_a_damaged_manifest_is_named(study, content):
     (study.path / "manifest.json").write_text(content)
     with pytest.raises(bm.StudyError) as error:
@@ -177,13 +350,92 @@ def test_what_a_killed_process_left_half_written_is_removed(tmp_path):
     assert not list(tmp_path.rglob("*.partial"))
 
 
-def test_an_unfinished_study_can_be_read(tmp_path):
-    study = bm.run_study(bm.parse_spec(SPEC), tmp_path, workers=1)
-    for path in shards(tmp_path)[10:]:
+def test_what_is_there_of_an_unfinished_study_can_be_read_but_not_by_mistake(study, whole):
+    for path in shards(study.path)[10:]:
         path.unlink()
-    assert len(study.table()) == 10
-    for path in shards(tmp_path):
+    for view in (study.table, study.curves):
+        with pytest.raises(bm.StudyError) as error:
+            view()
+        refused(error, str(study.path), "10 of 20 runs", "partial=True")
+    assert study.table(partial=True).equals(whole.table()[:10])
+    assert set(study.curves(partial=True)["run"]) == set(range(10))
+    for path in shards(study.path):
         path.unlink()
     for view in (study.table, study.curves):
         with pytest.raises(bm.StudyError, match="no finished runs"):
-            view()
+            view(partial=True)
+
+
+@pytest.mark.parametrize("harm", ["missing", "damaged", "twice"])
+def test_a_study_is_complete_only_if_all_its_shards_are_there_and_whole(study, harm):
+    assert study.is_complete
+    assert repr(study) == "<Study 'small': 20 runs, complete>"
+    path = shards(study.path)[7]
+    if harm == "missing":
+        path.unlink()
+    elif harm == "damaged":
+        path.write_bytes(path.read_bytes()[:-1])
+    else:
+        (study.path / "shards" / twin(study, path)).write_bytes(reencoded(path))
+    for one in (study, bm.Study(study.path)):
+        assert not one.is_complete
+        assert repr(one) == "<Study 'small': 19 of 20 runs, incomplete>"
+        with pytest.raises(bm.StudyError, match="run the study again"):
+            one.table()
+    assert bm.run_study(bm.parse_spec(SPEC), study.path, workers=1).is_complete
+
+
+def reencoded(path):
+    """The same shard in other bytes."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pq.ParquetFile(path).read(), sink, compression="none")
+    return sink.getvalue().to_pybytes()
+
+
+def twin(study, path):
+    return shard_name(int(path.name[:5]), digest(reencoded(path)))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [b"run:1", b"file:x", b"run-2026-11-16T10:00:00", b"s3:bucket", b"a b#c?d%20", "\u8def".encode(), b"caf\xe9"],
+    ids=repr,
+)
+def test_a_folder_may_have_any_name(tmp_path, monkeypatch, whole, name):
+    """Also one that a library would take for an address, or that is no text."""
+    monkeypatch.chdir(tmp_path)
+    folder = os.fsdecode(name)
+    study = bm.run_study(bm.parse_spec(SPEC), folder, workers=1)
+    assert_same(study, whole)
+    assert study.is_complete
+    shards(folder)[3].write_bytes(b"harmed")
+    assert_same(bm.run_study(bm.parse_spec(SPEC), folder, workers=1), whole)
+    assert [os.fsencode(path.name) for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("verb", ["run", "plot"])
+def test_a_folder_whose_name_is_no_text_can_be_printed(tmp_path, whole, verb):
+    (tmp_path / "study.toml").write_text(SPEC)
+    folder = tmp_path / os.fsdecode(b"file:caf\xe9")
+    shutil.copytree(whole.path, folder)
+    arguments = [tmp_path / "study.toml", "--out", folder] if verb == "run" else [folder]
+    environment = {**ENVIRONMENT, "PYTHONIOENCODING": "utf-8:strict"}
+    done = subprocess.run([COMMAND, verb, *arguments], capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "file:caf\ufffd" in done.stdout.decode()
+    assert len(list(folder.glob("*.svg"))) == (0 if verb == "run" else 3)
+
+
+def test_a_null_character_in_a_folders_name_is_refused(tmp_path):
+    for call in (bm.Study, lambda folder: bm.run_study(bm.parse_spec(SPEC), folder)):
+        with pytest.raises(bm.StudyError) as error:
+            call(f"{tmp_path}/a\0b")
+        refused(error, "null character")
+
+
+def test_what_plot_draws_of_an_unfinished_study_is_said(study):
+    shards(study.path)[3].unlink()
+    command = [COMMAND, "plot", study.path]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=True)
+    assert "19 of 20 runs, and only these are drawn" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -21,7 +21,7 @@ from ..rules import get_rules
 from ..sim.engine import simulate
 from ..sim.result import Result
 from . import published
-from .store import versions
+from .manifest import versions
 
 FIGURES = ("3", "4", "5", "6")
 #: Called with the number of simulations done, the number in all, and what comes next.

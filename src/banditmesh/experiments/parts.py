@@ -119,31 +119,41 @@ def build_policy(point: Mapping[str, Any]) -> Policy:
     return policy
 
 
-def build_problem(point: Mapping[str, Any], files: Mapping[str, Any]) -> Problem:
+def build_problem(point: Mapping[str, Any], files: Mapping[tuple[str, str], Any]) -> Problem:
     """The problem of a point.
 
     Parameters
     ----------
     point : mapping
         A point's settings.
-    files : mapping from str to network
+    files : mapping from (kind, path) to network
         What was read from the files that the study names.
     """
     from ..problem import Problem
 
-    network = files[point["network"]["path"]] if "path" in point["network"] else _make("network", point)
+    named = file_of(point)
+    network = _make("network", point) if named is None else files[named]
     if point["dynamics"]["name"] != "none":
         network = _make("dynamics", point, start=network)
     sets, laws = _make("arms", point, network=network)
     return Problem(network, sets, laws)
 
 
-def read_networks(files: Mapping[str, tuple[str, Path]]) -> dict[str, Any]:
-    """What network files hold, by the names that a spec gives them; each comes with its kind, "file" or "trace".
+def file_of(point: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The kind, "file" or "trace", and the path of the network file that a point names, if it names one.
+
+    Both together: the same file may be read as either.
+    """
+    table = point["network"]
+    return (table["name"], table["path"]) if "path" in table else None
+
+
+def read_networks(files: Mapping[tuple[str, str], Path]) -> dict[tuple[str, str], Any]:
+    """What network files hold, by the kinds and paths that a spec gives them.
 
     They are read once, in the parent, so that workers need no access to them.
     """
-    return {name: get_part("network", kind).make(path) for name, (kind, path) in files.items()}
+    return {(kind, name): get_part("network", kind).make(path) for (kind, name), path in files.items()}
 
 
 def _make(table: str, point: Mapping[str, Any], **more: Any) -> Any:

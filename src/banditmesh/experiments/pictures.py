@@ -23,7 +23,7 @@ def draw_study(study: Study, out: Path, axis: str | None = None) -> list[Path]:
     Parameters
     ----------
     study : Study
-        At least partly run.
+        At least partly run; of one that is not complete, the runs that are there are drawn.
     out : path
         The folder.
     axis : str, optional
@@ -34,7 +34,7 @@ def draw_study(study: Study, out: Path, axis: str | None = None) -> list[Path]:
     list of Path
         What was written.
     """
-    table = study.table()
+    table = study.table(partial=True)
     table = table[table["error"].isna()]
     if table.empty:
         raise StudyError(f"{study.path} holds no run that succeeded; see the column error of its table")
@@ -45,7 +45,7 @@ def draw_study(study: Study, out: Path, axis: str | None = None) -> list[Path]:
     if axis is not None:
         figures[f"over-{axis}"] = plots.over_key(axis, _series(table, axis))
     if study.manifest["spec"]["record_every"]:
-        figures["over-time"] = plots.regret_and_messages(_curves(study.curves()))
+        figures["over-time"] = plots.regret_and_messages(_curves(study.curves(partial=True)))
     return [path for name, figure in figures.items() for path in plots.save(figure, out / name)]
 
 

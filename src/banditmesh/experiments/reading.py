@@ -19,7 +19,7 @@ import msgspec
 from ..errors import FileError, InputError, SpecError
 from .faults import build_faults
 from .lines import line_of
-from .parts import NAME_KEYS, build_policy, build_problem, build_protocol, get_part, read_networks
+from .parts import NAME_KEYS, build_policy, build_problem, build_protocol, file_of, get_part, read_networks
 from .spec import DEFAULTS, FORMAT, NOT_SWEPT, BadKey, Settings, Spec, has_key, read_written
 
 _RANGES: Final = {"horizon": 1, "replicates": 1, "seed": 0, "every": 1, "record_every": 0}
@@ -53,6 +53,7 @@ def parse_spec(text: str, overrides: Sequence[str] = (), source: str = "spec", f
     >>> parse_spec("horizon = 100", ["protocol.ttl=3"]).settings.protocol
     {'name': 'fwa', 'ttl': 3}
     """
+    _refuse_broken_text(source, text, *overrides)
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -68,6 +69,16 @@ def parse_spec(text: str, overrides: Sequence[str] = (), source: str = "spec", f
             key = f"sweep.{key}"
         line = line_of(text, key) if key and has_key(given, key) else None
         raise SpecError(f"{source}{f', line {line}' if line else ''}: {error}") from None
+
+
+def _refuse_broken_text(source: str, *texts: str) -> None:
+    """Refuse bytes that are no text: nothing that is written later could hold them."""
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            broken = text[error.start - min(error.start, 20) : error.end]
+            raise SpecError(f"{source} and --set must be text in UTF-8, got {broken!r}; rename what it names") from None
 
 
 def _checked(raw: dict[str, Any], folder: Path) -> Spec:
@@ -150,8 +161,8 @@ def _check_points(spec: Spec, given: dict[str, dict[str, Any]]) -> None:
 
 def _first_network(spec: Spec, point: Mapping[str, Any]) -> None:
     """Build one problem, so that most mistakes show before anything runs."""
-    name = point["network"].get("path")
-    build_problem(point, read_networks({name: spec.network_files()[name]} if name else {}))
+    named = file_of(point)
+    build_problem(point, {} if named is None else read_networks({named: spec.network_files()[named]}))
 
 
 def _named_parts(spec: Spec, table: str) -> list[Any]:

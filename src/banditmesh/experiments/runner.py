@@ -1,15 +1,15 @@
 """Runs a study on any executor, and continues one that was stopped.
 
 Rules kept here: the parent holds a few chunks at a time, whatever the size of the study; what a chunk gives depends on
-the spec alone, so the table is the same on any executor, with any number of workers, and after any interruption.
+the spec and its network files alone, so the table is the same on any executor, with any number of workers, and after
+any interruption.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from os import PathLike
 from pathlib import Path
@@ -19,7 +19,9 @@ from .. import checks
 from ..errors import StudyError
 from . import store
 from .executors import count_cores, open_executor
+from .manifest import layout_of, new_manifest, read_manifest, versions
 from .parts import read_networks
+from .shards import digest, has_failures
 from .spec import Spec
 from .store import Study
 from .worker import Chunk, Shard, Work, run_chunk
@@ -59,7 +61,8 @@ def run_study(
     progress : callable, optional
         Called with the number of runs done, the number in all, and how many of them failed.
     notice : callable, optional
-        Called with a line for the user, such as that a damaged shard is computed again.
+        Called with a line for the user, such as that a damaged shard is computed again, or that runs are computed with
+        other versions of numeric libraries than the study began with.
 
     Returns
     -------
@@ -78,27 +81,26 @@ def run_study(
     ...     bm.run_study(spec, folder, workers=1)
     <Study 'study': 2 runs, complete>
     """
-    folder = Path(out)
+    folder = store.checked_folder(out)
     if workers is not None:
         workers = checks.integer("workers", workers, at_least=1)
     with store.lock(folder):
-        networks = spec.network_files()
-        manifest = _begin_or_continue(folder, spec, {name: _fingerprint(path) for name, (_, path) in networks.items()})
-        course = _Course(folder, spec, manifest, read_networks(networks), fail_fast, progress, notice)
+        hashes, networks = _read_files(spec)
+        manifest = _begin_or_continue(folder, spec, hashes)
+        course = _Course(folder, spec, manifest, networks, fail_fast, progress, notice)
         try:
             if isinstance(executor, Executor):
                 course.run(executor, workers or count_cores())
             elif course.missing():
                 with open_executor(executor, workers) as (opened, n_workers):
                     course.run(opened, n_workers)
+            store.write_table(Study(folder))
         except BaseException as error:
             state = "interrupted" if isinstance(error, KeyboardInterrupt) else "stopped"
             course.close(state, quietly=True)
             raise
         course.close("complete")
-        study = Study(folder)
-        store.write_table(study)
-    return study
+    return Study(folder)
 
 
 class _Course:
@@ -109,7 +111,7 @@ class _Course:
         folder: Path,
         spec: Spec,
         manifest: dict[str, Any],
-        networks: dict[str, Any],
+        networks: dict[tuple[str, str], Any],
         fail_fast: bool,
         progress: RunProgress | None,
         notice: Callable[[str], None] | None,
@@ -117,11 +119,13 @@ class _Course:
         self._folder = folder
         self._spec = spec
         self._manifest = manifest
+        self._layout = layout_of(manifest)
         self._networks = networks
         self._fail_fast = fail_fast
         self._progress = progress or (lambda done, total, failed: None)
         self._notice = notice or (lambda line: None)
-        self._todo = bytearray(manifest["n_chunks"])
+        self._todo = bytearray(b"\1") * self._layout.n_chunks
+        self._with_failures: dict[int, Path] = {}
         self._done = 0
         self._failed = 0
         self._seconds = 0.0
@@ -134,6 +138,8 @@ class _Course:
 
     def run(self, executor: Executor, n_workers: int) -> None:
         """Run what is left, a few chunks at a time."""
+        if self.missing():
+            self._note_versions(versions())
         self._progress(self._done, self._manifest["n_runs"], self._failed)
         chunks = self._chunks()
         # One chunk in work and one waiting for each worker keeps them busy while the parent writes.
@@ -162,26 +168,46 @@ class _Course:
                 raise
 
     def _look(self) -> None:
-        """See which chunks are there; a damaged one is set aside, a failed one is run again."""
-        digest = self._manifest["digest"]
-        for number in range(self._manifest["n_chunks"]):
-            path = store.shard_path(self._folder, number)
-            n_runs = self._size_of(number)
-            state = store.shard_state(path, digest, n_runs)
-            self._todo[number] = state != "done"
-            if state == "done":
-                self._done += n_runs
-            elif state == "damaged":
-                path.replace(path.with_suffix(".damaged"))
-                self._notice(f"{path} was damaged: set aside as {path.stem}.damaged, and computed again")
+        """See which chunks are there; what is damaged is set aside, and what has failures is run again."""
+        for path in store.list_shards(self._folder):
+            try:
+                number, file = self._layout.open(path)
+            except StudyError as error:
+                self._set_aside(path, str(error).rpartition(";")[0])
+                continue
+            if number in self._with_failures or not self._todo[number]:
+                self._set_aside(path, f"{path} is one of two shards of a chunk")
+            elif has_failures(file):
+                self._with_failures[number] = path
+            else:
+                self._todo[number] = 0
+                self._done += self._layout.n_runs_of(number)
 
-    def _size_of(self, number: int) -> int:
-        size, n_runs = self._manifest["chunk_size"], self._manifest["n_runs"]
-        return int(min(size, n_runs - number * size))
+    def _set_aside(self, path: Path, why: str) -> None:
+        aside = store.set_aside(path)
+        self._notice(f"{why}: set aside as {aside.name}, and what is missing is computed again")
+
+    def _note_versions(self, used: Mapping[str, str]) -> None:
+        """Say so, and keep it, if runs are computed with other versions than those that the study began with.
+
+        The numbers are very likely the same, and a long study should not be lost because a library was updated; so
+        this is no error. But banditmesh itself must be the same.
+        """
+        began, others = self._manifest["versions"], self._manifest["continued_with"]
+        if used == began or used in others:
+            return
+        _refuse_other_banditmesh(self._folder, began, used)
+        changed = [f"{name} {one} instead of {began.get(name)}" for name, one in used.items() if began.get(name) != one]
+        self._notice(
+            f"the study in {self._folder} continues with {', '.join(changed)}; runs from before and from now may "
+            "differ in their last digits"
+        )
+        others.append(dict(used))
+        store.write_manifest(self._folder, self._manifest)
 
     def _chunks(self) -> Iterator[Chunk]:
         """The chunks that are left, made as they are needed."""
-        size = self._manifest["chunk_size"]
+        size = self._layout.chunk_size
         seeds = self._spec.seeds
         work: list[Work] = []
         for point in self._spec.points():
@@ -191,20 +217,13 @@ class _Course:
                 begin, end = max(first, number * size), min(first + len(seeds), (number + 1) * size)
                 runs = [(run, run - first, seeds[run - first]) for run in range(begin, end)]
                 work.append(Work(point.number, point.settings, point.labels, runs))
-                if end == min((number + 1) * size, self._manifest["n_runs"]):
+                if end == min((number + 1) * size, self._layout.n_runs):
                     if self._todo[number]:
                         yield self._chunk(number, work)
                     work = []
 
     def _chunk(self, number: int, work: list[Work]) -> Chunk:
-        return Chunk(
-            number,
-            work,
-            self._spec.columns,
-            self._networks,
-            self._spec.settings.record_every,
-            self._manifest["digest"],
-        )
+        return Chunk(number, work, self._layout, self._networks, self._spec.settings.record_every)
 
     def _submit(self, executor: Executor, chunk: Chunk) -> Future[Shard]:
         try:
@@ -225,6 +244,9 @@ class _Course:
         )
 
     def _keep(self, shard: Shard) -> None:
+        self._note_versions(shard.versions)
+        if shard.number in self._with_failures:
+            self._with_failures.pop(shard.number).unlink(missing_ok=True)
         store.write_shard(self._folder, shard)
         self._todo[shard.number] = 0
         self._done += shard.n_runs
@@ -244,30 +266,49 @@ def _begin_or_continue(folder: Path, spec: Spec, networks: dict[str, str]) -> di
                 f"{folder} must be empty or hold a study, got {(strangers or ['shards'])[0]}; choose another folder"
             )
         size = max(1, min(spec.n_runs // _CHUNKS, _LARGEST_CHUNK))
-        manifest = store.new_manifest(spec, size, networks)
+        manifest = new_manifest(spec, size, networks)
         store.write_manifest(folder, manifest)
         return manifest
-    manifest = store.read_manifest(folder)
+    manifest = read_manifest(folder)
     if manifest["digest"] != spec.digest:
         key = _first_difference(manifest["spec"], spec.to_json())
         raise StudyError(f"{folder} holds another study ({key} differs); choose another folder")
     if manifest["network_files"] != networks:
         raise StudyError(f"the network files have changed since the study in {folder} began; choose another folder")
-    ours, theirs = store.versions()["banditmesh"], manifest["versions"]["banditmesh"]
+    _refuse_other_banditmesh(folder, manifest["versions"], versions())
+    expected = new_manifest(spec, manifest["chunk_size"], networks)
+    for key in ("seeds", "n_points", "columns"):
+        if manifest[key] != expected[key]:
+            raise StudyError(f"{folder}/manifest.json is damaged ({key} are not the spec's); choose another folder")
+    return manifest
+
+
+def _refuse_other_banditmesh(folder: Path, began: Mapping[str, str], used: Mapping[str, str]) -> None:
+    ours, theirs = used["banditmesh"], began["banditmesh"]
     if ours != theirs:
         raise StudyError(
             f"the study in {folder} was begun with banditmesh {theirs}, this is {ours}; "
             "continue it with that version, or choose another folder"
         )
-    return manifest
 
 
 def _first_difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
     return next((key for key in ours if ours[key] != theirs.get(key)), "the spec")
 
 
-def _fingerprint(path: Path) -> str:
+def _read_files(spec: Spec) -> tuple[dict[str, str], dict[tuple[str, str], Any]]:
+    """The network files' hashes, by their paths in the spec, and the networks, which are of the same content."""
+    files = spec.network_files()
+    hashes = {name: _hash(path) for (_, name), path in files.items()}
+    networks = read_networks(files)
+    for (_, name), path in files.items():
+        if _hash(path) != hashes[name]:
+            raise StudyError(f"{path} changed while it was read; run again when it no longer does")
+    return hashes, networks
+
+
+def _hash(path: Path) -> str:
     try:
-        return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+        return digest(path.read_bytes())
     except OSError as error:
         raise StudyError(f"cannot read {path}: {error.strerror or error}") from None

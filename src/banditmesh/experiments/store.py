@@ -2,39 +2,36 @@
 
     study/
       manifest.json     spec, seeds, versions and state
-      shards/00000.parquet ...
+      shards/00000-HASH.parquet ...
       table.csv         one row per run, written when the study is complete
 
 Rules kept here: a file is written beside its final name, flushed to the disk and then moved there, so that it exists
-whole or not at all; one process at a time writes to a folder; a shard that is not whole is never read as if it were.
+whole or not at all; one process at a time writes to a folder; a shard that is not whole is never read as if it were,
+and a study is complete only if all its shards are there and whole.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import platform
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import StudyError
-from ..version import __version__
+from .manifest import layout_of, read_manifest
+from .shards import CURVES, digest, shard_name
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from .spec import Spec
     from .worker import Shard
-
-FORMAT: Final = "banditmesh-study"
-VERSION: Final = 1
-CURVES: Final = ("rounds", "regret_curve", "messages_curve")
 
 
 class Study:
@@ -71,146 +68,116 @@ class Study:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = checked_folder(path)
         self.manifest = read_manifest(self.path)
+        self._layout = layout_of(self.manifest)
+
+    @property
+    def n_done(self) -> int:
+        """How many runs are there, in shards that are whole; every shard is read to find out."""
+        found: Counter[int] = Counter()
+        for path in list_shards(self.path):
+            with suppress(StudyError):
+                found[self._layout.open(path)[0]] += 1
+        return sum(self._layout.n_runs_of(number) for number, n_shards in found.items() if n_shards == 1)
 
     @property
     def is_complete(self) -> bool:
-        """Whether all runs are there."""
-        return bool(self.manifest["state"] == "complete")
+        """Whether all runs are there; every shard is read to find out."""
+        return self.n_done == self._layout.n_runs
 
-    def table(self) -> pd.DataFrame:
-        """One row per run: swept keys, replicate, seed, regret, messages, traffic, and the error of a failed run."""
+    def table(self, partial: bool = False) -> pd.DataFrame:
+        """One row per run: swept keys, replicate, seed, regret, messages, traffic, and the error of a failed run.
+
+        Parameters
+        ----------
+        partial : bool
+            Of a study that is not complete, give the runs that are there; otherwise it is an error.
+        """
         import pandas as pd
 
-        parts = [shard.drop_columns(CURVES).to_pandas() for shard in self.shards()]
-        if not parts:
-            raise StudyError(f"{self.path} holds no finished runs yet; run the study first")
+        parts = [shard.drop_columns(CURVES).to_pandas() for shard in self.shards(partial)]
         table: pd.DataFrame = pd.concat(parts, ignore_index=True)
         return table
 
-    def curves(self) -> pd.DataFrame:
-        """One row per run and recorded round, with cumulative regret and messages; empty without `record_every`."""
+    def curves(self, partial: bool = False) -> pd.DataFrame:
+        """One row per run and recorded round, with cumulative regret and messages; empty without `record_every`.
+
+        Parameters
+        ----------
+        partial : bool
+            As for `table`.
+        """
         import pandas as pd
 
         parts = []
-        for shard in self.shards():
+        for shard in self.shards(partial):
             frame = shard.to_pandas()
             frame = frame[frame["rounds"].notna()].drop(columns=["regret", "messages"])
             frame = frame.rename(columns={"rounds": "round", "regret_curve": "regret", "messages_curve": "messages"})
             parts.append(frame.explode(["round", "regret", "messages"], ignore_index=True))
-        if not parts:
-            raise StudyError(f"{self.path} holds no finished runs yet; run the study first")
         types = {"round": "int64", "regret": "float64", "messages": "int64"}
         curves: pd.DataFrame = pd.concat(parts, ignore_index=True).astype(types)
         return curves
 
-    def shards(self) -> Iterator[pa.Table]:
-        """The finished shards in order, one at a time."""
-        for number in range(self.manifest["n_chunks"]):
-            path = shard_path(self.path, number)
-            if path.exists():
-                yield read_shard(path)
+    def shards(self, partial: bool = False) -> Iterator[pa.Table]:
+        """The finished shards in order, one at a time; there is at least one, and all unless `partial` is allowed."""
+        paths = list_shards(self.path)
+        if not paths:
+            raise StudyError(f"{self.path} holds no finished runs yet; run the study first")
+        if len(paths) < self._layout.n_chunks and not partial:
+            raise StudyError(
+                f"{self.path} holds {self.n_done} of {self._layout.n_runs} runs; run the study again to complete it, "
+                "or ask for what is there with partial=True"
+            )
+        latest = -1
+        for path in paths:
+            number, file = self._layout.open(path)
+            if number == latest:
+                raise StudyError(f"{path} is one of two shards of a chunk; run the study again to keep one of them")
+            latest = number
+            yield file.read()
 
     def __repr__(self) -> str:
-        return f"<Study {self.manifest['spec']['name']!r}: {self.manifest['n_runs']} runs, {self.manifest['state']}>"
+        n_done, n_runs, state = self.n_done, self._layout.n_runs, self.manifest["state"]
+        if n_done == n_runs:
+            told = f"{n_runs} runs, complete"
+        else:
+            told = f"{n_done} of {n_runs} runs, {'incomplete' if state == 'complete' else state}"
+        return f"<Study {self.manifest['spec'].get('name')!r}: {told}>"
 
 
-def shard_path(folder: Path, number: int) -> Path:
-    """Where the shard of a chunk lies."""
-    return folder / "shards" / f"{number:05d}.parquet"
+def checked_folder(path: str | PathLike[str]) -> Path:
+    """A study's folder, which may have any name that a file system takes."""
+    folder = Path(path)
+    if "\0" in str(folder):
+        raise StudyError(f"a study's folder must have no null character in its name, got {str(folder)!r}")
+    return folder
 
 
-def read_shard(path: Path) -> pa.Table:
-    """A whole shard, or `StudyError`."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def list_shards(folder: Path) -> list[Path]:
+    """All shards of a study, by their numbers, and whatever else is called .parquet; hidden files are nobody's."""
+    found = [path for path in (folder / "shards").glob("*.parquet") if not path.name.startswith(".")]
+    return sorted(found, key=lambda path: (len(path.name), path.name))
 
+
+def write_shard(folder: Path, shard: Shard) -> None:
+    """Write a finished chunk, whole or not at all."""
+    write_whole(folder / "shards" / shard_name(shard.number, digest(shard.content)), shard.content)
+
+
+def set_aside(path: Path) -> Path:
+    """Give a file that is no shard of the study a name that is not taken for one."""
+    aside = path.with_suffix(".damaged")
     try:
-        return pq.read_table(path, page_checksum_verification=True)
-    except (pa.ArrowException, OSError) as error:
-        raise StudyError(f"{path} is damaged ({_first_line(error)}); run the study again to compute it anew") from None
-
-
-def shard_state(path: Path, digest: str, n_runs: int) -> str:
-    """What is known of a shard: "missing", "damaged", "failed" if any of its runs did, or "done"."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if not path.exists():
-        return "missing"
-    try:
-        footer = pq.read_metadata(path)
-    except (pa.ArrowException, OSError):
-        return "damaged"
-    about = footer.metadata or {}
-    if about.get(b"banditmesh.study") != digest.encode() or footer.num_rows != n_runs:
-        return "damaged"
-    return "done" if about.get(b"banditmesh.failed") == b"0" else "failed"
-
-
-def new_manifest(spec: Spec, chunk_size: int, networks: dict[str, str]) -> dict[str, Any]:
-    """The manifest of a study that begins."""
-    n_runs = spec.n_runs
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "state": "running",
-        "spec": spec.to_json(),
-        "digest": spec.digest,
-        "network_files": networks,
-        "seeds": spec.seeds,
-        "n_points": spec.n_points,
-        "n_runs": n_runs,
-        "chunk_size": chunk_size,
-        "n_chunks": -(-n_runs // chunk_size),
-        "versions": versions(),
-    }
-
-
-def versions() -> dict[str, str]:
-    """What the numbers may depend on."""
-    from importlib.metadata import version
-
-    packages = ("numpy", "numba", "networkx", "scipy", "pyarrow")
-    return {
-        "banditmesh": __version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-        "platform": f"{platform.system()} {platform.machine()}",
-    }
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a study's folder, or `StudyError`."""
-    path = folder / "manifest.json"
-    try:
-        manifest = json.loads(path.read_bytes())
-        if manifest["format"] != FORMAT:
-            raise KeyError("format")
-        version = manifest["version"]
-    except FileNotFoundError:
-        raise StudyError(f"{folder} must be a study's folder, got no manifest.json in it; run a study first") from None
+        return path.replace(aside)
     except OSError as error:
-        raise StudyError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError):
-        raise StudyError(f"{path} is not a study's manifest, or is damaged; run the study into a new folder") from None
-    if version != VERSION:
-        raise StudyError(
-            f"{folder} has study format {version!r}, this banditmesh reads {VERSION}; "
-            "use the banditmesh that began it, or a new folder"
-        )
-    return dict(manifest)
+        raise StudyError(f"cannot set {path} aside: {error.strerror or error}; move it away and run again") from None
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     """Write the manifest, whole or not at all."""
     write_whole(folder / "manifest.json", (json.dumps(manifest, indent=1) + "\n").encode())
-
-
-def write_shard(folder: Path, shard: Shard) -> None:
-    """Write a finished chunk, whole or not at all."""
-    write_whole(shard_path(folder, shard.number), shard.content)
 
 
 def write_table(study: Study) -> None:

@@ -13,14 +13,12 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ..problem import Problem
     from ..sim.result import Result
+    from .shards import Layout
 
 _THREAD_LIMITS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -45,22 +43,19 @@ class Chunk:
         Which chunk of the study.
     work : sequence of Work
         The runs.
-    columns : mapping from str to str
-        The label columns and their types.
+    layout : Layout
+        How the study's shards look, with the fingerprint of all that its numbers depend on.
     networks : mapping
-        Networks that were read from files, by the name that the spec gives them.
+        Networks that were read from files, by the kind and the path that the spec gives them.
     record_every : int
         Which rounds are kept for the curves; 0 for none.
-    digest : str
-        The study's fingerprint, written into the shard.
     """
 
     number: int
     work: Sequence[Work]
-    columns: Mapping[str, str]
-    networks: Mapping[str, Any]
+    layout: Layout
+    networks: Mapping[tuple[str, str], Any]
     record_every: int
-    digest: str
 
 
 @dataclass(frozen=True)
@@ -72,6 +67,7 @@ class Shard:
     n_runs: int
     errors: Sequence[str]
     seconds: float
+    versions: Mapping[str, str]
 
 
 def start_worker() -> None:
@@ -98,14 +94,15 @@ def _leave_with_parent() -> None:
 
 def run_chunk(chunk: Chunk) -> Shard:
     """Simulate a chunk. A run that fails is kept as a row with its error, and the others go on."""
+    from .manifest import versions
+
     began = time.perf_counter()
     rows: list[dict[str, Any]] = []
     for work in chunk.work:
         rows += _run_point(chunk, work)
     errors = [row["error"] for row in rows if row["error"] is not None]
-    seconds = time.perf_counter() - began
-    content = _to_parquet(rows, chunk, len(errors), seconds)
-    return Shard(chunk.number, content, len(rows), errors, seconds)
+    content = chunk.layout.encode(chunk.number, rows, len(errors))
+    return Shard(chunk.number, content, len(rows), errors, time.perf_counter() - began, versions())
 
 
 def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
@@ -145,22 +142,27 @@ def _simulate(*arguments: Any, **settings: Any) -> Result:
     return simulate(*arguments, threads=1, **settings)
 
 
-_LATEST: dict[str, Problem] = {}
+_latest: tuple[str, Problem] | None = None
 
 
 def _problem(chunk: Chunk, work: Work) -> Problem:
-    """The problem of a point; the latest is kept, since neighbouring points often share it."""
+    """The problem of a point; the latest is kept, since neighbouring points often share it.
+
+    It depends on three tables and, if the network comes from a file, on what the file holds, of which the layout's
+    fingerprint is one.
+    """
+    global _latest
     import json
 
     from .parts import build_problem
 
     named = {table: work.settings[table] for table in ("network", "dynamics", "arms")}
-    key = f"{chunk.digest} {json.dumps(named, sort_keys=True)}"
-    if key not in _LATEST:
-        problem = build_problem(work.settings, chunk.networks)
-        _LATEST.clear()
-        _LATEST[key] = problem
-    return _LATEST[key]
+    key = f"{chunk.layout.fingerprint} {json.dumps(named, sort_keys=True)}"
+    # Read once: on an executor of threads another one may replace it at any time.
+    latest = _latest
+    if latest is None or latest[0] != key:
+        latest = _latest = key, build_problem(work.settings, chunk.networks)
+    return latest[1]
 
 
 def _outcome(result: Result, with_curves: bool) -> dict[str, Any]:
@@ -171,31 +173,3 @@ def _outcome(result: Result, with_curves: bool) -> dict[str, Any]:
         row["regret_curve"] = result.regret[0]
         row["messages_curve"] = result.messages[0]
     return row
-
-
-@cache
-def _schema(columns: tuple[tuple[str, str], ...]) -> pa.Schema:
-    import pyarrow as pa
-
-    from ..sim.run import TRAFFIC
-
-    types = {"string": pa.string(), "bool": pa.bool_(), "int64": pa.int64(), "double": pa.float64()}
-    fields = [(name, pa.int64()) for name in ("run", "point", "replicate", "seed")]
-    fields += [(name, types[kind]) for name, kind in columns]
-    fields += [("regret", pa.float64()), ("messages", pa.int64())]
-    fields += [(name, pa.int64()) for name in TRAFFIC]
-    fields += [("error", pa.string()), ("rounds", pa.list_(pa.int64()))]
-    fields += [("regret_curve", pa.list_(pa.float64())), ("messages_curve", pa.list_(pa.int64()))]
-    return pa.schema(fields)
-
-
-def _to_parquet(rows: list[dict[str, Any]], chunk: Chunk, n_failed: int, seconds: float) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    about = {"study": chunk.digest, "chunk": str(chunk.number), "failed": str(n_failed), "seconds": f"{seconds:.6f}"}
-    schema = _schema(tuple(chunk.columns.items())).with_metadata({f"banditmesh.{k}": v for k, v in about.items()})
-    table = pa.Table.from_pylist(rows, schema=schema)
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    return bytes(sink.getvalue().to_pybytes())

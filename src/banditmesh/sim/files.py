@@ -8,19 +8,87 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final, NamedTuple, TypeVar
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
+import msgspec
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from .. import checks
 from ..errors import FileError, InputError
+from .run import TRAFFIC
+
+T = TypeVar("T")
 
 FORMAT: Final = "banditmesh-result"
 VERSION: Final = 1
+#: The most that a file may unpack to, unless the reader says otherwise.
+MAX_BYTES: Final = 2**30
+#: Every array: whether it holds integers or floats, and what its axes go over.
+ARRAYS: Final[dict[str, tuple[str, ...]]] = {
+    "rounds": ("i", "records"),
+    "regret": ("f", "replicates", "records"),
+    "messages": ("i", "replicates", "records"),
+    "agent_regret": ("f", "replicates", "agents"),
+    "arm_offsets": ("i", "starts"),
+    "arm_indices": ("i", "slots"),
+    "arm_pulls": ("i", "replicates", "slots"),
+    "link_traffic": ("i", "replicates", "records", "links"),
+    **{f"traffic_{name}": ("i", "replicates") for name in TRAFFIC},
+}
+#: What a file need not have: it was not asked for, or did not exist when the file was written.
+OPTIONAL: Final = ("link_traffic", "traffic_dropped", "traffic_control")
+
+
+class Names(NamedTuple):
+    """What agents, arms and links are called."""
+
+    agents: Sequence[Hashable]
+    arms: Sequence[Hashable]
+    links: list[tuple[Hashable, Hashable]]
+
+
+class _Range(msgspec.Struct):
+    range: tuple[int, int, int]
+
+
+class _Names(msgspec.Struct):
+    """Names as they are written: one after the other, or as a range of integers."""
+
+    agents: list[Any] | _Range
+    arms: list[Any] | _Range
+    links: list[tuple[Any, Any]]
+
+    def decode(self) -> Names:
+        links = [(_decode_name(sender), _decode_name(receiver)) for sender, receiver in self.links]
+        return Names(_decode_names(self.agents), _decode_names(self.arms), links)
+
+
+class _Settings(msgspec.Struct):
+    """What the settings of a result must at least say."""
+
+    protocol: str
+    protocol_name: str
+    policy_name: str
+    rules: str
+    seed: int
+
+
+class Header(msgspec.Struct):
+    """What is said of the arrays."""
+
+    settings: dict[str, Any]
+    engine: str
+    names: _Names
+
+    def __post_init__(self) -> None:
+        msgspec.convert(self.settings, _Settings)
 
 
 def write(
@@ -41,8 +109,9 @@ def write(
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
         stream = partial.open("xb")
-    except OSError as error:
-        raise FileError(f"cannot write {target}: {error.strerror}; choose a folder that can be written") from None
+    except (OSError, ValueError) as error:  # such as a null character in the path
+        why = getattr(error, "strerror", None) or error
+        raise FileError(f"cannot write {target}: {why}; choose a folder that can be written") from None
     try:
         with stream:
             np.savez_compressed(stream, header=text, **arrays)  # type: ignore[arg-type]
@@ -53,46 +122,121 @@ def write(
         partial.unlink(missing_ok=True)
 
 
-def read(
-    path: str | PathLike[str], required: Sequence[str]
-) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str, Any]]:
-    """Arrays, description and names, as `write` was given them."""
+def read(path: str | PathLike[str], max_bytes: int) -> tuple[dict[str, NDArray[Any]], Header, Names]:
+    """Arrays, description and names, as `write` was given them and as the schema wants them."""
     try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror or error}") from None
-    # The parsers of .npz promise no types of exception, so whatever they raise means a damaged file.
-    damaged = FileError(f"{path} is not a result saved by banditmesh, or was cut short; save it again")
-    try:
-        arrays, header = _parse(content)
-        known = header["version"] == VERSION
-    except Exception:
-        raise damaged from None
-    if not known:
+        with open(path, "rb") as stream:
+            return _read(path, stream, max_bytes)
+    except (OSError, ValueError) as error:
+        # Such as a null character in the path; a FileError is a ValueError too, and says all there is to say.
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _read(
+    path: str | PathLike[str], stream: IO[bytes], max_bytes: int
+) -> tuple[dict[str, NDArray[Any]], Header, Names]:
+    members = _guard(path, _members, stream)
+    n_bytes = sum(member.file_size for member in members.values())
+    if n_bytes > max_bytes:
         raise FileError(
-            f"{path} has format version {header['version']}, this banditmesh reads version {VERSION}; "
-            "load it with the version that wrote it"
+            f"{path} unpacks to {n_bytes:,} bytes, more than the {max_bytes:,} that are allowed; "
+            "raise max_bytes if you trust the file"
         )
-    missing = [name for name in required if name not in arrays]
-    if missing:
-        raise FileError(f"{path} lacks the array {missing[0]!r}; save the result again")
-    for array in arrays.values():
+    with ZipFile(stream) as archive:
+        raw = _guard(path, _read_header, archive, members)
+        if raw["version"] != VERSION:
+            raise FileError(
+                f"{path} has format version {checks.shown(raw['version'])}, this banditmesh reads version {VERSION}; "
+                "load it with the version that wrote it"
+            )
+        try:
+            header = msgspec.convert(raw, Header)
+            names = header.names.decode()
+        except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
+            raise _wrong(path, f"a header of another kind ({error})") from None
+        missing = [name for name in ARRAYS if name not in members and name not in OPTIONAL]
+        if missing:
+            raise FileError(f"{path} lacks the array {missing[0]!r}; save the result again")
+        unknown = [name for name in members if name not in ARRAYS and name != "header"]
+        if unknown:
+            raise _wrong(path, f"the unknown array {checks.shown(unknown[0])}")
+        found = {name: _guard(path, _read_array, archive, members[name]) for name in ARRAYS if name in members}
+    _check_shapes(path, found, names)
+    _check_values(path, found, names)
+    for array in found.values():
         array.setflags(write=False)
+    return found, header, names
+
+
+def _guard(path: str | PathLike[str], parse: Callable[..., T], *arguments: Any) -> T:
+    """What a parser finds; those of zip and .npy promise no types of exception, so any means a damaged file."""
     try:
-        names = {kind: _decode_names(encoded) for kind, encoded in header.pop("names").items()}
+        return parse(*arguments)
     except Exception:
-        raise damaged from None
-    return arrays, header, names
+        raise FileError(f"{path} is not a result saved by banditmesh, or was cut short; save it again") from None
 
 
-def _parse(content: bytes) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Arrays and header, which is at least known to be one."""
-    with np.load(BytesIO(content), allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    header = json.loads(arrays.pop("header").tobytes())
-    if header["format"] != FORMAT:
+def _members(stream: IO[bytes]) -> dict[str, ZipInfo]:
+    """The arrays of an archive, by their names; compressed as numpy does, or not at all."""
+    with ZipFile(stream) as archive:
+        members = archive.infolist()
+    found = {member.filename.removesuffix(".npy"): member for member in members}
+    if len(found) < len(members) or not {member.compress_type for member in members} <= {ZIP_STORED, ZIP_DEFLATED}:
+        raise ValueError
+    return found
+
+
+def _content(archive: ZipFile, member: ZipInfo) -> bytes:
+    """The content of an array's file: never more than the archive says that it is, however much it unpacks to."""
+    with archive.open(member) as stream:
+        return stream.read(member.file_size + 1)
+
+
+def _read_header(archive: ZipFile, members: Mapping[str, ZipInfo]) -> dict[str, Any]:
+    """The description, which is at least known to be one."""
+    header = json.loads(_read_array(archive, members["header"]).tobytes())
+    if header["format"] != FORMAT or "version" not in header:
         raise ValueError(header["format"])
-    return arrays, header
+    return dict(header)
+
+
+def _read_array(archive: ZipFile, member: ZipInfo) -> NDArray[Any]:
+    """An array, laid over what was read: nothing is allocated because a header asks for it, and nothing unpickled."""
+    content = _content(archive, member)
+    stream = BytesIO(content)
+    headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    shape, by_columns, dtype = headers[npy.read_magic(stream)](stream)
+    array = np.frombuffer(content, dtype, offset=stream.tell())
+    return array.reshape(shape, order="F" if by_columns else "C").astype(dtype.newbyteorder("="), order="C")
+
+
+def _check_shapes(path: str | PathLike[str], arrays: Mapping[str, NDArray[Any]], names: Names) -> None:
+    sizes = {"agents": len(names.agents), "starts": len(names.agents) + 1, "links": len(names.links)}
+    for name, array in arrays.items():
+        kind, *axes = ARRAYS[name]
+        # Any width of integers will do, but no width of floats holds what another one does.
+        if not (array.dtype == np.float64 if kind == "f" else array.dtype.kind == "i"):
+            raise _wrong(path, f"{name} of type {array.dtype}")
+        wanted = [sizes.setdefault(axis, size) for axis, size in zip(axes, array.shape, strict=False)]
+        if array.ndim != len(axes) or list(array.shape) != wanted:
+            raise _wrong(path, f"{name} of shape {array.shape} for ({', '.join(axes)})")
+
+
+def _check_values(path: str | PathLike[str], arrays: Mapping[str, NDArray[Any]], names: Names) -> None:
+    """What the arrays must hold to be used as numbers of rounds and as places in each other."""
+    rounds, starts, arms = arrays["rounds"], arrays["arm_offsets"], arrays["arm_indices"]
+    if not arrays["regret"].size or rounds[0] < 1 or (np.diff(rounds) < 1).any():
+        raise _wrong(path, "rounds that do not ascend from 1, or no replicates")
+    if starts[0] != 0 or starts[-1] != len(arms) or (np.diff(starts) < 0).any():
+        raise _wrong(path, "arm_offsets that are no places in arm_indices")
+    if ((arms < 0) | (arms >= len(names.arms))).any():
+        raise _wrong(path, "arm_indices that are no numbers of arms")
+
+
+def _wrong(path: str | PathLike[str], what: str) -> FileError:
+    return FileError(f"{path} is no whole result, it has {' '.join(what.split())}; save the result again")
 
 
 def _encode_names(kind: str, names: Sequence[Hashable]) -> Any:
@@ -113,11 +257,15 @@ def _encode_name(kind: str, name: Hashable) -> Any:
     )
 
 
-def _decode_names(encoded: Any) -> Any:
-    if isinstance(encoded, dict):
-        return range(*encoded["range"])
+def _decode_names(encoded: list[Any] | _Range) -> Sequence[Hashable]:
+    if isinstance(encoded, _Range):
+        names = range(*encoded.range)
+        len(names)  # an error if it is beyond what a sequence can be
+        return names
     return [_decode_name(name) for name in encoded]
 
 
-def _decode_name(encoded: Any) -> Any:
-    return tuple(_decode_name(part) for part in encoded) if isinstance(encoded, list) else encoded
+def _decode_name(encoded: Any) -> Hashable:
+    if isinstance(encoded, dict):
+        raise ValueError("a name must not be a table")
+    return tuple(map(_decode_name, encoded)) if isinstance(encoded, list) else encoded

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import plots
+from .. import checks, plots
 from ..errors import InputError
 from . import files
 from .run import TRAFFIC, Event, Outcome, Run
@@ -198,20 +198,27 @@ class Result:
         files.write(path, arrays, {"settings": dict(self.settings), "engine": self.engine}, names)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Result:
-        """Read what `save` wrote."""
-        required = [*_ARRAYS, *(f"traffic_{name}" for name in TRAFFIC if name not in ("dropped", "control"))]
-        arrays, about, names = files.read(path, required)
+    def load(cls, path: str | PathLike[str], max_bytes: int = files.MAX_BYTES) -> Result:
+        """Read what `save` wrote. The file is checked in full: keys, types, shapes, and what they say of each other.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        max_bytes : int
+            The most that it may unpack to; a small file can unpack to more than any memory holds.
+        """
+        arrays, header, names = files.read(path, checks.integer("max_bytes", max_bytes, at_least=1))
         # A file from before there were faults and control messages does not speak of them.
-        for name in ("dropped", "control"):
-            arrays.setdefault(f"traffic_{name}", np.zeros_like(arrays["traffic_lost"]))
+        nothing = np.zeros_like(arrays["traffic_lost"])
+        nothing.setflags(write=False)
         return cls(
-            settings={"faults": "None", **about["settings"]},
-            engine=about["engine"],
-            agents=names["agents"],
-            arms=names["arms"],
-            links=names["links"],
-            traffic={name: arrays[f"traffic_{name}"] for name in TRAFFIC},
+            settings={"faults": "None", **header.settings},
+            engine=header.engine,
+            agents=names.agents,
+            arms=names.arms,
+            links=names.links,
+            traffic={name: arrays.get(f"traffic_{name}", nothing) for name in TRAFFIC},
             link_traffic=arrays.get("link_traffic"),
             trace=[],
             **{name: arrays[name] for name in _ARRAYS},

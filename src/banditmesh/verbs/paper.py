@@ -62,7 +62,7 @@ def paper_verb(
         return
     for each in again:
         _tell(to_json(each))
-    click.echo(f"\n{written[0]} is the report; {len(written) - 1} other files lie beside it")
+    click.echo(f"\n{click.format_filename(written[0])} is the report; {len(written) - 1} other files lie beside it")
 
 
 def _tell(values: dict[str, object]) -> None:

@@ -89,8 +89,8 @@ def _interrupted(out: str) -> str:
         manifest = Study(out).manifest
     except StudyError:
         return f"interrupted before anything ran; run the same command again to begin in {out}"
-    done = manifest.get("n_done", 0)
-    return f"interrupted; {done} of {manifest['n_runs']} runs are kept in {out}, run the same command again to continue"
+    kept = f"{manifest['n_done']} of {manifest['n_runs']} runs are kept in {out}"
+    return f"interrupted; {kept}, run the same command again to continue"
 
 
 def _tell(study: Any, as_json: bool) -> None:
@@ -103,7 +103,9 @@ def _tell(study: Any, as_json: bool) -> None:
         return
     click.echo(f"{manifest['spec']['name']}: {manifest['n_runs']} runs of {manifest['n_points']} points, complete")
     click.echo(summary(study.table()))
-    click.echo(f"\n{study.path / 'table.csv'} has every run; banditmesh plot {study.path} draws them")
+    # As text: a folder may have any name, and not every one can be printed.
+    table, folder = (click.format_filename(path) for path in (study.path / "table.csv", study.path))
+    click.echo(f"\n{table} has every run; banditmesh plot {folder} draws them")
 
 
 def summary(table: Any, most: int = 40) -> str:
@@ -184,5 +186,11 @@ def plot_verb(study: str, out: str | None, axis: str | None) -> None:
     from ..experiments.pictures import draw_study
     from ..experiments.store import Study
 
-    for path in draw_study(Study(study), Path(out or study), axis):
-        click.echo(str(path))
+    found = Study(study)
+    paths = draw_study(found, Path(out or study), axis)
+    n_done, n_runs = found.n_done, found.manifest["n_runs"]
+    if n_done < n_runs:
+        line = f"banditmesh: {study} holds {n_done} of {n_runs} runs, and only these are drawn; run it to complete it"
+        click.echo(line, err=True)
+    for path in paths:
+        click.echo(click.format_filename(path))

@@ -1,0 +1,143 @@
+"""The manifest of a study: what is run, with which versions, and how far it is.
+
+Rules kept here: a manifest is read against a schema, and what can be worked out from the rest of it must agree with
+the rest; whatever is wrong is one line.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from ..errors import StudyError
+from ..version import __version__
+from .shards import Layout, digest
+from .spec import Settings, Spec
+
+FORMAT: Final = "banditmesh-study"
+VERSION: Final = 2
+
+
+class Manifest(msgspec.Struct):
+    """The keys of a manifest and their types."""
+
+    format: str
+    version: int
+    state: Literal["running", "interrupted", "stopped", "complete"]
+    spec: Settings
+    digest: str
+    network_files: dict[str, str]
+    fingerprint: str
+    columns: dict[str, Literal["string", "bool", "int64", "double"]]
+    seeds: list[int]
+    n_points: Annotated[int, msgspec.Meta(ge=1)]
+    n_runs: Annotated[int, msgspec.Meta(ge=1)]
+    chunk_size: Annotated[int, msgspec.Meta(ge=1)]
+    n_chunks: Annotated[int, msgspec.Meta(ge=1)]
+    versions: dict[str, str]
+    continued_with: list[dict[str, str]]
+    n_done: int = 0
+    n_failed: int = 0
+    latest_course: dict[str, float] = {}
+
+
+def new_manifest(spec: Spec, chunk_size: int, network_files: dict[str, str]) -> dict[str, Any]:
+    """The manifest of a study that begins; of its network files it has the hashes."""
+    fingerprint = _fingerprint(spec.digest, network_files)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "state": "running",
+        "spec": spec.to_json(),
+        "digest": spec.digest,
+        "network_files": network_files,
+        "fingerprint": fingerprint,
+        "columns": spec.columns,
+        "seeds": spec.seeds,
+        "n_points": spec.n_points,
+        "n_runs": spec.n_runs,
+        "chunk_size": chunk_size,
+        "n_chunks": Layout(fingerprint, spec.columns, spec.n_runs, chunk_size).n_chunks,
+        "versions": versions(),
+        # Other versions that parts of the study were computed with.
+        "continued_with": [],
+    }
+
+
+def layout_of(manifest: dict[str, Any]) -> Layout:
+    """How the shards of a study are laid out."""
+    return Layout(manifest["fingerprint"], manifest["columns"], manifest["n_runs"], manifest["chunk_size"])
+
+
+def versions() -> dict[str, str]:
+    """What the numbers may depend on."""
+    packages = ("numpy", "numba", "networkx", "scipy", "pyarrow")
+    return {
+        "banditmesh": __version__,
+        "python": platform.python_version(),
+        **{name: _version_of(name) for name in packages},
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+@cache
+def _version_of(package: str) -> str:
+    """The version of a package; a process keeps what it has imported, whatever is installed later."""
+    from importlib.metadata import version
+
+    return version(package)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a study's folder, or `StudyError`."""
+    path = folder / "manifest.json"
+    try:
+        raw = json.loads(path.read_bytes())
+        version = raw["version"] if raw["format"] == FORMAT else None
+    except (FileNotFoundError, NotADirectoryError):
+        raise StudyError(f"{folder} must be a study's folder, got no manifest.json in it; run a study first") from None
+    except OSError as error:
+        raise StudyError(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        version = None
+    if version is None:
+        raise _damaged(path, "not a study's manifest")
+    if version != VERSION:
+        raise StudyError(
+            f"{folder} has study format {version!r}, this banditmesh reads {VERSION}; "
+            "use the banditmesh that began it, or a new folder"
+        )
+    try:
+        manifest: dict[str, Any] = msgspec.to_builtins(msgspec.convert(raw, Manifest))
+    except msgspec.ValidationError as error:
+        raise _damaged(path, str(error)) from None
+    wrong = _first_wrong(manifest)
+    if wrong:
+        raise _damaged(path, f"{wrong} does not agree with the rest")
+    return manifest
+
+
+def _first_wrong(manifest: dict[str, Any]) -> str | None:
+    """The first key that is not what the others say it is."""
+    if "banditmesh" not in manifest["versions"]:
+        return "versions"
+    expected = {
+        "digest": digest(json.dumps(manifest["spec"], sort_keys=True).encode()),
+        "fingerprint": _fingerprint(manifest["digest"], manifest["network_files"]),
+        "n_runs": manifest["n_points"] * manifest["spec"]["replicates"],
+        "n_chunks": layout_of(manifest).n_chunks,
+    }
+    return next((key for key, value in expected.items() if manifest[key] != value), None)
+
+
+def _fingerprint(spec_digest: str, network_files: dict[str, str]) -> str:
+    return digest(json.dumps([spec_digest, network_files], sort_keys=True).encode())
+
+
+def _damaged(path: Path, why: str) -> StudyError:
+    return StudyError(f"{path} is damaged ({' '.join(why.split())}); run the study into a new folder")
