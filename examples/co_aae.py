@@ -6,77 +6,72 @@ once a single one is left it has nothing to tell: it is silent, and only relays.
 sending to whom. A network without addresses cannot do that: here observations are flooded, as those of the other rows
 are, and the bounds have the width of UCB's bonus.
 
-The agent is the package's own with two methods changed, driven round by round: all rows meet the same rewards.
+It is a policy that keeps something for each agent, its candidate set, and says when an agent has made up its mind; the
+emission `Contested` then sends nothing. All rows meet the same rewards.
 """
 
 import argparse
 import math
+from dataclasses import dataclass, replace
 
 import networkx as nx
 
 import banditmesh as bm
-from banditmesh.agent import Agent
-from banditmesh.draws import REWARD, Draws
-from banditmesh.rules import SOUND
+from banditmesh.policies import Chooser
 
 
-class Eliminator(Agent):
-    """An agent that eliminates arms, and is silent once one is left."""
+class Eliminator(Chooser):
+    """Chooses for one agent: keeps its candidate set."""
 
-    alpha = 3.0  # of the bounds' width, as in UCB
+    def __init__(self, policy, arms):
+        super().__init__(policy, arms)
+        self.candidates = list(range(len(arms.names)))
 
-    def restart(self):
-        super().restart()
-        self.candidates = list(range(len(self.arm_set)))
+    def choose(self, clock, estimates, draw):
+        width = math.sqrt(self.policy.alpha * math.log(clock))
+        mean, inv_root = estimates.mean, estimates.inv_root
+        lower = max(mean[one] - width * inv_root[one] for one in self.candidates)
+        self.candidates = [one for one in self.candidates if mean[one] + width * inv_root[one] >= lower]
+        return min(self.candidates, key=lambda one: estimates.count[one])
 
-    def choose(self, t):
-        if sum(self.pulls) < len(self.arm_set):
-            return sum(self.pulls)
-        known, width = self.estimates, math.sqrt(self.alpha * math.log(t))
-        lower = max(known.mean[one] - width * known.inv_root[one] for one in self.candidates)
-        self.candidates = [one for one in self.candidates if known.mean[one] + width * known.inv_root[one] >= lower]
-        return min(self.candidates, key=lambda one: known.count[one])
+    def is_best(self, position, estimates):
+        """Nothing else is left."""
+        return self.candidates == [position]
 
-    def take_outbox(self):
-        is_silent = len(self.candidates) == 1
-        return [message for message in super().take_outbox() if not (is_silent and message.origin == self.number)]
+    @property
+    def state(self):
+        return self.candidates
+
+    @state.setter
+    def state(self, value):
+        self.candidates = value
+
+
+@dataclass(frozen=True)
+class Elimination(bm.Policy):
+    """Pull the candidate of which the least is known."""
+
+    alpha: float = 3.0  # of the bounds' width, as in UCB
+    name = "elimination"
+
+    def chooser(self, arms):
+        return Eliminator(self, arms)
 
 
 def co_aae(problem, protocol, alpha, horizon, seed, replicate):
     """Group regret, transmissions, and how many agents are silent in the end."""
-    draws = Draws(seed, replicate)
-    agents = [
-        Eliminator(
-            number,
-            problem.arm_set(number).tolist(),
-            problem.sigmas[problem.arm_set(number)].tolist(),
-            problem.law_codes[problem.arm_set(number)].tolist(),
-            bm.UCB(alpha),
-            protocol,
-            SOUND,
-            draws,
-            problem.n_agents,
-        )
-        for number in range(problem.n_agents)
-    ]
-    for agent in agents:
-        agent.alpha = alpha
-    neighbours = problem.network.neighbour_lists()
-    regret, sent = 0.0, 0
-    for t in range(1, horizon + 1):
-        for agent in agents:
-            position = agent.choose(t)
-            arm = agent.arm_set[position]
-            agent.observe(t, position, problem.laws[arm].quantile(draws.uniform(REWARD, agent.number, t)))
-            regret += problem.gaps[agent.number, arm]
-        for sender, outbox in [(agent, agent.take_outbox()) for agent in agents]:
-            for message in outbox:
-                for receiver in sender.targets(message, neighbours[sender.number]):
-                    agents[receiver].receive(message, sender.number, len(neighbours[receiver]))
-                    sent += 1
-        for agent in agents:
-            agent.settle(t)
-    return regret, sent, sum(len(agent.candidates) == 1 for agent in agents)
+    simulation = bm.Simulation(
+        problem,
+        replace(protocol, emission=bm.Contested()),
+        policy=Elimination(alpha),
+        horizon=horizon,
+        seed=seed,
+        replicate=replicate,
+        record_every=horizon,
+    )
+    result = simulation.run(progress=False)
+    n_silent = sum(len(agent.chooser.candidates) == 1 for agent in simulation.agents.values())
+    return result.regret[0, -1], result.messages[0, -1], n_silent
 
 
 def table(problem, horizon, alpha=3.0, seed=0):

@@ -22,7 +22,6 @@ import math
 import numpy as np
 
 import banditmesh as bm
-from banditmesh.draws import REWARD, Draws
 
 
 def mixing_matrix(network):
@@ -34,22 +33,25 @@ def mixing_matrix(network):
 
 
 def coop_ucb2(problem, horizon, seed, replicate, gamma=1.5, eta=0.1):
-    """Group regret, and the agents' estimates of the average agent's pulls."""
-    draws, mixing = Draws(seed, replicate), mixing_matrix(problem.network)
-    n_agents = problem.n_agents
+    """Group regret, and the agents' estimates of the average agent's pulls.
+
+    The package plays the rounds; what agents pull, and what they tell each other, is decided here.
+    """
+    simulation = bm.Simulation(problem, bm.NoCooperation(), horizon=horizon, seed=seed, replicate=replicate)
+    mixing, width = mixing_matrix(problem.network), 2.0 * gamma / (1.0 - eta**2 / 16.0)
+    arm_sets = [problem.arm_set(v) for v in range(problem.n_agents)]
     mask = ~np.isnan(problem.gaps)
     counts, sums = np.zeros(mask.shape), np.zeros(mask.shape)
-    regret = 0.0
     for t in range(1, horizon + 1):
-        chosen = indices(counts, sums, mask, problem.sigmas, t, 2.0 * gamma / (1.0 - eta**2 / 16.0)).argmax(axis=1)
-        for v in range(n_agents):
-            arms = problem.arm_set(v)
-            arm = arms[t - 1] if t <= len(arms) else chosen[v]
+        best = indices(counts, sums, mask, problem.sigmas, t, width).argmax(axis=1)
+        chosen = [arms[t - 1] if t <= len(arms) else best[v] for v, arms in enumerate(arm_sets)]
+        actions = {problem.agents[v]: problem.arms[arm] for v, arm in enumerate(chosen)}
+        rewards = simulation.step(actions).rewards
+        for v, arm in enumerate(chosen):
             counts[v, arm] += 1.0
-            sums[v, arm] += problem.laws[arm].quantile(draws.uniform(REWARD, v, t))
-            regret += problem.gaps[v, arm]
+            sums[v, arm] += rewards[problem.agents[v]]
         counts, sums = mixing @ counts, mixing @ sums
-    return regret, counts
+    return simulation.run().regret[0, -1], counts
 
 
 def indices(counts, sums, mask, sigmas, t, width):

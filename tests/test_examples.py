@@ -17,8 +17,10 @@ BESIDE = ["fwa(4)", "flooding(4)", "flooding(8)+growth(0.25)"]
 ROWS = {
     "co_aae.py": [*BESIDE, "co-aae"],
     "coop_ucb2.py": [*BESIDE, "coop-ucb2"],
+    "outside_choices.py": [],
     "own_policy.py": ["ucb", "optimal-ucb", "explore-first"],
     "own_protocol.py": ["irs", "shy-hubs", "fwa", "flooding"],
+    "three_agents.py": [],
 }
 
 
@@ -58,6 +60,25 @@ def test_examples_keep_to_their_contracts():
 def easy_problem():
     arms = [bm.arms.Gaussian(mean, 0.1) for mean in (0.0, 1.0, 0.5)]
     return bm.Problem(nx.path_graph(4), [[0, 1], [1, 2], [0, 2], [0, 1, 2]], arms)
+
+
+def test_agents_driven_by_hand_learn_from_each_other():
+    lines = run("three_agents.py")
+    known = {(words[0], words[1]): int(words[7]) for words in lines[1:]}
+    own = {(words[0], words[1]): int(words[3]) for words in lines[1:]}
+    assert sum(own.values()) == 3 * 1000
+    # Nobody counts anything twice, and what is shared is known by all who have the arm.
+    totals = {arm: sum(n for (_, of), n in own.items() if of == arm) for arm in ("red", "green", "blue")}
+    assert all(own[key] <= known[key] <= totals[key[1]] for key in known)
+    assert known["ann", "red"] > 0.8 * totals["red"] > 100 * own["ann", "red"]
+
+
+def test_outside_program_chooses_for_its_agent():
+    lines = [" ".join(words) for words in run("outside_choices.py")]
+    assert [line.rsplit(" ", 2)[0] for line in lines[1:3]] == ["an outside program", "UCB, as the others"]
+    problem = bm.Problem.random(bm.networks.ring(10), n_arms=8, per_agent=4, seed=1)
+    best = problem.arms[problem.arm_set(3)[problem.gaps[3, problem.arm_set(3)].argmin()]]
+    assert str(best) in lines[3]
 
 
 def test_elimination_falls_silent_and_keeps_the_best_arm():

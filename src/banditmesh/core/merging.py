@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..protocols.tree import TreeAggregation
 from .courier import Courier
-from .messages import RECEIPTS, Copy, Fate, Message, Parcel, Receipt
+from .messages import ABSORBED, DUPLICATE, Copy, Message, Parcel, Receipt
 from .telling import Told
 
 if TYPE_CHECKING:
@@ -83,12 +83,12 @@ class Merging(Courier):
         message = copy.message
         count, _ = self._heard[sender].get(message.arm, (0, 0.0))
         if message.n_pulls <= count:
-            return RECEIPTS[Fate.DUPLICATE, False]
+            return DUPLICATE
         self._heard[sender][message.arm] = message.n_pulls, message.total
         heard = agent.has(message.arm)
         if heard:
             agent.hear(message)
-        return RECEIPTS[Fate.ABSORBED, heard]
+        return ABSORBED[heard]
 
     def settle(self) -> None:
         """Time goes on."""

@@ -56,5 +56,9 @@ class Receipt(NamedTuple):
     heard: bool
 
 
-#: Receipts by fate and whether the message was heard: they are many, and few are different.
-RECEIPTS: Final = {(fate, heard): Receipt(fate, heard) for fate in Fate for heard in (False, True)}
+# Receipts are many, and few are different: each fate's, not heard and heard.
+DUPLICATE: Final = Receipt(Fate.DUPLICATE, False)
+ABSORBED: Final = Receipt(Fate.ABSORBED, False), Receipt(Fate.ABSORBED, True)
+EXPIRED: Final = Receipt(Fate.EXPIRED, False), Receipt(Fate.EXPIRED, True)
+STOPPED: Final = Receipt(Fate.STOPPED, False), Receipt(Fate.STOPPED, True)
+RELAYED: Final = Receipt(Fate.RELAYED, False), Receipt(Fate.RELAYED, True)

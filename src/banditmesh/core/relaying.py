@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..protocols.base import ABSORB, RELAY, STOP, Protocol
 from ..rules import SOUND, Rules
 from .courier import Courier
-from .messages import RECEIPTS, Copy, Fate, Message, Parcel, Receipt
+from .messages import ABSORBED, DUPLICATE, EXPIRED, RELAYED, STOPPED, Copy, Message, Parcel, Receipt
 from .telling import Told
 
 if TYPE_CHECKING:
@@ -92,7 +92,11 @@ def check_decision(protocol: Protocol, decision: object) -> int:
     """What a relay rule said, if it is something that a relay rule can say."""
     if isinstance(decision, int) and decision in (RELAY, ABSORB, STOP):
         return decision
-    raise InputError(f"the relay rule of {protocol.name!r} must return RELAY, ABSORB or STOP, got {decision!r}")
+    raise _no_decision(protocol, decision)
+
+
+def _no_decision(protocol: Protocol, decision: object) -> InputError:
+    return InputError(f"the relay rule of {protocol.name!r} must return RELAY, ABSORB or STOP, got {decision!r}")
 
 
 class Relaying(Courier):
@@ -178,24 +182,26 @@ class Relaying(Courier):
         """Drop what was seen; else use it if the agent has the arm, and relay, absorb or stop it."""
         message, ttl = copy
         if not self._seen.accept(message):
-            return RECEIPTS[Fate.DUPLICATE, False]
+            return DUPLICATE
         ttl -= 1
         heard = agent.has(message.arm)
         u = self._chances.relay(message, agent.name, ttl) if self._protocol.random else 0.0
         decision = self._decide(heard, ttl, degree, u, self._parameter)
         if decision == ABSORB:
-            fate = Fate.ABSORBED
+            receipts = ABSORBED
         elif decision == STOP:
-            fate = Fate.STOPPED
+            receipts = STOPPED
             heard = heard and not self._rules.stop_before_use
-        elif check_decision(self._protocol, decision) == RELAY and ttl < 1:
-            fate = Fate.EXPIRED
+        elif decision != RELAY:
+            raise _no_decision(self._protocol, decision)
+        elif ttl < 1:
+            receipts = EXPIRED
         else:
-            fate = Fate.RELAYED
+            receipts = RELAYED
             self._queue.append((message, ttl, sender))
         if heard:
             agent.hear(message)
-        return RECEIPTS[fate, heard]
+        return receipts[heard]
 
     def drop(self) -> None:
         """What waits to be sent is gone."""
