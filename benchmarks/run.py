@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import agent
 import c_loop
 import document
 import engines
@@ -37,13 +38,14 @@ DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 def all_sections() -> dict[str, Section]:
     """The sections by name, in the order in which they run; theory if its file is there."""
-    known = [engines.SECTION, c_loop.SECTION, scale.SECTION, growth.SECTION, threads.SECTION, startup.SECTION]
+    known = [engines, c_loop, scale, growth, threads, startup, agent]
+    sections = [module.SECTION for module in known]
     if importlib.util.find_spec("theory") is not None:
         theory = importlib.import_module("theory")
-        known.append(
+        sections.append(
             getattr(theory, "SECTION", None) or Section("theory", "Theory", theory.__doc__ or "", (), theory.rows)
         )
-    return {section.name: section for section in known}
+    return {section.name: section for section in sections}
 
 
 def main(arguments: Sequence[str]) -> None:
