@@ -15,6 +15,7 @@ from ..networks.csr import Links as StaticLinks
 from ..networks.dynamic import DynamicNetwork
 from ..protocols.emission import EveryPull
 from .crew import Stop
+from .expected_links import links_ever_up
 from .kernels import layout
 from .kernels.layout import EVERY_PULL, N_COUNTS, Chunk, Links, Messages, Pulls, State
 from .kernels.special import Kernels
@@ -27,7 +28,7 @@ from .troubles import WINDOW_BUDGET as OUTAGE_BUDGET
 from .troubles import Troubles
 
 #: The most memory that the rewards of a chunk of rounds may take, in bytes.
-TAPE_BUDGET: Final = 2**24
+TAPE_BUDGET: Final = 2**22
 #: How many rewards Python draws before anything else is looked at.
 SLOTS_AT_ONCE: Final = 2**14
 #: The most rounds that are simulated in one go; also how many of a dynamic network are laid out at once.
@@ -132,10 +133,9 @@ class Replicate:
         """About how much memory the arrays of this class take."""
         run, traits = packed.run, packed.traits
         n_agents, n_slots = run.problem.n_agents, len(packed.agents.arms)
-        of_slots = 20.0 + (8.0 if type(run.protocol.emission) is not EveryPull else 0.0)
-        of_slots += (16.0 if traits.sends_sums or run.protocol.merges else 0.0) + (
-            5.0 if run.protocol.emission.n_echoes else 0.0
-        )
+        emission = run.protocol.emission
+        of_slots = 20.0 + (8.0 if type(emission) is not EveryPull else 0.0) + (5.0 if emission.n_echoes else 0.0)
+        of_slots += (16.0 if traits.sends_sums or run.protocol.merges else 0.0) + (4.0 if traits.forgets else 0.0)
         n_bytes = of_slots * n_slots + n_agents * (33.0 + 20.0 * max(traits.reach, 1)) + 12.0 * packed.n_known
         if traits.has_tape:
             # Rewards of a chunk, what values they are, and the numbers they are drawn from.
@@ -259,7 +259,7 @@ def _row_bytes(packed: Packed) -> float:
 
 
 def _window_bytes(packed: Packed) -> float:
-    """About how much memory the rounds that are laid out at once take: of a dynamic network, and of outages."""
+    """About how much memory the rounds that are laid out at once take, of outages and of a dynamic network."""
     run, reach, n_bytes = packed.run, packed.traits.reach, 0.0
     if run.faults is not None and run.faults.outages is not None:
         n_rounds = min(LONGEST_CHUNK, run.horizon, OUTAGE_BUDGET // run.problem.n_agents) + reach
@@ -267,4 +267,9 @@ def _window_bytes(packed: Packed) -> float:
     if run.problem.is_dynamic and (run.protocol.ttl > 0 or run.link_traffic):
         row = _row_bytes(packed)
         n_bytes += 2.0 * row * (min(rounds_at_once(row, LONGEST_WINDOW), run.horizon) + reach)
+        if run.link_traffic:
+            assert isinstance(run.problem.network, DynamicNetwork)
+            # Each record's links and counts, and both together while all links are found.
+            each = links_ever_up(run.problem.network, -(-run.horizon // len(run.records)))
+            n_bytes += 32.0 * len(run.records) * each
     return n_bytes

@@ -23,8 +23,8 @@ class Spread(Replicate):
         ring = n_agents * reach * (8.0 + 4.0 * reach)
         if not planned and reach > 0:
             _, n_learned = relayed_and_learned(packed, stop)
-            # By key, how often it is sent by hop, four totals, and who learns it, in lists that grow by half.
-            ring += n_agents * reach * (4.0 * reach + 32.0 + 4.0 * (1.25 * n_learned + 1.0))
+            # By key, how often it is sent by hop, four totals, and who learns it: twice while the lists grow.
+            ring += n_agents * reach * (4.0 * reach + 32.0 + 8.0 * n_learned)
         return Replicate.shared_bytes(packed) + ring + 40.0 * n_agents
 
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None, stop: Stop) -> None:

@@ -25,7 +25,7 @@ from .kernels.timeline import edge_markovian_rows
 from .run import ended_early
 
 #: About how much memory the rounds that are laid out at once may take, in bytes.
-WINDOW_BUDGET: Final = 2**24
+WINDOW_BUDGET: Final = 2**23
 _LONGEST_BATCH: Final = 64
 
 

@@ -16,9 +16,9 @@ from .kernels.layout import Faults
 from .run import Run
 
 #: About how much memory the rounds that are laid out at once may take, in bytes.
-WINDOW_BUDGET: Final = 2**24
+WINDOW_BUDGET: Final = 2**22
 #: About how many agents' rounds are drawn before anything else is looked at.
-_AT_ONCE: Final = 2**22
+_AT_ONCE: Final = 2**20
 
 
 class Troubles:
