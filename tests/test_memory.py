@@ -1,19 +1,13 @@
-"""Memory: what there is by every limit, what is estimated beside what is used, and what is kept no longer than needed."""
+"""Memory: how much there is by every limit, and what is estimated beside what is used."""
 
 import os
 import subprocess
 import sys
 import textwrap
 
-import networkx as nx
-import numpy as np
 import pytest
 
-import banditmesh as bm
-from banditmesh.sim import memory, packing
-from banditmesh.sim.distances import most_hops
-from banditmesh.sim.run import Run
-from cases import common_arms
+from banditmesh.sim import memory
 
 GIB = 2**30
 
@@ -164,7 +158,7 @@ CASES = {
         "protocol": "bm.IRS()",
         "size": 3000,
         "network": EDGE_MARKOVIAN,
-        "settings": "horizon=400, record_every=400, link_traffic=True",
+        "settings": "horizon=150, record_every=150, link_traffic=True",
     },
     "nothing travels": {"protocol": "bm.NoCooperation()", "size": 100_000},
     "laws that Python draws from": {

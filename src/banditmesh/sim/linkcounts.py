@@ -40,8 +40,8 @@ class LinkCounts:
         senders = np.repeat(np.arange(self._n_agents, dtype=np.int64), np.diff(starts))
         self._parts.append((senders * self._n_agents + indices, on_link))
         ends = t == self._records[len(self._ended)]
-        # Parts are summed when they have as many links as their sum, so that each is added up a few times only.
-        if ends or sum(len(codes) for codes, _ in self._parts[1:]) > len(self._parts[0][0]):
+        # Parts wait until they are a quarter of their sum, so that adding up costs little time and memory.
+        if ends or sum(len(codes) for codes, _ in self._parts[1:]) > len(self._parts[0][0]) // 4:
             self._parts = [_summed(self._parts)]
         if ends:
             self._ended += self._parts

@@ -24,11 +24,14 @@ def check_result_fits(problem: Problem, horizon: int, record_every: int, replica
     """Refuse a run whose result alone does not fit into this machine's memory."""
     n_agents, n_slots, n_records = problem.n_agents, len(problem.arm_indices), -(-horizon // record_every)
     each = 24.0 * n_records + 8 * len(TRAFFIC) + 4 * n_slots + 8 * n_agents
+    n_links = 0.0
     if link_traffic:
         network = problem.network
-        n_links = 2 * network.n_links if isinstance(network, Links) else links_ever_up(network, horizon)
+        n_links = 2.0 * network.n_links if isinstance(network, Links) else links_ever_up(network, horizon)
         each += 8.0 * n_records * n_links
-    check(2.0 * each * replicates, "the result", "record fewer rounds with record_every, or fewer replicates")
+    # Links are also named.
+    names = 80.0 * n_links
+    check(2.0 * each * replicates + names, "the result", "record fewer rounds with record_every, or fewer replicates")
 
 
 def check(n_bytes: float, what: str, remedy: str) -> None:

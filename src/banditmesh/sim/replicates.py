@@ -269,7 +269,7 @@ def _window_bytes(packed: Packed) -> float:
         n_bytes += 2.0 * row * (min(rounds_at_once(row, LONGEST_WINDOW), run.horizon) + reach)
         if run.link_traffic:
             assert isinstance(run.problem.network, DynamicNetwork)
-            # Each record's links and counts, and both together while all links are found.
+            # Each record's links and counts, and as much again while all links are found; one record is being summed.
             each = links_ever_up(run.problem.network, -(-run.horizon // len(run.records)))
-            n_bytes += 32.0 * len(run.records) * each
+            n_bytes += 32.0 * len(run.records) * each + 96.0 * each
     return n_bytes
