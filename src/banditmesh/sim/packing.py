@@ -338,7 +338,7 @@ def packed_bytes(run: Run) -> float:
     """About how much memory a packed run takes."""
     n_agents, n_slots, network = run.problem.n_agents, len(run.problem.arm_indices), run.problem.network
     n_links = 2.0 * network.n_links if isinstance(network, StaticLinks) else 0.0
-    return n_agents * (2.0 * run.problem.n_arms + 48.0) + 40.0 * n_slots + 4.0 * n_links
+    return n_agents * (2.0 * run.problem.n_arms + 40.0) + 20.0 * n_slots + 4.0 * n_links
 
 
 def pack(run: Run) -> Packed:

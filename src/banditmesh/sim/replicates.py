@@ -136,10 +136,11 @@ class Replicate:
         emission = run.protocol.emission
         of_slots = 20.0 + (8.0 if type(emission) is not EveryPull else 0.0) + (5.0 if emission.n_echoes else 0.0)
         of_slots += (16.0 if traits.sends_sums or run.protocol.merges else 0.0) + (4.0 if traits.forgets else 0.0)
-        n_bytes = of_slots * n_slots + n_agents * (33.0 + 20.0 * max(traits.reach, 1)) + 12.0 * packed.n_known
+        n_bytes = of_slots * n_slots + n_agents * (37.0 + 20.0 * traits.reach) + 12.0 * packed.n_known
         if traits.has_tape:
-            # Rewards of a chunk, what values they are, and the numbers they are drawn from.
-            n_bytes += 16.0 * n_slots * max(1, min(LONGEST_CHUNK, TAPE_BUDGET // (8 * n_slots)))
+            # Rewards of a chunk, what values they are where that matters, and the numbers they are drawn from.
+            n_rounds = max(1, min(LONGEST_CHUNK, run.horizon, TAPE_BUDGET // (8 * n_slots)))
+            n_bytes += n_rounds * ((12.0 if traits.walks else 8.0) * n_slots + 8.0 * n_agents)
         return n_bytes + _window_bytes(packed)
 
     def advance(self, last: int) -> None:
