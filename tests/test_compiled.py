@@ -587,6 +587,51 @@ def test_control_c_stops_a_long_run_at_once():
     assert out == "stopped\n", error
 
 
+@pytest.mark.parametrize(
+    ("what", "network", "run"),
+    [
+        (
+            "planning",
+            "nx.random_regular_graph(20, 20_000, seed=0)",
+            "bm.Flooding(9), horizon=10**6, record_every=10**6",
+        ),
+        ("spreading", "nx.random_regular_graph(20, 20_000, seed=0)", "bm.ProbabilisticFlooding(9), horizon=3"),
+        ("walking", "nx.complete_graph(1000)", "bm.FwA(4), rules='published', horizon=3"),
+        ("telling everyone", "nx.empty_graph(400_000)", "bm.Centralised(), horizon=3"),
+    ],
+)
+def test_control_c_stops_a_run_in_the_middle_of_a_round(what, network, run):
+    # Each round, or the plan, takes minutes.
+    process = script(
+        f"""
+        import networkx as nx
+        import banditmesh as bm
+
+        def problem(network):
+            n_agents = len(network)
+            arms = [[0, 1 + v % 2] for v in range(n_agents)]
+            return bm.Problem(network, arms, [bm.arms.Gaussian(0.1 * arm, 1.0) for arm in range(3)])
+
+        bm.simulate(problem(nx.path_graph(3)), {run.replace("10**6", "3")}, seed=0, engine="compiled")
+        large = problem({network})
+        print("ready", flush=True)
+        try:
+            bm.simulate(large, {run}, seed=0, engine="compiled")
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+        """
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(2.0)
+    process.send_signal(signal.SIGINT)
+    try:
+        out, error = process.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    assert out == "stopped\n", error
+
+
 def test_a_machine_without_any_place_for_a_cache_is_no_error():
     process = script(
         """

@@ -5,22 +5,25 @@ known when it is made: it is looked up in a *plan* that all replicates share, or
 possible (draws, dynamic networks, link traffic) or worth its memory. For other protocols the published rules, whose
 memory forgets, need every copy to be *walked*. Statistics that are *merged* along a tree have rounds of their own.
 
-Kernels run for about 50 ms at a time, with their state in arrays, so that interrupts, progress and threads work.
+Kernels run for about 50 ms at a time, with their state in arrays, so that progress and threads work; but a round of a
+large network takes longer. So all of them look, agent by agent, whether to stop, and no kernel runs in the thread that
+hears Ctrl-C: see `crew`.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Final
 
 from ..draws import Draws
-from . import memory, plans
+from . import crew, limits, memory, plans
+from .crew import Stop
+from .kernels.layout import Fates
 from .kernels.special import Kernels, Rules, specialise
 from .merging import Merge
-from .packing import BUILT_IN_EMISSIONS, pack, packed_bytes
+from .packing import BUILT_IN_EMISSIONS, Packed, pack, packed_bytes
 from .run import Outcome, Run
 from .spreading import Spread
 from .walking import Walk
@@ -35,25 +38,19 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
     """Simulate all replicates, `threads` at a time; `advance` is called, in this thread, as rounds are done."""
     memory.check(packed_bytes(run), "the network and its arm sets", "take fewer agents or arms")
     packed = pack(run)
-    kernels = kernels_of(run)
-    rule = packed.rule(Draws(run.seed, 0))
+    n_links = len(packed.network.indices) if packed.network is not None else 0
+    limits.check_sizes(run.problem.n_agents, len(packed.agents.arms), n_links, packed.traits.reach)
+    stop = Stop()
     threads = min(threads, MOST_THREADS)
-    delivery: type[Merge | Walk | Spread] = Merge if run.protocol.merges else Walk if packed.traits.walks else Spread
-    plan_bytes = plans.worthwhile_bytes(packed, rule) if delivery is Spread else 0.0
-    each = delivery.needed_bytes(packed, plan_bytes > 0)
-    memory.check(
-        plan_bytes + min(threads, run.replicates) * each,
-        "the simulation",
-        "take fewer agents or arms, or threads=1 for one replicate at a time",
-    )
-    plan = plans.build(packed, rule, threads) if plan_bytes else None
-    stop = threading.Event()
+    delivery, plan = crew.alone(partial(_prepare, packed, threads, stop), stop)
+    kernels = kernels_of(run)
     done = [0] * run.replicates
 
-    def work(replicate: int) -> Outcome:
-        one = delivery(packed, kernels, replicate, plan)
+    def simulate(replicate: int) -> Outcome:
+        one = delivery(packed, kernels, replicate, plan, stop)
         n_rounds = 1
-        while one.t <= run.horizon and not stop.is_set():
+        while one.t <= run.horizon:
+            stop.check()
             began = time.perf_counter()
             one.advance(min(one.t + min(n_rounds, one.longest_chunk), run.horizon + 1))
             seconds = time.perf_counter() - began
@@ -61,22 +58,33 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
             n_rounds = max(1, min(4 * n_rounds, int(n_rounds * CHUNK_SECONDS / max(seconds, 1e-6))))
         return one.close()
 
-    pool = ThreadPoolExecutor(min(threads, run.replicates))
-    try:
-        futures = [pool.submit(work, replicate) for replicate in range(run.replicates)]
-        shown, pending = 0, set(futures)
-        while pending:
-            finished, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
-            now = sum(done)
-            advance(now - shown)
-            shown = now
-            if any(future.exception() for future in finished):
-                break
-        return [future.result() for future in futures]
-    finally:
-        # Also on an error or Ctrl-C: every replicate stops at the end of its chunk.
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+    shown = 0
+
+    def look() -> None:
+        nonlocal shown
+        now = sum(done)
+        advance(now - shown)
+        shown = now
+
+    return crew.work((partial(simulate, replicate) for replicate in range(run.replicates)), threads, stop, look)
+
+
+def _prepare(packed: Packed, threads: int, stop: Stop) -> tuple[type[Merge | Walk | Spread], Fates | None]:
+    """How messages are delivered, and the plan if there is one; refused if memory does not suffice."""
+    run, rule = packed.run, packed.rule(Draws(packed.run.seed, 0))
+    delivery: type[Merge | Walk | Spread] = Merge if run.protocol.merges else Walk if packed.traits.walks else Spread
+    plan_bytes = plans.worthwhile_bytes(packed, rule, stop) if delivery is Spread else 0.0
+    each = delivery.needed_bytes(packed, plan_bytes > 0, stop)
+    memory.check(
+        plan_bytes + min(threads, run.replicates) * each,
+        "the simulation",
+        "take fewer agents or arms, or threads=1 for one replicate at a time",
+    )
+    if not plan_bytes:
+        return delivery, None
+    plan = plans.build(packed, rule, threads, stop)
+    limits.check_traffic(run, plan)
+    return delivery, plan
 
 
 def kernels_of(run: Run) -> Kernels:

@@ -21,6 +21,7 @@ from ..protocols import Protocol
 from ..rules import get_rules
 from ..version import __version__
 from . import reference
+from .limits import MOST_ROUNDS
 from .memory import check_result_fits
 from .progress import Progress
 from .result import Result, assemble
@@ -159,10 +160,10 @@ def read_run(
         raise InputError(f"protocol must be a protocol such as FwA(4), got {protocol!r}")
     _check_protocol(protocol)
     protocol.check_network(not problem.is_dynamic)
-    horizon = checks.integer("horizon", horizon, at_least=1, at_most=MAX_COUNTER)
+    horizon = checks.integer("horizon", horizon, at_least=1, at_most=MOST_ROUNDS)
     replicates = checks.integer("replicates", replicates, at_least=1)
     record_every = checks.integer("record_every", record_every, at_least=1)
-    check_result_fits(problem, -(-horizon // record_every), replicates, bool(link_traffic))
+    check_result_fits(problem, horizon, record_every, replicates, bool(link_traffic))
     run = Run(
         problem=problem,
         protocol=protocol,

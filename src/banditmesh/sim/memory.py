@@ -1,26 +1,37 @@
-"""How much memory a run will need, told before it starts."""
+"""How much memory there is, and how much a result needs: what does not fit is refused before the run.
+
+What can be had is the least of what the machine has free, what the process may still map (`ulimit -v`) and what is left
+of the limits of its control groups, version 1 or 2, from its own up to the root.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from ..errors import InsufficientMemoryError
 from ..networks.csr import Links
 from ..problem import Problem
+from .expected_links import links_ever_up
 from .run import TRAFFIC
 
+_ROOT: Final = Path("/")
 
-def check_result_fits(problem: Problem, n_records: int, replicates: int, link_traffic: bool) -> None:
+
+def check_result_fits(problem: Problem, horizon: int, record_every: int, replicates: int, link_traffic: bool) -> None:
     """Refuse a run whose result alone does not fit into this machine's memory."""
-    n_agents, n_slots = problem.n_agents, len(problem.arm_indices)
-    each = 24 * n_records + 8 * len(TRAFFIC) + 4 * n_slots + 8 * n_agents
+    n_agents, n_slots, n_records = problem.n_agents, len(problem.arm_indices), -(-horizon // record_every)
+    each = 24.0 * n_records + 8 * len(TRAFFIC) + 4 * n_slots + 8 * n_agents
+    n_links = 0.0
     if link_traffic:
-        # Of a dynamic network only links that were ever up are kept; a tenth of all is a fair guess.
         network = problem.network
-        n_links = 2 * network.n_links if isinstance(network, Links) else n_agents * (n_agents - 1) // 10
-        each += 8 * n_records * n_links
-    check(2.0 * each * replicates, "the result", "record fewer rounds with record_every, or fewer replicates")
+        n_links = 2.0 * network.n_links if isinstance(network, Links) else links_ever_up(network, horizon)
+        each += 8.0 * n_records * n_links
+    # Links are also named.
+    names = 80.0 * n_links
+    check(2.0 * each * replicates + names, "the result", "record fewer rounds with record_every, or fewer replicates")
 
 
 def check(n_bytes: float, what: str, remedy: str) -> None:
@@ -32,15 +43,73 @@ def check(n_bytes: float, what: str, remedy: str) -> None:
         )
 
 
-def available() -> float:
-    """Bytes of memory that can be had now; without limit where the system does not say."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024.0
-    except OSError:
-        pass
+def available(root: Path = _ROOT) -> float:
+    """Bytes of memory that can be had now; without limit where the system does not say.
+
+    `root` is where the system's files are.
+    """
+    limits = [_free(root), _left_to_map(root), *_left_to_groups(root)]
+    return max(0.0, min((limit for limit in limits if limit is not None), default=float("inf")))
+
+
+def _free(root: Path) -> float | None:
+    """What the machine has free."""
+    for line in _lines(root / "proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024.0
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
-        return float("inf")
+        return None
+
+
+def _left_to_map(root: Path) -> float | None:
+    """What the process may still map by its limit of address space."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return None
+    mapped = [int(line.split()[0]) for line in _lines(root / "proc/self/statm")]
+    return float(limit - sum(mapped) * resource.getpagesize())
+
+
+def _left_to_groups(root: Path) -> Iterator[float]:
+    """What each control group of the process, up to the root, has left."""
+    mounted = root / "sys/fs/cgroup"
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            names = "memory.max", "memory.current", "inactive_file"
+            tops = [mounted, mounted / "unified"]
+        elif "memory" in controllers.split(","):
+            names = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+            tops = [mounted / "memory"]
+        else:
+            continue
+        own = Path(path.lstrip("/"))
+        # In a container the path may be that of the world outside: then only the root is found, and is the container's.
+        for top in tops:
+            for group in (own, *own.parents):
+                left = _left_to_group(top / group, *names)
+                if left is not None:
+                    yield left
+
+
+def _left_to_group(group: Path, limit_name: str, used_name: str, cache_name: str) -> float | None:
+    limits, used = _lines(group / limit_name), _lines(group / used_name)
+    if not limits or not used or limits[0] == "max":
+        return None
+    # Files that were read count as used, and are given up when memory is wanted.
+    cached = [int(line.split()[1]) for line in _lines(group / "memory.stat") if line.split()[0] == cache_name]
+    return float(int(limits[0]) - int(used[0]) + sum(cached))
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a system's file; none if it cannot be read."""
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []

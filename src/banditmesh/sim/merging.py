@@ -6,6 +6,7 @@ import numpy as np
 
 from ..networks.csr import Links as StaticLinks
 from ..networks.trees import Tree as SpanningTree
+from .crew import Stop
 from .kernels.layout import Chunk, Fates, Merged, Tree
 from .kernels.special import Kernels
 from .packing import Packed
@@ -16,14 +17,14 @@ class Merge(Replicate):
     """A replicate in which agents tell their neighbours in a tree what they know."""
 
     @staticmethod
-    def needed_bytes(packed: Packed, planned: bool) -> float:
+    def needed_bytes(packed: Packed, planned: bool, stop: Stop) -> float:
         """About how much memory one replicate takes."""
         n_agents, n_arms = packed.run.problem.n_agents, packed.run.problem.n_arms
         # Nearly two directed links for each agent, and a table of all arms for each.
-        return Replicate.shared_bytes(packed) + n_agents * n_arms * (2 * 30.0 + 6.0)
+        return Replicate.shared_bytes(packed) + n_agents * n_arms * (2 * 38.0 + 10.0)
 
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None) -> None:
-        super().__init__(packed, kernels, replicate, lookahead=0)
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None, stop: Stop) -> None:
+        super().__init__(packed, kernels, replicate, 0, stop)
         run = packed.run
         assert run.tree is not None
         assert isinstance(run.problem.network, StaticLinks)
@@ -31,14 +32,14 @@ class Merge(Replicate):
         self._pause = int(getattr(run.protocol, "pause", 1))
         shape = self._tree.wants.shape
         self._merged = Merged(
-            told_counts=np.zeros(shape, dtype=np.int32),
+            told_counts=np.zeros(shape, dtype=np.int64),
             told_totals=np.zeros(shape),
-            sent_counts=np.zeros(shape, dtype=np.int32),
+            sent_counts=np.zeros(shape, dtype=np.int64),
             sent_totals=np.zeros(shape),
             sent_rounds=np.zeros(shape, dtype=np.int32),
             echoes_left=np.zeros(shape, dtype=np.int8),
             n_sent=np.zeros(shape[0], dtype=np.int64),
-            counts=np.zeros((run.problem.n_agents, run.problem.n_arms), dtype=np.int32),
+            counts=np.zeros((run.problem.n_agents, run.problem.n_arms), dtype=np.int64),
             is_open=np.zeros((run.problem.n_agents, run.problem.n_arms), dtype=np.int8),
             tells=np.zeros((run.problem.n_agents, run.problem.n_arms), dtype=np.int8),
         )
@@ -59,6 +60,7 @@ class Merge(Replicate):
             self.pulls,
             self.counts,
         )
+        self.stop.check()
 
 
 def _as_arrays(tree: SpanningTree, network: StaticLinks) -> Tree:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -19,9 +20,11 @@ from ..draws import Draws
 from ..faults import Faults
 from ..networks.csr import Links as StaticLinks
 from ..policies.base import Policy
+from ..protocols.base import RELAY
 from ..protocols.emission import Contested, EveryPull, Growth
 from . import bitsets
 from .bitsets import as_bits, no_bits
+from .distances import most_hops
 from .kernels import layout
 from .kernels.layout import CONTESTED, EVERY_PULL, GROWTH, OWN_EMISSION, Agents, Keys, Known, Links, Network, Rule
 from .run import Run
@@ -32,6 +35,9 @@ ID_BUDGET: Final = 2**30
 #: How many rounds' clocks are worked out at a time, and how many such blocks are kept.
 CLOCK_BLOCK: Final = 1024
 MOST_CLOCK_BLOCKS: Final = 16
+#: A reach up to this is not worth shortening, and looking for a shorter one is not worth more than so many links.
+SHORT_REACH: Final = 8
+MOST_DISTANCE_WORK: Final = 2**26
 BUILT_IN_EMISSIONS: Final = {EveryPull: EVERY_PULL, Growth: GROWTH, Contested: CONTESTED}
 
 
@@ -114,6 +120,11 @@ class Traits:
         return run.protocol.n_targets is None and run.faults is None and not run.link_traffic and not self.walks
 
     @property
+    def sends_by_sets(self) -> bool:
+        """Whether sets of neighbours would be used, if the network is dense."""
+        return self.sends_to_all and self.run.protocol.ttl > 1
+
+    @property
     def sends_sums(self) -> bool:
         """Whether messages hold an agent's count and sum so far, instead of one observation."""
         protocol = self.run.protocol
@@ -156,24 +167,58 @@ class Traits:
     @property
     def n_ids(self) -> int:
         """How many ids the published memory must tell apart at a time."""
-        return self.run.protocol.ttl * self.run.problem.n_agents + len(self.run.problem.arm_indices) * self.n_codes
+        return self.reach * self.run.problem.n_agents + len(self.run.problem.arm_indices) * self.n_codes
 
     @cached_property
     def decision(self) -> NDArray[np.int8]:
-        """The relay rule of a protocol that does not draw, by has_arm, hops left and degree (1 if it has no part)."""
+        """The relay rule of a protocol that does not draw, by has_arm, hops so far and degree (1 if it has no part)."""
         protocol, network = self.run.protocol, self.run.problem.network
         if protocol.random or protocol.ttl == 0:
-            return np.zeros((2, max(protocol.ttl, 1), 1), dtype=np.int8)
+            return np.zeros((2, max(self._longest_life, 1), 1), dtype=np.int8)
         n_agents = self.run.problem.n_agents
         degrees = np.unique(network.degrees) if isinstance(network, StaticLinks) else np.arange(n_agents)
-        table = np.zeros((2, protocol.ttl, int(degrees.max()) + 1), dtype=np.int8)
+        table = np.zeros((2, self._longest_life, int(degrees.max()) + 1), dtype=np.int8)
         for has_arm in (False, True):
-            for ttl in range(protocol.ttl):
+            for hop in range(self._longest_life):
                 for degree in degrees.tolist():
-                    asked = protocol.relay(has_arm, ttl, degree, 0.0, protocol.parameter)
-                    table[int(has_arm), ttl, degree] = check_decision(protocol, asked)
+                    asked = protocol.relay(has_arm, protocol.ttl - 1 - hop, degree, 0.0, protocol.parameter)
+                    table[int(has_arm), hop, degree] = check_decision(protocol, asked)
         known = table[:, :, degrees]
         return known[:, :, :1].copy() if (known == known[:, :, :1]).all() else table
+
+    @property
+    def _longest_life(self) -> int:
+        """How many hops a message can travel by the ttl and before the horizon."""
+        return min(self.run.protocol.ttl, self.run.horizon)
+
+    @cached_property
+    def reach(self) -> int:
+        """After at most how many hops every message has ended: how much rings and windows must hold."""
+        n_agents = self.run.problem.n_agents
+        if self.walks or self.forgets:
+            return self._longest_life
+        # A message that goes on has reached somebody new, or by the published rules its origin.
+        reach = min(self._longest_life, n_agents + 1)
+        network, relays = self.run.problem.network, self.decision == RELAY
+        is_constant = bool((relays == relays[:, :1]).all())
+        if reach <= SHORT_REACH or not self.is_settled or not is_constant or not isinstance(network, StaticLinks):
+            return reach
+        degrees = network.degrees if relays.shape[2] > 1 else np.zeros(n_agents, dtype=np.int64)
+        others, holders = relays[:, 0, degrees]
+        if (others == holders).all():
+            return min(reach, most_hops(network, others))
+        if self.run.problem.n_arms * network.n_links > MOST_DISTANCE_WORK:
+            return reach
+        return min(reach, max(most_hops(network, np.where(held, holders, others)) for held in self._held()))
+
+    def _held(self) -> Iterator[NDArray[np.bool_]]:
+        """For each arm, which agents have it."""
+        problem = self.run.problem
+        owner = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
+        for arm in range(problem.n_arms):
+            held = np.zeros(problem.n_agents, dtype=np.bool_)
+            held[owner[problem.arm_indices == arm]] = True
+            yield held
 
     @cached_property
     def has_tape(self) -> bool:
@@ -214,6 +259,7 @@ class Packed:
         protocol, rules = self.run.protocol, self.run.rules
         return Rule(
             ttl=protocol.ttl,
+            reach=self.traits.reach,
             horizon=self.run.horizon,
             decision=self.traits.decision,
             is_random=protocol.random,
@@ -290,8 +336,9 @@ class Packed:
 
 def packed_bytes(run: Run) -> float:
     """About how much memory a packed run takes."""
-    n_agents, n_slots = run.problem.n_agents, len(run.problem.arm_indices)
-    return n_agents * (2.0 * run.problem.n_arms + 40.0) + 40.0 * n_slots
+    n_agents, n_slots, network = run.problem.n_agents, len(run.problem.arm_indices), run.problem.network
+    n_links = 2.0 * network.n_links if isinstance(network, StaticLinks) else 0.0
+    return n_agents * (2.0 * run.problem.n_arms + 40.0) + 20.0 * n_slots + 4.0 * n_links
 
 
 def pack(run: Run) -> Packed:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import memory
+from ..draws import Draws
+from ..networks.dynamic import DynamicNetwork
+from ..protocols.base import ABSORB
+from . import crew, memory
 from .bitsets import n_words
+from .crew import Stop
+from .expected_links import links_at_a_time
 from .kernels.layout import (
     ABSORBED,
     DELIVERED,
@@ -29,9 +34,9 @@ from .run import Run
 
 #: The most memory that a plan may take, in bytes; beyond it messages are spread one by one.
 PLAN_BUDGET: Final = 4 * 2**30
-_SAMPLE: Final = 64
-# A plan that is certain to take no more than this is not estimated.
-_SMALL_PLAN: Final = 2.0**26
+# How many transmissions a sample of messages may have, about, and how many messages it has at least.
+_SAMPLE_WORK: Final = 2**23
+_SMALLEST_SAMPLE: Final = 16
 # How much longer than estimated the place for a plan's learners is.
 _GENEROUS: Final = 2.0
 # Networks up to this size are planned in one go.
@@ -54,13 +59,13 @@ def make_scratch(packed: Packed) -> Scratch:
     )
 
 
-def make_fates(n_keys: int, ttl: int, learners: NDArray[np.int32]) -> Fates:
+def make_fates(n_keys: int, reach: int, learners: NDArray[np.int32]) -> Fates:
     """Room for the fates of `n_keys` messages."""
     return Fates(
         base=np.zeros(n_keys, dtype=np.int64),
-        end=np.zeros((n_keys, ttl), dtype=np.int32),
-        sent=np.zeros((n_keys, ttl), dtype=np.int32),
-        totals=np.zeros((n_keys, 4), dtype=np.int32),
+        end=np.zeros((n_keys, reach), dtype=np.int32),
+        sent=np.zeros((n_keys, reach), dtype=np.int32),
+        totals=np.zeros((n_keys, 4), dtype=np.int64),
         learners=learners,
     )
 
@@ -73,16 +78,15 @@ def pays(run: Run) -> bool:
     return run.horizon * run.replicates >= int(np.diff(run.problem.arm_offsets).max())
 
 
-def worthwhile_bytes(packed: Packed, rule: Rule) -> float:
+def worthwhile_bytes(packed: Packed, rule: Rule, stop: Stop) -> float:
     """About how much memory a plan takes; 0 if it does not pay or does not fit its budget."""
     if not pays(packed.run):
         return 0.0
     budget = min(PLAN_BUDGET, 0.5 * memory.available())
-    n_bytes = len(packed.agents.arms) * (24.0 + 8.0 * rule.ttl)
+    n_bytes = len(packed.agents.arms) * (40.0 + 8.0 * rule.reach)
     if n_bytes > budget:
         return 0.0
-    at_most = 4.0 * learners_at_most(packed)
-    n_bytes += at_most if at_most <= _SMALL_PLAN else 4.0 * _estimated_learners(packed, rule)
+    n_bytes += 4.0 * _estimated_learners(packed, rule, stop)
     return n_bytes if n_bytes <= budget else 0.0
 
 
@@ -91,34 +95,57 @@ def learners_at_most(packed: Packed) -> int:
     return int(np.square(np.diff(packed.holder_starts)).sum())
 
 
-def _estimated_learners(packed: Packed, rule: Rule) -> float:
-    """How many learners a plan has, from a sample of agents."""
-    n_slots, n_agents = len(packed.agents.arms), len(packed.agents.every)
-    sample = np.unique(np.linspace(0, n_agents - 1, _SAMPLE).astype(np.int64))
+def _estimated_learners(packed: Packed, rule: Rule, stop: Stop) -> float:
+    """How many learners a plan has."""
+    return float(sampled_fates(packed, rule, stop)[LEARNED]) * len(packed.agents.arms)
+
+
+def sampled_fates(packed: Packed, rule: Rule, stop: Stop) -> NDArray[np.float64]:
+    """What becomes of a message of a static network, on average over some of the slots: in the order of counts."""
+    assert packed.network is not None
+    n_slots = len(packed.agents.arms)
+    n_sampled = max(_SMALLEST_SAMPLE, _SAMPLE_WORK // max(len(packed.network.indices), 1))
+    sample = np.unique(np.linspace(0, n_slots - 1, n_sampled).astype(np.int64))
+    weights = np.zeros(n_slots, dtype=np.int32)
+    weights[sample] = 1
     counts = np.zeros(N_COUNTS, dtype=np.int64)
-    scratch, weights = make_scratch(packed), np.ones(n_slots, dtype=np.int32)
-    n_sampled = 0
-    for v in sample.tolist():
-        count_fates(packed, rule, v, v + 1, 1, weights, scratch, counts)
-        n_sampled += int(packed.agents.offsets[v + 1] - packed.agents.offsets[v])
-    return float(counts[LEARNED]) / n_sampled * n_slots
+    count_fates(packed, rule, 1, weights, make_scratch(packed), counts, stop)
+    return counts / len(sample)
+
+
+def relayed_and_learned(packed: Packed, stop: Stop) -> tuple[float, float]:
+    """About how many agents relay a message, and how many learn it."""
+    network, rule = packed.run.problem.network, packed.rule(Draws(packed.run.seed, 0))
+    if packed.network is not None:
+        counts = sampled_fates(packed, rule, stop)
+        return float(counts[RELAYED]), float(counts[LEARNED])
+    assert isinstance(network, DynamicNetwork)
+    # A dynamic network is taken to spread a message as a tree does, until everybody has it.
+    n_agents, n_reached = network.n_agents, 0.0
+    newest, degree = 1.0, links_at_a_time(network) / network.n_agents
+    for _ in range(rule.reach):
+        newest = min(newest * (min(degree, rule.n_targets) if rule.n_targets else degree), n_agents - 1 - n_reached)
+        n_reached += newest
+    # Of the agents, how many have the arm, on average over slots.
+    holding = float(np.square(np.diff(packed.holder_starts)).sum()) / len(packed.agents.arms) / n_agents
+    absorbing = holding if not rule.is_random and (rule.decision[1] == ABSORB).all() else 0.0
+    return n_reached * (1.0 - absorbing), n_reached * holding
 
 
 def count_fates(
     packed: Packed,
     rule: Rule,
-    first: int,
-    last: int,
     sequence: int,
     weights: NDArray[np.int32],
     scratch: Scratch,
     counts: NDArray[np.int64],
+    stop: Stop,
 ) -> None:
     """Add the fates of messages made in round `sequence`, as many of each slot as `weights` says, to `counts`."""
-    one = make_fates(1, rule.ttl, np.zeros((1, 0), dtype=np.int32))
+    one = make_fates(1, rule.reach, np.zeros((1, 0), dtype=np.int32))
     spread_slots(
-        first,
-        last,
+        0,
+        len(packed.agents.every),
         sequence,
         packed.network,
         packed.agents,
@@ -133,7 +160,9 @@ def count_fates(
         counts,
         no_links(),
         no_faults(),
+        stop.flag,
     )
+    stop.check()
 
 
 def count_all_fates(
@@ -143,29 +172,30 @@ def count_all_fates(
     n_messages: NDArray[np.int32],
     late_slots: NDArray[np.int32],
     scratch: Scratch,
+    stop: Stop,
 ) -> NDArray[np.int64]:
     """The fates of a whole run with a plan, from how many messages each slot made.
 
-    `late_slots[v, t % ttl]` is what v sent in round t of the last ttl: these messages do not live out their lives
+    `late_slots[v, t % reach]` is what v sent in round t of the last `reach`: these messages do not live out their lives
     before the horizon, and are spread again, up to it.
     """
     counts = np.zeros(N_COUNTS, dtype=np.int64)
     early = n_messages.astype(np.int64)
-    for t in range(max(1, rule.horizon - rule.ttl + 1), rule.horizon + 1):
-        late = late_slots[:, t % rule.ttl]
+    for t in range(max(1, rule.horizon - rule.reach + 1), rule.horizon + 1):
+        late = late_slots[:, t % rule.reach]
         weights = np.zeros(len(n_messages), dtype=np.int32)
         weights[late[late >= 0]] = 1
         early -= weights
-        count_fates(packed, rule, 0, len(late), t, weights, scratch, counts)
+        count_fates(packed, rule, t, weights, scratch, counts, stop)
     delivered, absorbed, expired, stopped = early @ plan.totals
     counts[SENT] += early @ plan.sent.sum(axis=1, dtype=np.int64)
-    counts[LEARNED] += early @ plan.end[:, -1]
+    counts[LEARNED] += early @ plan.end[:, -1].astype(np.int64)
     counts[[DELIVERED, ABSORBED, EXPIRED, STOPPED]] += np.array([delivered, absorbed, expired, stopped])
     counts[RELAYED] += delivered - absorbed - expired - stopped
     return counts
 
 
-def build(packed: Packed, rule: Rule, threads: int) -> Fates:
+def build(packed: Packed, rule: Rule, threads: int, stop: Stop) -> Fates:
     """The plan, made in parts side by side.
 
     Each part writes its learners into a stretch of its own, longer than needed; what is not written to takes no memory.
@@ -178,17 +208,19 @@ def build(packed: Packed, rule: Rule, threads: int) -> Fates:
     shares = np.diff(packed.agents.offsets[bounds]) / n_slots
     stretch = float(learners_at_most(packed))
     if parts > 1:
-        stretch = min(stretch, _GENEROUS * _estimated_learners(packed, rule) + n_agents)
+        stretch = min(stretch, _GENEROUS * _estimated_learners(packed, rule, stop) + n_agents)
     largest = int(np.diff(packed.holder_starts).max())
     while True:
         ends = np.cumsum((shares * stretch).astype(np.int64) + largest)
-        fates = make_fates(n_slots, rule.ttl, np.empty((1, int(ends[-1])), dtype=np.int32))
-        if _spread_parts(packed, rule, threads, bounds.tolist(), [0, *ends.tolist()], fates):
+        fates = make_fates(n_slots, rule.reach, np.empty((1, int(ends[-1])), dtype=np.int32))
+        if _spread_parts(packed, rule, threads, bounds.tolist(), [0, *ends.tolist()], fates, stop):
             return fates
         stretch *= 2
 
 
-def _spread_parts(packed: Packed, rule: Rule, threads: int, bounds: list[int], ends: list[int], fates: Fates) -> bool:
+def _spread_parts(
+    packed: Packed, rule: Rule, threads: int, bounds: list[int], ends: list[int], fates: Fates, stop: Stop
+) -> bool:
     """Write the plan of agents bounds[i] to bounds[i + 1] between ends[i] and ends[i + 1]; whether all had place."""
     weights = np.ones(len(packed.agents.arms), dtype=np.int32)
 
@@ -210,13 +242,9 @@ def _spread_parts(packed: Packed, rule: Rule, threads: int, bounds: list[int], e
             np.zeros(N_COUNTS, dtype=np.int64),
             no_links(),
             no_faults(),
+            stop.flag,
         )
+        stop.check()
         return bool(fits)
 
-    pool = ThreadPoolExecutor(threads)
-    try:
-        jobs = [pool.submit(spread_part, part) for part in range(len(bounds) - 1)]
-        return all(job.result() for job in jobs)
-    finally:
-        # On Ctrl-C, parts that have not begun never do.
-        pool.shutdown(wait=True, cancel_futures=True)
+    return all(crew.work((partial(spread_part, part) for part in range(len(bounds) - 1)), threads, stop))

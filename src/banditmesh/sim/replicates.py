@@ -1,6 +1,6 @@
 """One replicate of a compiled run: its state in arrays, advanced chunk by chunk.
 
-What both ways of delivery share is here; `spreading` and `walking` are the two.
+What all ways of delivery share is here; `spreading`, `walking` and `merging` are the three.
 """
 
 from __future__ import annotations
@@ -13,24 +13,31 @@ from numpy.typing import NDArray
 from ..draws import Draws
 from ..networks.csr import Links as StaticLinks
 from ..networks.dynamic import DynamicNetwork
+from ..protocols.emission import EveryPull
+from .crew import Stop
+from .expected_links import links_ever_up
 from .kernels import layout
 from .kernels.layout import EVERY_PULL, N_COUNTS, Chunk, Links, Messages, Pulls, State
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
+from .linkcounts import LinkCounts
 from .packing import Packed, no_links, static_network
 from .run import Outcome
-from .timeline import Row, Timeline, rounds_at_once
+from .timeline import Timeline, rounds_at_once, row_bytes
+from .troubles import WINDOW_BUDGET as OUTAGE_BUDGET
 from .troubles import Troubles
 
 #: The most memory that the rewards of a chunk of rounds may take, in bytes.
-TAPE_BUDGET: Final = 2**26
+TAPE_BUDGET: Final = 2**22
+#: How many rewards Python draws before anything else is looked at.
+SLOTS_AT_ONCE: Final = 2**14
 #: The most rounds that are simulated in one go; also how many of a dynamic network are laid out at once.
 LONGEST_CHUNK: Final = 4096
 LONGEST_WINDOW: Final = 256
 
 
 class Replicate:
-    """What both ways of delivery share: pulls, rewards, records and links.
+    """What all ways of delivery share: pulls, rewards, records and links.
 
     Parameters
     ----------
@@ -41,18 +48,21 @@ class Replicate:
         Which one.
     lookahead : int
         How many rounds beyond the current one the network must be known for.
+    stop : Stop
+        Whether to give up, by raising `Stopped`.
     """
 
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, lookahead: int) -> None:
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, lookahead: int, stop: Stop) -> None:
         run = packed.run
         self.packed = packed
         self.kernels = kernels
+        self.stop = stop
         self.t = 1
         draws = Draws(run.seed, replicate)
         self.rule = packed.rule(draws)
         self.keys = packed.keys(draws)
         self.tape = run.tape_of(replicate)
-        n_agents, n_slots, width = run.problem.n_agents, len(packed.agents.arms), max(run.protocol.ttl, 1)
+        n_agents, n_slots, width = run.problem.n_agents, len(packed.agents.arms), max(packed.traits.reach, 1)
         n_sending = n_slots if self.rule.emission != EVERY_PULL else 0
         n_echoing = n_slots if self.rule.n_echoes > 0 else 0
         n_summed = n_slots if packed.traits.sends_sums or run.protocol.merges else 0
@@ -90,10 +100,10 @@ class Replicate:
         self._regret = np.zeros(len(run.records))
         self._messages = np.zeros(len(run.records), dtype=np.int64)
         self._lookahead = lookahead
-        self._troubles = Troubles(run, draws)
+        self._troubles = Troubles(run, draws, stop)
         self._timeline: Timeline | None = None
-        self._finished: list[tuple[int, Row]] = []
-        self._links = no_links()
+        self._link_counts = LinkCounts(n_agents, run.records)
+        self._on_link = np.zeros(0, dtype=np.int64)
         network = run.problem.network
         self._static = packed.network
         if run.protocol.ttl == 0 and not run.link_traffic:
@@ -106,31 +116,38 @@ class Replicate:
                 run.rules.births_first,
                 run.horizon,
                 counts_links=run.link_traffic,
-                with_sets=packed.traits.sends_to_all and run.protocol.ttl > 1,
+                with_sets=packed.traits.sends_by_sets,
+                stop=stop,
             )
         elif run.link_traffic:
-            n_links = len(packed.network.indices) if packed.network else 0
-            record_of = np.searchsorted(run.records, np.arange(1, run.horizon + 1))
-            on_link = np.zeros(len(run.records) * n_links, dtype=np.int64)
-            self._links = Links(1, record_of * n_links, on_link)
+            assert packed.network is not None
+            self._on_link = np.zeros(len(run.records) * len(packed.network.indices), dtype=np.int64)
         self.longest_chunk = min(LONGEST_CHUNK, self._troubles.longest_chunk)
-        if self._timeline is not None and isinstance(network, DynamicNetwork):
-            self.longest_chunk = min(self.longest_chunk, rounds_at_once(network, LONGEST_WINDOW))
+        if self._timeline is not None:
+            self.longest_chunk = min(self.longest_chunk, rounds_at_once(_row_bytes(packed), LONGEST_WINDOW))
         if packed.traits.has_tape:
             self.longest_chunk = max(1, min(self.longest_chunk, TAPE_BUDGET // (8 * n_slots)))
 
     @staticmethod
     def shared_bytes(packed: Packed) -> float:
         """About how much memory the arrays of this class take."""
-        n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
-        each = 20.0 + (33.0 if packed.traits.sends_sums else 0.0)
-        return each * len(packed.agents.arms) + n_agents * (33.0 + 20.0 * max(ttl, 1)) + 12.0 * packed.n_known
+        run, traits = packed.run, packed.traits
+        n_agents, n_slots = run.problem.n_agents, len(packed.agents.arms)
+        emission = run.protocol.emission
+        of_slots = 20.0 + (8.0 if type(emission) is not EveryPull else 0.0) + (5.0 if emission.n_echoes else 0.0)
+        of_slots += (16.0 if traits.sends_sums or run.protocol.merges else 0.0) + (4.0 if traits.forgets else 0.0)
+        n_bytes = of_slots * n_slots + n_agents * (37.0 + 20.0 * traits.reach) + 12.0 * packed.n_known
+        if traits.has_tape:
+            # Rewards of a chunk, what values they are where that matters, and the numbers they are drawn from.
+            n_rounds = max(1, min(LONGEST_CHUNK, run.horizon, TAPE_BUDGET // (8 * n_slots)))
+            n_bytes += n_rounds * ((12.0 if traits.walks else 8.0) * n_slots + 8.0 * n_agents)
+        return n_bytes + _window_bytes(packed)
 
     def advance(self, last: int) -> None:
         """Simulate the rounds up to before `last`."""
         first = self.t
         if self._timeline is None:
-            network, links = self._static, self._links
+            network, links = self._static, self._static_links(first, last - 1 + self._lookahead)
         else:
             network, links = self._timeline.window(last - 1 + self._lookahead)
         assert network is not None
@@ -144,15 +161,24 @@ class Replicate:
             has_tape=self.packed.traits.has_tape,
             tape=tape,
             codes=self._codes(tape),
+            stop=self.stop.flag,
             regret=np.zeros(last - first),
             sent=np.zeros(last - first, dtype=np.int64),
         )
         self._simulate(chunk, last)
         self._record(first, last, chunk.regret, chunk.sent)
         if self._timeline is not None:
-            over = self._timeline.finish(last, links)
-            self._finished += [item for item in over if self.packed.run.link_traffic]
+            for t, row in self._timeline.finish(last, links):
+                if self.packed.run.link_traffic:
+                    self._link_counts.add(t, row.starts, row.indices, row.on_link)
         self.t = last
+
+    def _static_links(self, first: int, last: int) -> Links:
+        """Where transmissions of the rounds from `first` to `last` are counted, on a static network."""
+        if not len(self._on_link):
+            return no_links()
+        records, rounds = self.packed.run.records, np.arange(first, min(last, self.packed.run.horizon) + 1)
+        return Links(first, np.searchsorted(records, rounds) * (len(self._on_link) // len(records)), self._on_link)
 
     def _simulate(self, chunk: Chunk, last: int) -> None:
         """Run the kernel from the chunk's first round to before `last`."""
@@ -170,11 +196,14 @@ class Replicate:
             return np.ascontiguousarray(self.tape[first - 1 : last - 1][:, owner, problem.arm_indices])
         uniforms = np.zeros((last - first, problem.n_agents))
         tape = np.zeros((last - first, len(owner)))
-        draw_tape(first, packed.agents, self.keys, uniforms, tape)
+        draw_tape(first, packed.agents, self.keys, self.stop.flag, uniforms, tape)
         for arm, law in enumerate(problem.laws):
             if law.kernel is None:
                 slots = packed.holder_slots[packed.holder_starts[arm] : packed.holder_starts[arm + 1]]
-                tape[:, slots] = law.quantiles(uniforms[:, owner[slots]])
+                for row, us in zip(tape, uniforms, strict=True):
+                    for some in np.array_split(slots, -(-len(slots) // SLOTS_AT_ONCE)):
+                        self.stop.check()
+                        row[some] = law.quantiles(us[owner[some]])
         return tape
 
     def _record(self, first: int, last: int, regret: NDArray[np.float64], sent: NDArray[np.int64]) -> None:
@@ -219,14 +248,29 @@ class Replicate:
             assert self.packed.network is not None
             starts, receivers = self.packed.network.starts[0], self.packed.network.indices
             senders = np.repeat(np.arange(run.problem.n_agents, dtype=np.int32), np.diff(starts))
-            return np.stack([senders, receivers], axis=1), self._links.on_link.reshape(len(run.records), -1)
-        n_agents = run.problem.n_agents
-        codes = [
-            np.repeat(np.arange(n_agents, dtype=np.int64), np.diff(row.starts)) * n_agents + row.indices
-            for _, row in self._finished
-        ]
-        union = np.unique(np.concatenate(codes))
-        traffic = np.zeros((len(run.records), len(union)), dtype=np.int64)
-        for (t, row), code in zip(self._finished, codes, strict=True):
-            traffic[np.searchsorted(run.records, t), np.searchsorted(union, code)] += row.on_link
-        return np.stack([union // n_agents, union % n_agents], axis=1).astype(np.int32), traffic
+            return np.stack([senders, receivers], axis=1), self._on_link.reshape(len(run.records), -1)
+        return self._link_counts.arrays()
+
+
+def _row_bytes(packed: Packed) -> float:
+    """About how much memory a round of the run's dynamic network takes."""
+    network = packed.run.problem.network
+    assert isinstance(network, DynamicNetwork)
+    return row_bytes(network, packed.run.link_traffic, packed.traits.sends_by_sets)
+
+
+def _window_bytes(packed: Packed) -> float:
+    """About how much memory the rounds that are laid out at once take, of outages and of a dynamic network."""
+    run, reach, n_bytes = packed.run, packed.traits.reach, 0.0
+    if run.faults is not None and run.faults.outages is not None:
+        n_rounds = min(LONGEST_CHUNK, run.horizon, OUTAGE_BUDGET // run.problem.n_agents) + reach
+        n_bytes += 3.0 * n_rounds * run.problem.n_agents
+    if run.problem.is_dynamic and (run.protocol.ttl > 0 or run.link_traffic):
+        row = _row_bytes(packed)
+        n_bytes += 2.0 * row * (min(rounds_at_once(row, LONGEST_WINDOW), run.horizon) + reach)
+        if run.link_traffic:
+            assert isinstance(run.problem.network, DynamicNetwork)
+            # Each record's links and counts, and as much again while all links are found; one record is being summed.
+            each = links_ever_up(run.problem.network, -(-run.horizon // len(run.records)))
+            n_bytes += 32.0 * len(run.records) * each + 96.0 * each
+    return n_bytes

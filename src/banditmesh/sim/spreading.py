@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .crew import Stop
 from .kernels.layout import Chunk, Fates
 from .kernels.special import Kernels
 from .packing import Packed
-from .plans import count_all_fates, make_fates, make_scratch
+from .plans import count_all_fates, make_fates, make_scratch, relayed_and_learned
 from .replicates import Replicate
 from .run import Outcome
 
@@ -16,25 +17,29 @@ class Spread(Replicate):
     """A replicate whose messages' fates are known when they are made: from a plan, or by spreading each at once."""
 
     @staticmethod
-    def needed_bytes(packed: Packed, planned: bool) -> float:
+    def needed_bytes(packed: Packed, planned: bool, stop: Stop) -> float:
         """About how much memory one replicate takes."""
-        ttl = packed.run.protocol.ttl
-        ring = ttl * (8 + 4 * ttl + (0 if planned else 4 * ttl + 16 + 4 * 16))
-        return Replicate.shared_bytes(packed) + packed.run.problem.n_agents * (24.0 + ring)
+        n_agents, reach = packed.run.problem.n_agents, packed.traits.reach
+        ring = n_agents * reach * (8.0 + 4.0 * reach)
+        if not planned and reach > 0:
+            _, n_learned = relayed_and_learned(packed, stop)
+            # By key, how often it is sent by hop, four totals, and who learns it: twice while the lists grow.
+            ring += n_agents * reach * (4.0 * reach + 32.0 + 8.0 * n_learned)
+        return Replicate.shared_bytes(packed) + ring + 40.0 * n_agents
 
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None) -> None:
-        ttl = packed.run.protocol.ttl
-        super().__init__(packed, kernels, replicate, lookahead=max(ttl - 1, 0))
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None, stop: Stop) -> None:
+        reach = packed.traits.reach
+        super().__init__(packed, kernels, replicate, max(reach - 1, 0), stop)
         n_agents = packed.run.problem.n_agents
         self._plan = plan
         self._scratch = make_scratch(packed)
         self._cursor = np.array([-1, 0], dtype=np.int64)
-        self._sent_ahead = np.zeros(2 * max(ttl, 1), dtype=np.int64)
+        self._sent_ahead = np.zeros(2 * max(reach, 1), dtype=np.int64)
         # Going down and coming back takes a round at least, so an agent learns a message every other round at most.
-        self._most_receipts = (ttl + 1) // 2 if packed.traits.forgets else 1
-        most_learners = self._most_receipts * int(np.diff(packed.holder_starts).max())
-        room = 0 if plan is not None or ttl == 0 else 4 * n_agents + most_learners
-        self._ring = make_fates(ttl * n_agents, max(ttl, 1), np.zeros((max(ttl, 1), room), dtype=np.int32))
+        self._most_receipts = (reach + 1) // 2 if packed.traits.forgets else 1
+        self._most_learners = self._most_receipts * int(np.diff(packed.holder_starts).max())
+        room = 0 if plan is not None or reach == 0 else n_agents + self._most_learners
+        self._ring = make_fates(reach * n_agents, max(reach, 1), np.zeros((max(reach, 1), room), dtype=np.int32))
 
     def _simulate(self, chunk: Chunk, last: int) -> None:
         if self._plan is None and self.rule.ttl > 0:
@@ -59,6 +64,7 @@ class Spread(Replicate):
             self._sent_ahead,
             self.counts,
         )
+        self.stop.check()
 
     def _spread(self, chunk: Chunk, last: int) -> None:
         packed, t = self.packed, chunk.first
@@ -83,10 +89,11 @@ class Spread(Replicate):
                 self._sent_ahead,
                 self.counts,
             )
+            self.stop.check()
             if t == last:
                 return
-            ttl, room = self._ring.learners.shape
-            learners = np.zeros((ttl, 2 * room), dtype=np.int32)
+            reach, room = self._ring.learners.shape
+            learners = np.zeros((reach, room + room // 2 + self._most_learners), dtype=np.int32)
             learners[:, :room] = self._ring.learners
             self._ring = self._ring._replace(learners=learners)
 
@@ -95,5 +102,7 @@ class Spread(Replicate):
         packed = self.packed
         if self._plan is not None and self.t > packed.run.horizon:
             n_messages = self.state.n_messages if len(self.state.n_messages) else self.state.pulls
-            self.counts = count_all_fates(packed, self.rule, self._plan, n_messages, self.messages.slots, self._scratch)
+            self.counts = count_all_fates(
+                packed, self.rule, self._plan, n_messages, self.messages.slots, self._scratch, self.stop
+            )
         return super().close()

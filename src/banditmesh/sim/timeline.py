@@ -18,19 +18,29 @@ from ..draws import BIRTH, DEATH, Draws
 from ..networks.csr import Links as StaticLinks
 from ..networks.dynamic import DynamicNetwork, EdgeMarkovian
 from . import bitsets
+from .crew import Stop
+from .expected_links import links_at_a_time
 from .kernels.layout import Int32s, Int64s, Links, Network, Words
 from .kernels.timeline import edge_markovian_rows
 from .run import ended_early
 
 #: About how much memory the rounds that are laid out at once may take, in bytes.
-WINDOW_BUDGET: Final = 2**27
+WINDOW_BUDGET: Final = 2**23
 _LONGEST_BATCH: Final = 64
 
 
-def rounds_at_once(network: DynamicNetwork, at_most: int) -> int:
-    """How many rounds of a network fit into the budget: at least 1."""
-    # Each agent has a start and, on networks as sparse as most are, a few neighbours.
-    return max(1, min(at_most, WINDOW_BUDGET // (64 * network.n_agents)))
+def row_bytes(network: DynamicNetwork, counts_links: bool, with_sets: bool) -> float:
+    """About how much memory one round takes as a `Row`, and as much again in a window."""
+    n_agents, n_links = network.n_agents, links_at_a_time(network)
+    n_bytes = 8.0 * (n_agents + 1) + (12.0 if counts_links else 4.0) * n_links
+    if with_sets and bitsets.pays(n_agents, n_links):
+        n_bytes += 8.0 * n_agents * bitsets.n_words(n_agents)
+    return n_bytes
+
+
+def rounds_at_once(n_bytes: float, at_most: int) -> int:
+    """How many rounds of so many bytes fit into the budget: at least 1."""
+    return max(1, min(at_most, int(WINDOW_BUDGET / n_bytes)))
 
 
 @dataclass
@@ -62,6 +72,7 @@ class Timeline:
         Whether transmissions are counted on every link.
     with_sets : bool
         Whether neighbours are wanted as sets too, where the network is dense.
+    stop : Stop
     """
 
     def __init__(
@@ -72,7 +83,9 @@ class Timeline:
         horizon: int,
         counts_links: bool,
         with_sets: bool,
+        stop: Stop,
     ) -> None:
+        self._stop = stop
         self._with_sets = with_sets
         self._horizon = horizon
         self._counts_links = counts_links
@@ -87,6 +100,7 @@ class Timeline:
         """The rounds from the first that is not finished up to `last` (or to the horizon, if that is earlier)."""
         n_rows = min(last, self._horizon) - self._first + 1
         while len(self._rows) < n_rows:
+            self._stop.check()
             try:
                 starts, indices = next(self._source)
             except StopIteration:
@@ -135,7 +149,7 @@ def _edge_markovian(network: EdgeMarkovian, draws: Draws, births_first: bool) ->
     codes = np.zeros(room, dtype=np.int64)
     codes[: len(start)] = start
     n_codes = np.array([len(start)], dtype=np.int64)
-    batch = rounds_at_once(network, _LONGEST_BATCH)
+    batch = rounds_at_once(row_bytes(network, False, False), _LONGEST_BATCH)
     t = 1
     while True:
         workspace = np.empty(len(codes), dtype=np.int64)

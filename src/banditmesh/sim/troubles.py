@@ -10,12 +10,15 @@ from typing import Final
 import numpy as np
 
 from ..draws import LOSS, OUTAGE, Draws
+from .crew import Stop
 from .kernels.faults import outage_rows
 from .kernels.layout import Faults
 from .run import Run
 
 #: About how much memory the rounds that are laid out at once may take, in bytes.
-WINDOW_BUDGET: Final = 2**26
+WINDOW_BUDGET: Final = 2**22
+#: About how many agents' rounds are drawn before anything else is looked at.
+_AT_ONCE: Final = 2**20
 
 
 class Troubles:
@@ -25,9 +28,11 @@ class Troubles:
     ----------
     run : Run
     draws : Draws
+    stop : Stop
     """
 
-    def __init__(self, run: Run, draws: Draws) -> None:
+    def __init__(self, run: Run, draws: Draws, stop: Stop) -> None:
+        self._stop = stop
         faults = run.faults
         self._draws = draws
         self._horizon = run.horizon
@@ -56,5 +61,10 @@ class Troubles:
         rows = self._rows[before - self._before :]
         next_round = before + len(rows)
         more = np.empty((max(last - next_round + 1, 0), rows.shape[1]), dtype=np.int8)
-        outage_rows(next_round, self._outages.down, self._outages.up, *self._draws.key(OUTAGE), rows[-1], more)
+        key, at_once, latest = self._draws.key(OUTAGE), max(1, _AT_ONCE // rows.shape[1]), rows[-1]
+        for begin in range(0, len(more), at_once):
+            self._stop.check()
+            part = more[begin : begin + at_once]
+            outage_rows(next_round + begin, self._outages.down, self._outages.up, *key, latest, part)
+            latest = part[-1]
         self._before, self._rows = before, np.concatenate([rows, more])

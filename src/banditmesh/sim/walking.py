@@ -2,58 +2,52 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels.layout import Chunk, Fates, Queue
+from .crew import Stop
+from .kernels.layout import Chunk, Fates, Learned, Queue
 from .kernels.special import Kernels
 from .packing import Packed
+from .plans import relayed_and_learned
 from .replicates import Replicate
+
+Growing = TypeVar("Growing", Queue, Learned)
 
 
 class Walk(Replicate):
     """A replicate in which every copy is walked, as the published rules need it."""
 
     @staticmethod
-    def needed_bytes(packed: Packed, planned: bool) -> float:
+    def needed_bytes(packed: Packed, planned: bool, stop: Stop) -> float:
         """About how much memory one replicate takes."""
-        n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
-        return Replicate.shared_bytes(packed) + 8.0 * packed.traits.n_ids * n_agents + 512.0 * ttl * n_agents
+        n_agents = packed.run.problem.n_agents
+        n_relayed, n_learned = relayed_and_learned(packed, stop)
+        # Two queues and a list of learners, in which a round's entries are as many as a message's in all its life.
+        lists = n_agents * (24.0 * (n_relayed + 1) + 8.0 * n_learned)
+        ids = 8.0 * packed.traits.n_ids * n_agents
+        return Replicate.shared_bytes(packed) + ids + 12.0 * packed.traits.reach * n_agents + lists
 
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None) -> None:
-        super().__init__(packed, kernels, replicate, lookahead=0)
-        n_agents, ttl = packed.run.problem.n_agents, packed.run.protocol.ttl
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None, stop: Stop) -> None:
+        super().__init__(packed, kernels, replicate, 0, stop)
+        n_agents, n_messages = packed.run.problem.n_agents, packed.traits.reach * packed.run.problem.n_agents
         self._picks = np.zeros(packed.most_degree + 1, dtype=np.int32)
-        self._ids = np.zeros(ttl * n_agents, dtype=np.int64)
+        self._ids = np.zeros(n_messages, dtype=np.int64)
         self._accepted = np.zeros(n_agents, dtype=np.int64)
         self._accepted_as = np.zeros((packed.traits.n_ids, n_agents), dtype=np.int64)
-        self._queues = tuple(self._make_queue(16 * n_agents) for _ in range(2))
+        self._queues = (_make_queue(n_agents), _make_queue(n_agents))
+        self._learned = Learned(
+            n_used=np.zeros(1, dtype=np.int64),
+            head=np.full(n_messages, -1, dtype=np.int32),
+            learner=np.zeros(2 * n_agents, dtype=np.int32),
+            following=np.zeros(2 * n_agents, dtype=np.int32),
+        )
+        self._cursor = np.array([-1, 0], dtype=np.int64)
         self._values = np.zeros(0)
         if self.tape is not None and packed.traits.n_codes:
             self._values = np.unique(self.tape[~np.isnan(self.tape)])
-
-    def _make_queue(self, room: int) -> Queue:
-        n_agents, n_messages = self.packed.run.problem.n_agents, len(self._ids)
-        return Queue(
-            n_used=np.zeros(1, dtype=np.int64),
-            head=np.full(n_agents, -1, dtype=np.int32),
-            length=np.zeros(n_agents, dtype=np.int32),
-            message=np.zeros(room, dtype=np.int32),
-            ttl=np.zeros(room, dtype=np.int32),
-            following=np.zeros(room, dtype=np.int32),
-            first_learner=np.full(n_messages, -1, dtype=np.int32),
-            learner=np.zeros(room, dtype=np.int32),
-            next_learner=np.zeros(room, dtype=np.int32),
-        )
-
-    def _grow(self, queue: Queue) -> Queue:
-        room = len(queue.message)
-        larger = self._make_queue(2 * room)
-        for name in ("n_used", "head", "length", "first_learner"):
-            getattr(larger, name)[:] = getattr(queue, name)
-        for name in ("message", "ttl", "following", "learner", "next_learner"):
-            getattr(larger, name)[:room] = getattr(queue, name)
-        return larger
 
     def _codes(self, tape: NDArray[np.float64]) -> NDArray[np.int32]:
         # By the user's tape, or 0 and 1 of a Bernoulli law.
@@ -61,6 +55,7 @@ class Walk(Replicate):
 
     def _simulate(self, chunk: Chunk, last: int) -> None:
         packed, t = self.packed, chunk.first
+        n_agents = packed.run.problem.n_agents
         while True:
             t = self.kernels.walk_rounds(
                 t,
@@ -80,8 +75,36 @@ class Walk(Replicate):
                 self._accepted,
                 self._accepted_as,
                 *self._queues,
+                self._learned,
+                self._cursor,
                 self.counts,
             )
+            self.stop.check()
             if t == last:
                 return
-            self._queues = tuple(self._grow(queue) for queue in self._queues)
+            even, odd = self._queues
+            self._queues = _with_place(even, n_agents), _with_place(odd, n_agents)
+            self._learned = _with_place(self._learned, n_agents)
+
+
+def _make_queue(n_agents: int) -> Queue:
+    return Queue(
+        n_used=np.zeros(1, dtype=np.int64),
+        head=np.full(n_agents, -1, dtype=np.int32),
+        message=np.zeros(2 * n_agents, dtype=np.int32),
+        ttl=np.zeros(2 * n_agents, dtype=np.int32),
+        following=np.zeros(2 * n_agents, dtype=np.int32),
+    )
+
+
+def _with_place(entries: Growing, n_more: int) -> Growing:
+    """The same entries, in longer arrays if there is no place for `n_more`."""
+    room = len(entries.following)
+    if entries.n_used[0] + n_more <= room:
+        return entries
+    longer = {
+        name: np.concatenate([array, np.zeros(room // 2 + n_more, dtype=np.int32)])
+        for name, array in entries._asdict().items()
+        if name not in ("n_used", "head")
+    }
+    return entries._replace(**longer)

@@ -6,8 +6,9 @@ import numpy as np
 
 from ...faults import is_up
 from .compiling import kernel, routine, scalar
-from .layout import ZERO, Agents, Faults, Floats, Int8s, Int32s, Known, State
+from .layout import ZERO, Agents, Chunk, Faults, Floats, Int8s, Int32s, Known, State
 from .scalars import uniform
+from .stopping import is_set
 
 agent_is_up = scalar(is_up)
 
@@ -34,10 +35,13 @@ def forget_others(v: int, agents: Agents, known: Known) -> None:
 
 
 @routine
-def restart(t: int, agents: Agents, faults: Faults, known: Known, state: State) -> None:
+def restart(t: int, agents: Agents, chunk: Chunk, known: Known, state: State) -> None:
     """Agents that come up in round `t` without their memory start afresh."""
+    faults = chunk.faults
     row = t - faults.first_round
     for i in range(faults.restart_starts[row], faults.restart_starts[row + 1]):
+        if is_set(chunk.stop):
+            return
         v = faults.restarts[i]
         state.n_pulls[v] = 0
         for slot in range(agents.offsets[v], agents.offsets[v + 1]):

@@ -66,13 +66,15 @@ class Agents(NamedTuple):
 class Rule(NamedTuple):
     """A protocol and a rule set, as numbers.
 
-    `decision[has_arm, ttl, degree]` is the relay rule of a protocol that does not draw; its last axis has length 1 if
-    the degree does not matter. `n_targets` is 0 for all neighbours. If `sends_sums`, a message holds its origin's count
+    After `reach` hops every message has ended: that is the ttl, or less where it cannot matter. `decision[has_arm, hop,
+    degree]` is the relay rule, after hop + 1 hops, of a protocol that does not draw; its last axis has length 1 if the
+    degree does not matter. `n_targets` is 0 for all neighbours. If `sends_sums`, a message holds its origin's count
     and sum so far; if `sends_changes`, what is new in them since the last one, because whoever hears one message of an
     origin's arm hears them all, in order.
     """
 
     ttl: int
+    reach: int
     horizon: int
     decision: Int8s
     is_random: bool
@@ -158,7 +160,7 @@ class Pulls(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """The messages of the last ttl rounds, by agent and round modulo ttl, as in `Pulls`."""
+    """The messages of the last `reach` rounds, by agent and round modulo reach, as in `Pulls`."""
 
     slots: Int32s
     amounts: Floats
@@ -169,15 +171,15 @@ class Fates(NamedTuple):
     """Where messages go, by key: who learns them after 1, 2, ... hops, and how often they are sent.
 
     The learners of a key at hop h are the slots `learners[row, base + end[h - 2] : base + end[h - 1]]`. In a plan the
-    key is the slot that was pulled, and the row is 0. In the ring of the last ttl rounds' messages the row is the round
-    modulo ttl, and the key origin * ttl + row.
+    key is the slot that was pulled, and the row is 0. In the ring of the last `reach` rounds' messages the row is the
+    round modulo reach, and the key origin * reach + row.
     """
 
     base: Int64s
     end: Int32s
     sent: Int32s
     #: How many copies are delivered, absorbed, expired and stopped in all.
-    totals: Int32s
+    totals: Int64s
     learners: Int32s
 
 
@@ -221,17 +223,22 @@ class Scratch(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """What is sent in one round, as linked lists by agent, and what is learned in it, as linked lists by message."""
+    """What is sent in one round, as linked lists by agent."""
 
     n_used: Int64s
     head: Int32s
-    length: Int32s
     message: Int32s
     ttl: Int32s
     following: Int32s
-    first_learner: Int32s
+
+
+class Learned(NamedTuple):
+    """What is learned in one round, as linked lists of learners by message."""
+
+    n_used: Int64s
+    head: Int32s
     learner: Int32s
-    next_learner: Int32s
+    following: Int32s
 
 
 class Tree(NamedTuple):
@@ -257,14 +264,14 @@ class Merged(NamedTuple):
     `tells[v, arm]` whether v tells it in this round.
     """
 
-    told_counts: Int32s
+    told_counts: Int64s
     told_totals: Floats
-    sent_counts: Int32s
+    sent_counts: Int64s
     sent_totals: Floats
     sent_rounds: Int32s
     echoes_left: Int8s
     n_sent: Int64s
-    counts: Int32s
+    counts: Int64s
     is_open: Int8s
     tells: Int8s
 
@@ -273,7 +280,7 @@ class Chunk(NamedTuple):
     """What a chunk of rounds from `first` on is given, and where it leaves each round's regret and transmissions.
 
     Row t - first of the arrays is round t. Without a tape, `tape` and `codes` are not read; `codes` says which of its
-    values a reward of the tape is.
+    values a reward of the tape is. A kernel that finds `stop` set returns at once.
     """
 
     first: int
@@ -284,5 +291,6 @@ class Chunk(NamedTuple):
     has_tape: bool
     tape: Floats
     codes: Int32s
+    stop: Int64s
     regret: Floats
     sent: Int64s

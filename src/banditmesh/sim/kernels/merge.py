@@ -30,6 +30,7 @@ from .layout import (
     Tree,
 )
 from .pulls import pull_agents
+from .stopping import is_set
 
 
 @routine
@@ -64,6 +65,8 @@ def decide(
     sent_counts, sent_totals, sent_rounds = merged.sent_counts, merged.sent_totals, merged.sent_rounds
     is_open, tells, up, echoes_left = merged.is_open, merged.tells, chunk.faults.up, merged.echoes_left
     for v in range(len(counts)):
+        if is_set(chunk.stop):
+            return
         if up.shape[1] > 0 and up[t - chunk.faults.first_round, v] == 0:
             continue
         first, last = starts[v], starts[v + 1]
@@ -86,6 +89,8 @@ def decide(
                 echoes_left[link, arm] = left
                 if left > 0:
                     is_open[v, arm] = 1
+                if is_set(chunk.stop):
+                    return
                 place = position[v, arm]
                 total = own[offsets[v] + place] if place >= 0 else 0.0
                 for other in range(first, last):
@@ -107,6 +112,8 @@ def tell(t: int, agents: Agents, tree: Tree, chunk: Chunk, merged: Merged, state
     position, offsets, links = agents.position, agents.offsets, chunk.links
     n_messages = 0
     for v in range(len(counts)):
+        if is_set(chunk.stop):
+            return n_messages
         for arm in range(counts.shape[1]):
             if tells[v, arm] == 0:
                 continue
@@ -158,7 +165,7 @@ def merge_rounds(
     slots, rewards, own_totals = pulls.slots, pulls.rewards, state.own_totals
     for t in range(chunk.first, last):
         if len(chunk.faults.restarts) > 0:
-            restart(t, agents, chunk.faults, known, state)
+            restart(t, agents, chunk, known, state)
             restart_merged(t, tree, chunk.faults, merged)
         step = t - chunk.first
         chunk.regret[step] = pull_agents(t, agents, chunk, keys, False, state, pulls)
@@ -173,3 +180,5 @@ def merge_rounds(
         n_sent = tell(t, agents, tree, chunk, merged, state, counts)
         chunk.sent[step] = n_sent
         counts[SENT] += n_sent
+        if is_set(chunk.stop):
+            return

@@ -9,6 +9,7 @@ import numpy as np
 from .compiling import routine
 from .layout import ZERO, Agents, Chunk, Keys, Pulls, State
 from .scalars import index_rule, law_quantile, uniform
+from .stopping import is_set
 
 
 @routine
@@ -25,12 +26,14 @@ def pull_agents(t: int, agents: Agents, chunk: Chunk, keys: Keys, asks_best: boo
     counts, totals, own_counts, scores = state.counts, state.totals, state.pulls, state.scores
     n_pulls, next_round = state.n_pulls, state.next_round
     slots, rewards, is_best = pulls.slots, pulls.rewards, pulls.is_best
-    step, has_tape, up = t - chunk.first, chunk.has_tape, chunk.faults.up
+    step, has_tape, up, stop = t - chunk.first, chunk.has_tape, chunk.faults.up, chunk.stop
     clocks, tape = chunk.clocks[step], chunk.tape[step if has_tape else 0]
     has_outages = up.shape[1] > 0
     up_row = t - chunk.faults.first_round if has_outages else 0
     regret = 0.0
     for v in range(len(every)):
+        if is_set(stop):
+            return regret
         if next_round[v] != t:
             slots[v] = -1
             continue

@@ -1,7 +1,7 @@
 """Rounds whose messages' fates are known when they are made: nothing is queued, nothing carries an id.
 
-In a round every agent pulls; then, for every origin in ascending order and for each of its messages of the last ttl
-rounds, oldest first, the agents that hear it in this round add it to their sums. That is the order of additions that
+In a round every agent pulls; then, for every origin in ascending order and for each of its messages that may still
+travel, oldest first, the agents that hear it in this round add it to their sums. That is the order of additions that
 the reference engine keeps.
 """
 
@@ -30,41 +30,52 @@ from .layout import (
 )
 from .pulls import pull_agents
 from .spread import spread
+from .stopping import is_set
 
 
 @routine
 def deliver(
-    t: int, ttl: int, planned: bool, messages: Messages, ring: Fates, learners: Int32s, known: Known, state: State
+    t: int,
+    reach: int,
+    planned: bool,
+    messages: Messages,
+    ring: Fates,
+    learners: Int32s,
+    known: Known,
+    state: State,
+    stop: Int64s,
 ) -> None:
     """Add what is heard in round `t` to the sums of those who hear it."""
     base, end, counts, totals = ring.base, ring.end, state.counts, state.totals
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
     known_rows, known_rank, known_counts, known_totals = known.rows, known.rank, known.counts, known.totals
     compares = len(known_counts) > 0
-    most_hops = min(ttl, t)
-    oldest_row = (t - most_hops + 1) % ttl
+    most_hops = min(reach, t)
+    oldest_row = (t - most_hops + 1) % reach
     for v in range(len(rewards)):
+        if is_set(stop):
+            return
         row = oldest_row
         for hop in range(most_hops, 0, -1):
-            key = np.uint64(v * ttl + row)
+            key = np.uint64(v * reach + row)
             start = base[key]
-            stop = np.uint64(start + end[key, hop - 1])
+            finish = np.uint64(start + end[key, hop - 1])
             if hop > 1:
                 start += end[key, hop - 2]
             amount, reward = amounts[v, row], rewards[v, row]
             learner_row = np.uint64(0 if planned else row)
             if compares:
-                for i in range(np.uint64(start), stop):
+                for i in range(np.uint64(start), finish):
                     learner = np.uint64(learners[learner_row, i])
                     place = np.uint64(known_rows[slots[v, row]] + known_rank[learner])
                     learn_sum(learner, amount, reward, place, known_counts, known_totals, counts, totals)
             else:
-                for i in range(np.uint64(start), stop):
+                for i in range(np.uint64(start), finish):
                     learner = np.uint64(learners[learner_row, i])
                     counts[learner] += amount
                     totals[learner] += reward
             row += 1
-            if row == ttl:
+            if row == reach:
                 row = 0
 
 
@@ -76,6 +87,8 @@ def tell_everyone(
     offsets, up = agents.offsets, chunk.faults.up
     n_learned = 0
     for v in range(len(pulls.slots)):
+        if is_set(chunk.stop):
+            break
         slot = pulls.slots[v]
         if slot < 0:
             continue
@@ -113,7 +126,7 @@ def begin(
 ) -> None:
     """Begin round `t`: whoever lost its memory starts afresh, all pull, and messages are made of the pulls."""
     if len(chunk.faults.restarts) > 0:
-        restart(t, agents, chunk.faults, known, state)
+        restart(t, agents, chunk, known, state)
     chunk.regret[t - chunk.first] = pull_agents(t, agents, chunk, keys, rule.asks_best, state, pulls)
     if central:
         counts[LEARNED] += tell_everyone(t, agents, holder_starts, holder_slots, chunk, pulls, state)
@@ -122,16 +135,16 @@ def begin(
 
 
 @helper
-def take_sent(row: int, ttl: int, sent_ahead: Int64s) -> int:
+def take_sent(row: int, reach: int, sent_ahead: Int64s) -> int:
     """How often messages are sent in the round of `row`, from what was noted ahead for it.
 
     The second half of the array is for the rounds that come after the last row: it wraps around to the first.
     """
     n_sent: int = sent_ahead[row]
     sent_ahead[row] = 0
-    for hop in range(ttl):
-        sent_ahead[hop] += sent_ahead[ttl + hop]
-        sent_ahead[ttl + hop] = 0
+    for hop in range(reach):
+        sent_ahead[hop] += sent_ahead[reach + hop]
+        sent_ahead[reach + hop] = 0
     return n_sent
 
 
@@ -155,34 +168,36 @@ def plan_rounds(
     counts: Int64s,
 ) -> None:
     """Simulate the rounds of a chunk, up to before `last`, by a plan; without one if nothing travels."""
-    ttl = rule.ttl
+    reach = rule.reach
     plan_base, plan_end, plan_sent = plan.base, plan.end, plan.sent
     ring_base, ring_end = ring.base, ring.end
     now_slots, now_amounts, now_rewards = pulls.slots, pulls.amounts, pulls.rewards
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
     for t in range(chunk.first, last):
         begin(t, agents, holder_starts, holder_slots, chunk, rule, keys, central, state, known, pulls, counts)
-        if ttl == 0:
+        if is_set(chunk.stop):
+            return
+        if reach == 0:
             chunk.sent[t - chunk.first] = 0
             continue
-        row = t % ttl
+        row = t % reach
         for v in range(len(now_slots)):
             slot = now_slots[v]
-            key = v * ttl + row
+            key = v * reach + row
             slots[v, row] = slot
             amounts[v, row] = now_amounts[v]
             rewards[v, row] = now_rewards[v]
             if slot < 0:
-                for hop in range(ttl):
+                for hop in range(reach):
                     ring_end[key, hop] = 0
                 continue
-            # The ring is read in the order of agents for the next ttl rounds; the plan, only now.
+            # The ring is read in the order of agents for the next `reach` rounds; the plan, only now.
             ring_base[key] = plan_base[slot]
-            for hop in range(ttl):
+            for hop in range(reach):
                 ring_end[key, hop] = plan_end[slot, hop]
                 sent_ahead[row + hop] += plan_sent[slot, hop]
-        chunk.sent[t - chunk.first] = take_sent(row, ttl, sent_ahead)
-        deliver(t, ttl, True, messages, ring, plan.learners, known, state)
+        chunk.sent[t - chunk.first] = take_sent(row, reach, sent_ahead)
+        deliver(t, reach, True, messages, ring, plan.learners, known, state, chunk.stop)
 
 
 @kernel
@@ -214,7 +229,7 @@ def spread_rounds(
     round: `cursor` keeps how many agents' messages were spread, -1 if the round has not begun, and how many learners
     they have. The next call goes on there, with more place.
     """
-    ttl = rule.ttl
+    reach = rule.reach
     n_agents = len(agents.every)
     ring_end, ring_sent, learners = ring.end, ring.sent, ring.learners
     now_slots, now_amounts, now_rewards = pulls.slots, pulls.amounts, pulls.rewards
@@ -223,8 +238,10 @@ def spread_rounds(
         if cursor[0] < 0:
             begin(t, agents, holder_starts, holder_slots, chunk, rule, keys, False, state, known, pulls, counts)
             cursor[0] = 0
-        row = t % ttl
+        row = t % reach
         for v in range(cursor[0], n_agents):
+            if is_set(chunk.stop):
+                return t
             slot = now_slots[v]
             if slot < 0:
                 continue
@@ -242,7 +259,7 @@ def spread_rounds(
                 agents,
                 rule,
                 scratch,
-                v * ttl + row,
+                v * reach + row,
                 row,
                 cursor[1],
                 ring,
@@ -252,15 +269,15 @@ def spread_rounds(
             )
         cursor[0], cursor[1] = -1, 0
         for v in range(n_agents):
-            key = v * ttl + row
+            key = v * reach + row
             slots[v, row] = now_slots[v]
             amounts[v, row] = now_amounts[v]
             rewards[v, row] = now_rewards[v]
-            for hop in range(ttl):
+            for hop in range(reach):
                 if now_slots[v] < 0:
                     ring_end[key, hop] = 0
                 else:
                     sent_ahead[row + hop] += ring_sent[key, hop]
-        chunk.sent[t - chunk.first] = take_sent(row, ttl, sent_ahead)
-        deliver(t, ttl, False, messages, ring, learners, known, state)
+        chunk.sent[t - chunk.first] = take_sent(row, reach, sent_ahead)
+        deliver(t, reach, False, messages, ring, learners, known, state, chunk.stop)
     return last

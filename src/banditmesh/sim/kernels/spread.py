@@ -44,6 +44,7 @@ from .layout import (
     Words,
 )
 from .scalars import random_relay, uniform
+from .stopping import is_set
 
 
 @helper
@@ -186,7 +187,7 @@ def spread(
         if rule.origin_remembers:
             seen_bits[origin // WORD] = sender_bits[origin // WORD]
     oldest = scratch.next_mark[0]
-    scratch.next_mark[0] = oldest + rule.ttl + 1
+    scratch.next_mark[0] = oldest + rule.reach + 1
     if rule.origin_remembers:
         seen[origin, MARK] = oldest
     seen[origin, PREVIOUS] = -1
@@ -194,7 +195,7 @@ def spread(
     n_senders = 1
     n_learners = n_delivered = n_absorbed = n_expired = n_stopped = n_queued = n_lost = 0
     fates.base[key] = base
-    for hop in range(1, rule.ttl + 1):
+    for hop in range(1, rule.reach + 1):
         t = sequence + hop - 1
         if t > rule.horizon:
             n_senders = 0
@@ -263,7 +264,7 @@ def spread(
                 u = uniform(rule.stop_k0, rule.stop_k1, origin, sequence, receiver, ttl)
                 decision = random_relay(has_arm, ttl, degree, u, rule.parameter)
             else:
-                decision = decision_table[np.uint64(1 if has_arm else 0), np.uint64(ttl), np.uint64(degree)]
+                decision = decision_table[np.uint64(1 if has_arm else 0), np.uint64(hop - 1), np.uint64(degree)]
             if has_arm and not (decision == STOP and rule.stop_before_use):
                 if stores:
                     learners[learner_row, base + n_learners] = offsets[np.uint64(receiver)] + place
@@ -316,6 +317,7 @@ def spread_slots(
     counts: Int64s,
     links: Links,
     faults: Faults,
+    stop: Int64s,
 ) -> bool:
     """Spread one message, made in round `sequence`, of every slot of positive weight of agents `first` to `last` - 1.
 
@@ -325,6 +327,8 @@ def spread_slots(
     """
     for v in range(first, last):
         for slot in range(agents.offsets[v], agents.offsets[v + 1]):
+            if is_set(stop):
+                return False
             if weights[slot] == 0:
                 continue
             arm = agents.arms[slot]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from .compiling import kernel
-from .layout import ZERO, Agents, Floats, Keys
+from .layout import ZERO, Agents, Floats, Int64s, Keys
 from .scalars import law_quantile, uniform
+from .stopping import is_set
 
 
 @kernel
-def draw_tape(first: int, agents: Agents, keys: Keys, uniforms: Floats, tape: Floats) -> None:
+def draw_tape(first: int, agents: Agents, keys: Keys, stop: Int64s, uniforms: Floats, tape: Floats) -> None:
     """Draw every agent's uniform number of every round, and what each of its arms would pay if its law has a code."""
     for step in range(len(uniforms)):
         for v in range(len(agents.every)):
+            if is_set(stop):
+                return
             u = uniform(keys.reward_k0, keys.reward_k1, v, first + step, ZERO, ZERO)
             uniforms[step, v] = u
             for slot in range(agents.offsets[v], agents.offsets[v + 1]):

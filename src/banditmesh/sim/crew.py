@@ -1,0 +1,77 @@
+"""Threads that work side by side, and how they are stopped: by Ctrl-C, or when one of them fails.
+
+The thread that waits for them runs no kernel itself, so it hears a signal at once, however much the others have to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Final, TypeVar
+
+import numpy as np
+
+from .kernels.layout import Int64s
+
+#: How often the waiting thread has a look, in seconds.
+LOOK_SECONDS: Final = 0.1
+
+T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """Work that was given up because it was asked to stop; it never leaves the crew."""
+
+
+class Stop:
+    """A request to stop, for Python and kernels alike.
+
+    Examples
+    --------
+    >>> stop = Stop()
+    >>> stop.check()
+    >>> stop.set()
+    >>> stop.flag.tolist()
+    [1]
+    """
+
+    def __init__(self) -> None:
+        #: What kernels look at: not 0 once they must return.
+        self.flag: Int64s = np.zeros(1, dtype=np.int64)
+
+    def set(self) -> None:
+        """Ask for it."""
+        self.flag[0] = 1
+
+    def check(self) -> None:
+        """Give up here if it was asked for: between two kernels, and whenever one may have returned early."""
+        if self.flag[0]:
+            raise Stopped
+
+
+def work(jobs: Iterable[Callable[[], T]], threads: int, stop: Stop, look: Callable[[], None] = lambda: None) -> list[T]:
+    """What the jobs give, `threads` at a time; meanwhile this thread calls `look`.
+
+    If one fails, or if this thread is interrupted, the others are asked to stop, and are waited for.
+    """
+    jobs = list(jobs)
+    pool = ThreadPoolExecutor(max(1, min(threads, len(jobs))))
+    try:
+        futures = [pool.submit(job) for job in jobs]
+        pending = set(futures)
+        while pending:
+            finished, pending = wait(pending, timeout=LOOK_SECONDS, return_when=FIRST_EXCEPTION)
+            look()
+            for future in finished:
+                future.result()
+        return [future.result() for future in futures]
+    except BaseException:
+        stop.set()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def alone(job: Callable[[], T], stop: Stop) -> T:
+    """What one job gives, done in another thread than this one, which may have to hear signals."""
+    return work([job], 1, stop)[0]

@@ -1,0 +1,50 @@
+"""What the engine's integers hold, and what is refused because it would not fit: checked beforehand, all of it here.
+
+Counts of one agent's pulls, and rounds, are 32-bit numbers: the horizon is limited. So are the numbers of slots (an
+agent's one arm), of messages under way, of transmissions of one message in one hop, and of places in a queue. What is
+summed up over agents is 64-bit: the counts of `TreeAggregation`, fates, traffic, offsets of plans, places of links and
+of known statistics. Transmissions of a whole run may exceed even that where a plan counts them without making them one
+by one. The sums that agents keep of observations are floating-point numbers, exact up to 2**53 observations; nothing
+can pull that often. Arm sets of more than 2**15 - 1 arms are left to the reference engine, see `packing.unsupported`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .kernels.layout import Fates
+from .run import Run
+
+INT32: Final = 2**31 - 1
+INT64: Final = 2**63 - 1
+#: The most rounds of a run.
+MOST_ROUNDS: Final = INT32
+
+
+def check_sizes(n_agents: int, n_slots: int, n_directed_links: int, reach: int) -> None:
+    """Refuse a run whose slots, messages or links are too many for 32-bit numbers."""
+    for n, what, remedy in (
+        (n_slots, "arms of all agents together", "agents or arms"),
+        (n_agents * reach, "messages under way (agents times ttl)", "agents or a shorter ttl"),
+        (n_directed_links, "links, counted in both directions", "links"),
+    ):
+        if n > INT32:
+            raise InputError(f"the compiled engine takes at most {INT32} {what}, got {n}; take fewer {remedy}")
+
+
+def check_traffic(run: Run, plan: Fates) -> None:
+    """Refuse a run whose transmissions, in bytes, may be more than a 64-bit number holds, by what its plan says.
+
+    Every agent sends at most what its most expensive arm costs, each time that it pulls.
+    """
+    of_slots: NDArray[np.float64] = plan.sent.sum(axis=1, dtype=np.float64)
+    of_agents = np.maximum.reduceat(of_slots, run.problem.arm_offsets[:-1])
+    n_bytes = float((of_agents * np.ceil(run.horizon / run.every)).sum()) * run.protocol.n_bytes
+    if n_bytes > INT64:
+        raise InputError(
+            f"a run may send at most {INT64:.1e} bytes, and this one may send {n_bytes:.1e}; take a shorter horizon"
+        )
