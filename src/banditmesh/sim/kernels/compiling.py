@@ -21,7 +21,7 @@ from numba.extending import intrinsic
 _OPTIONS: Final = {"nogil": True, "error_model": "numpy", "fastmath": False}
 _PACKAGE: Final = Path(__file__).resolve().parents[2]
 #: Whatever may hold a function that a kernel is made of.
-_SOURCES: Final = ("arms.py", "draws.py", "networks/**/*.py", "policies/*.py", "protocols/*.py", "sim/kernels/*.py")
+_SOURCES: Final = ("arms/*.py", "draws.py", "networks/**/*.py", "policies/*.py", "protocols/*.py", "sim/kernels/*.py")
 
 
 def scalar(function: Callable[..., Any]) -> Any:
