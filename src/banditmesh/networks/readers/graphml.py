@@ -1,0 +1,53 @@
+"""GraphML."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import ParseError
+
+from .files import MAX_BYTES, AnyPath, NetworkFile, one_line
+from .names import with_integers
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def read_graphml(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> nx.Graph:
+    """Read a GraphML file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, perhaps packed by gzip.
+    max_bytes : int
+        How many bytes it may hold, unpacked.
+
+    Returns
+    -------
+    networkx.Graph
+
+    Examples
+    --------
+    >>> import networkx, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "links.graphml")
+    ...     networkx.write_graphml(networkx.path_graph(3), file)
+    ...     list(read_graphml(file).edges())
+    [(0, 1), (1, 2)]
+    """
+    return parse(NetworkFile(path, max_bytes))
+
+
+def parse(file: NetworkFile) -> nx.Graph:
+    """The network that a GraphML file describes."""
+    import networkx as nx
+
+    text = file.text()
+    try:
+        graph = nx.parse_graphml(text)
+    except ParseError as error:
+        raise file.wrong_line(error.position[0], f"not valid GraphML, {error}") from None
+    except Exception as error:
+        # networkx promises no types of exception: whatever it raises means a malformed file.
+        raise file.wrong(f"must be a GraphML network, got: {one_line(error)}") from None
+    return file.checked(with_integers(graph))
