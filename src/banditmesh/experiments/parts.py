@@ -47,6 +47,7 @@ _TYPES: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
     "int": (int, "an integer"),
     "float": ((int, float), "a number"),
     "str": (str, "a string"),
+    "AnyPath": (str, "a string"),
     "Sequence[int]": (list, "a list of integers"),
     "list[float]": (list, "a list of numbers"),
 }
@@ -138,12 +139,12 @@ def build_problem(point: Mapping[str, Any], files: Mapping[str, Any]) -> Problem
     return Problem(network, sets, laws)
 
 
-def read_networks(files: Mapping[str, tuple[str, Path]]) -> dict[str, Any]:
-    """What network files hold, by the names that a spec gives them; each comes with its kind, "file" or "trace".
+def read_networks(files: Mapping[str, tuple[Mapping[str, Any], Path]]) -> dict[str, Any]:
+    """What network files hold, by the names that a spec gives them; each comes with the table that describes it.
 
     They are read once, in the parent, so that workers need no access to them.
     """
-    return {name: get_part("network", kind).make(path) for name, (kind, path) in files.items()}
+    return {name: _make("network", {"network": {**table, "path": path}}) for name, (table, path) in files.items()}
 
 
 def _make(table: str, point: Mapping[str, Any], **more: Any) -> Any:
@@ -159,9 +160,8 @@ def _networks() -> dict[str, Part]:
     for name in ("er", "ba", "sbm"):
         known[name] = replace(known[name], make=partial(_paper_or, name, known[name].make), all_or_nothing=True)
     known["dynamic-er"] = Part(lambda: networks.paper("dynamic-er"), {}, frozenset())
-    path = {"path": "str"}
-    known["file"] = Part(networks.read, path, frozenset(path))
-    known["trace"] = Part(networks.read_contact_trace, path, frozenset(path))
+    known["file"] = _from_signature(networks.read)
+    known["trace"] = _from_signature(networks.read_contact_trace)
     return known
 
 

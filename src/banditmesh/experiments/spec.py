@@ -166,10 +166,10 @@ class Spec:
         """The seed of each replicate, the same at every point, so that points meet the same rewards."""
         return [replicate_seed(self.settings.seed, replicate) for replicate in range(self.settings.replicates)]
 
-    def network_files(self) -> dict[str, tuple[str, Path]]:
-        """The network files that the points name: their kind, "file" or "trace", and where they lie."""
+    def network_files(self) -> dict[str, tuple[dict[str, Any], Path]]:
+        """The network files that the points name: the tables that describe them, and where they lie."""
         tables = [point.settings["network"] for point in self.points()]
-        return {table["path"]: (table["name"], self.folder / table["path"]) for table in tables if "path" in table}
+        return {table["path"]: (table, self.folder / table["path"]) for table in tables if "path" in table}
 
     def to_json(self) -> dict[str, Any]:
         """The study as plain values, the same for equal studies however they were written."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ...checks import shown
 from .files import MAX_BYTES, AnyPath, NetworkFile, one_line
 from .names import with_integers
 
@@ -52,6 +53,16 @@ def parse(file: NetworkFile) -> nx.Graph:
             raise file.wrong_line(int(place[1]), f"not valid GML, {one_line(error)}") from None
         raise file.wrong(f"must be a GML network, got: {one_line(error)}") from None
     labels = dict(graph.nodes(data="label"))
+    for label in labels.values():
+        if not (label is None or _is_name(label)):
+            raise file.wrong(f"must have labels that are text or numbers, got {shown(label)}")
     if None not in labels.values() and len(set(labels.values())) == len(labels):
         graph = nx.relabel_nodes(graph, labels)
     return file.checked(with_integers(graph))
+
+
+def _is_name(label: object) -> bool:
+    """Whether a label, which may be a table or any character by its number, can be read, compared and written."""
+    if isinstance(label, str):
+        return not any("\ud800" <= character <= "\udfff" for character in label)
+    return isinstance(label, int | float)

@@ -1,7 +1,13 @@
-"""GraphML."""
+"""GraphML.
+
+Entities and default attributes, which a document may declare for itself, can make a small file unfold into gigabytes.
+GraphML needs neither, so a file that declares any is refused. (The text is decoded here and not by the XML parser, so
+that a declaration cannot hide in another encoding.)
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError
 
@@ -43,6 +49,10 @@ def parse(file: NetworkFile) -> nx.Graph:
     import networkx as nx
 
     text = file.text()
+    declared = re.search("<!(ENTITY|ATTLIST)", text)
+    if declared:
+        number = text.count("\n", 0, declared.start()) + 1
+        raise file.wrong_line(number, f"GraphML must not declare entities or attributes, got {declared[0]}; remove it")
     try:
         graph = nx.parse_graphml(text)
     except ParseError as error:
