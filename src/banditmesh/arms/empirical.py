@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .. import checks
 from ..errors import ArmError
-from .base import Floats, Law, derive
+from .base import Floats, Law, check_range, derive
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,11 @@ class Empirical(Law):
         sample = tuple(sorted(checks.real("every entry of sample", value) for value in values))
         if not sample:
             raise ArmError("sample must have at least one number, got none")
-        if not math.isfinite(max(abs(sample[0]), abs(sample[-1])) * 2.0 * len(sample)):
-            raise ArmError("sample must have a sum that a float can hold, got entries too large; scale them down")
         array = np.array(sample, dtype=np.float64)
         array.flags.writeable = False
-        mean, sigma = math.fsum(sample) / len(sample), (sample[-1] - sample[0]) / 2.0
-        derive(self, sample=sample, mean=mean, sigma=sigma, _sorted=array)
+        derive(self, sample=sample, _sorted=array)
+        check_range(self)
+        derive(self, mean=math.fsum(sample) / len(sample), sigma=(sample[-1] - sample[0]) / 2.0)
 
     def quantile(self, u: float) -> float:
         return float(self._sorted[int(u * len(self._sorted))])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import checks
-from .base import Law, derive, never_equal
+from .base import Law, check_range, derive, never_equal
 from .quantiles import GAUSSIAN, law_quantile
 
 
@@ -35,6 +35,7 @@ class Gaussian(Law):
     def __post_init__(self) -> None:
         derive(self, mean=checks.real("mean", self.mean), sigma=checks.positive("sigma", self.sigma))
         derive(self, continuous=never_equal(self.sigma, abs(self.mean)), kernel=(GAUSSIAN, self.mean, self.sigma))
+        check_range(self)
 
     def quantile(self, u: float) -> float:
         return law_quantile(GAUSSIAN, self.mean, self.sigma, u)

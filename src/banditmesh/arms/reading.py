@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from .. import checks
 from ..errors import ArmError, InputError
-from .base import Law
+from .base import ENDS, MAX_REWARD, Law, reward_of
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .empirical import Empirical
 from .gaussian import Gaussian
+from .quantiles import law_quantile
 from .scipy_laws import ScipyLaw, is_frozen
 from .uniform import Uniform
 
@@ -43,16 +44,26 @@ def as_law(value: object) -> Law:
 
 
 def _checked(law: Law) -> Law:
-    """A law, perhaps of the caller's own, whose mean and sigma can be reckoned with."""
+    """A law, perhaps of the caller's own, whose mean, sigma and rewards can be reckoned with."""
     kind = type(law).__name__
     if not hasattr(law, "mean"):
         raise ArmError(f"a law needs a mean, got {kind} without one; set it to the expected reward")
     try:
-        checks.real("mean", law.mean)
-        if law.sigma is not None and checks.real("sigma", law.sigma) < 0:
-            raise InputError(f"sigma must be None or a number of at least 0, got {law.sigma!r}")
+        if abs(checks.real("mean", law.mean)) > MAX_REWARD:
+            raise InputError(f"mean must lie between {-MAX_REWARD:g} and {MAX_REWARD:g}, got {law.mean!r}")
+        if law.sigma is not None and not 0 <= checks.real("sigma", law.sigma) <= MAX_REWARD:
+            raise InputError(f"sigma must be None or a number between 0 and {MAX_REWARD:g}, got {law.sigma!r}")
     except InputError as error:
         raise ArmError(f"the law {kind} cannot be used: {error}") from None
+    if type(law).quantile is Law.quantile and law.kernel is None:
+        return law  # its rewards can only come from a tape
+    for u in ENDS:
+        reward = reward_of(law, u)
+        if law.kernel is not None and law_quantile(*law.kernel, u) != reward:
+            raise ArmError(
+                f"kernel and quantile of the law {kind} must give the same, "
+                f"got {law_quantile(*law.kernel, u)!r} and {reward!r} for u = {u!r}"
+            )
     return law
 
 

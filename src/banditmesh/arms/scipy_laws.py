@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArmError
-from .base import Floats, Law, derive
+from .base import Floats, Law, check_range, derive
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +52,7 @@ class ScipyLaw(Law):
         mean = float(self.frozen.mean())
         if not math.isfinite(mean):
             raise ArmError(f"a law needs a finite mean, got scipy.stats.{self.frozen.dist.name} with mean {mean}")
+        check_range(self)
         low, high = (float(end) for end in self.frozen.support())
         sigma = (high - low) / 2.0 if math.isfinite(high - low) else None
         if self.frozen.dist.name == "norm":
@@ -63,7 +64,8 @@ class ScipyLaw(Law):
         return float(self.quantiles(np.array([u]))[0])
 
     def quantiles(self, u: npt.ArrayLike) -> Floats:
-        return np.asarray(self.frozen.ppf(np.asarray(u, dtype=np.float64)), dtype=np.float64)
+        with np.errstate(all="ignore"):  # far out in the tails, scipy may reckon with infinity on its way
+            return np.asarray(self.frozen.ppf(np.asarray(u, dtype=np.float64)), dtype=np.float64)
 
     def describe(self) -> dict[str, Any]:
         import scipy.stats

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .. import checks
 from ..errors import ArmError
-from .base import Floats, Law, derive, never_equal
+from .base import Floats, Law, check_range, derive, never_equal
 from .quantiles import UNIFORM, law_quantile
 
 
@@ -48,6 +48,7 @@ class Uniform(Law):
         continuous = never_equal(width, max(abs(low), abs(high)))
         derive(self, low=low, high=high, mean=low + width / 2.0, sigma=sigma)
         derive(self, continuous=continuous, kernel=(UNIFORM, low, high))
+        check_range(self)
 
     def quantile(self, u: float) -> float:
         return law_quantile(UNIFORM, self.low, self.high, u)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from .. import draws as purposes
 from ..agent import Agent, Fate, Message
+from ..arms.base import reward_of
 from ..draws import Draws
 from ..merging import MergingAgent
 from ..networks.csr import Links
@@ -143,8 +144,8 @@ def _rewards(run: Run, replicate: int, draws: Draws) -> Callable[[int, Agent, in
     if tape is not None:
         return lambda t, agent, position: float(tape[t - 1, agent.number, agent.arm_set[position]])
     laws = run.problem.laws
-    return lambda t, agent, position: laws[agent.arm_set[position]].quantile(
-        draws.uniform(purposes.REWARD, agent.number, t)
+    return lambda t, agent, position: reward_of(
+        laws[agent.arm_set[position]], draws.uniform(purposes.REWARD, agent.number, t)
     )
 
 

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arms.base import rewards_of
 from ..draws import Draws
 from ..networks.csr import Links as StaticLinks
 from ..networks.dynamic import DynamicNetwork
@@ -174,7 +175,7 @@ class Replicate:
         for arm, law in enumerate(problem.laws):
             if law.kernel is None:
                 slots = packed.holder_slots[packed.holder_starts[arm] : packed.holder_starts[arm + 1]]
-                tape[:, slots] = law.quantiles(uniforms[:, owner[slots]])
+                tape[:, slots] = rewards_of(law, uniforms[:, owner[slots]])
         return tape
 
     def _record(self, first: int, last: int, regret: NDArray[np.float64], sent: NDArray[np.int64]) -> None:
