@@ -16,7 +16,7 @@ import hostile
 from banditmesh import networks
 from banditmesh.cli import main
 from banditmesh.errors import FileError, InputError, NetworkError
-from banditmesh.networks.readers import MAX_BYTES
+from banditmesh.networks.readers.files import MAX_BYTES, MAX_TEXT
 
 RING = nx.to_scipy_sparse_array(nx.cycle_graph(6), dtype=np.int8)
 FORMATS = (*hostile.SPARSE_FORMATS, "lil", "dok")
@@ -266,8 +266,11 @@ def test_limit_holds_for_plain_files_and_every_reader(tmp_path):
         networks.read(path, max_bytes=0)
 
 
-def test_limit_is_what_the_documents_say():
-    assert MAX_BYTES == 128 * 2**20
+def test_limits_are_what_the_documents_say(tmp_path):
+    path = tmp_path / "links.txt.gz"
+    path.write_bytes(gzip.compress(bytes(MAX_TEXT + 1)))
+    refused(path, "must hold at most 33,554,432 bytes when unpacked")
+    assert (MAX_TEXT, MAX_BYTES) == (32 * 2**20, 128 * 2**20)
 
 
 def test_damaged_gzip_file_is_refused(tmp_path):

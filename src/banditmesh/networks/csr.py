@@ -191,8 +191,8 @@ def from_networkx(graph: nx.Graph) -> tuple[tuple[Hashable, ...], Links]:
                 "drop the weights with banditmesh.networks.unweighted(graph)"
             )
     place = {name: number for number, name in enumerate(names)}
-    pairs = [(place[u], place[v]) for u, v in graph.edges()]
-    return names, Links.from_pairs(len(names), pairs)
+    ends = np.fromiter((place[end] for edge in graph.edges() for end in edge), dtype=np.int64)
+    return names, Links.from_pairs(len(names), ends.reshape(-1, 2))
 
 
 def from_sparse(matrix: Any) -> tuple[range, Links]:

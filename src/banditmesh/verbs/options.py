@@ -32,7 +32,7 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
             show_default=True,
             help="er, ba, sbm or dynamic-er (the paper's), or a file: edge list, GraphML, GML, adjacency list.",
         ),
-        click.option("--max-bytes", type=int, help="How much a network file may hold, unpacked; else 128 MiB."),
+        click.option("--max-bytes", type=int, help="How much a network file may hold, unpacked."),
         click.option("--arms", "n_arms", default=50, show_default=True, help="How many arms there are."),
         click.option("--per-agent", default=20, show_default=True, help="How many arms each agent has."),
         click.option("--horizon", default=1000, show_default=True, help="How many rounds."),
@@ -163,6 +163,6 @@ def read_problem(network: str, n_arms: int, per_agent: int, seed: int, max_bytes
     if not network.strip():
         names = ", ".join(networks.PAPER_NETWORKS)
         raise InputError(f"--network must be one of {names}, or a network file; got {network!r}")
-    limit = {} if max_bytes is None else {"max_bytes": max_bytes}
-    graph = networks.paper(network) if network in networks.PAPER_NETWORKS else networks.read(network, **limit)
+    is_paper = network in networks.PAPER_NETWORKS
+    graph = networks.paper(network) if is_paper else networks.read(network, max_bytes=max_bytes)
     return Problem.random(graph, n_arms, per_agent, seed)

@@ -15,12 +15,11 @@ from . import adjacency, edge_list, gml, graphml, matrix
 from .adjacency import read_adjacency
 from .contacts import read_contact_trace
 from .edge_list import read_edge_list
-from .files import MAX_BYTES, AnyPath, NetworkFile
+from .files import AnyPath, NetworkFile
 from .gml import read_gml
 from .graphml import read_graphml
 
 __all__ = [
-    "MAX_BYTES",
     "read",
     "read_adjacency",
     "read_contact_trace",
@@ -38,7 +37,7 @@ _BY_SUFFIX: Final[dict[str, Callable[[NetworkFile], Any]]] = {
 }
 
 
-def read(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> Any:
+def read(path: AnyPath, *, max_bytes: int | None = None) -> Any:
     r"""Read a network, its format told by the suffix or, failing that, by the content.
 
     `.graphml` and `.gml`; `.adjlist` and `.npz` as adjacency; anything else is an edge list, unless it
@@ -48,8 +47,8 @@ def read(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> Any:
     ----------
     path : str or path
         The file.
-    max_bytes : int
-        How many bytes it may hold, unpacked: 128 MiB unless you allow more.
+    max_bytes : int, optional
+        How many bytes it may hold, unpacked; if not given, 32 MiB, and 128 MiB in `.npz`.
 
     Returns
     -------

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import matrix
-from .files import MAX_BYTES, AnyPath, NetworkFile
+from .files import AnyPath, NetworkFile
 from .names import graph_of, refuse_loop
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
-def read_adjacency(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> Any:
+def read_adjacency(path: AnyPath, *, max_bytes: int | None = None) -> Any:
     r"""Read an adjacency list, or a sparse adjacency matrix saved by scipy as `.npz`.
 
     A line of an adjacency list is an agent and then its neighbours, as networkx writes it; an agent alone
@@ -22,8 +22,9 @@ def read_adjacency(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> Any:
     ----------
     path : str or path
         The file, perhaps packed by gzip.
-    max_bytes : int
-        How many bytes it may hold, unpacked; for a matrix, eight bytes are also reckoned for every agent.
+    max_bytes : int, optional
+        How many bytes it may hold, unpacked; if not given, 32 MiB, and 128 MiB for a matrix. At eight bytes for every
+        agent, a matrix must stay below it too.
 
     Returns
     -------

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from ...checks import shown
 from ..dynamic import ContactTrace
-from .files import MAX_BYTES, AnyPath, NetworkFile
+from .files import AnyPath, NetworkFile
 from .names import is_integer, naming, refuse_loop
 
 
-def read_contact_trace(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> ContactTrace:
+def read_contact_trace(path: AnyPath, *, max_bytes: int | None = None) -> ContactTrace:
     r"""Read a contact trace: a round (from 1) and two agents on every line.
 
     Parameters
     ----------
     path : str or path
         The file, perhaps packed by gzip.
-    max_bytes : int
-        How many bytes it may hold, unpacked.
+    max_bytes : int, optional
+        How many bytes it may hold, unpacked; 32 MiB if not given.
 
     Returns
     -------

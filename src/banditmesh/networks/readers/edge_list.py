@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...checks import shown
-from .files import MAX_BYTES, AnyPath, NetworkFile
+from .files import AnyPath, NetworkFile
 from .names import graph_of, refuse_loop
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
-def read_edge_list(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> nx.Graph:
+def read_edge_list(path: AnyPath, *, max_bytes: int | None = None) -> nx.Graph:
     r"""Read an edge list: two agents on every line, separated by blanks or a comma.
 
     A third column is a weight and is refused unless it is 1. Agents are numbered in the order in which they
@@ -24,8 +24,8 @@ def read_edge_list(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> nx.Graph:
     ----------
     path : str or path
         The file, perhaps packed by gzip.
-    max_bytes : int
-        How many bytes it may hold, unpacked.
+    max_bytes : int, optional
+        How many bytes it may hold, unpacked; 32 MiB if not given.
 
     Returns
     -------

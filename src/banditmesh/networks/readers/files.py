@@ -20,8 +20,10 @@ from ..csr import as_links
 
 AnyPath = str | PathLike[str]
 
-#: How many bytes a file may hold, unpacked, unless the caller allows more. Text takes some fifty times as much memory.
+#: How many bytes a file may hold, unpacked, unless the caller allows more or less.
 MAX_BYTES: Final = 2**27
+#: The same for text, of which a network takes up to eighty times as much memory.
+MAX_TEXT: Final = 2**25
 _GZIP: Final = b"\x1f\x8b"
 _LONGEST: Final = 200
 
@@ -33,8 +35,8 @@ class NetworkFile:
     ----------
     path : str or path
         The file; one packed by gzip is unpacked, whatever its name.
-    max_bytes : int
-        How many bytes it may hold, unpacked.
+    max_bytes : int, optional
+        How many bytes it may hold, unpacked; `MAX_BYTES`, and `MAX_TEXT` as text, if not given.
 
     Attributes
     ----------
@@ -53,11 +55,12 @@ class NetworkFile:
     ('.edgelist', b'0 1 # a link', [(1, ['0', '1'])])
     """
 
-    def __init__(self, path: AnyPath, max_bytes: int) -> None:
+    def __init__(self, path: AnyPath, max_bytes: int | None = None) -> None:
         if not isinstance(path, str | PathLike) or not str(path).strip():
             raise FileError(f"path must name a network file, got {shown(path)}")
         self.path = path
-        self.max_bytes = integer("max_bytes", max_bytes, at_least=1)
+        limit = None if max_bytes is None else integer("max_bytes", max_bytes, at_least=1)
+        self.max_bytes, self._max_text = limit or MAX_BYTES, limit or MAX_TEXT
         suffixes = [suffix.lower() for suffix in Path(path).suffixes]
         self.suffix = next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
         self.content = self._unpacked(self._stored())
@@ -66,6 +69,8 @@ class NetworkFile:
 
     def text(self) -> str:
         """The content as text."""
+        if len(self.content) > self._max_text:
+            raise self.too_large(self._max_text)
         try:
             text = self.content.decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -97,10 +102,10 @@ class NetworkFile:
         """The error that a line of the file is wrong."""
         return FileError(f"{self.path}, line {number}: {what}")
 
-    def too_large(self) -> FileError:
+    def too_large(self, limit: int) -> FileError:
         """The error that there is more in the file than was allowed."""
         return self.wrong(
-            f"must hold at most {self.max_bytes:,} bytes when unpacked, got more; "
+            f"must hold at most {limit:,} bytes when unpacked, got more; "
             "if that is what you expect, raise max_bytes (--max-bytes on the command line)"
         )
 
@@ -126,7 +131,7 @@ class NetworkFile:
         except ValueError as error:  # a null character in the path
             raise FileError(f"{self.path!r} must be a path, got: {error}") from None
         if len(stored) > self.max_bytes:
-            raise self.too_large()
+            raise self.too_large(self.max_bytes)
         return stored
 
     def _unpacked(self, stored: bytes) -> bytes:
@@ -137,7 +142,7 @@ class NetworkFile:
         except (EOFError, OSError, zlib.error) as error:
             raise self.wrong(f"must be a whole gzip file, got: {one_line(error)}") from None
         if len(content) > self.max_bytes:
-            raise self.too_large()
+            raise self.too_large(self.max_bytes)
         return content
 
 

@@ -6,22 +6,22 @@ import re
 from typing import TYPE_CHECKING
 
 from ...checks import shown
-from .files import MAX_BYTES, AnyPath, NetworkFile, one_line
+from .files import AnyPath, NetworkFile, one_line
 from .names import with_integers
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
-def read_gml(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> nx.Graph:
+def read_gml(path: AnyPath, *, max_bytes: int | None = None) -> nx.Graph:
     """Read a GML file. Agents are named by their labels if all have distinct ones, and else by their ids.
 
     Parameters
     ----------
     path : str or path
         The file, perhaps packed by gzip.
-    max_bytes : int
-        How many bytes it may hold, unpacked.
+    max_bytes : int, optional
+        How many bytes it may hold, unpacked; 32 MiB if not given.
 
     Returns
     -------

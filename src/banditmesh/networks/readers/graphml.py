@@ -11,22 +11,22 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError
 
-from .files import MAX_BYTES, AnyPath, NetworkFile, one_line
+from .files import AnyPath, NetworkFile, one_line
 from .names import with_integers
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
-def read_graphml(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> nx.Graph:
+def read_graphml(path: AnyPath, *, max_bytes: int | None = None) -> nx.Graph:
     """Read a GraphML file.
 
     Parameters
     ----------
     path : str or path
         The file, perhaps packed by gzip.
-    max_bytes : int
-        How many bytes it may hold, unpacked.
+    max_bytes : int, optional
+        How many bytes it may hold, unpacked; 32 MiB if not given.
 
     Returns
     -------

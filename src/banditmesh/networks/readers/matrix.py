@@ -32,7 +32,7 @@ def parse(file: NetworkFile) -> Any:
         raise file.wrong(f"must be a sparse matrix saved by scipy, got: {one_line(error)}") from None
     # Some formats need no space for an agent in the file, but the network will.
     if matrix is None or 8 * max(matrix.shape) > file.max_bytes:
-        raise file.too_large()
+        raise file.too_large(file.max_bytes)
     return file.checked(matrix)
 
 
