@@ -169,7 +169,8 @@ def test_bad_parameters_are_refused(make, message):
         ({"rewards": [[1.0], [1.0, 2.0]]}, "rewards must be an array of numbers with shape (5, 3, 2)"),
         (
             {"rewards": tape_with(np.nan, (2, 1, 0))},
-            "rewards must be finite wherever an agent has the arm, got nan in round 3 for agent 1 and arm 0",
+            "rewards must be numbers between -1e+100 and 1e+100 wherever an agent has the arm, got nan in round 3 for "
+            "agent 1 and arm 0",
         ),
         ({"rewards": tape_with(np.inf, (0, 0, 0))}, "got inf in round 1 for agent 0 and arm 0"),
         (

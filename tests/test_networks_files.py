@@ -1,3 +1,5 @@
+import gzip
+
 import networkx as nx
 import pytest
 from scipy.sparse import csr_array, save_npz
@@ -70,6 +72,39 @@ def test_what_networkx_writes_comes_back(tmp_path, suffix, save):
     again = networks.read(path)
     assert list(again) == list(GRAPH)
     assert list(again.edges()) == list(GRAPH.edges())
+
+
+def save_matrix(graph, path):
+    save_npz(path, nx.to_scipy_sparse_array(graph))
+
+
+@pytest.mark.parametrize(
+    "suffix, save",
+    [
+        (".graphml", nx.write_graphml),
+        (".gml", nx.write_gml),
+        (".adjlist", nx.write_adjlist),
+        (".edgelist", lambda graph, path: nx.write_edgelist(graph, path, data=False)),
+        (".npz", save_matrix),
+    ],
+)
+@pytest.mark.parametrize("ending", [".gz", ".GZ", ""])
+def test_every_format_is_read_packed_by_gzip(tmp_path, suffix, save, ending):
+    plain = tmp_path / f"links{suffix}"
+    save(GRAPH, plain)
+    packed = tmp_path / f"packed{suffix}{ending}"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    names, links = networks.as_links(networks.read(packed))
+    assert (list(names), links.pairs().tolist()) == ([0, 1, 2, 3], [[0, 1], [1, 2], [2, 3]])
+
+
+def test_contact_trace_is_read_packed_by_gzip(write):
+    assert networks.read_contact_trace(write(gzip.compress(b"1 a b\n"), "contacts.gz")).names == ("a", "b")
+
+
+def test_format_of_a_packed_file_is_told_by_content_if_not_by_suffix(tmp_path):
+    nx.write_gml(NAMED, tmp_path / "links.gz")
+    assert list(networks.read(tmp_path / "links.gz").edges()) == list(NAMED.edges())
 
 
 @pytest.mark.parametrize("save", [nx.write_graphml, nx.write_gml])

@@ -61,6 +61,9 @@ _MULTIPLIER_1: Final = 0xCD9E8D57
 _WEYL_0: Final = 0x9E3779B9
 _WEYL_1: Final = 0xBB67AE85
 _TWO_POW_MINUS_52: Final = 1.0 / 4503599627370496.0
+#: The least and the greatest number that `uniform` gives.
+LEAST_UNIFORM: Final = 2.0**-53
+GREATEST_UNIFORM: Final = 1.0 - 2.0**-53
 
 
 def philox(k0: int, k1: int, c0: int, c1: int, c2: int, c3: int) -> tuple[int, int, int, int]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..errors import InputError
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ..problem import Problem
     from ..protocols import Protocol
 
+#: What a spec says of a network file: a table's keys and values, sorted.
+FileTable: TypeAlias = tuple[tuple[str, Any], ...]
 #: The tables of a spec and, for each, the key that names the part.
 NAME_KEYS: Final = {
     "network": "name",
@@ -47,6 +49,7 @@ _TYPES: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
     "int": (int, "an integer"),
     "float": ((int, float), "a number"),
     "str": (str, "a string"),
+    "AnyPath": (str, "a string"),
     "Sequence[int]": (list, "a list of integers"),
     "list[float]": (list, "a list of numbers"),
 }
@@ -119,14 +122,14 @@ def build_policy(point: Mapping[str, Any]) -> Policy:
     return policy
 
 
-def build_problem(point: Mapping[str, Any], files: Mapping[tuple[str, str], Any]) -> Problem:
+def build_problem(point: Mapping[str, Any], files: Mapping[FileTable, Any]) -> Problem:
     """The problem of a point.
 
     Parameters
     ----------
     point : mapping
         A point's settings.
-    files : mapping from (kind, path) to network
+    files : mapping from what the spec says of a file to a network
         What was read from the files that the study names.
     """
     from ..problem import Problem
@@ -139,21 +142,21 @@ def build_problem(point: Mapping[str, Any], files: Mapping[tuple[str, str], Any]
     return Problem(network, sets, laws)
 
 
-def file_of(point: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The kind, "file" or "trace", and the path of the network file that a point names, if it names one.
+def file_of(point: Mapping[str, Any]) -> FileTable | None:
+    """What a point says of its network file, if it names one.
 
-    Both together: the same file may be read as either.
+    All of it: the same file may be read in several ways.
     """
     table = point["network"]
-    return (table["name"], table["path"]) if "path" in table else None
+    return tuple(sorted(table.items())) if "path" in table else None
 
 
-def read_networks(files: Mapping[tuple[str, str], Path]) -> dict[tuple[str, str], Any]:
-    """What network files hold, by the kinds and paths that a spec gives them.
+def read_networks(files: Mapping[FileTable, Path]) -> dict[FileTable, Any]:
+    """What network files hold, by what the spec says of them.
 
     They are read once, in the parent, so that workers need no access to them.
     """
-    return {(kind, name): get_part("network", kind).make(path) for (kind, name), path in files.items()}
+    return {named: _make("network", {"network": {**dict(named), "path": path}}) for named, path in files.items()}
 
 
 def _make(table: str, point: Mapping[str, Any], **more: Any) -> Any:
@@ -169,9 +172,8 @@ def _networks() -> dict[str, Part]:
     for name in ("er", "ba", "sbm"):
         known[name] = replace(known[name], make=partial(_paper_or, name, known[name].make), all_or_nothing=True)
     known["dynamic-er"] = Part(lambda: networks.paper("dynamic-er"), {}, frozenset())
-    path = {"path": "str"}
-    known["file"] = Part(networks.read, path, frozenset(path))
-    known["trace"] = Part(networks.read_contact_trace, path, frozenset(path))
+    known["file"] = _from_signature(networks.read)
+    known["trace"] = _from_signature(networks.read_contact_trace)
     return known
 
 

@@ -20,7 +20,7 @@ from ..errors import StudyError
 from . import store
 from .executors import count_cores, open_executor
 from .manifest import layout_of, new_manifest, read_manifest, versions
-from .parts import read_networks
+from .parts import FileTable, read_networks
 from .shards import digest, has_failures
 from .spec import Spec
 from .store import Study
@@ -111,7 +111,7 @@ class _Course:
         folder: Path,
         spec: Spec,
         manifest: dict[str, Any],
-        networks: dict[tuple[str, str], Any],
+        networks: dict[FileTable, Any],
         fail_fast: bool,
         progress: RunProgress | None,
         notice: Callable[[str], None] | None,
@@ -296,13 +296,13 @@ def _first_difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
     return next((key for key in ours if ours[key] != theirs.get(key)), "the spec")
 
 
-def _read_files(spec: Spec) -> tuple[dict[str, str], dict[tuple[str, str], Any]]:
+def _read_files(spec: Spec) -> tuple[dict[str, str], dict[FileTable, Any]]:
     """The network files' hashes, by their paths in the spec, and the networks, which are of the same content."""
     files = spec.network_files()
-    hashes = {name: _hash(path) for (_, name), path in files.items()}
+    hashes = {dict(named)["path"]: _hash(path) for named, path in files.items()}
     networks = read_networks(files)
-    for (_, name), path in files.items():
-        if _hash(path) != hashes[name]:
+    for named, path in files.items():
+        if _hash(path) != hashes[dict(named)["path"]]:
             raise StudyError(f"{path} changed while it was read; run again when it no longer does")
     return hashes, networks
 

@@ -22,7 +22,7 @@ import msgspec
 from ..errors import InputError, SpecError
 from ..protocols import notation
 from .faults import without_traffic
-from .parts import NAME_KEYS, file_of, get_part
+from .parts import NAME_KEYS, FileTable, file_of, get_part
 
 #: The version of the spec format.
 FORMAT: Final = 1
@@ -166,10 +166,10 @@ class Spec:
         """The seed of each replicate, the same at every point, so that points meet the same rewards."""
         return [replicate_seed(self.settings.seed, replicate) for replicate in range(self.settings.replicates)]
 
-    def network_files(self) -> dict[tuple[str, str], Path]:
-        """Where the network files lie that the points name by their kind, "file" or "trace", and a path."""
+    def network_files(self) -> dict[FileTable, Path]:
+        """Where the network files lie that the points name, by what they say of them."""
         named = (file_of(point.settings) for point in self.points())
-        return {one: self.folder / one[1] for one in named if one is not None}
+        return {one: self.folder / dict(one)["path"] for one in named if one is not None}
 
     def to_json(self) -> dict[str, Any]:
         """The study as plain values, the same for equal studies however they were written."""

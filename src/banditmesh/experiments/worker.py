@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from ..problem import Problem
     from ..sim.result import Result
+    from .parts import FileTable
     from .shards import Layout
 
 _THREAD_LIMITS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -54,7 +55,7 @@ class Chunk:
     number: int
     work: Sequence[Work]
     layout: Layout
-    networks: Mapping[tuple[str, str], Any]
+    networks: Mapping[FileTable, Any]
     record_every: int
 
 

@@ -13,8 +13,8 @@ from .dynamic import (
     LinkFailures,
     edge_markovian_step,
 )
-from .files import read, read_adjacency, read_contact_trace, read_edge_list, read_gml, read_graphml
 from .published import PAPER_NETWORKS, PAPER_WATCHED_LINKS, paper
+from .readers import read, read_adjacency, read_contact_trace, read_edge_list, read_gml, read_graphml
 from .sparse import sparse_ba, sparse_er
 from .static import (
     ba,

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import integer, shown
 from ..errors import NetworkError
+from .matrices import MAX_AGENTS, entries
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -49,6 +52,7 @@ class Links:
     indices: Int32s
 
     def __post_init__(self) -> None:
+        _check_rows(self.n_agents, self.indptr, self.indices)
         self.indptr.flags.writeable = False
         self.indices.flags.writeable = False
 
@@ -137,7 +141,7 @@ def as_links(network: Any) -> tuple[Sequence[Hashable], Links]:
     (('a', 'b'), [[1], [0]])
     """
     if isinstance(network, Links):
-        return range(network.n_agents), network
+        return range(network.n_agents), _checked_both_ways(network)
     if hasattr(network, "tocsr"):
         return from_sparse(network)
     return from_networkx(network)
@@ -181,14 +185,14 @@ def from_networkx(graph: nx.Graph) -> tuple[tuple[Hashable, ...], Links]:
     for u, v, weight in graph.edges(data="weight", default=1):
         if u == v:
             raise _self_loop(u)
-        if weight != 1:
+        if not isinstance(weight, Real) or weight != 1:
             raise NetworkError(
-                f"network must be unweighted, got weight {weight!r} on the edge ({u!r}, {v!r}); "
+                f"network must be unweighted, got weight {shown(weight)} on the edge ({shown(u)}, {shown(v)}); "
                 "drop the weights with banditmesh.networks.unweighted(graph)"
             )
     place = {name: number for number, name in enumerate(names)}
-    pairs = [(place[u], place[v]) for u, v in graph.edges()]
-    return names, Links.from_pairs(len(names), pairs)
+    ends = np.fromiter((place[end] for edge in graph.edges() for end in edge), dtype=np.int64)
+    return names, Links.from_pairs(len(names), ends.reshape(-1, 2))
 
 
 def from_sparse(matrix: Any) -> tuple[range, Links]:
@@ -211,39 +215,67 @@ def from_sparse(matrix: Any) -> tuple[range, Links]:
     >>> names, links.n_links
     (range(0, 2), 1)
     """
-    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise NetworkError(f"an adjacency matrix must be square, got shape {matrix.shape}")
-    n_agents = int(matrix.shape[0])
-    if n_agents == 0:
-        raise NetworkError("network must have at least one agent, got an empty matrix")
-    rows = matrix.tocsr().copy()
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    other = np.flatnonzero(rows.data != 1)
+    n_agents, rows, columns, values = entries(matrix)
+    codes, sums = _merged(rows * n_agents + columns, values)
+    other = np.flatnonzero(sums != 1)
     if len(other):
-        i, j, entry = _place(rows, int(other[0]))
-        raise NetworkError(f"an adjacency matrix must have entries 0 and 1, got {entry!r} at ({i}, {j})")
-    loops = np.flatnonzero(rows.diagonal())
+        i, j = divmod(int(codes[other[0]]), n_agents)
+        raise NetworkError(f"an adjacency matrix must have entries 0 and 1, got {sums[other[0]]:g} at ({i}, {j})")
+    rows, columns = codes // n_agents, codes % n_agents
+    loops = np.flatnonzero(rows == columns)
     if len(loops):
-        raise _self_loop(int(loops[0]))
-    columns = rows.T.tocsr()
-    columns.sort_indices()
-    if not (np.array_equal(rows.indptr, columns.indptr) and np.array_equal(rows.indices, columns.indices)):
+        raise _self_loop(int(rows[loops[0]]))
+    if not np.array_equal(codes, np.sort(columns * n_agents + rows)):
         raise NetworkError(
             "an adjacency matrix must be symmetric, got one with links in one direction only; "
             "make it undirected with matrix.maximum(matrix.T)"
         )
-    return range(n_agents), Links(n_agents, rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
+    starts = _row_starts(np.bincount(rows, minlength=n_agents))
+    return range(n_agents), Links(n_agents, starts, columns.astype(np.int32))
+
+
+def _merged(codes: Int64s, values: npt.NDArray[Any]) -> tuple[Int64s, npt.NDArray[Any]]:
+    """The codes of a matrix's entries, ascending, and their values: repeated ones added up, zeros left out."""
+    if not (codes[1:] > codes[:-1]).all():
+        order = np.argsort(codes, kind="stable")
+        codes, starts = np.unique(codes[order], return_index=True)
+        with np.errstate(all="ignore"):  # a sum that is no number is none that a network may have
+            values = np.add.reduceat(values[order], starts, dtype=values.dtype)
+    return codes[values != 0], values[values != 0]
+
+
+def _check_rows(n_agents: int, indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> None:
+    """See to it that whoever follows these arrays, compiled or not, stays within them."""
+    integer("n_agents", n_agents, at_least=1, at_most=MAX_AGENTS)
+    for name, array, kind in (("indptr", indptr, np.int64), ("indices", indices, np.int32)):
+        if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
+            raise NetworkError(f"{name} must be a one-dimensional array of {kind.__name__}, got {shown(array)}")
+    ends = len(indptr) == n_agents + 1 and indptr[0] == 0 and indptr[-1] == len(indices)
+    if not ends or (indptr[1:] < indptr[:-1]).any():
+        raise NetworkError(f"indptr must rise from 0 to {len(indices)} in {n_agents + 1} entries, got {shown(indptr)}")
+    if len(indices) and not 0 <= indices.min() <= indices.max() < n_agents:
+        raise NetworkError(f"links must join agents 0 to {n_agents - 1}, got one to another in indices")
+    rises = np.diff(indices) > 0
+    # From the last neighbour of an agent to the first one of the next, indices may fall.
+    inner = indptr[1:-1]
+    rises[inner[(inner > 0) & (inner < len(indices))] - 1] = True
+    if not rises.all():
+        raise NetworkError("the neighbours of an agent must ascend in indices, got others")
+
+
+def _checked_both_ways(links: Links) -> Links:
+    """Links that may have been made by hand, if each stands in both directions and none leads to its own agent."""
+    senders, receivers = links.directed().astype(np.int64).T
+    loops = np.flatnonzero(senders == receivers)
+    if len(loops):
+        raise _self_loop(int(senders[loops[0]]))
+    if not np.array_equal(senders * links.n_agents + receivers, np.sort(receivers * links.n_agents + senders)):
+        raise NetworkError("every link must stand in both directions in indices, got one in one direction only")
+    return links
 
 
 def _self_loop(name: object) -> NetworkError:
-    return NetworkError(f"network must have no self-loops, got a link from {name!r} to itself")
-
-
-def _place(rows: Any, position: int) -> tuple[int, int, object]:
-    """Row, column and value of a stored entry."""
-    row = int(np.searchsorted(rows.indptr, position, side="right")) - 1
-    return row, int(rows.indices[position]), rows.data[position].item()
+    return NetworkError(f"network must have no self-loops, got a link from {shown(name)} to itself")
 
 
 def _row_starts(degrees: Int64s) -> Int64s:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import checks
+from ..arms.base import MAX_REWARD
 from ..draws import MAX_COUNTER, fresh_seed
 from ..errors import InputError, UnsupportedError
 from ..faults import Faults
@@ -78,7 +79,8 @@ def simulate(
         Whether transmissions are also counted on every link.
     rewards : array (horizon, agents, arms) or (replicates, horizon, agents, arms), optional
         A tape of what each pull would pay, columns in the order of `problem.arms`, used instead of the arms' laws.
-        Entries of arms that an agent does not have are ignored and may be NaN.
+        Entries are numbers of at most 1e100 in size; those of arms that an agent does not have are ignored and may be
+        NaN.
     every : int or sequence of int, optional
         Agent v pulls in rounds t with (t - 1) % every[v] == 0; in every round unless told otherwise.
     faults : Faults, optional
@@ -296,11 +298,11 @@ def _read_tape(rewards: ArrayLike, problem: Problem, horizon: int, replicates: i
         )
     tape = tape.reshape(-1, *shape)
     held = ~np.isnan(problem.gaps)
-    bad = np.argwhere(~np.isfinite(tape) & held)
+    bad = np.argwhere(~(np.abs(tape) <= MAX_REWARD) & held)
     if bad.size:
         replicate, row, agent, arm = bad[0]
         raise InputError(
-            "rewards must be finite wherever an agent has the arm, got "
+            f"rewards must be numbers between {-MAX_REWARD:g} and {MAX_REWARD:g} wherever an agent has the arm, got "
             f"{tape[replicate, row, agent, arm]} in round {row + 1} for agent {problem.agents[agent]!r} "
             f"and arm {problem.arms[arm]!r}"
         )

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arms.base import rewards_of
 from ..draws import Draws
 from ..networks.csr import Links as StaticLinks
 from ..networks.dynamic import DynamicNetwork
@@ -203,7 +204,7 @@ class Replicate:
                 for row, us in zip(tape, uniforms, strict=True):
                     for some in np.array_split(slots, -(-len(slots) // SLOTS_AT_ONCE)):
                         self.stop.check()
-                        row[some] = law.quantiles(us[owner[some]])
+                        row[some] = rewards_of(law, us[owner[some]])
         return tape
 
     def _record(self, first: int, last: int, regret: NDArray[np.float64], sent: NDArray[np.int64]) -> None:

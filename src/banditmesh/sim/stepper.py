@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import draws as purposes
+from ..arms.base import reward_of
 from ..core import Agent, Courier, Fate, Merging, Message, Relaying, Silent
 from ..draws import Draws
 from ..networks.csr import Links
@@ -228,4 +229,6 @@ def _rewards(run: Run, replicate: int, draws: Draws) -> Callable[[int, int, int]
     if tape is not None:
         return lambda t, agent, position: float(tape[t - 1, agent, arm_sets[agent][position]])
     laws = problem.laws
-    return lambda t, agent, position: laws[arm_sets[agent][position]].quantile(draws.uniform(purposes.REWARD, agent, t))
+    return lambda t, agent, position: reward_of(
+        laws[arm_sets[agent][position]], draws.uniform(purposes.REWARD, agent, t)
+    )

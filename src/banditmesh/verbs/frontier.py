@@ -112,6 +112,7 @@ def _read(
     network: str,
     n_arms: int,
     per_agent: int,
+    max_bytes: int | None,
     ttls: str | None,
     emissions: str | None,
     names: str | None,
@@ -138,7 +139,7 @@ def _read(
         "emissions": None if emissions is None else [notation.read_emission(one) for one in notation.split(emissions)],
     }
     name = Path(network).stem if Path(network).exists() else network
-    return name, read_problem(network, n_arms, per_agent, settings["seed"]), settings
+    return name, read_problem(network, n_arms, per_agent, settings["seed"], max_bytes), settings
 
 
 def _protocol_or_class(text: str) -> Any:

@@ -32,6 +32,7 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
             show_default=True,
             help="er, ba, sbm or dynamic-er (the paper's), or a file: edge list, GraphML, GML, adjacency list.",
         ),
+        click.option("--max-bytes", type=int, help="How much a network file may hold, unpacked."),
         click.option("--arms", "n_arms", default=50, show_default=True, help="How many arms there are."),
         click.option("--per-agent", default=20, show_default=True, help="How many arms each agent has."),
         click.option("--horizon", default=1000, show_default=True, help="How many rounds."),
@@ -98,6 +99,7 @@ def read_case(
     network: str,
     n_arms: int,
     per_agent: int,
+    max_bytes: int | None,
     ttl: int,
     horizon: int,
     replicates: int,
@@ -118,7 +120,7 @@ def read_case(
         return case_of(read_spec(spec_path))
     return Case(
         network=network if not Path(network).exists() else Path(network).stem,
-        problem=read_problem(network, n_arms, per_agent, seed),
+        problem=read_problem(network, n_arms, per_agent, seed, max_bytes),
         protocols=tuple(notation.read(name, ttl) for name in notation.split(names)),
         policy=read_policy(policy),
         horizon=horizon,
@@ -135,6 +137,7 @@ def refuse_options(context: click.Context) -> None:
         "network",
         "n_arms",
         "per_agent",
+        "max_bytes",
         "ttl",
         "horizon",
         "replicates",
@@ -152,7 +155,7 @@ def refuse_options(context: click.Context) -> None:
             raise InputError(f"give a spec file or {parameter.opts[0]}, got both; change the spec instead")
 
 
-def read_problem(network: str, n_arms: int, per_agent: int, seed: int) -> Problem:
+def read_problem(network: str, n_arms: int, per_agent: int, seed: int, max_bytes: int | None) -> Problem:
     """The problem that the options describe: Gaussian arms with uniform means, uniformly drawn arm sets."""
     from .. import networks
     from ..problem import Problem
@@ -160,5 +163,6 @@ def read_problem(network: str, n_arms: int, per_agent: int, seed: int) -> Proble
     if not network.strip():
         names = ", ".join(networks.PAPER_NETWORKS)
         raise InputError(f"--network must be one of {names}, or a network file; got {network!r}")
-    graph = networks.paper(network) if network in networks.PAPER_NETWORKS else networks.read(network)
+    is_paper = network in networks.PAPER_NETWORKS
+    graph = networks.paper(network) if is_paper else networks.read(network, max_bytes=max_bytes)
     return Problem.random(graph, n_arms, per_agent, seed)

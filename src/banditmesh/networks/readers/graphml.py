@@ -1,0 +1,63 @@
+"""GraphML.
+
+Entities and default attributes, which a document may declare for itself, can make a small file unfold into gigabytes.
+GraphML needs neither, so a file that declares any is refused. (The text is decoded here and not by the XML parser, so
+that a declaration cannot hide in another encoding.)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import ParseError
+
+from .files import AnyPath, NetworkFile, one_line
+from .names import with_integers
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def read_graphml(path: AnyPath, *, max_bytes: int | None = None) -> nx.Graph:
+    """Read a GraphML file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, perhaps packed by gzip.
+    max_bytes : int, optional
+        How many bytes it may hold, unpacked; 32 MiB if not given.
+
+    Returns
+    -------
+    networkx.Graph
+
+    Examples
+    --------
+    >>> import networkx, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "links.graphml")
+    ...     networkx.write_graphml(networkx.path_graph(3), file)
+    ...     list(read_graphml(file).edges())
+    [(0, 1), (1, 2)]
+    """
+    return parse(NetworkFile(path, max_bytes))
+
+
+def parse(file: NetworkFile) -> nx.Graph:
+    """The network that a GraphML file describes."""
+    import networkx as nx
+
+    text = file.text()
+    declared = re.search("<!(ENTITY|ATTLIST)", text)
+    if declared:
+        number = text.count("\n", 0, declared.start()) + 1
+        raise file.wrong_line(number, f"GraphML must not declare entities or attributes, got {declared[0]}; remove it")
+    try:
+        graph = nx.parse_graphml(text)
+    except ParseError as error:
+        raise file.wrong_line(error.position[0], f"not valid GraphML, {error}") from None
+    except Exception as error:
+        # networkx promises no types of exception: whatever it raises means a malformed file.
+        raise file.wrong(f"must be a GraphML network, got: {one_line(error)}") from None
+    return file.checked(with_integers(graph))

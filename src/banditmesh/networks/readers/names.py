@@ -1,0 +1,52 @@
+"""How the names in a file become agents: as integers if all of them are, and else as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from ...checks import shown
+from .files import NetworkFile
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def is_integer(token: str) -> bool:
+    """Whether a token is an integer in its usual spelling: "01" and "1" are different names."""
+    # Python may be set to read no more than 640 digits; a longer name stays text.
+    return re.fullmatch(r"0|-?[1-9][0-9]{0,639}", token) is not None
+
+
+def naming(tokens: Iterable[str]) -> Callable[[str], Hashable]:
+    """How a token becomes a name."""
+    return int if all(map(is_integer, tokens)) else str
+
+
+def with_integers(graph: nx.Graph) -> nx.Graph:
+    """The graph, its nodes renamed to integers if they all are."""
+    import networkx as nx
+
+    if all(isinstance(node, str) and is_integer(node) for node in graph):
+        return nx.relabel_nodes(graph, {node: int(node) for node in graph})
+    return graph
+
+
+def graph_of(file: NetworkFile, tokens: Iterable[str], pairs: Iterable[tuple[str, str]]) -> nx.Graph:
+    """The network of the agents that a file lists, alone or linked."""
+    import networkx as nx
+
+    alone, linked = dict.fromkeys(tokens), dict.fromkeys(pairs)
+    name = naming(chain(alone, chain.from_iterable(linked)))
+    graph = nx.Graph()
+    graph.add_nodes_from(map(name, alone))
+    graph.add_edges_from((name(i), name(j)) for i, j in linked)
+    return file.checked(graph)
+
+
+def refuse_loop(file: NetworkFile, number: int, agent: str, others: list[str]) -> None:
+    """Refuse a line that links an agent to itself."""
+    if agent in others:
+        raise file.wrong_line(number, f"network must have no self-loops, got a link from {shown(agent)} to itself")
