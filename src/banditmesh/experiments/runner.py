@@ -182,14 +182,14 @@ class _Course:
     def _chunks(self) -> Iterator[Chunk]:
         """The chunks that are left, made as they are needed."""
         size = self._manifest["chunk_size"]
-        seeds = self._spec.seeds
+        replicates, seed_of = self._spec.settings.replicates, self._spec.seed_of
         work: list[Work] = []
         for point in self._spec.points():
-            first = point.number * len(seeds)
-            for number in range(first // size, (first + len(seeds) - 1) // size + 1):
+            first = point.number * replicates
+            for number in range(first // size, (first + replicates - 1) // size + 1):
                 # The replicates of this point that belong to this chunk.
-                begin, end = max(first, number * size), min(first + len(seeds), (number + 1) * size)
-                runs = [(run, run - first, seeds[run - first]) for run in range(begin, end)]
+                begin, end = max(first, number * size), min(first + replicates, (number + 1) * size)
+                runs = [(run, run - first, seed_of(run - first)) for run in range(begin, end)]
                 work.append(Work(point.number, point.settings, point.labels, runs))
                 if end == min((number + 1) * size, self._manifest["n_runs"]):
                     if self._todo[number]:

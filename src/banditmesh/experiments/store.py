@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "banditmesh-study"
 VERSION: Final = 1
+#: The most replicates whose seeds a manifest lists.
+MOST_SEEDS: Final = 1000
 CURVES: Final = ("rounds", "regret_curve", "messages_curve")
 
 
@@ -159,7 +161,8 @@ def new_manifest(spec: Spec, chunk_size: int, networks: dict[str, str]) -> dict[
         "spec": spec.to_json(),
         "digest": spec.digest,
         "network_files": networks,
-        "seeds": spec.seeds,
+        # Enough to repeat runs by hand; the table has them all, and `replicate_seed` gives any.
+        "seeds": [spec.seed_of(replicate) for replicate in range(min(spec.settings.replicates, MOST_SEEDS))],
         "n_points": spec.n_points,
         "n_runs": n_runs,
         "chunk_size": chunk_size,
