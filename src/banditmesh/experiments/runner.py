@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 from .. import checks
 from ..errors import StudyError
 from . import store
-from .executors import count_cores, open_executor
+from .executors import count_cores, open_executor, read_name
 from .parts import read_networks
 from .spec import Spec
 from .store import Study
@@ -29,6 +29,8 @@ RunProgress: TypeAlias = Callable[[int, int, int], None]
 
 _CHUNKS: Final = 100  # about how many chunks a study is cut into
 _LARGEST_CHUNK: Final = 1000
+#: More than any machine has cores.
+MOST_WORKERS: Final = 10_000
 
 
 def run_study(
@@ -80,7 +82,9 @@ def run_study(
     """
     folder = Path(out)
     if workers is not None:
-        workers = checks.integer("workers", workers, at_least=1)
+        workers = checks.integer("workers", workers, at_least=1, at_most=MOST_WORKERS)
+    if not isinstance(executor, Executor):
+        read_name(executor, workers)
     with store.lock(folder):
         networks = spec.network_files()
         manifest = _begin_or_continue(folder, spec, {name: _fingerprint(path) for name, (_, path) in networks.items()})
@@ -206,22 +210,30 @@ class _Course:
             self._manifest["digest"],
         )
 
+    # An executor of any kind says in its own way that its workers or its scheduler are gone; a chunk itself does not
+    # fail, since an error of a run is a row of its shard.
+
     def _submit(self, executor: Executor, chunk: Chunk) -> Future[Shard]:
         try:
             return executor.submit(run_chunk, chunk)
-        except BrokenExecutor as error:
-            raise self._broken(error) from None
+        except Exception as error:
+            raise self._broken(error) from error
 
     def _result(self, future: Future[Shard]) -> Shard:
         try:
             return future.result()
-        except BrokenExecutor as error:
-            raise self._broken(error) from None
+        except Exception as error:
+            raise self._broken(error) from error
 
-    def _broken(self, error: BrokenExecutor) -> StudyError:
+    def _broken(self, error: Exception) -> StudyError:
+        what = f"a chunk was lost with {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        if isinstance(error, BrokenExecutor):
+            what = f"a worker died, perhaps for lack of memory ({type(error).__name__})"
+        elif isinstance(error, CancelledError):
+            what = "the executor gave up a chunk, perhaps because its scheduler is gone (CancelledError)"
         return StudyError(
-            f"a worker died, perhaps for lack of memory ({type(error).__name__}); {self._done} of "
-            f"{self._manifest['n_runs']} runs are kept, run again with fewer workers to continue"
+            f"{what}; {self._done} of {self._manifest['n_runs']} runs are kept, "
+            "run again with fewer workers to continue"
         )
 
     def _keep(self, shard: Shard) -> None:
