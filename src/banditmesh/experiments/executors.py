@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
@@ -71,8 +70,11 @@ def open_executor(name: str | None = None, workers: int | None = None) -> Iterat
         own.
     """
     kind, address = read_name(name, workers)
-    openers = {"dask": partial(_dask, address), "ray": partial(_ray, address), "processes": _processes}
-    with openers[kind](workers) as pair:
+    if kind == "processes":
+        opened = _processes(workers or count_cores())
+    else:
+        opened = _dask(address, workers) if kind == "dask" else _ray(address, workers)
+    with opened as pair:
         yield pair
 
 
@@ -95,8 +97,7 @@ def read_name(name: object, workers: int | None) -> tuple[str, str]:
 
 
 @contextmanager
-def _processes(wanted: int | None) -> Iterator[tuple[Executor, int]]:
-    workers = wanted or count_cores()
+def _processes(workers: int) -> Iterator[tuple[Executor, int]]:
     if workers == 1:
         yield InlineExecutor(), 1
         return

@@ -138,6 +138,8 @@ def _checked(raw: dict[str, Any], folder: Path, max_runs: int) -> tuple[Spec, se
         _at_least(key, getattr(settings, key), least)
     grid = {}
     for key, values in leaves(settings.sweep):
+        if key in grid:
+            raise BadKey(f"sweep.{key}", f"sweep.{key} must not set what another swept key sets too, got it twice")
         grid[key] = _check_sweep(key, values)
     _check_size(grid, settings.replicates, max_runs)
     swept = next((f"sweep.{key}" for key in grid if key.partition(".")[0] == "emission"), None)
