@@ -265,7 +265,9 @@ def unweighted(graph: nx.Graph) -> nx.Graph:
 
 
 def _agents(name: str, value: object, at_least: int) -> int:
-    return checks.integer(name, value, at_least=at_least, at_most=MOST_AGENTS)
+    n = checks.integer(name, value, at_least=at_least)
+    _check_size(n, 0)
+    return n
 
 
 def _check_size(n_agents: int, n_links: float, pairs: int = 0) -> None:

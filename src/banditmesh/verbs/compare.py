@@ -136,5 +136,7 @@ def _check_picture(path: str) -> None:
 
 
 def _check_against(against: str, names: list[str]) -> None:
-    if against not in names or len(names) == 1:
-        raise InputError(f"--against must be one of several protocols, got {against!r} of {', '.join(names)}")
+    if len(names) == 1:
+        raise InputError(f"--against has no effect: {names[0]} is the only protocol; leave it out, or name more")
+    if against not in names:
+        raise InputError(f"--against must be one of {', '.join(names)}; got {against!r}")
