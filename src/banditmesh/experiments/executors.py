@@ -165,13 +165,15 @@ def _dask_client(address: str, workers: int | None) -> Iterator[Any]:
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
     """Keep a library's log to itself: what goes wrong is told once, as an error."""
-    logger = logging.getLogger(name)
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
+    known = [logging.getLogger(one) for one in logging.root.manager.loggerDict if one.partition(".")[0] == name]
+    were = [logger.disabled for logger in known]
+    for logger in known:
+        logger.disabled = True
     try:
         yield
     finally:
-        logger.setLevel(level)
+        for logger, was in zip(known, were, strict=True):
+            logger.disabled = was
 
 
 @contextmanager

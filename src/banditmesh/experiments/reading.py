@@ -10,7 +10,6 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -75,7 +74,7 @@ def parse_spec(
     raw = _load(text, source)
     replacing = _override_all(raw, overrides)
     _check_values(raw, source)
-    given = deepcopy(raw)
+    given = dict(raw)
     try:
         spec, by_hand = _checked(raw, folder or Path(), max_runs)
         _check_choices(spec, by_hand)
@@ -179,7 +178,8 @@ def _check_sweep(key: str, values: Any) -> list[Any]:
         raise BadKey(where, f"{where} must be over a key of a table, got one of {top}, which is none")
     if not isinstance(values, list) or not values:
         raise BadKey(where, f"{where} must be a list with at least one value, got {checks.shown(values)}")
-    if len({json.dumps(value, sort_keys=True, default=str) for value in values}) < len(values):
+    written = json.JSONEncoder(sort_keys=True, default=str).encode
+    if len({written(value) for value in values}) < len(values):
         raise BadKey(where, f"{where} must hold different values, got one more than once")
     return values
 
