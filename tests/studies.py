@@ -5,11 +5,8 @@ import sys
 from pathlib import Path
 
 COMMAND = Path(sys.executable).parent / "banditmesh"
-#: Worker processes import what lies here, too.
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]),
-}
+#: Worker processes import what lies here, too, and the same banditmesh.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
 
 SPEC = """
 name = "small"

@@ -1,7 +1,10 @@
 """Clusters: a Dask scheduler and workers as separate processes over loopback, and Ray where it is installed."""
 
+import gc
 import importlib.util
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -52,9 +55,37 @@ def test_a_dask_cluster_gives_the_same_table(scheduler, serial, tmp_path):
     assert_same(study, serial)
 
 
+def test_a_scheduler_that_dies_is_one_line(scheduler, serial, tmp_path, capfd):
+    from distributed import Client
+
+    with Client(scheduler, set_as_default=False) as client:
+        client.wait_for_workers(2)
+        process = client.run_on_scheduler(os.getpid)
+
+    def die(done, total, failed):
+        if done:
+            os.kill(process, signal.SIGKILL)
+
+    spec = bm.parse_spec(SPEC)
+    with pytest.raises(bm.StudyError, match=r"perhaps because its scheduler is gone.* runs are kept") as caught:
+        bm.run_study(spec, tmp_path / "dask", executor=f"dask:{scheduler}", progress=die)
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr().err == ""
+    assert_same(bm.run_study(spec, tmp_path / "dask", workers=1), serial)
+
+
 def test_a_missing_scheduler_is_one_line(tmp_path):
     with pytest.raises(bm.StudyError, match=r"cannot reach a Dask scheduler at tcp://127\.0\.0\.1:9"):
         bm.run_study(bm.parse_spec(SPEC), tmp_path, executor="dask:tcp://127.0.0.1:9")
+
+
+@pytest.mark.parametrize("address", ["garbage", "tcp://", "tcp://127.0.0.1:port", "foo://127.0.0.1:9", "inproc://x"])
+def test_a_wrong_address_is_one_line(tmp_path, capfd, address):
+    with pytest.raises(bm.StudyError, match="cannot reach a Dask scheduler at") as caught:
+        bm.run_study(bm.parse_spec(SPEC), tmp_path, executor=f"dask:{address}")
+    assert "dask:tcp://127.0.0.1:8786" in str(caught.value)
+    gc.collect()
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("name, module", [("dask", "distributed"), ("ray", "ray")])

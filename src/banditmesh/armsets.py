@@ -8,7 +8,7 @@ no arm without a holder. The seed decides everything; no global generator is tou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from .networks.csr import as_links
 
 # Random blocks are drawn in parts of about this many numbers, so that memory stays small.
 _BLOCK = 2**22
+#: A row of random numbers for this many arms takes 80 MB.
+MOST_ARMS: Final = 10_000_000
 
 
 def uniform_sets(n_agents: int, n_arms: int, per_agent: int, seed: int) -> list[list[int]]:
@@ -53,9 +55,9 @@ def uniform_sets(n_agents: int, n_arms: int, per_agent: int, seed: int) -> list[
 def uniform_set_array(n_agents: int, n_arms: int, per_agent: int, seed: int) -> npt.NDArray[np.int32]:
     """What `uniform_sets` gives, as an array (n_agents, per_agent), for networks too large for lists."""
     n_agents = checks.integer("n_agents", n_agents, at_least=1)
-    n_arms = checks.integer("n_arms", n_arms, at_least=1)
+    n_arms = _arms(n_arms)
     per_agent = checks.integer("per_agent", per_agent, at_least=1)
-    rng = np.random.default_rng(checks.integer("seed", seed, at_least=0))
+    rng = np.random.default_rng(checks.seed(seed))
     if per_agent > n_arms:
         raise ArmError(f"per_agent must be at most n_arms = {n_arms}, got {per_agent}")
     if n_agents * per_agent < n_arms:
@@ -107,9 +109,9 @@ def random_sets(n_agents: int, n_arms: int, probability: float, seed: int) -> li
     [[0, 1, 2], [0, 1, 2]]
     """
     n_agents = checks.integer("n_agents", n_agents, at_least=1)
-    n_arms = checks.integer("n_arms", n_arms, at_least=1)
+    n_arms = _arms(n_arms)
     probability = checks.probability("probability", probability)
-    rng = np.random.default_rng(checks.integer("seed", seed, at_least=0))
+    rng = np.random.default_rng(checks.seed(seed))
     sets: list[list[int]] = []
     for first, last in _parts(n_agents, n_arms):
         held = rng.random((last - first, n_arms)) < probability
@@ -147,9 +149,9 @@ def far_apart_sets(network: Any, n_arms: int, distance: int, seed: int) -> list[
     [[0, 1, 2], [0, 1, 2], [0, 1, 2]]
     """
     neighbours = as_links(network)[1].neighbour_lists()
-    n_arms = checks.integer("n_arms", n_arms, at_least=1)
+    n_arms = _arms(n_arms)
     distance = checks.integer("distance", distance, at_least=0)
-    rng = np.random.default_rng(checks.integer("seed", seed, at_least=0))
+    rng = np.random.default_rng(checks.seed(seed))
     sets: list[list[int]] = [[] for _ in neighbours]
     for arm in range(n_arms):
         near_holder = [False] * len(neighbours)
@@ -159,6 +161,13 @@ def far_apart_sets(network: Any, n_arms: int, distance: int, seed: int) -> list[
                 for other in _within(neighbours, agent, distance):
                     near_holder[other] = True
     return _repaired(sets, n_arms, rng)
+
+
+def _arms(n_arms: int) -> int:
+    n_arms = checks.integer("n_arms", n_arms, at_least=1)
+    if n_arms > MOST_ARMS:
+        raise ArmError(f"n_arms must be at most {MOST_ARMS}, got {n_arms}")
+    return n_arms
 
 
 def _parts(n_agents: int, n_arms: int) -> Iterator[tuple[int, int]]:

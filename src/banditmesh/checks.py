@@ -13,19 +13,28 @@ from typing import Final
 
 from .errors import InputError
 
+#: Whatever is counted has 64 bits.
+LARGEST: Final = 2**63 - 1
 _LONGEST: Final = 100
 
 
 def integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
-    """`value` as an int of at least `at_least` (and at most `at_most`)."""
-    wanted = f"{name} must be an integer of at least {at_least}"
-    if at_most is not None:
-        wanted += f" and at most {at_most}"
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise InputError(f"{wanted}, got {shown(value)}")
-    number = int(value)
-    if number < at_least or (at_most is not None and number > at_most):
-        raise InputError(f"{wanted}, got {shown(number)}")
+    """`value` as an int of at least `at_least` and at most `at_most`, or what 64 bits hold."""
+    most = LARGEST if at_most is None else at_most
+    number = _integer(value)
+    if number is None or not at_least <= number <= most:
+        wanted = f"{name} must be an integer of at least {at_least}"
+        if at_most is not None or (number is not None and number > most):
+            wanted += f" and at most {most}"
+        raise InputError(f"{wanted}, got {shown(value if number is None else number)}")
+    return number
+
+
+def seed(value: object, name: str = "seed") -> int:
+    """`value` as a seed: an int of at least zero and of any size."""
+    number = _integer(value)
+    if number is None or number < 0:
+        raise InputError(f"{name} must be an integer of at least 0, got {shown(value if number is None else number)}")
     return number
 
 
@@ -90,6 +99,11 @@ def shown(value: object) -> str:
         return f"an integer of about {round(value.bit_length() * math.log10(2))} digits"
     text = " ".join(repr(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
+
+
+def _integer(value: object) -> int | None:
+    """`value` as an int; None if it is none."""
+    return None if isinstance(value, bool) or not isinstance(value, numbers.Integral) else int(value)
 
 
 def _float(value: object) -> float:

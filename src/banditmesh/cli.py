@@ -1,12 +1,16 @@
 """The command line: thin verbs over the library's own calls.
 
-Exit status: 0 done, 1 failed, 2 wrong use, 130 interrupted. An error is one line on standard error. Libraries are
-imported inside the verbs, so that `--help` answers at once.
+Exit status: 0 done, 1 failed, 2 wrong use, 130 interrupted. An error is one line on standard error, whatever it is;
+`--debug` shows where it comes from. Libraries are imported inside the verbs, so that `--help` answers at once.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import sys
+import traceback
 
 import click
 
@@ -21,28 +25,78 @@ from .version import __version__
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
+    _open_streams()
+    asked: dict[str, bool] = {}
     try:
-        status = cli.main(arguments, prog_name="banditmesh", standalone_mode=False)
-        sys.exit(status if isinstance(status, int) else 0)
-    except click.UsageError as error:
+        status = cli.main(arguments, prog_name="banditmesh", standalone_mode=False, obj=asked)
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt) as error:  # whatever is left becomes one line: this is the edge
+        line, status = _explain(error)
+        trace = asked.get("debug") or os.environ.get("BANDITMESH_DEBUG")
+        _tell("".join(traceback.format_exception(error)) + line if trace else line)
+    _drop_unwritten()
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _explain(error: BaseException) -> tuple[str, int]:
+    """One line about an error, and the exit status."""
+    if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "banditmesh"
-        message = " ".join(error.format_message().split())
-        _fail(f"{command}: {message} (see '{command} --help')", 2)
-    except InputError as error:
-        _fail(f"banditmesh: {error}", 2)
-    except BanditmeshError as error:
-        _fail(f"banditmesh: {error}", 1)
-    except OSError as error:
-        _fail(f"banditmesh: {error.strerror or error}{f': {error.filename}' if error.filename else ''}", 1)
-    except MemoryError:
-        _fail("banditmesh: not enough memory for this run; take a smaller one", 1)
-    except (KeyboardInterrupt, click.Abort):
-        _fail("banditmesh: interrupted", 130)
+        return _one_line(f"{command}: {error.format_message()} (see '{command} --help')"), 2
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return "banditmesh: interrupted", 130
+    if isinstance(error, BanditmeshError):
+        return _one_line(f"banditmesh: {error}"), 2 if isinstance(error, InputError) else 1
+    if isinstance(error, BrokenPipeError):
+        return "banditmesh: nobody reads the output any more; the rest of it was not written", 1
+    if isinstance(error, OSError):
+        where = f": {error.filename}" if error.filename else ""
+        return _one_line(f"banditmesh: {error.strerror or error}{where}"), 1
+    if isinstance(error, MemoryError):
+        return "banditmesh: not enough memory for this run; take a smaller one", 1
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return _one_line(f"banditmesh: unexpected {what[:300]}; --debug shows where, please report it"), 1
 
 
-def _fail(message: str, status: int) -> None:
-    print(message, file=sys.stderr)
-    sys.exit(status)
+def _one_line(message: str) -> str:
+    """A message on one line, whatever names and values it holds."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in " ".join(message.split()))
+
+
+def _open_streams() -> None:
+    """See to it that output can be written.
+
+    What goes to a stream that the caller has closed goes nowhere; left closed, its number would be given to the next
+    file that is opened, and that file would get what libraries print. A character that the terminal cannot show is
+    written as its code, instead of failing after all the work.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode)  # noqa: SIM115 (for as long as the process lives)
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _tell(text: str) -> None:
+    # Standard error may be as full as the rest of the disk; the status still tells.
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def _drop_unwritten() -> None:
+    """Forget what could not be written, or Python would complain of it while it ends, with a status of its own."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _ask_for_trace(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        context.obj["debug"] = True
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False)
@@ -59,5 +113,15 @@ def cli() -> None:
 for _verb in (paper_verb, compare_verb, frontier_verb, bounds_verb, new_verb, run_verb, plot_verb):
     cli.add_command(_verb)
 for _command in (cli, *cli.commands.values()):
+    _command.params.append(
+        click.Option(
+            ["--debug"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_ask_for_trace,
+            help="Show where an error comes from; BANDITMESH_DEBUG=1 does, too.",
+        )
+    )
     # Docstrings are raw, and click wants the very character: it keeps the lines of a paragraph as they are.
     _command.help = (_command.help or "").replace("\\b", "\b")

@@ -191,7 +191,7 @@ class Draws:
     """
 
     def __init__(self, seed: int, replicate: int) -> None:
-        self.seed = checks.integer("seed", seed, at_least=0)
+        self.seed = checks.seed(seed)
         self.replicate = checks.integer("replicate", replicate, at_least=0)
         self._keys: dict[str, tuple[int, int]] = {}
 

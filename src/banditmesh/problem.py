@@ -148,10 +148,10 @@ class Problem:
         Problem(10 agents, 10 links, 5 arms, 2 per agent)
         """
         n_arms = checks.integer("n_arms", n_arms, at_least=1)
-        seed = checks.integer("seed", seed, at_least=0)
+        seed = checks.seed(seed)
         agents, links = _read_network(network)
-        means = np.random.default_rng([seed, 1]).uniform(0.0, 1.0, size=n_arms)
         sets = uniform_set_array(len(agents), n_arms, per_agent=per_agent, seed=seed)
+        means = np.random.default_rng([seed, 1]).uniform(0.0, 1.0, size=n_arms)
         problem = cls.__new__(cls)
         problem._set(agents, links, sets, [reward_laws.Gaussian(mean, 1.0) for mean in means])
         return problem

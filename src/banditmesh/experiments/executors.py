@@ -5,6 +5,7 @@ All are `concurrent.futures.Executor`, and the runner takes any other one as wel
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
+from .. import checks
 from ..errors import InputError, MissingExtraError, StudyError
 from .worker import start_worker
 
@@ -67,17 +69,31 @@ def open_executor(name: str | None = None, workers: int | None = None) -> Iterat
         How many local processes; one per core unless told otherwise. A cluster that is given by its address has its
         own.
     """
-    kind, _, address = (name or "processes").partition(":")
+    kind, address = read_name(name, workers)
     if kind == "processes":
         opened = _processes(workers or count_cores())
-    elif kind == "dask":
-        opened = _dask(address, workers)
-    elif kind == "ray":
-        opened = _ray(address, workers)
     else:
-        raise InputError(f"executor must be dask, dask:ADDRESS, ray or ray:ADDRESS; got {name!r}")
+        opened = _dask(address, workers) if kind == "dask" else _ray(address, workers)
     with opened as pair:
         yield pair
+
+
+def read_name(name: object, workers: int | None) -> tuple[str, str]:
+    """The kind of an executor and its address, "" if it has none.
+
+    Examples
+    --------
+    >>> read_name("dask:tcp://127.0.0.1:8786", None), read_name(None, 2)
+    (('dask', 'tcp://127.0.0.1:8786'), ('processes', ''))
+    """
+    if name is None:
+        return "processes", ""
+    kind, colon, address = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if kind not in ("dask", "ray") or bool(colon) != bool(address):
+        raise InputError(f"executor must be dask, dask:ADDRESS, ray or ray:ADDRESS; got {checks.shown(name)}")
+    if address and workers is not None:
+        raise InputError(f"workers are for processes on this machine, got {workers} and a cluster's address; give one")
+    return kind, address
 
 
 @contextmanager
@@ -101,16 +117,34 @@ def _processes(workers: int) -> Iterator[tuple[Executor, int]]:
 @contextmanager
 def _dask(address: str, workers: int | None) -> Iterator[tuple[Executor, int]]:
     try:
-        from distributed import Client, LocalCluster
+        import distributed  # noqa: F401 (asked for here, used below)
     except ImportError:
         raise MissingExtraError(
             "the dask executor needs the package distributed; install it with: pip install 'banditmesh[dask]'"
         ) from None
+    with _quiet("distributed"), _dask_client(address, workers) as client:
+        n_threads = sum(client.nthreads().values())
+        if not n_threads:
+            raise StudyError(f"the Dask scheduler at {address} has no workers; start some and run again")
+        yield client.get_executor(pure=False), n_threads
+
+
+@contextmanager
+def _dask_client(address: str, workers: int | None) -> Iterator[Any]:
+    from distributed import Client, LocalCluster
+
+    class OwnClient(Client):  # type: ignore[misc]
+        def __del__(self) -> None:
+            """Nothing: it is closed below, and one that never had a scheduler complains at length if it is closed."""
+
     if address:
         try:
-            client = Client(address, timeout=5, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise StudyError(f"cannot reach a Dask scheduler at {address}: {type(error).__name__}") from None
+            client = OwnClient(address, timeout=5, set_as_default=False)
+        except (OSError, TypeError, ValueError, RuntimeError) as error:
+            raise StudyError(
+                f"cannot reach a Dask scheduler at {address} ({type(error).__name__}); "
+                "start one, or give its address as in dask:tcp://127.0.0.1:8786"
+            ) from None
         cluster = None
     else:
         cluster = LocalCluster(
@@ -119,16 +153,27 @@ def _dask(address: str, workers: int | None) -> Iterator[tuple[Executor, int]]:
             host="127.0.0.1",
             dashboard_address=None,
         )
-        client = Client(cluster, set_as_default=False)
+        client = OwnClient(cluster, set_as_default=False)
     try:
-        n_threads = sum(client.nthreads().values())
-        if not n_threads:
-            raise StudyError(f"the Dask scheduler at {address} has no workers; start some and run again")
-        yield client.get_executor(pure=False), n_threads
+        yield client
     finally:
         client.close()
         if cluster is not None:
             cluster.close()
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """Keep a library's log to itself: what goes wrong is told once, as an error."""
+    known = [logging.getLogger(one) for one in logging.root.manager.loggerDict if one.partition(".")[0] == name]
+    were = [logger.disabled for logger in known]
+    for logger in known:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, was in zip(known, were, strict=True):
+            logger.disabled = was
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final
 
+from .. import checks
 from ..errors import InputError
 from ..faults import Corruption, Faults, Outages
 
@@ -27,12 +28,17 @@ def build_faults(table: Mapping[str, Any]) -> Faults | None:
     >>> build_faults({"loss": 0.1, "outages": {"down": 0.01, "up": 0.1}})
     Faults(loss=0.1, outages=Outages(down=0.01, up=0.1, memory=True))
     """
+    return read_faults(table).effective()
+
+
+def read_faults(table: Mapping[str, Any]) -> Faults:
+    """What a [faults] table says, whether it ever strikes or not."""
     given = dict(_checked("faults", table))
     for name, kind in _TABLES.items():
         if name in given:
             given[name] = _make(f"faults.{name}", kind, given[name])
     faults: Faults = _make("faults", Faults, given)
-    return faults.effective()
+    return faults
 
 
 def without_traffic(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,7 +48,7 @@ def without_traffic(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def _checked(where: str, given: object) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
-        raise InputError(f"{where} must be a table, got {given!r}")
+        raise InputError(f"{where} must be a table, got {checks.shown(given)}")
     return given
 
 

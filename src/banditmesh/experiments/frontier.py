@@ -126,7 +126,7 @@ def frontier(
     """
     horizon = checks.integer("horizon", horizon, at_least=1)
     replicates = checks.integer("replicates", replicates, at_least=1)
-    seed = fresh_seed() if seed is None else checks.integer("seed", seed, at_least=0)
+    seed = fresh_seed() if seed is None else checks.seed(seed)
     for name, limit in (("max_messages_per_round", max_messages_per_round), ("max_link_load", max_link_load)):
         if limit is not None:
             checks.positive(name, limit)

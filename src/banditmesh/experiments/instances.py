@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from .pairs import mean_interval
 
 #: Called with the number of simulations done, the number in all, and what comes next.
 Steps: TypeAlias = Callable[[int, int, str], None]
+#: More arm instances than anybody simulates.
+MOST_INSTANCES: Final = 100_000
 
 
 @dataclass
@@ -55,8 +57,8 @@ class Instances:
 
     def __post_init__(self) -> None:
         checks.integer("replicates", self.replicates, at_least=1)
-        checks.integer("instances", self.count, at_least=1)
-        checks.integer("seed", self.seed, at_least=0)
+        checks.integer("instances", self.count, at_least=1, at_most=MOST_INSTANCES)
+        checks.seed(self.seed)
 
     def expect(self, n_settings: int) -> None:
         """There will be so many calls of `ends`."""

@@ -21,6 +21,8 @@ from .spec import Settings, Spec
 
 FORMAT: Final = "banditmesh-study"
 VERSION: Final = 2
+#: The most replicates whose seeds a manifest lists.
+MOST_SEEDS: Final = 1000
 
 
 class Manifest(msgspec.Struct):
@@ -58,7 +60,8 @@ def new_manifest(spec: Spec, chunk_size: int, network_files: dict[str, str]) -> 
         "network_files": network_files,
         "fingerprint": fingerprint,
         "columns": spec.columns,
-        "seeds": spec.seeds,
+        # Enough to repeat runs by hand; the table has them all, and `replicate_seed` gives any.
+        "seeds": [spec.seed_of(replicate) for replicate in range(min(spec.settings.replicates, MOST_SEEDS))],
         "n_points": spec.n_points,
         "n_runs": spec.n_runs,
         "chunk_size": chunk_size,

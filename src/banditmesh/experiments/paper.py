@@ -21,6 +21,7 @@ from ..rules import get_rules
 from ..sim.engine import simulate
 from ..sim.result import Result
 from . import published
+from .instances import MOST_INSTANCES
 from .manifest import versions
 
 FIGURES = ("3", "4", "5", "6")
@@ -164,8 +165,8 @@ def reproduce(
         get_rules(rules).name,
         checks.integer("horizon", horizon, at_least=1),
         checks.integer("replicates", replicates, at_least=1),
-        checks.integer("seed", seed, at_least=0),
-        checks.integer("instances", instances, at_least=1),
+        checks.seed(seed),
+        checks.integer("instances", instances, at_least=1, at_most=MOST_INSTANCES),
     )
     names = [
         *(published.STATIC_NETWORKS if {"3", "4"} & set(figures) else ()),

@@ -13,6 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from .. import checks
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Part:
         for key, value in given.items():
             kind, wanted = _TYPES.get(self.parameters[key], (object, ""))
             if not isinstance(value, kind) or (isinstance(value, bool) and kind is not object):
-                raise InputError(f"{where}.{key} must be {wanted}, got {value!r}")
+                raise InputError(f"{where}.{key} must be {wanted}, got {checks.shown(value)}")
         missing = sorted(self.required - set(given))
         if missing and not (self.all_or_nothing and not given):
             raise InputError(f"{where}.{missing[0]} is required, got none; add it to [{where}]")
@@ -105,7 +106,7 @@ def get_part(table: str, name: object) -> Part:
     """The part of that name."""
     known = parts(table)
     if not isinstance(name, str) or name not in known:
-        raise InputError(f"{table}.{NAME_KEYS[table]} must be one of {', '.join(known)}; got {name!r}")
+        raise InputError(f"{table}.{NAME_KEYS[table]} must be one of {', '.join(known)}; got {checks.shown(name)}")
     return known[name]
 
 

@@ -7,25 +7,33 @@ the study uses is an error too; everything that can be checked without running i
 from __future__ import annotations
 
 import json
+import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from .. import checks
 from ..errors import FileError, InputError, SpecError
-from .faults import build_faults
+from .faults import read_faults
+from .grid import BadKey, has_key, is_within, leaves, read_written, set_keys
 from .lines import line_of
 from .parts import NAME_KEYS, build_policy, build_problem, build_protocol, file_of, get_part, read_networks
-from .spec import DEFAULTS, FORMAT, NOT_SWEPT, BadKey, Settings, Spec, has_key, read_written
+from .spec import DEFAULTS, FORMAT, NOT_SWEPT, Settings, Spec
 
+#: The most runs of a study, unless told otherwise.
+MAX_RUNS: Final = 1_000_000
 _RANGES: Final = {"horizon": 1, "replicates": 1, "seed": 0, "every": 1, "record_every": 0}
+#: Integers of TOML, and of the tables that are written, have 64 bits.
+_LARGEST: Final = 2**63 - 1
+#: No key of a spec lies deeper than some tables and lists.
+_DEEPEST: Final = 20
 
 
-def read_spec(path: str | PathLike[str], overrides: Sequence[str] = ()) -> Spec:
+def read_spec(path: str | PathLike[str], overrides: Sequence[str] = (), *, max_runs: int = MAX_RUNS) -> Spec:
     """Read a study from a TOML file.
 
     Parameters
@@ -34,17 +42,26 @@ def read_spec(path: str | PathLike[str], overrides: Sequence[str] = ()) -> Spec:
         The file.
     overrides : sequence of str
         Settings of the form "key=value", as in "protocol.ttl=3", that replace what the file says.
+    max_runs : int
+        The most runs that the study may have: the lengths of all lists of its sweep, multiplied, times replicates.
     """
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path} must be a text file in UTF-8, got binary data") from None
-    return parse_spec(text, overrides, source=str(path), folder=Path(path).parent)
+    except ValueError:
+        raise FileError(f"{path} must be a text file in UTF-8, got binary data or no path") from None
+    return parse_spec(text, overrides, source=str(path), folder=Path(path).parent, max_runs=max_runs)
 
 
-def parse_spec(text: str, overrides: Sequence[str] = (), source: str = "spec", folder: Path | None = None) -> Spec:
+def parse_spec(
+    text: str,
+    overrides: Sequence[str] = (),
+    source: str = "spec",
+    folder: Path | None = None,
+    *,
+    max_runs: int = MAX_RUNS,
+) -> Spec:
     """Read a study from TOML text; as `read_spec`.
 
     Examples
@@ -54,21 +71,24 @@ def parse_spec(text: str, overrides: Sequence[str] = (), source: str = "spec", f
     {'name': 'fwa', 'ttl': 3}
     """
     _refuse_broken_text(source, text, *overrides)
+    max_runs = checks.integer("max_runs", max_runs, at_least=1, at_most=_LARGEST)
+    raw = _load(text, source)
+    replacing = _override_all(raw, overrides)
+    _check_values(raw, source)
+    given = dict(raw)
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{source} is not valid TOML: {error}") from None
-    for override in overrides:
-        _override(raw, override)
-    given = deepcopy(raw)
-    try:
-        return _checked(raw, folder or Path())
+        spec, by_hand = _checked(raw, folder or Path(), max_runs)
+        _check_choices(spec, by_hand)
+        _check_overrides(spec, replacing)
+        _about("network", _first_network, spec)
     except InputError as error:
         key = getattr(error, "key", None)
         if key and not has_key(given, key):
             key = f"sweep.{key}"
         line = line_of(text, key) if key and has_key(given, key) else None
-        raise SpecError(f"{source}{f', line {line}' if line else ''}: {error}") from None
+        message = " ".join(str(error).split())
+        raise SpecError(f"{source}{f', line {line}' if line else ''}: {message}") from None
+    return spec
 
 
 def _refuse_broken_text(source: str, *texts: str) -> None:
@@ -81,12 +101,37 @@ def _refuse_broken_text(source: str, *texts: str) -> None:
             raise SpecError(f"{source} and --set must be text in UTF-8, got {broken!r}; rename what it names") from None
 
 
-def _checked(raw: dict[str, Any], folder: Path) -> Spec:
+def _load(text: str, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:  # tomllib's own, or Python's of an integer of thousands of digits
+        raise SpecError(f"{source} is not valid TOML: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise SpecError(f"{source} must have tables and lists at most {_DEEPEST} deep, got more") from None
+
+
+def _check_values(raw: dict[str, Any], source: str) -> None:
+    """Refuse what no key of a spec can hold: numbers of more than 64 bits, and values that lie too deep."""
+    waiting: list[tuple[Any, int]] = [(raw, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if depth > _DEEPEST:
+            raise SpecError(f"{source} must have tables and lists at most {_DEEPEST} deep, got more")
+        if isinstance(value, dict):
+            waiting += [(one, depth + 1) for one in value.values()]
+        elif isinstance(value, list):
+            waiting += [(one, depth + 1) for one in value]
+        elif isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
+            raise SpecError(f"{source}: integers must be at most {_LARGEST}, got {checks.shown(value)}")
+
+
+def _checked(raw: dict[str, Any], folder: Path, max_runs: int) -> tuple[Spec, set[str]]:
+    """The spec, and the keys of its tables that were given rather than filled in."""
     version = raw.get("version", FORMAT)
     if version != FORMAT:
         raise BadKey(
             "version",
-            f"version must be {FORMAT}, the spec format of this banditmesh, got {version!r}; "
+            f"version must be {FORMAT}, the spec format of this banditmesh, got {checks.shown(version)}; "
             "use the banditmesh that the spec was written for, or see what `banditmesh new` prints",
         )
     if written := read_written(raw.get("protocol")):
@@ -102,8 +147,11 @@ def _checked(raw: dict[str, Any], folder: Path) -> Spec:
     for key, least in _RANGES.items():
         _at_least(key, getattr(settings, key), least)
     grid = {}
-    for key, values in _flatten(settings.sweep):
+    for key, values in leaves(settings.sweep):
+        if key in grid:
+            raise BadKey(f"sweep.{key}", f"sweep.{key} must not set what another swept key sets too, got it twice")
         grid[key] = _check_sweep(key, values)
+    _check_size(grid, settings.replicates, max_runs)
     swept = next((f"sweep.{key}" for key in grid if key.partition(".")[0] == "emission"), None)
     for value in grid.get("protocol", []):
         _refuse_two_emissions(read_written(value) or {}, swept)
@@ -111,9 +159,19 @@ def _checked(raw: dict[str, Any], folder: Path) -> Spec:
     for table, defaults in DEFAULTS.items():
         setattr(settings, table, {**defaults, **given[table]})
     settings.sweep = {}
-    spec = Spec(settings, grid, folder)
-    _check_points(spec, given)
-    return spec
+    by_hand = {f"{table}.{key}" for table, keys in given.items() for key in keys}
+    return Spec(settings, grid, folder), by_hand
+
+
+def _check_size(grid: Mapping[str, Sequence[Any]], replicates: int, max_runs: int) -> None:
+    n_runs = math.prod(len(values) for values in grid.values()) * replicates
+    if n_runs > max_runs:
+        factors = [f"{len(values):,} of {key}" for key, values in grid.items()] + [f"{replicates:,} replicates"]
+        raise BadKey(
+            "sweep" if grid else "replicates",
+            f"a study must have at most {max_runs:,} runs, got {checks.shown(n_runs)} ({' x '.join(factors)}); "
+            "take fewer, or raise the limit with --max-runs (max_runs in Python)",
+        )
 
 
 def _refuse_two_emissions(written: Mapping[str, Any], other: str | None) -> None:
@@ -127,28 +185,30 @@ def _check_sweep(key: str, values: Any) -> list[Any]:
     if top not in Settings.__struct_fields__ or top in NOT_SWEPT:
         allowed = [name for name in Settings.__struct_fields__ if name not in NOT_SWEPT]
         raise BadKey(where, f"{where} must be over one of {', '.join(allowed)}, or a key of a table; unknown key")
+    if top != key and top not in (*NAME_KEYS, "faults"):
+        raise BadKey(where, f"{where} must be over a key of a table, got one of {top}, which is none")
     if not isinstance(values, list) or not values:
-        raise BadKey(where, f"{where} must be a list with at least one value, got {values!r}")
-    if len({json.dumps(value, sort_keys=True, default=str) for value in values}) < len(values):
+        raise BadKey(where, f"{where} must be a list with at least one value, got {checks.shown(values)}")
+    written = json.JSONEncoder(sort_keys=True, default=str).encode
+    if len({written(value) for value in values}) < len(values):
         raise BadKey(where, f"{where} must hold different values, got one more than once")
     return values
 
 
-def _check_points(spec: Spec, given: dict[str, dict[str, Any]]) -> None:
+def _check_choices(spec: Spec, by_hand: set[str]) -> None:
     """Every point can be built, and every key that was given has an effect somewhere."""
-    unused = {f"{table}.{key}" for table, keys in given.items() for key in keys}
-    unused |= {f"faults.{key}" for key, _ in _flatten(spec.settings.faults)}
+    unused = by_hand | {f"faults.{key}" for key, _ in leaves(spec.settings.faults)}
     unused |= {key for key in spec.grid if "." in key}
-    seen: dict[str, set[str]] = {"policy": set(), "protocol": set()}
-    for point in spec.points():
-        _check_point(point.settings)
-        unused -= {f"{table}.{key}" for table in NAME_KEYS for key in point.settings[table]}
-        unused -= {f"faults.{key}" for key, _ in _flatten(point.settings["faults"])}
-        for table, build in (("policy", build_policy), ("protocol", build_protocol)):
-            written = json.dumps([point.settings[table], point.settings["emission"]], sort_keys=True)
-            if written not in seen[table]:
-                seen[table].add(written)
-                _about(table, build, point.settings)
+    seen: set[str] = set()
+    for choice in spec.choices():
+        unused = {key for key in unused if not has_key(choice.settings, key)}
+        for key in choice.settings:
+            # Many choices share a table.
+            about = [choice.settings[name] for name in ((key, "emission") if key == "protocol" else (key,))]
+            written = f"{key} {about!r}"
+            if written not in seen:
+                seen.add(written)
+                _check_setting(key, choice.settings)
     if unused:
         key = min(unused)
         table, _, _ = key.partition(".")
@@ -156,32 +216,48 @@ def _check_points(spec: Spec, given: dict[str, dict[str, Any]]) -> None:
             raise BadKey(key, f"nothing uses {key}: no message is sent; remove it, or take another protocol")
         known = sorted({p for part in _named_parts(spec, table) for p in part.parameters} | {NAME_KEYS[table]})
         raise BadKey(key, f"unknown key {key}, or nothing uses it; [{table}] takes {', '.join(known)} here")
-    _about("network", lambda point: _first_network(spec, point), next(spec.points()).settings)
 
 
-def _first_network(spec: Spec, point: Mapping[str, Any]) -> None:
+def _check_overrides(spec: Spec, replacing: Mapping[str, str]) -> None:
+    """Every key that an override sets has that value at some point, and is not swept at all of them."""
+    for key, override in replacing.items():
+        top = key.partition(".")[0]
+        if top not in NOT_SWEPT and not any(choice.keeps(key) for choice in spec.choices(top)):
+            raise SpecError(f"--set {override} has no effect: the sweep decides {key}; change the sweep instead")
+
+
+def _first_network(spec: Spec) -> None:
     """Build one problem, so that most mistakes show before anything runs."""
+    point = next(spec.points()).settings
     named = file_of(point)
     build_problem(point, {} if named is None else read_networks({named: spec.network_files()[named]}))
 
 
 def _named_parts(spec: Spec, table: str) -> list[Any]:
-    return [get_part(table, name) for name in {point.settings[table][NAME_KEYS[table]] for point in spec.points()}]
+    names = {choice.settings[table][NAME_KEYS[table]] for choice in spec.choices(table)}
+    return [get_part(table, name) for name in names]
 
 
-def _check_point(settings: Mapping[str, Any]) -> None:
+def _check_setting(key: str, settings: Mapping[str, Any]) -> None:
+    """Whether one setting is right; a protocol comes with its emission."""
     from ..rules import get_rules
     from ..sim.engine import ENGINES
 
-    for key in ("horizon", "every"):
-        _at_least(key, settings[key], _RANGES[key])
-    _about("rules", get_rules, settings["rules"])
-    if settings["engine"] not in ENGINES:
-        raise BadKey("engine", f"engine must be one of {', '.join(ENGINES)}; got {settings['engine']!r}")
-    _about("faults", build_faults, settings["faults"])
-    for table, name_key in NAME_KEYS.items():
-        parameters = {key: value for key, value in settings[table].items() if key != name_key}
-        _about(table, get_part(table, settings[table][name_key]).check, table, parameters)
+    value = settings[key]
+    if key in _RANGES:
+        _at_least(key, value, _RANGES[key])
+    elif key == "rules":
+        _about("rules", get_rules, value)
+    elif key == "engine" and value not in ENGINES:
+        raise BadKey("engine", f"engine must be one of {', '.join(ENGINES)}; got {checks.shown(value)}")
+    elif key == "faults":
+        _about("faults", read_faults, value)
+    elif key in NAME_KEYS:
+        parameters = {name: one for name, one in value.items() if name != NAME_KEYS[key]}
+        _about(key, get_part(key, value[NAME_KEYS[key]]).check, key, parameters)
+        build = {"policy": build_policy, "protocol": build_protocol}.get(key)
+        if build is not None:
+            _about(key, build, settings)
 
 
 def _about(key: str, function: Any, *arguments: Any) -> None:
@@ -200,7 +276,7 @@ def _about(key: str, function: Any, *arguments: Any) -> None:
 
 def _at_least(key: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise BadKey(key, f"{key} must be an integer of at least {least}, got {value!r}")
+        raise BadKey(key, f"{key} must be an integer of at least {least}, got {checks.shown(value)}")
 
 
 def _explain(raw: dict[str, Any], message: str) -> InputError:
@@ -213,18 +289,34 @@ def _explain(raw: dict[str, Any], message: str) -> InputError:
     key = place.rstrip("`").lstrip(".").split("[")[0]
     wanted = reason.removeprefix("Expected ").partition(", got")[0].strip("`")
     words = {"int": "an integer", "str": "a string", "object": "a table", "float": "a number"}
-    return BadKey(key, f"{key} must be {words.get(wanted, wanted)}, got {raw.get(key)!r}")
+    return BadKey(key, f"{key} must be {words.get(wanted, wanted)}, got {checks.shown(raw.get(key))}")
 
 
-def _override(raw: dict[str, Any], override: str) -> None:
+def _override_all(raw: dict[str, Any], overrides: Sequence[str]) -> dict[str, str]:
+    """Set the overrides; the keys that they set, each with its override."""
+    replacing: dict[str, str] = {}
+    for override in overrides:
+        key, value = _override(raw, override)
+        for earlier, by in replacing.items():
+            if is_within(earlier, key):
+                raise SpecError(f"--set {override} must not replace --set {by}; give {earlier} once")
+        replacing |= dict.fromkeys(_set_keys(key, value), override)
+    return replacing
+
+
+def _set_keys(key: str, value: Any) -> list[str]:
+    try:
+        return set_keys(key, value)
+    except BadKey:
+        return [key]  # refused in a moment, and then with its place
+
+
+def _override(raw: dict[str, Any], override: str) -> tuple[str, Any]:
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals or not key:
         raise SpecError(f"--set must be key=value, got {override!r}")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text.strip()
+    value = _read_value(text)
     table = raw
     *path, last = key.split(".")
     for name in path:
@@ -232,13 +324,15 @@ def _override(raw: dict[str, Any], override: str) -> None:
             table[name] = {NAME_KEYS[name]: table[name]}
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
-            raise SpecError(f"--set {override}: {name} must be a table, got {table!r}")
+            raise SpecError(f"--set {override}: {name} must be a table, got {checks.shown(table)}")
     table[last] = value
+    return key, value
 
 
-def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _flatten(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
+def _read_value(text: str) -> Any:
+    """A value as TOML writes it, or else the text itself."""
+    try:
+        found = _load(f"value = {text}", "--set")
+    except SpecError:
+        return text.strip()
+    return found["value"] if len(found) == 1 else text.strip()

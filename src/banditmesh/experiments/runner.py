@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 from .. import checks
 from ..errors import StudyError
 from . import store
-from .executors import count_cores, open_executor
+from .executors import count_cores, open_executor, read_name
 from .manifest import layout_of, new_manifest, read_manifest, versions
 from .parts import FileTable, read_networks
 from .shards import digest, has_failures
@@ -31,6 +31,8 @@ RunProgress: TypeAlias = Callable[[int, int, int], None]
 
 _CHUNKS: Final = 100  # about how many chunks a study is cut into
 _LARGEST_CHUNK: Final = 1000
+#: More than any machine has cores.
+MOST_WORKERS: Final = 10_000
 
 
 def run_study(
@@ -83,7 +85,9 @@ def run_study(
     """
     folder = store.checked_folder(out)
     if workers is not None:
-        workers = checks.integer("workers", workers, at_least=1)
+        workers = checks.integer("workers", workers, at_least=1, at_most=MOST_WORKERS)
+    if not isinstance(executor, Executor):
+        read_name(executor, workers)
     with store.lock(folder):
         hashes, networks = _read_files(spec)
         manifest = _begin_or_continue(folder, spec, hashes)
@@ -208,14 +212,14 @@ class _Course:
     def _chunks(self) -> Iterator[Chunk]:
         """The chunks that are left, made as they are needed."""
         size = self._layout.chunk_size
-        seeds = self._spec.seeds
+        replicates, seed_of = self._spec.settings.replicates, self._spec.seed_of
         work: list[Work] = []
         for point in self._spec.points():
-            first = point.number * len(seeds)
-            for number in range(first // size, (first + len(seeds) - 1) // size + 1):
+            first = point.number * replicates
+            for number in range(first // size, (first + replicates - 1) // size + 1):
                 # The replicates of this point that belong to this chunk.
-                begin, end = max(first, number * size), min(first + len(seeds), (number + 1) * size)
-                runs = [(run, run - first, seeds[run - first]) for run in range(begin, end)]
+                begin, end = max(first, number * size), min(first + replicates, (number + 1) * size)
+                runs = [(run, run - first, seed_of(run - first)) for run in range(begin, end)]
                 work.append(Work(point.number, point.settings, point.labels, runs))
                 if end == min((number + 1) * size, self._layout.n_runs):
                     if self._todo[number]:
@@ -225,22 +229,30 @@ class _Course:
     def _chunk(self, number: int, work: list[Work]) -> Chunk:
         return Chunk(number, work, self._layout, self._networks, self._spec.settings.record_every)
 
+    # An executor of any kind says in its own way that its workers or its scheduler are gone; a chunk itself does not
+    # fail, since an error of a run is a row of its shard.
+
     def _submit(self, executor: Executor, chunk: Chunk) -> Future[Shard]:
         try:
             return executor.submit(run_chunk, chunk)
-        except BrokenExecutor as error:
-            raise self._broken(error) from None
+        except Exception as error:
+            raise self._broken(error) from error
 
     def _result(self, future: Future[Shard]) -> Shard:
         try:
             return future.result()
-        except BrokenExecutor as error:
-            raise self._broken(error) from None
+        except Exception as error:
+            raise self._broken(error) from error
 
-    def _broken(self, error: BrokenExecutor) -> StudyError:
+    def _broken(self, error: Exception) -> StudyError:
+        what = f"a chunk was lost with {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        if isinstance(error, BrokenExecutor):
+            what = f"a worker died, perhaps for lack of memory ({type(error).__name__})"
+        elif isinstance(error, CancelledError):
+            what = "the executor gave up a chunk, perhaps because its scheduler is gone (CancelledError)"
         return StudyError(
-            f"a worker died, perhaps for lack of memory ({type(error).__name__}); {self._done} of "
-            f"{self._manifest['n_runs']} runs are kept, run again with fewer workers to continue"
+            f"{what}; {self._done} of {self._manifest['n_runs']} runs are kept, "
+            "run again with fewer workers to continue"
         )
 
     def _keep(self, shard: Shard) -> None:

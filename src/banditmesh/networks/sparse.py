@@ -6,7 +6,7 @@ The matrices are symmetric, with entries 0 and 1. The seed decides everything.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from ..errors import NetworkError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+MOST_AGENTS: Final = 100_000_000
 
 
 def sparse_er(n: int, mean_degree: float, seed: int) -> csr_array[Any]:
@@ -39,11 +41,11 @@ def sparse_er(n: int, mean_degree: float, seed: int) -> csr_array[Any]:
     >>> sparse_er(1000, 6.0, seed=0).shape
     (1000, 1000)
     """
-    n = checks.integer("n", n, at_least=1)
+    n = checks.integer("n", n, at_least=1, at_most=MOST_AGENTS)
     mean_degree = checks.real("mean_degree", mean_degree)
     if not 0 <= mean_degree <= n - 1:
         raise NetworkError(f"mean_degree must be between 0 and n - 1 = {n - 1}, got {mean_degree}")
-    rng = np.random.default_rng(checks.integer("seed", seed, at_least=0))
+    rng = np.random.default_rng(checks.seed(seed))
     n_pairs = n * (n - 1) // 2
     n_links = int(rng.binomial(n_pairs, mean_degree / max(1, n - 1)))
     codes = rng.choice(n_pairs, size=n_links, replace=False, shuffle=False) if n_links else np.empty(0, np.int64)
@@ -75,9 +77,9 @@ def sparse_ba(n: int, m: int, seed: int) -> csr_array[Any]:
     >>> int(sparse_ba(100, 2, seed=2023).sum()) // 2
     196
     """
-    n = checks.integer("n", n, at_least=2)
+    n = checks.integer("n", n, at_least=2, at_most=MOST_AGENTS)
     m = checks.integer("m", m, at_least=1, at_most=n - 1)
-    choose = random.Random(checks.integer("seed", seed, at_least=0)).choice
+    choose = random.Random(checks.seed(seed)).choice
     # As in networkx: a star of m + 1 agents to start from, and every agent in the urn once per link it has.
     urn = [0] * m + list(range(1, m + 1))
     ends: list[int] = list(range(1, m + 1))

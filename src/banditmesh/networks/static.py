@@ -7,14 +7,20 @@ imported on first use, because it is slow to import. Networks too large for it c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .. import checks
 from ..errors import NetworkError
 
 if TYPE_CHECKING:
     import networkx as nx
+
+#: Far beyond what networkx makes in minutes, and what fits into the memory of most machines.
+MOST_AGENTS: Final = 10_000_000
+MOST_LINKS: Final = 100_000_000
+MOST_PAIRS: Final = 2_000_000_000
 
 
 def er(n: int, p: float, seed: int) -> nx.Graph:
@@ -27,7 +33,8 @@ def er(n: int, p: float, seed: int) -> nx.Graph:
     """
     import networkx as nx
 
-    n, p = checks.integer("n", n, at_least=1), checks.probability("p", p)
+    n, p = _agents("n", n, 1), checks.probability("p", p)
+    _check_size(n, p * n * (n - 1) / 2, pairs=n * (n - 1) // 2)
     return nx.erdos_renyi_graph(n, p, seed=_seed(seed))
 
 
@@ -41,8 +48,9 @@ def ba(n: int, m: int, seed: int) -> nx.Graph:
     """
     import networkx as nx
 
-    n = checks.integer("n", n, at_least=2)
+    n = _agents("n", n, 2)
     m = checks.integer("m", m, at_least=1, at_most=n - 1)
+    _check_size(n, n * m)
     return nx.barabasi_albert_graph(n, m, seed=_seed(seed))
 
 
@@ -58,10 +66,13 @@ def sbm(sizes: Sequence[int], p_in: float, p_out: float, seed: int) -> nx.Graph:
 
     if not isinstance(sizes, Iterable):
         raise NetworkError(f"sizes must be a list of block sizes, got {checks.shown(sizes)}")
-    blocks = [checks.integer("every block size", size, at_least=1) for size in sizes]
+    blocks = [_agents("every block size", size, 1) for size in sizes]
     if not blocks:
         raise NetworkError("sizes must name at least one block, got none")
     p_in, p_out = checks.probability("p_in", p_in), checks.probability("p_out", p_out)
+    n, inside = sum(blocks), sum(size * (size - 1) // 2 for size in blocks)
+    pairs = n * (n - 1) // 2
+    _check_size(n, p_in * inside + p_out * (pairs - inside))
     return nx.random_partition_graph(blocks, p_in, p_out, seed=_seed(seed))
 
 
@@ -77,8 +88,9 @@ def watts_strogatz(n: int, k: int, p: float, seed: int) -> nx.Graph:
     """
     import networkx as nx
 
-    n = checks.integer("n", n, at_least=3)
+    n = _agents("n", n, 3)
     k = checks.integer("k", k, at_least=0, at_most=n - 1)
+    _check_size(n, n * k // 2)
     return nx.watts_strogatz_graph(n, k, checks.probability("p", p), seed=_seed(seed))
 
 
@@ -92,8 +104,8 @@ def grid(rows: int, columns: int) -> nx.Graph:
     """
     import networkx as nx
 
-    rows = checks.integer("rows", rows, at_least=1)
-    columns = checks.integer("columns", columns, at_least=1)
+    rows, columns = _agents("rows", rows, 1), _agents("columns", columns, 1)
+    _check_size(rows * columns, 2 * rows * columns)
     return nx.convert_node_labels_to_integers(nx.grid_2d_graph(rows, columns))
 
 
@@ -107,7 +119,7 @@ def path(n: int) -> nx.Graph:
     """
     import networkx as nx
 
-    return nx.path_graph(checks.integer("n", n, at_least=1))
+    return nx.path_graph(_agents("n", n, 1))
 
 
 def ring(n: int) -> nx.Graph:
@@ -120,7 +132,7 @@ def ring(n: int) -> nx.Graph:
     """
     import networkx as nx
 
-    return nx.cycle_graph(checks.integer("n", n, at_least=3))
+    return nx.cycle_graph(_agents("n", n, 3))
 
 
 def star(n: int) -> nx.Graph:
@@ -133,7 +145,7 @@ def star(n: int) -> nx.Graph:
     """
     import networkx as nx
 
-    return nx.star_graph(checks.integer("n", n, at_least=1) - 1)
+    return nx.star_graph(_agents("n", n, 1) - 1)
 
 
 def complete(n: int) -> nx.Graph:
@@ -146,7 +158,9 @@ def complete(n: int) -> nx.Graph:
     """
     import networkx as nx
 
-    return nx.complete_graph(checks.integer("n", n, at_least=1))
+    n = _agents("n", n, 1)
+    _check_size(n, n * (n - 1) // 2)
+    return nx.complete_graph(n)
 
 
 def random_regular(n: int, degree: int, seed: int) -> nx.Graph:
@@ -159,8 +173,9 @@ def random_regular(n: int, degree: int, seed: int) -> nx.Graph:
     """
     import networkx as nx
 
-    n = checks.integer("n", n, at_least=1)
+    n = _agents("n", n, 1)
     degree = checks.integer("degree", degree, at_least=0, at_most=n - 1)
+    _check_size(n, n * degree // 2)
     if n * degree % 2:
         raise NetworkError(f"n * degree must be even, got {n} * {degree}")
     graph = nx.empty_graph(n)
@@ -181,7 +196,8 @@ def random_geometric(n: int, radius: float, seed: int) -> nx.Graph:
     """
     import networkx as nx
 
-    n, radius = checks.integer("n", n, at_least=1), checks.positive("radius", radius)
+    n, radius = _agents("n", n, 1), checks.positive("radius", radius)
+    _check_size(n, n * (n - 1) / 2 * min(1.0, math.pi * radius * radius))
     return nx.random_geometric_graph(n, radius, seed=_seed(seed))
 
 
@@ -211,7 +227,7 @@ def first_connected(generator: Callable[[int], nx.Graph], start: int = 0, tries:
 
     if not callable(generator):
         raise NetworkError(f"generator must be a function of a seed, got {checks.shown(generator)}")
-    start = checks.integer("start", start, at_least=0)
+    start = checks.seed(start, "start")
     tries = checks.integer("tries", tries, at_least=1)
     for seed in range(start, start + tries):
         graph = generator(seed)
@@ -248,5 +264,25 @@ def unweighted(graph: nx.Graph) -> nx.Graph:
     return copy
 
 
+def _agents(name: str, value: object, at_least: int) -> int:
+    n = checks.integer(name, value, at_least=at_least)
+    _check_size(n, 0)
+    return n
+
+
+def _check_size(n_agents: int, n_links: float, pairs: int = 0) -> None:
+    """Refuse what networkx would not make in reasonable time and memory."""
+    for what, number, most in (
+        ("agents", n_agents, MOST_AGENTS),
+        ("links", n_links, MOST_LINKS),
+        ("pairs of agents to draw", pairs, MOST_PAIRS),
+    ):
+        if number > most:
+            raise NetworkError(
+                f"a network that networkx makes must have at most {most:,} {what}, got about {number:.3g}; "
+                "make it smaller, or see sparse_er and sparse_ba"
+            )
+
+
 def _seed(seed: int) -> int:
-    return checks.integer("seed", seed, at_least=0)
+    return checks.seed(seed)

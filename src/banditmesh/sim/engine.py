@@ -173,7 +173,7 @@ def read_run(
         rules=get_rules(rules),
         horizon=horizon,
         replicates=replicates,
-        seed=fresh_seed() if seed is None else checks.integer("seed", seed, at_least=0),
+        seed=fresh_seed() if seed is None else checks.seed(seed),
         every=_read_every(every, problem.n_agents),
         tape=None if rewards is None else _read_tape(rewards, problem, horizon, replicates),
         records=_records(horizon, record_every),

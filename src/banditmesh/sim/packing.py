@@ -43,6 +43,8 @@ BUILT_IN_EMISSIONS: Final = {EveryPull: EVERY_PULL, Growth: GROWTH, Contested: C
 
 def unsupported(run: Run) -> str | None:
     """Why the compiled engine does not run this, or None if it does."""
+    if numba.config.DISABLE_JIT:
+        return "numba compiles nothing while NUMBA_DISABLE_JIT is set"
     kinds = {type(policy) for policy in run.policies}
     if run.trace:
         return "it keeps no event log (trace)"

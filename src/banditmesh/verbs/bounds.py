@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .options import PROTOCOLS_HELP, problem_options, read_case
+from .options import PROTOCOLS_HELP, problem_options, read_case, refuse_idle
 
 if TYPE_CHECKING:
     from ..experiments.case import Case
@@ -63,6 +63,11 @@ def bounds_verb(
     from ..protocols.notation import labels
     from ..theory.bounds import bounds
 
+    context = click.get_current_context()
+    if picture is None:
+        refuse_idle(context, "replicates", "without --plot, nothing is simulated")
+    if cover != "exact":
+        refuse_idle(context, "time_limit", f"{cover} covers take no time worth limiting")
     case = read_case(spec_path, **options)
     if case.faults is not None:
         raise InputError(f"the bounds hold if nothing goes wrong, got {case.faults}; remove [faults] from the spec")

@@ -60,14 +60,19 @@ def compare_verb(
     """
     from ..experiments.compare import compare
     from ..policies import UCB
+    from ..protocols.notation import labels
 
     if preset is not None:
         run_preset(click.get_current_context(), preset, options["replicates"], options["seed"], as_json)
         return
     case = read_case(spec_path, **options)
+    if picture:
+        _check_picture(picture)
+    if against is not None:
+        _check_against(against, list(labels(case.protocols)))
     comparison = compare(case.problem, case.protocols, **case.settings)
     if picture:
-        _save_figure(comparison, picture)
+        comparison.plot().savefig(picture)
     if as_json:
         told: dict[str, Any] = {case.network: comparison.to_json()}
         if case.policy != UCB():
@@ -84,9 +89,10 @@ def compare_verb(
         click.echo(repr(case.policy))
     click.echo(f"{case.faults}\n" if case.faults else "")
     click.echo(_format(comparison))
-    if case.replicates > 1 and len(comparison.results) > 1:
+    if against is not None or (case.replicates > 1 and len(comparison.results) > 1):
         against = against or list(comparison.results)[-1]
-        click.echo(f"\nPaired differences from {against}, with 95 % confidence intervals\n")
+        intervals = ", with 95 % confidence intervals" if case.replicates > 1 else ""
+        click.echo(f"\nPaired differences from {against}{intervals}\n")
         click.echo(_format_differences(comparison, against))
 
 
@@ -114,6 +120,8 @@ def _width(comparison: Comparison) -> int:
 
 
 def _with_interval(row: Any, what: str) -> str:
+    if math.isnan(row[f"{what}_low"]):
+        return f"{row[what]:+,.0f}"
     return f"{row[what]:+,.0f} [{row[f'{what}_low']:+,.0f}, {row[f'{what}_high']:+,.0f}]"
 
 
@@ -121,8 +129,14 @@ def _with_spread(mean: float, sd: float) -> str:
     return f"{mean:,.0f}" if math.isnan(sd) else f"{mean:,.0f} ± {sd:,.0f}"
 
 
-def _save_figure(comparison: Comparison, path: str) -> None:
+def _check_picture(path: str) -> None:
     kinds = (".pdf", ".png", ".svg")
     if Path(path).suffix not in kinds:
         raise InputError(f"--plot must name a {', '.join(kinds)} file, got {path}")
-    comparison.plot().savefig(path)
+
+
+def _check_against(against: str, names: list[str]) -> None:
+    if len(names) == 1:
+        raise InputError(f"--against has no effect: {names[0]} is the only protocol; leave it out, or name more")
+    if against not in names:
+        raise InputError(f"--against must be one of {', '.join(names)}; got {against!r}")

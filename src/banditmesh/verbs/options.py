@@ -118,16 +118,23 @@ def read_case(
     if spec_path is not None:
         refuse_options(click.get_current_context())
         return case_of(read_spec(spec_path))
+    written = notation.split(names)
+    protocols = tuple(notation.read(name, ttl) for name in written)
+    if all(notation.read(name, 1) == notation.read(name, 2) for name in written):
+        refuse_idle(click.get_current_context(), "ttl", "each of the protocols has its own")
+    faults = read_faults(loss, outages)
+    if all(protocol.ttl == 0 and not protocol.merges for protocol in protocols):
+        refuse_idle(click.get_current_context(), "loss", "none of the protocols sends messages")
     return Case(
         network=network if not Path(network).exists() else Path(network).stem,
         problem=read_problem(network, n_arms, per_agent, seed, max_bytes),
-        protocols=tuple(notation.read(name, ttl) for name in notation.split(names)),
+        protocols=protocols,
         policy=read_policy(policy),
         horizon=horizon,
         replicates=replicates,
         seed=seed,
         rules=rules,
-        faults=read_faults(loss, outages),
+        faults=faults,
     )
 
 
@@ -153,6 +160,13 @@ def refuse_options(context: click.Context) -> None:
     for parameter in context.command.params:
         if parameter.name in spoken and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
             raise InputError(f"give a spec file or {parameter.opts[0]}, got both; change the spec instead")
+
+
+def refuse_idle(context: click.Context, name: str, reason: str) -> None:
+    """Refuse an option that was given although nothing would use it."""
+    if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        option = next(parameter for parameter in context.command.params if parameter.name == name)
+        raise InputError(f"{option.opts[0]} has no effect: {reason}; leave it out")
 
 
 def read_problem(network: str, n_arms: int, per_agent: int, seed: int, max_bytes: int | None) -> Problem:

@@ -24,7 +24,7 @@ def run_preset(context: click.Context, preset: str, replicates: int, seed: int, 
     given = {
         parameter.name: parameter
         for parameter in context.command.params
-        if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if parameter.expose_value and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
     }
     for name, parameter in given.items():
         if name not in _TAKEN:

@@ -33,6 +33,7 @@ def new_verb() -> None:
 @click.option("--loss", type=float, help="How likely a transmission is lost; short for --set faults.loss=...")
 @click.option("--workers", type=click.IntRange(min=1), help="Local processes; one per core unless told otherwise.")
 @click.option("--executor", metavar="NAME", help="dask, dask:ADDRESS, ray or ray:ADDRESS instead of local processes.")
+@click.option("--max-runs", type=int, show_default="1000000", help="Refuse a study of more runs than this.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first run that fails.")
 @click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
 def run_verb(
@@ -42,6 +43,7 @@ def run_verb(
     loss: float | None,
     workers: int | None,
     executor: str | None,
+    max_runs: int | None,
     fail_fast: bool,
     as_json: bool,
 ) -> None:
@@ -54,10 +56,11 @@ def run_verb(
       banditmesh run study.toml --out lossy --loss 0.1 --set 'faults.outages={down=0.01, up=0.1}'
       banditmesh run study.toml --out results --executor dask:tcp://127.0.0.1:8786
     """
-    from ..experiments.reading import read_spec
+    from ..experiments.reading import MAX_RUNS, read_spec
     from ..experiments.runner import run_study
 
-    spec = read_spec(spec_path, overrides if loss is None else (*overrides, f"faults.loss={loss}"))
+    overrides = overrides if loss is None else (*overrides, f"faults.loss={loss}")
+    spec = read_spec(spec_path, overrides, max_runs=MAX_RUNS if max_runs is None else max_runs)
     try:
         with study_progress(spec.settings.name) as progress:
             study = run_study(
@@ -113,15 +116,15 @@ def summary(table: Any, most: int = 40) -> str:
     names = ("network", "policy", "protocol", "rules", "emission", "dynamics", "faults")
     labels = [name for name in table.columns if name in names or "." in name]
     labels = [name for name in labels if name == "protocol" or table[name].nunique(dropna=False) > 1]
-    groups = table.groupby("point", sort=True)
+    points = table["point"].unique()
     rows = [[*labels, "group regret", "sd", "messages", "sd"]]
-    for _, group in groups:
+    for _, group in table[table["point"].isin(points[:most])].groupby("point", sort=True):
         first = group.iloc[0]
         values = [group["regret"].mean(), group["regret"].std(), group["messages"].mean(), group["messages"].std()]
         rows.append([_cell(first[name]) for name in labels] + [_number(value) for value in values])
-    hidden = len(rows) - 1 - most
-    widths = [max(len(row[column]) for row in rows[: most + 1]) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows[: most + 1]]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    hidden = len(points) - most
     return "\n".join(lines + ([f"... and {hidden} more points"] if hidden > 0 else []))
 
 

@@ -1,0 +1,343 @@
+"""The points of a grid over settings, one at a time.
+
+Rules kept here: values of a sweep that a point has no use for (the ttl of agents that never send) do not multiply
+that point. Points are numbered in the order of the grid, the last swept key fastest; the numbering depends on the
+settings and the swept values alone.
+
+A swept key changes the settings of its own *section* only, and so the number of points is a product over sections,
+and whatever is asked of each section's settings is asked once, not once for each point.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from .. import checks
+from ..errors import InputError, SpecError
+from ..protocols import notation
+from .faults import without_traffic
+from .parts import NAME_KEYS, get_part
+
+#: A protocol may be written out with its emission, and agents that send nothing have no use for most faults.
+_TOGETHER: Final = ("protocol", "emission", "faults")
+
+
+class BadKey(SpecError):
+    """An error about one key, which it remembers so that its line can be told."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the grid.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the grid, from 0.
+    settings : mapping
+        What is simulated, as plain values, without anything that has no effect.
+    labels : mapping from str to str, number, bool or None
+        The columns that tell it from other points; None where a swept key has no effect.
+    """
+
+    number: int
+    settings: Mapping[str, Any]
+    labels: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one choice of swept values makes of the settings of a section.
+
+    Attributes
+    ----------
+    settings : mapping
+        The section's settings, without anything that has no effect.
+    labels : mapping
+        The columns of its swept keys.
+    replaced : frozenset of str
+        The keys and tables whose values the sweep decides here.
+    """
+
+    settings: Mapping[str, Any]
+    labels: Mapping[str, Any]
+    replaced: frozenset[str]
+
+    def keeps(self, key: str) -> bool:
+        """Whether a key has an effect here, and the value that it has outside of the sweep."""
+        return has_key(self.settings, key) and not any(is_within(key, other) for other in self.replaced)
+
+
+class Section:
+    """Settings that depend on each other and on no others, with the swept keys among them."""
+
+    def __init__(self, base: Mapping[str, Any], axes: Mapping[str, Sequence[Any]]) -> None:
+        self._base = base
+        self.axes = axes
+        # Whole tables are set before single keys, whatever their order in the file.
+        self._order = sorted(enumerate(axes), key=lambda axis: axis[1].count("."))
+        self._labels = {key: labels_of(key, values)[1] for key, values in axes.items()}
+
+    def choices(self) -> Iterator[Choice]:
+        """The choices that differ."""
+        for indices in itertools.product(*(range(len(values)) for values in self.axes.values())):
+            choice = self.choice(indices)
+            if choice is not None:
+                yield choice
+
+    def choice(self, indices: Sequence[int]) -> Choice | None:
+        """The choice of each key's value of that index; None if it differs from an earlier one in no effect."""
+        tables = {name: dict(value) if isinstance(value, dict) else value for name, value in self._base.items()}
+        replaced: set[str] = set()
+        given: set[str] = set()
+        for place, key in self._order:
+            value = self.axes[key][indices[place]]
+            if twice := next((other for other in given if is_within(other, key) or is_within(key, other)), None):
+                raise BadKey(f"sweep.{key}", f"sweep.{key} must not set what another swept key sets too, got {twice}")
+            keys = _assign(tables, key, value)
+            given.update(keys)
+            replaced.update([key] if isinstance(value, dict) else keys)
+        settings = _without_unused(tables)
+        labels = {}
+        for key, index in zip(self.axes, indices, strict=True):
+            idle = not has_key(settings, key)
+            if idle and index:
+                return None
+            labels[column(key)] = None if idle else self._labels[key][index]
+        return Choice(settings, labels, frozenset(replaced))
+
+
+class Grid:
+    """A grid over settings.
+
+    Parameters
+    ----------
+    base : mapping
+        The settings outside of the sweep, as plain values.
+    axes : mapping from str to sequence
+        The swept keys and their values.
+
+    Examples
+    --------
+    >>> grid = Grid({"horizon": 5, "rules": "sound"}, {"horizon": [7, 9]})
+    >>> grid.n_points, [section.axes for section in grid.sections]
+    (2, [{'horizon': [7, 9]}, {}])
+    """
+
+    def __init__(self, base: Mapping[str, Any], axes: Mapping[str, Sequence[Any]]) -> None:
+        self.axes = axes
+        groups = [[name] for name in base if name not in _TOGETHER]
+        groups += [[name for name in _TOGETHER if name in base]] if "protocol" in base else []
+        self.sections = [
+            Section(
+                {name: base[name] for name in group},
+                {key: values for key, values in axes.items() if key.partition(".")[0] in group},
+            )
+            for group in groups
+        ]
+
+    @cached_property
+    def n_points(self) -> int:
+        """How many points there are."""
+        return math.prod(sum(1 for _ in section.choices()) for section in self.sections)
+
+    def section(self, name: str) -> Section:
+        """The section of a setting."""
+        return next(section for section in self.sections if name in section._base)
+
+    def points(self) -> Iterator[Point]:
+        """The points, one after the other."""
+        fixed: dict[str, Any] = {}
+        for section in self.sections:
+            if not section.axes:
+                [choice] = section.choices()
+                fixed.update(choice.settings)
+        swept = [section for section in self.sections if section.axes]
+        places = [[list(self.axes).index(key) for key in section.axes] for section in swept]
+        # From one point to the next most sections stay as they are.
+        latest: list[tuple[tuple[int, ...], Choice | None]] = [((), None)] * len(swept)
+        number = 0
+        for combination in itertools.product(*(range(len(values)) for values in self.axes.values())):
+            for k, section in enumerate(swept):
+                indices = tuple([combination[place] for place in places[k]])
+                if latest[k][0] != indices:
+                    latest[k] = (indices, section.choice(indices))
+            choices = [choice for _, choice in latest if choice is not None]
+            if len(choices) < len(swept):
+                continue
+            settings = dict(fixed)
+            for choice in choices:
+                settings.update(choice.settings)
+            yield Point(number, settings, self._labels(settings, choices))
+            number += 1
+
+    def _labels(self, settings: Mapping[str, Any], choices: Sequence[Choice]) -> dict[str, Any]:
+        labels = {table: settings[table]["name"] for table in ("network", "policy", "protocol")}
+        labels["rules"] = settings["rules"]
+        found: dict[str, Any] = {}
+        for choice in choices:
+            found.update(choice.labels)
+        labels.update((column(key), found[column(key)]) for key in self.axes)
+        return labels
+
+
+def column(key: str) -> str:
+    """The column of a swept key: the key itself, but "protocol" for "protocol.name"."""
+    table, _, rest = key.partition(".")
+    return table if rest and rest == NAME_KEYS.get(table) else key
+
+
+def labels_of(key: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
+    """How swept values are written in their column, and the column's type: "string", "bool", "int64" or "double".
+
+    Examples
+    --------
+    >>> labels_of("policy.alpha", [1, 2.5]), labels_of("policy", ["ucb", {"name": "ucb", "alpha": 2}])
+    (('double', [1.0, 2.5]), ('string', ['ucb', 'ucb(alpha=2)']))
+    """
+    labels = [_label(key, value) for value in values]
+    kinds: tuple[tuple[str, type, set[type]], ...] = (
+        ("bool", bool, {bool}),
+        ("int64", int, {int}),
+        ("double", float, {int, float}),
+    )
+    found = set(map(type, labels))
+    kind, convert = next(((kind, to) for kind, to, types in kinds if found <= types), ("string", str))
+    return kind, [convert(label) for label in labels]
+
+
+def _label(key: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        rest = dict(value)
+        return _written(str(rest.pop(NAME_KEYS.get(key, "name"), "")), rest) or "none"
+    return json.dumps(value, default=str) if isinstance(value, list) else value
+
+
+def _written(name: str, parameters: Mapping[str, Any]) -> str:
+    told = [_written(k, v) if isinstance(v, dict) else f"{k}={v}" for k, v in parameters.items()]
+    return f"{name}({', '.join(told)})" if name and told else name or ", ".join(told)
+
+
+def has_key(settings: Mapping[str, Any], key: str) -> bool:
+    """Whether a dotted key is set."""
+    value: Any = settings
+    for name in key.split("."):
+        if not isinstance(value, dict) or name not in value:
+            return False
+        value = value[name]
+    return True
+
+
+def is_within(key: str, other: str) -> bool:
+    """Whether a dotted key is another one, or a key of its table.
+
+    Examples
+    --------
+    >>> is_within("faults.outages.up", "faults.outages"), is_within("network.n", "network.name")
+    (True, False)
+    """
+    return key == other or key.startswith(f"{other}.")
+
+
+def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The dotted keys of a table and of the tables in it, and their values."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def set_keys(key: str, value: Any) -> list[str]:
+    """The dotted keys that a value sets when it is given for a key of a spec: a table, or what a string stands for.
+
+    Examples
+    --------
+    >>> set_keys("protocol", "fwa(4)"), set_keys("policy", "ucb"), set_keys("faults.outages", {"down": 0.1})
+    (['protocol.name', 'protocol.ttl'], ['policy.name'], ['faults.outages.down'])
+    """
+    if isinstance(value, dict):
+        return [leaf for leaf, _ in leaves(value, f"{key}.")]
+    if key == "protocol" and (written := read_written(value)):
+        return [leaf for leaf, _ in leaves(written)]
+    return [f"{key}.{NAME_KEYS[key]}" if key in NAME_KEYS else key]
+
+
+def _assign(tables: dict[str, Any], key: str, value: Any) -> list[str]:
+    """Set a swept key; the keys that were set."""
+    top, _, rest = key.partition(".")
+    if rest:
+        _assign_within(tables, key, value)
+    elif top in NAME_KEYS and isinstance(value, dict):
+        tables[top] = dict(value)
+    elif top == "protocol" and (written := read_written(value)):
+        tables["protocol"] |= written["protocol"]
+        tables["emission"] = written.get("emission", tables["emission"])
+    elif top in NAME_KEYS:
+        tables[top][NAME_KEYS[top]] = value
+    else:
+        tables[top] = value
+    return set_keys(key, value)
+
+
+def _assign_within(tables: dict[str, Any], key: str, value: Any) -> None:
+    *path, last = key.split(".")
+    table: Any = tables
+    for name in path:
+        inner = table.get(name, {})
+        if not isinstance(inner, dict):
+            raise BadKey(key, f"{key.rpartition('.')[0]} must be a table, got {checks.shown(inner)}")
+        # A copy, since the values of the sweep and the settings outside of it stay as they are.
+        table[name] = dict(inner)
+        table = table[name]
+    table[last] = value
+
+
+def read_written(value: object) -> dict[str, dict[str, Any]] | None:
+    """The tables of a protocol that is written out, as in "flooding(8)+growth(0.25)"; None if it is but a name.
+
+    Examples
+    --------
+    >>> read_written("flooding(8)+growth(0.25)")
+    {'protocol': {'name': 'flooding', 'ttl': 8}, 'emission': {'name': 'growth', 'factor': 0.25}}
+    """
+    if not isinstance(value, str) or not any(sign in value for sign in "(+"):
+        return None
+    try:
+        return notation.parse(value).tables
+    except InputError as error:
+        raise BadKey("protocol", str(error)) from None
+
+
+def _without_unused(tables: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a section without the parameters that its parts do not take."""
+    settings = dict(tables)
+    for table, name_key in NAME_KEYS.items():
+        if table not in tables:
+            continue
+        given = tables[table]
+        if name_key not in given:
+            raise BadKey(table, f"{table}.{name_key} is required, got {checks.shown(given)}")
+        part = _part(table, given[name_key])
+        settings[table] = {key: value for key, value in given.items() if key == name_key or key in part.parameters}
+        # A protocol whose ttl is 0 for good.
+        if table == "protocol" and getattr(part.make, "ttl", None) == 0:
+            settings["faults"] = without_traffic(tables["faults"])
+    return settings
+
+
+def _part(table: str, name: object) -> Any:
+    try:
+        return get_part(table, name)
+    except InputError as error:
+        raise BadKey(f"{table}.{NAME_KEYS[table]}", str(error)) from None
