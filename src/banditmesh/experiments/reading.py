@@ -18,6 +18,7 @@ import msgspec
 
 from .. import checks
 from ..errors import FileError, InputError, SpecError
+from ..rules import get_rules
 from .faults import read_faults
 from .grid import BadKey, has_key, is_within, leaves, read_written, set_keys
 from .lines import line_of
@@ -240,16 +241,15 @@ def _named_parts(spec: Spec, table: str) -> list[Any]:
 
 def _check_setting(key: str, settings: Mapping[str, Any]) -> None:
     """Whether one setting is right; a protocol comes with its emission."""
-    from ..rules import get_rules
-    from ..sim.engine import ENGINES
-
     value = settings[key]
     if key in _RANGES:
         _at_least(key, value, _RANGES[key])
     elif key == "rules":
         _about("rules", get_rules, value)
-    elif key == "engine" and value not in ENGINES:
-        raise BadKey("engine", f"engine must be one of {', '.join(ENGINES)}; got {checks.shown(value)}")
+    elif key == "engine":
+        from ..sim.engine import ENGINES
+
+        _about("engine", checks.choice, "engine", value, ENGINES)
     elif key == "faults":
         _about("faults", read_faults, value)
     elif key in NAME_KEYS:
