@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import checks
 from ..faults import Faults
 from ..problem import Problem
-from ..protocols import Protocol
+from ..protocols import AnyProtocol
 from ..sim.engine import simulate
 from .pairs import mean_interval
 
@@ -65,7 +65,7 @@ class Instances:
         self.total = n_settings * self.count
 
     def ends(
-        self, name: str, protocol: Protocol, horizons: Sequence[int], label: str, faults: Faults | None = None
+        self, name: str, protocol: AnyProtocol, horizons: Sequence[int], label: str, faults: Faults | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Regret and messages of one protocol, as arrays (instances, replicates, horizons)."""
         found = []

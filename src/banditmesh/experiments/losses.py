@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..faults import Faults
-from ..protocols import Flooding, FwA, Gossip, Growth, Protocol, TreeAggregation
+from ..protocols import AnyProtocol, Flooding, FwA, Gossip, Growth, TreeAggregation
 from ..protocols.notation import write
 from .instances import Instances, Steps, as_json, intervals
 from .pairs import mean_interval
@@ -38,7 +38,7 @@ _STATIC: Final = [
     TreeAggregation(4, emission=Growth(0.05, echoes=3)),
 ]
 #: What is simulated with and without loss: network -> protocols.
-PROTOCOLS: Final[dict[str, Sequence[Protocol]]] = {
+PROTOCOLS: Final[dict[str, Sequence[AnyProtocol]]] = {
     "er": _STATIC,
     "ba": _STATIC,
     "sbm": _STATIC,
@@ -107,7 +107,7 @@ class Losses:
 
 def losses(
     *,
-    protocols: Mapping[str, Sequence[Protocol]] = PROTOCOLS,
+    protocols: Mapping[str, Sequence[AnyProtocol]] = PROTOCOLS,
     horizon: int = HORIZON,
     replicates: int = 5,
     instances: int = 3,
@@ -120,7 +120,7 @@ def losses(
 
     Parameters
     ----------
-    protocols : mapping from network to sequence of Protocol
+    protocols : mapping from network to sequence of AnyProtocol
         Which networks, and what on each.
     horizon, replicates : int
         Rounds, and seeds of each arm instance.

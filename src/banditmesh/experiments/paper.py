@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .. import checks, networks
 from ..errors import InputError
 from ..problem import Problem
-from ..protocols import IRS, Flooding, FwA, Gossip, NoCooperation, ProbabilisticFlooding, Protocol
+from ..protocols import IRS, AnyProtocol, Flooding, FwA, Gossip, NoCooperation, ProbabilisticFlooding
 from ..rules import get_rules
 from ..sim.engine import simulate
 from ..sim.result import Result
@@ -29,7 +29,7 @@ FIGURES = ("3", "4", "5", "6")
 PaperProgress: TypeAlias = Callable[[int, int, str], None]
 
 
-def paper_protocols(ttl: int = published.TTL) -> dict[str, Protocol]:
+def paper_protocols(ttl: int = published.TTL) -> dict[str, AnyProtocol]:
     """The six protocols of the paper, by their short names.
 
     Examples
@@ -213,7 +213,7 @@ def _run_network(again: Reproduction, name: str, steps: _Steps) -> dict[str, Run
     return found
 
 
-def _simulate(again: Reproduction, problem: Problem, protocol: Protocol, seed: int, links: bool) -> Result:
+def _simulate(again: Reproduction, problem: Problem, protocol: AnyProtocol, seed: int, links: bool) -> Result:
     return simulate(
         problem,
         protocol,

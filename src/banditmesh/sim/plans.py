@@ -72,7 +72,7 @@ def make_fates(n_keys: int, reach: int, learners: NDArray[np.int32]) -> Fates:
 
 def pays(run: Run) -> bool:
     """Whether a plan is possible and would save work."""
-    if run.protocol.ttl == 0 or not traits(run).is_settled or run.link_traffic:
+    if run.relaying is None or not traits(run).is_settled or run.link_traffic:
         return False
     # A plan spreads a message for each arm of each agent; without one, every pull spreads one.
     return run.horizon * run.replicates >= int(np.diff(run.problem.arm_offsets).max())

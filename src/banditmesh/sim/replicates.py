@@ -66,7 +66,7 @@ class Replicate:
         n_agents, n_slots, width = run.problem.n_agents, len(packed.agents.arms), max(packed.traits.reach, 1)
         n_sending = n_slots if self.rule.emission != EVERY_PULL else 0
         n_echoing = n_slots if self.rule.n_echoes > 0 else 0
-        n_summed = n_slots if packed.traits.sends_sums or run.protocol.merges else 0
+        n_summed = n_slots if packed.traits.sends_sums or run.tree is not None else 0
         self.state = State(
             counts=np.zeros(n_slots),
             totals=np.zeros(n_slots),
@@ -107,7 +107,7 @@ class Replicate:
         self._on_link = np.zeros(0, dtype=np.int64)
         network = run.problem.network
         self._static = packed.network
-        if run.protocol.ttl == 0 and not run.link_traffic:
+        if run.protocol.most_hops == 0 and not run.link_traffic:
             # Nothing travels, so the links do not matter.
             self._static = static_network(StaticLinks.from_pairs(n_agents, []))
         elif isinstance(network, DynamicNetwork):
@@ -136,7 +136,7 @@ class Replicate:
         n_agents, n_slots = run.problem.n_agents, len(packed.agents.arms)
         emission = run.protocol.emission
         of_slots = 20.0 + (8.0 if type(emission) is not EveryPull else 0.0) + (5.0 if emission.n_echoes else 0.0)
-        of_slots += (16.0 if traits.sends_sums or run.protocol.merges else 0.0) + (4.0 if traits.forgets else 0.0)
+        of_slots += (16.0 if traits.sends_sums or run.tree is not None else 0.0) + (4.0 if traits.forgets else 0.0)
         n_bytes = of_slots * n_slots + n_agents * (37.0 + 20.0 * traits.reach) + 12.0 * packed.n_known
         if traits.has_tape:
             # Rewards of a chunk, what values they are where that matters, and the numbers they are drawn from.
@@ -266,7 +266,7 @@ def _window_bytes(packed: Packed) -> float:
     if run.faults is not None and run.faults.outages is not None:
         n_rounds = min(LONGEST_CHUNK, run.horizon, OUTAGE_BUDGET // run.problem.n_agents) + reach
         n_bytes += 3.0 * n_rounds * run.problem.n_agents
-    if run.problem.is_dynamic and (run.protocol.ttl > 0 or run.link_traffic):
+    if run.problem.is_dynamic and (run.protocol.most_hops > 0 or run.link_traffic):
         row = _row_bytes(packed)
         n_bytes += 2.0 * row * (min(rounds_at_once(row, LONGEST_WINDOW), run.horizon) + reach)
         if run.link_traffic:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..protocols.base import Delivery
 from .crew import Stop
 from .kernels.layout import STALE, Chunk, Fates
 from .kernels.special import Kernels
@@ -54,7 +55,7 @@ class Spread(Replicate):
             packed.holder_slots,
             self.rule,
             self.keys,
-            packed.run.protocol.central,
+            packed.run.protocol.delivery is Delivery.EVERYONE,
             self.state,
             self.known,
             self.pulls,

@@ -17,7 +17,7 @@ from ..networks.csr import Links
 from ..networks.dynamic import EdgeMarkovian
 from ..policies import UCB, Policy
 from ..problem import Problem
-from ..protocols import Emission, Protocol
+from ..protocols import AnyProtocol, Emission
 from ..rules import RULE_SETS, Rules
 from .run import Run
 
@@ -109,7 +109,7 @@ def _runs() -> Iterator[tuple[tuple[str, str, str], Run]]:
         for network_name, network in _networks().items():
             for law_name, law in laws.items():
                 problem = Problem(network, [[0]] * 3, [law])
-                for protocol in _instances(protocols, Protocol):
+                for protocol in _instances(protocols, AnyProtocol):
                     yield (rules.name, network_name, law_name), _run(problem, rules, protocol)
 
 
@@ -119,7 +119,7 @@ def _part_runs() -> Iterator[tuple[tuple[str, str], str, list[Run]]]:
     for rules in RULE_SETS.values():
         for name, problem in problems.items():
             where = f"{rules.name}, {name}"
-            relays = [relay for relay in _instances(protocols, Protocol) if _works(relay, problem)]
+            relays = [relay for relay in _instances(protocols, AnyProtocol) if _works(relay, problem)]
             for emission in _instances(protocols, Emission):
                 sending = [replace(relay, emission=emission) for relay in relays]
                 yield ("emission", emission.name), where, [_run(problem, rules, relay) for relay in sending]
@@ -129,7 +129,7 @@ def _part_runs() -> Iterator[tuple[tuple[str, str], str, list[Run]]]:
                 yield ("fault", fault), where, [_run(problem, rules, relay, faults=faults) for relay in relays]
 
 
-def _works(protocol: Protocol, problem: Problem) -> bool:
+def _works(protocol: AnyProtocol, problem: Problem) -> bool:
     """Whether the protocol works on the problem's network."""
     try:
         protocol.check_network(not problem.is_dynamic)
@@ -156,7 +156,7 @@ def _networks() -> dict[str, Any]:
 
 
 def _run(
-    problem: Problem, rules: Rules, protocol: Protocol, policy: Policy | None = None, faults: Faults | None = None
+    problem: Problem, rules: Rules, protocol: AnyProtocol, policy: Policy | None = None, faults: Faults | None = None
 ) -> Run:
     return Run(
         problem=problem,

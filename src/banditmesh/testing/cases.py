@@ -11,7 +11,7 @@ from ..arms import Bernoulli, Gaussian, Law
 from ..errors import InputError
 from ..networks import Churn, DynamicNetwork, EdgeMarkovian, Links
 from ..problem import Problem
-from ..protocols import Protocol
+from ..protocols import AnyProtocol
 
 
 class Case(NamedTuple):
@@ -43,7 +43,7 @@ def cases(deep: bool) -> tuple[Case, ...]:
     return tuple(made)
 
 
-def cases_for(protocol: Protocol, deep: bool) -> tuple[Case, ...]:
+def cases_for(protocol: AnyProtocol, deep: bool) -> tuple[Case, ...]:
     """Those on whose networks the protocol works."""
 
     def works(case: Case) -> bool:

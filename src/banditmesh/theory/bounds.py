@@ -12,7 +12,7 @@ from .. import checks, plots
 from ..arms import Bernoulli, Gaussian, Uniform
 from ..errors import ArmError, InputError
 from ..problem import Problem
-from ..protocols import Protocol
+from ..protocols import AnyProtocol, Delivery
 from . import concentration, covers, powers
 from .arm_covers import cover_arms
 from .conditions import Condition, state_conditions
@@ -200,7 +200,7 @@ _VALUES = (
 
 def bounds(
     problem: Problem,
-    protocol: Protocol,
+    protocol: AnyProtocol,
     alpha: float = 3.0,
     horizon: int = 1000,
     cover: str = "exact",
@@ -215,7 +215,7 @@ def bounds(
     ----------
     problem : Problem
         With a static network, connected or not.
-    protocol : Protocol
+    protocol : AnyProtocol
         Flooding, FwA, IRS, NoCooperation or Centralised. For others, Gossip and Probabilistic Flooding among them, no
         upper bound is claimed: its values are nan, the lower bound and the traffic remain.
     alpha : float
@@ -249,7 +249,7 @@ def bounds(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
-    if not isinstance(protocol, Protocol):
+    if not isinstance(protocol, AnyProtocol):
         raise InputError(f"protocol must be a protocol such as FwA(4), got {protocol!r}")
     alpha = checks.positive("alpha", alpha)
     horizon = checks.integer("horizon", horizon, at_least=1)
@@ -258,9 +258,11 @@ def bounds(
     sigma = _read_sigma(problem, sigma)
     links = powers.static_links(problem)
     arms = arm_gaps(problem)
-    alone = protocol.ttl == 0 and not protocol.central
+    alone = protocol.delivery is Delivery.NOTHING
     components = np.arange(problem.n_agents) if alone else links.components()
-    lower = lower_bounds(problem, arms, np.zeros_like(components) if protocol.central else components)
+    lower = lower_bounds(
+        problem, arms, np.zeros_like(components) if protocol.delivery is Delivery.EVERYONE else components
+    )
     claimed = claims_bound(protocol)
     hearing = Hearing.under(problem, protocol) if claimed else None
     per_arm = cover_arms(problem, arms, hearing, cover, time_limit, progress, protocol.name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..networks.csr import Links
 from ..problem import Problem
-from ..protocols import Protocol
+from ..protocols import AnyProtocol
 from . import powers
 from .hearing import claims_bound
 from .lower import class_sigma, has_class
@@ -46,7 +46,7 @@ class Condition:
 
 def state_conditions(
     problem: Problem,
-    protocol: Protocol,
+    protocol: AnyProtocol,
     alpha: float,
     sigma: float,
     per_arm: pd.DataFrame,
@@ -62,8 +62,8 @@ def state_conditions(
         )
     ]
     if claims_bound(protocol):
-        if protocol.ttl > 0:
-            stated += _published(powers.static_links(problem), protocol.ttl, alpha, sigma)
+        if protocol.most_hops > 0:
+            stated += _published(powers.static_links(problem), protocol.most_hops, alpha, sigma)
         stated.append(
             Condition(
                 "corrected",

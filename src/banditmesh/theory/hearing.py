@@ -18,20 +18,21 @@ from ..errors import InputError
 from ..networks.csr import Links
 from ..problem import Problem
 from ..protocols import (
+    AnyProtocol,
     Centralised,
+    Delivery,
     EveryPull,
     Flooding,
     FloodingWithAbsorption,
     InstantRewardSharing,
     NoCooperation,
-    Protocol,
 )
 from . import powers
 
 _CLAIMED = (Centralised, Flooding, FloodingWithAbsorption, InstantRewardSharing, NoCooperation)
 
 
-def claims_bound(protocol: Protocol) -> bool:
+def claims_bound(protocol: AnyProtocol) -> bool:
     """Whether the theory has an upper bound for this protocol.
 
     Examples
@@ -66,7 +67,7 @@ class Hearing:
     central: bool
 
     @classmethod
-    def under(cls, problem: Problem, protocol: Protocol) -> Hearing:
+    def under(cls, problem: Problem, protocol: AnyProtocol) -> Hearing:
         """Who hears whom in that problem under that protocol, for which a bound must be claimed."""
         if not claims_bound(protocol):
             raise InputError(
@@ -76,9 +77,9 @@ class Hearing:
         return cls(
             problem=problem,
             links=powers.static_links(problem),
-            ttl=1 if protocol.central else protocol.ttl,
+            ttl=1 if protocol.delivery is Delivery.EVERYONE else protocol.most_hops,
             absorbs=isinstance(protocol, FloodingWithAbsorption),
-            central=protocol.central,
+            central=protocol.delivery is Delivery.EVERYONE,
         )
 
     def adjacency(self, arm: int, agents: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -17,12 +17,12 @@ from ..networks.csr import Links
 from ..networks.trees import spanning_tree
 from ..problem import Problem
 from ..protocols import (
+    AnyProtocol,
     EveryPull,
     Flooding,
     FloodingWithAbsorption,
     Gossip,
     InstantRewardSharing,
-    Protocol,
     TreeAggregation,
 )
 from . import powers
@@ -57,14 +57,14 @@ class Traffic:
     exact: bool
 
 
-def traffic_bounds(problem: Problem, protocol: Protocol, horizon: int) -> Traffic:
+def traffic_bounds(problem: Problem, protocol: AnyProtocol, horizon: int) -> Traffic:
     """How many transmissions a run of `horizon` rounds can cost by the sound rules.
 
     Parameters
     ----------
     problem : Problem
         With a static network.
-    protocol : Protocol
+    protocol : AnyProtocol
         Any protocol; its own relay rule can only save transmissions.
     horizon : int
         The number of rounds, every agent pulling in each.
@@ -78,7 +78,7 @@ def traffic_bounds(problem: Problem, protocol: Protocol, horizon: int) -> Traffi
     (7810364, True, 20700000, 61200000.0)
     """
     links = powers.static_links(problem)
-    if protocol.ttl == 0:
+    if protocol.most_hops == 0:
         return Traffic(0.0, 0, 0, True)
     if isinstance(protocol, TreeAggregation):
         # Each arm that is wanted beyond a link, once in every pause.
@@ -87,23 +87,23 @@ def traffic_bounds(problem: Problem, protocol: Protocol, horizon: int) -> Traffi
         return Traffic(math.nan, most, most, False)
     corrected = _per_round(links) * horizon
     every = type(protocol.emission) is EveryPull
-    if protocol.ttl == 1:
+    if protocol.most_hops == 1:
         corrected = 2 * links.n_links * horizon
     if isinstance(protocol, FloodingWithAbsorption):
-        within = min(_absorbed(problem, links, protocol.ttl, horizon), corrected)
+        within = min(_absorbed(problem, links, protocol.most_hops, horizon), corrected)
     else:
-        within = _flooded(links, protocol.ttl, horizon)
+        within = _flooded(links, protocol.most_hops, horizon)
     if isinstance(protocol, Gossip):
-        copies = sum(protocol.fanout**hop for hop in range(1, protocol.ttl + 1))
+        copies = sum(protocol.fanout**hop for hop in range(1, protocol.most_hops + 1))
         within = min(within, copies * links.n_agents * horizon)
     exact = type(protocol) in (Flooding, InstantRewardSharing) and every
     return Traffic(_published(links, protocol, horizon), corrected, within, exact)
 
 
-def _published(links: Links, protocol: Protocol, horizon: int) -> float:
+def _published(links: Links, protocol: AnyProtocol, horizon: int) -> float:
     if type(protocol) not in (Flooding, InstantRewardSharing, FloodingWithAbsorption):
         return math.nan
-    return float(protocol.ttl * links.n_agents * links.n_links * horizon)
+    return float(protocol.most_hops * links.n_agents * links.n_links * horizon)
 
 
 def _per_round(links: Links) -> int:
