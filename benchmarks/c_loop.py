@@ -14,12 +14,12 @@ from timing import cpu_time
 
 import banditmesh as bm
 from banditmesh.draws import REWARD, Draws
-from banditmesh.sim import plans
-from banditmesh.sim.compiled import kernels_of
-from banditmesh.sim.crew import Stop
-from banditmesh.sim.kernels.layout import Fates
-from banditmesh.sim.packing import Packed, pack
-from banditmesh.sim.spreading import Spread
+from banditmesh.sim.compiled import plans
+from banditmesh.sim.compiled.crew import Stop
+from banditmesh.sim.compiled.engine import kernels_of
+from banditmesh.sim.compiled.kernels.layout import Fates
+from banditmesh.sim.compiled.packing import Packed, pack
+from banditmesh.sim.compiled.spreading import Spread
 
 SOURCE = Path(__file__).with_name("plan_loop.c")
 # Neither side may fuse products and sums, and neither sets errno: only so are the two held to the same arithmetic.

@@ -10,13 +10,13 @@ import numpy as np
 import banditmesh as bm
 from banditmesh.draws import Draws
 from banditmesh.rules import get_rules
-from banditmesh.sim import plans
-from banditmesh.sim.compiled import kernels_of
-from banditmesh.sim.crew import Stop
-from banditmesh.sim.packing import pack
+from banditmesh.sim.compiled import plans
+from banditmesh.sim.compiled.crew import Stop
+from banditmesh.sim.compiled.engine import kernels_of
+from banditmesh.sim.compiled.packing import pack
+from banditmesh.sim.compiled.spreading import Spread
+from banditmesh.sim.compiled.walking import Walk
 from banditmesh.sim.run import Run
-from banditmesh.sim.spreading import Spread
-from banditmesh.sim.walking import Walk
 
 NETWORKS = ("er", "ba", "sbm", "dynamic-er")
 RULES = ("sound", "published")

@@ -140,8 +140,8 @@ def _simulate(run: Run, engine: str, n_threads: int, progress: bool | ProgressCa
     with Progress(progress, run.horizon * run.replicates, run.protocol.name) as bar:
         chosen = _pick(run, engine)
         if chosen == "compiled":
-            from . import compiled
-            from .warmup import announced
+            from .compiled import engine as compiled
+            from .compiled.warmup import announced
 
             # A plan that does not fit into memory is found out only now: then something else may have to be compiled.
             with announced(run):
@@ -215,8 +215,8 @@ def _pick(run: Run, engine: str) -> str:
     if engine == "reference":
         return engine
     # Imported here because numba is heavy.
-    from .packing import unsupported
-    from .warmup import is_prompt, prepare
+    from .compiled.packing import unsupported
+    from .compiled.warmup import is_prompt, prepare
 
     reason = unsupported(run)
     if reason is None:

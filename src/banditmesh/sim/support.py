@@ -96,7 +96,7 @@ def _print(rows: list[dict[str, str]]) -> None:
 
 def _engine(runs: Sequence[Run]) -> str:
     """The engine that runs all of these."""
-    from .packing import unsupported
+    from .compiled.packing import unsupported
 
     refused = [unsupported(run) is not None for run in runs]
     return "partly" if any(refused) and not all(refused) else "reference" if all(refused) else "compiled"

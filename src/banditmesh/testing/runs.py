@@ -178,7 +178,7 @@ def check_engines(trial: Trial, report: Report, cases: tuple[Case, ...]) -> None
         try:
             compiled = trial.run(case, engine="compiled", rules=rules, **settings)
         except UnsupportedError as error:
-            from ..sim.warmup import DIFFERS
+            from ..sim.compiled.warmup import DIFFERS
 
             if DIFFERS in str(error):
                 raise _disagreement(trial, "number", f"a small network by the {rules} rules") from None

@@ -17,14 +17,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from ..draws import Draws
-from . import crew, limits, memory, plans
+from ...draws import Draws
+from .. import limits, memory
+from ..run import Outcome, Run
+from . import crew, plans
 from .crew import Stop
 from .kernels.layout import Fates
 from .kernels.special import Kernels, Rules, specialise
 from .merging import Merge
 from .packing import BUILT_IN_EMISSIONS, Packed, pack, packed_bytes
-from .run import Outcome, Run
 from .spreading import Spread
 from .walking import Walk
 

@@ -31,7 +31,7 @@ from numba.core.serialize import dumps
 
 from .identity import digest
 
-_PACKAGE: Final = Path(__file__).resolve().parents[2]
+_PACKAGE: Final = Path(__file__).resolve().parents[3]
 #: What lies above the simulator, and so in no kernel: the layers import one way. Everything else counts.
 ABOVE: Final = frozenset({"cli.py", "experiments", "plots", "report.py", "testing", "theory", "verbs"})
 _FORMAT: Final = "banditmesh kernels 2"

@@ -8,13 +8,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..draws import Draws
-from ..networks.dynamic import DynamicNetwork
-from ..protocols.base import ABSORB
-from . import crew, memory
+from ...draws import Draws
+from ...networks.dynamic import DynamicNetwork
+from ...protocols.base import ABSORB
+from .. import memory
+from ..expected_links import links_at_a_time
+from ..run import Run
+from . import crew
 from .bitsets import n_words
 from .crew import Stop
-from .expected_links import links_at_a_time
 from .kernels.layout import (
     ABSORBED,
     DELIVERED,
@@ -30,7 +32,6 @@ from .kernels.layout import (
 )
 from .kernels.spread import spread_slots
 from .packing import Packed, no_faults, no_links, traits
-from .run import Run
 
 #: The most memory that a plan may take, in bytes; beyond it messages are spread one by one.
 PLAN_BUDGET: Final = 4 * 2**30

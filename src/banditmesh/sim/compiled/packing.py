@@ -13,21 +13,21 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import draws as purposes
-from ..arms import BERNOULLI, Law
-from ..core import check_decision
-from ..draws import Draws
-from ..faults import Faults
-from ..networks.csr import Links as StaticLinks
-from ..policies.base import Policy
-from ..protocols.base import RELAY
-from ..protocols.emission import Contested, EveryPull, Growth
+from ... import draws as purposes
+from ...arms import BERNOULLI, Law
+from ...core import check_decision
+from ...draws import Draws
+from ...faults import Faults
+from ...networks.csr import Links as StaticLinks
+from ...policies.base import Policy
+from ...protocols.base import RELAY
+from ...protocols.emission import Contested, EveryPull, Growth
+from ..run import Run
 from . import bitsets
 from .bitsets import as_bits, no_bits
 from .distances import most_hops
 from .kernels import layout
 from .kernels.layout import CONTESTED, EVERY_PULL, GROWTH, OWN_EMISSION, Agents, Keys, Known, Links, Network, Rule
-from .run import Run
 
 MOST_ARMS_PER_AGENT: Final = 2**15 - 1
 #: The most memory that the published rules' ids of repeating rewards may take, in bytes.

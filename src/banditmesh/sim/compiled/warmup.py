@@ -16,15 +16,16 @@ import numpy as np
 from numba.core import event
 from numba.core.errors import NumbaError
 
-from ..arms import Bernoulli, Beta, Gaussian, Law
-from ..networks.csr import Links
-from ..networks.dynamic import EdgeMarkovian
-from ..problem import Problem
-from . import compiled, reference
+from ...arms import Bernoulli, Beta, Gaussian, Law
+from ...networks.csr import Links
+from ...networks.dynamic import EdgeMarkovian
+from ...problem import Problem
+from .. import reference
+from ..run import Run
+from . import engine as compiled
 from .kernels.special import Kernels, distrust, is_built_in
 from .packing import traits
 from .plans import pays
-from .run import Run
 
 #: What is said of a rule that fails the check.
 DIFFERS: Final = "gives other numbers compiled than in Python"

@@ -10,23 +10,23 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arms.base import rewards_of
-from ..draws import Draws
-from ..networks.csr import Links as StaticLinks
-from ..networks.dynamic import DynamicNetwork
-from ..protocols.emission import EveryPull
+from ...arms.base import rewards_of
+from ...draws import Draws
+from ...networks.csr import Links as StaticLinks
+from ...networks.dynamic import DynamicNetwork
+from ...protocols.emission import EveryPull
+from ..expected_links import links_ever_up
+from ..run import Outcome
 from .crew import Stop
-from .expected_links import links_ever_up
 from .kernels import layout
 from .kernels.layout import EVERY_PULL, N_COUNTS, Chunk, Links, Messages, Pulls, State
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
 from .linkcounts import LinkCounts
+from .outages import WINDOW_BUDGET as OUTAGE_BUDGET
+from .outages import OutageWindow
 from .packing import Packed, no_links, static_network
-from .run import Outcome
 from .timeline import Timeline, rounds_at_once, row_bytes
-from .troubles import WINDOW_BUDGET as OUTAGE_BUDGET
-from .troubles import Troubles
 
 #: The most memory that the rewards of a chunk of rounds may take, in bytes.
 TAPE_BUDGET: Final = 2**22
@@ -101,7 +101,7 @@ class Replicate:
         self._regret = np.zeros(len(run.records))
         self._messages = np.zeros(len(run.records), dtype=np.int64)
         self._lookahead = lookahead
-        self._troubles = Troubles(run, draws, stop)
+        self._outages = OutageWindow(run, draws, stop)
         self._timeline: Timeline | None = None
         self._link_counts = LinkCounts(n_agents, run.records)
         self._on_link = np.zeros(0, dtype=np.int64)
@@ -123,7 +123,7 @@ class Replicate:
         elif run.link_traffic:
             assert packed.network is not None
             self._on_link = np.zeros(len(run.records) * len(packed.network.indices), dtype=np.int64)
-        self.longest_chunk = min(LONGEST_CHUNK, self._troubles.longest_chunk)
+        self.longest_chunk = min(LONGEST_CHUNK, self._outages.longest_chunk)
         if self._timeline is not None:
             self.longest_chunk = min(self.longest_chunk, rounds_at_once(_row_bytes(packed), LONGEST_WINDOW))
         if packed.traits.has_tape:
@@ -157,7 +157,7 @@ class Replicate:
             first=first,
             network=network,
             links=links,
-            faults=self._troubles.window(first, last - 1 + self._lookahead),
+            faults=self._outages.window(first, last - 1 + self._lookahead),
             clocks=self.packed.clocks(first, last),
             has_tape=self.packed.traits.has_tape,
             tape=tape,
