@@ -131,6 +131,24 @@ def test_no_sub_gaussian_law_is_told_apart_more_cheaply_than_its_sigma_says():
             assert theory.information(law, law.mean + gap) >= gap**2 / (2 * class_sigma(law) ** 2) * (1 - 1e-9)
 
 
+def test_consistency_asks_for_the_sigma_of_arms_without_a_class_too():
+    class Wide(bm.arms.Law):
+        mean, sigma = 0.0, 10.0
+
+        def quantile(self, u):
+            return 10.0 * scipy.stats.norm.ppf(u)
+
+    arms = [bm.arms.Bernoulli(0.5), Wide()]
+    bounds = bm.bounds(bm.Problem(nx.path_graph(2), [[0, 1]] * 2, arms), bm.IRS(), alpha=1.0)
+    [consistent] = [one for one in bounds.conditions if one.name == "consistent"]
+    assert not consistent.holds
+    assert "alpha > 200" in consistent.requires
+    # Where the law has no sigma of its own, the one that was given for all arms counts.
+    arms = [bm.arms.Bernoulli(0.5), scipy.stats.expon(scale=0.5)]
+    bounds = bm.bounds(bm.Problem(nx.path_graph(2), [[0, 1]] * 2, arms), bm.IRS(), alpha=1.0, sigma=2.0)
+    assert "alpha > 8" in next(one.requires for one in bounds.conditions if one.name == "consistent")
+
+
 def test_information_of_other_laws_is_refused():
     with pytest.raises(InputError, match="information is known for"):
         theory.information(bm.arms.as_law(scipy.stats.expon()), 2.0)

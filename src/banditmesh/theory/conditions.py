@@ -76,7 +76,7 @@ def state_conditions(
             and (per_arm["weighted"] == per_arm["weighted_lower"]).all()
         )
         stated.append(Condition("covers", "clique covers are proven to be minimum; if not, bounds are larger", proven))
-    return (*stated, *_lower(problem, alpha, unknown))
+    return (*stated, *_lower(problem, alpha, sigma, unknown))
 
 
 def _published(links: Links, ttl: int, alpha: float, sigma: float) -> list[Condition]:
@@ -111,9 +111,10 @@ def _within_diameter(links: Links, ttl: int) -> bool:
     return any(powers.n_hops(links, sources, ttl) >= ttl for sources in powers.blocks(links.n_agents))
 
 
-def _lower(problem: Problem, alpha: float, unknown: tuple[Hashable, ...]) -> list[Condition]:
-    known = [class_sigma(law) for law in problem.laws if has_class(law)]
-    needed = 2 * max(known, default=0.0) ** 2
+def _lower(problem: Problem, alpha: float, sigma: float, unknown: tuple[Hashable, ...]) -> list[Condition]:
+    # A law without a class is alone in its class; it needs its own sigma, or the one that was given for all arms.
+    sigmas = [class_sigma(law) if has_class(law) else law.sigma for law in problem.laws]
+    needed = 2 * max(sigma if one is None else one for one in sigmas) ** 2
     stated = [
         Condition(
             "consistent",
