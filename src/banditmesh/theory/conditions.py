@@ -10,8 +10,10 @@ from ..networks.csr import Links
 from ..problem import Problem
 from ..protocols import Protocol
 from . import powers
-from .hearing import claims_bound
+from .delivery import Delivery
+from .hearing import Hearing
 from .lower import class_sigma, has_class
+from .sharp import SharpBound
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +46,21 @@ class Condition:
         return f"{'holds' if self.holds else 'FAILS'}: {self.requires}"
 
 
+def name_theorem(delivery: Delivery | None, sharp: SharpBound | None) -> str:
+    """What the sharp bound rests on."""
+    if delivery is None or sharp is None:
+        return "none: a protocol, or an emission, of your own"
+    if not delivery.promises:
+        return "delivery theorem: own pulls alone"
+    if delivery.each_hop:
+        return "delivery theorem: merged counts along a tree"
+    if delivery.held_back < 1.0:
+        return "delivery theorem: counts that lag by a factor"
+    if not delivery.sure:
+        return "delivery theorem: a share arrives by chance"
+    return "delivery theorem: every pull arrives"
+
+
 def state_conditions(
     problem: Problem,
     protocol: Protocol,
@@ -51,17 +68,19 @@ def state_conditions(
     sigma: float,
     per_arm: pd.DataFrame,
     unknown: tuple[Hashable, ...],
+    hearing: Hearing | None,
+    theorem: str,
 ) -> tuple[Condition, ...]:
     """All requirements of the bounds of a problem under a protocol."""
     stated = [
         Condition(
             "claimed",
-            "an upper bound is claimed only if every pull is sent and relayed without chance: none, irs, flooding, "
-            f"fwa, centralised (here {protocol.name})",
-            claims_bound(protocol),
+            "the paper's theorems speak of this protocol: every pull is sent and relayed without chance or fault: "
+            f"none, irs, flooding, fwa, centralised (here {protocol.name})",
+            hearing is not None,
         )
     ]
-    if claims_bound(protocol):
+    if hearing is not None:
         if protocol.ttl > 0:
             stated += _published(powers.static_links(problem), protocol.ttl, alpha, sigma)
         stated.append(
@@ -71,6 +90,16 @@ def state_conditions(
                 alpha > 2 * sigma**2,
             )
         )
+    stated.append(
+        Condition(
+            "sharp",
+            f"sharp constant, by the {theorem}; alpha > 2 sigma^2 = {2 * sigma**2:g} (here alpha = {alpha:g})"
+            if theorem.startswith("delivery")
+            else "an upper bound is known for the protocol and the emission; none is for your own",
+            theorem.startswith("delivery") and alpha > 2 * sigma**2,
+        )
+    )
+    if hearing is not None:
         proven = bool(
             (per_arm["theta"] == per_arm["theta_lower"]).all()
             and (per_arm["weighted"] == per_arm["weighted_lower"]).all()
