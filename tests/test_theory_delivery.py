@@ -146,6 +146,9 @@ def test_without_a_promise_an_agent_has_its_own_pulls():
         bounds = bm.bounds(problem, protocol, alpha=1.0, faults=faults)
         assert bounds.theorem == "delivery theorem: own pulls alone"
         assert bounds.per_arm["sharp"].tolist() == alone.per_arm["weighted"].tolist()
+        # Messages that are late without limit leave the constant of the finite bound.
+        scale = (1.0 + math.sqrt(2.0) * bounds.sigma) ** 2 if faults and faults.jitter else 1.0
+        assert bounds.constant_sharp == pytest.approx(scale * bounds.per_arm["sharp"].sum())
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,9 @@ def test_traffic_of_the_papers_networks_is_counted_exactly(name, flooding, shari
         bm.Gossip(3),
         bm.Gossip(4, fanout=2),
         bm.ProbabilisticFlooding(4),
+        bm.Flooding(3, emission=bm.Growth(1.0)),
+        bm.FwA(3, emission=bm.Growth(0.5, echoes=1)),
+        bm.Gossip(3, emission=bm.Growth(2.0)),
     ],
 )
 def test_measured_traffic_keeps_to_the_bounds_also_on_disconnected_networks(protocol, seed):
@@ -214,6 +217,27 @@ def test_measured_traffic_keeps_to_the_bounds_also_on_disconnected_networks(prot
     assert traffic.within_ttl <= traffic.corrected
     if traffic.exact:
         assert (sent == traffic.within_ttl).all()
+
+
+def test_growth_sends_no_more_often_than_its_count_says():
+    problem = bm.Problem(nx.path_graph(2), [[0, 1]] * 2, [bm.arms.Gaussian(0.5), bm.arms.Gaussian(0.4)])
+    for factor, echoes in ((0.1, 0), (0.25, 2), (1.0, 0), (3.0, 1)):
+        emission = bm.Growth(factor, echoes=echoes)
+        for horizon in (2, 5, 64, 500):
+            sent = 0
+            for n in range(horizon + 1):
+                # However the rounds are divided between the two arms.
+                times = 0
+                for pulls in (n, horizon - n):
+                    last = 0
+                    for count in range(1, pulls + 1):
+                        if emission.sends(count, last, False, factor):
+                            times, last = times + 1, count
+                sent = max(sent, min((1 + echoes) * times, horizon))
+            bound = theory.traffic_bounds(problem, bm.IRS(emission=emission), horizon).within_ttl
+            assert 2 * sent <= bound <= 2 * horizon
+            if horizon == 500 and echoes == 0:
+                assert bound < 3.1 * sent
 
 
 def test_a_flood_over_a_tree_takes_every_link_once():

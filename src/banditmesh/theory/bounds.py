@@ -365,7 +365,7 @@ def bounds(
         constant=4.0 * alpha * weighted,
         constant_theta=8.0 * alpha * delta if hearing is not None else math.nan,
         constant_tightened=4.0 * alpha * math.fsum(per_arm["tightened"]),
-        constant_sharp=alpha * math.fsum(per_arm["sharp"]),
+        constant_sharp=_scale(delivery, alpha, sigma) * math.fsum(per_arm["sharp"]),
         lower_lonely=lonely_lower(problem, delivery, alpha, horizon),
         theorem=theorem,
         published=published,
@@ -375,6 +375,11 @@ def bounds(
         conditions=state_conditions(problem, protocol, alpha, sigma, per_arm, lower.unknown, hearing, theorem),
         expected=partial(_estimate, problem, protocol, alpha, every, faults),
     )
+
+
+def _scale(delivery: Delivery | None, alpha: float, sigma: float) -> float:
+    """What the sharp constant is per unit of cost: alpha, or more where messages may be late without limit."""
+    return alpha if delivery is None or delivery.orderly else (math.sqrt(alpha) + math.sqrt(2.0) * sigma) ** 2
 
 
 def _estimate(

@@ -80,6 +80,8 @@ class Delivery:
         Whether any share can be promised at all.
     prefix : bool
         Whether what an agent has is a first part of every origin's pulls, instead of a predictable choice.
+    orderly : bool
+        Whether what arrives does so within a fixed time, or is a first part anyway; the sharp constant asks for it.
     """
 
     problem: Problem
@@ -94,6 +96,7 @@ class Delivery:
     pace: int
     promises: bool
     prefix: bool
+    orderly: bool
     _known: dict[int, tuple[NDArray[np.float64], NDArray[np.int64]]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -112,7 +115,7 @@ class Delivery:
         grows = isinstance(emission, Growth) and not protocol.central
         first, relay = _chances(links, protocol, faults.loss)
         chance = bool((first < 1.0).any() or (relay < 1.0).any())
-        late = faults.jitter > 0.0 or faults.outages is not None
+        late = (faults.jitter > 0.0 and not protocol.central) or faults.outages is not None
         silent = isinstance(emission, Contested) and not merges and not protocol.central
         return cls(
             problem=problem,
@@ -127,6 +130,7 @@ class Delivery:
             pace=(protocol.pause if isinstance(protocol, TreeAggregation) else 1) + faults.delay,
             promises=not (silent or late or (cumulative and chance)),
             prefix=cumulative,
+            orderly=cumulative or faults.jitter == 0.0 or protocol.central or protocol.ttl == 0,
         )
 
     @cached_property
