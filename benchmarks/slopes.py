@@ -77,13 +77,17 @@ def main() -> None:
     print("\n| sigma | alpha | exponent, measured | 1 - alpha / (2 sigma^2) |\n|---|---|---|---|")
     for alpha in (0.25, 0.5, 1.0, 2.0, 4.0):
         problem = bm.Problem(nx.empty_graph(1), [[0, 1]], gaussian(1.0, 1.0, 0.0))
-        settings = {
-            "horizon": options.horizon,
-            "replicates": 40 * options.replicates,
-            "record_every": options.horizon // 100,
-        }
+        horizon = options.horizon // 10
         result = bm.simulate(
-            problem, bm.NoCooperation(), policy=bm.UCB(alpha), seed=0, threads=1, progress=False, **settings
+            problem,
+            bm.NoCooperation(),
+            policy=bm.UCB(alpha),
+            horizon=horizon,
+            replicates=40 * options.replicates,
+            seed=0,
+            record_every=horizon // 100,
+            threads=1,
+            progress=False,
         )
         mean = result.regret.mean(axis=0)
         exponent = np.log(mean[-1] / mean[0]) / math.log(100)

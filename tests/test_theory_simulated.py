@@ -123,6 +123,10 @@ def test_only_agents_whose_two_arms_nobody_else_has_are_lonely():
     assert lonely(bm.NoCooperation(), ("a", "b"), ("a", "b")) == pytest.approx(2 * one)
     assert lonely(bm.IRS(), ("a", "b", "c"), ("b",)) > 0.5
     assert lonely(bm.IRS(), ("coin", "b")) == 0.0
+    problem = bm.Problem(nx.empty_graph(1), [["a", "b"]], gaussian(1.0, a=1.0, b=0.5))
+    often, seldom = (bm.bounds(problem, bm.IRS(), alpha=1.0, every=every).lower_lonely for every in (None, 10))
+    assert (seldom - 0.5) * (1000 - 2) == pytest.approx((often - 0.5) * (100 - 2))
+    assert bm.bounds(problem, bm.IRS(), faults=bm.Faults(outages=bm.Outages(0.5, 0.5))).lower_lonely == 0.0
 
 
 @pytest.mark.parametrize("protocol", [bm.IRS(), bm.FwA(4), bm.Flooding(4), bm.Gossip(4)], ids=lambda p: p.name)

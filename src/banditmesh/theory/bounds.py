@@ -120,7 +120,7 @@ class Bounds:
     sharp: SharpBound | None
     traffic: Traffic
     conditions: tuple[Condition, ...]
-    expected: Callable[[int], Estimate]
+    _expected: Callable[[int], Estimate]
 
     @property
     def upper_published(self) -> float:
@@ -147,7 +147,7 @@ class Bounds:
         horizon : int, optional
             The bounds' own unless given.
         """
-        return self.expected(self.horizon if horizon is None else checks.integer("horizon", horizon, at_least=1))
+        return self._expected(self.horizon if horizon is None else checks.integer("horizon", horizon, at_least=1))
 
     def table(self) -> pd.DataFrame:
         """Published, corrected and sharp values side by side; nan where there is none."""
@@ -351,6 +351,10 @@ def bounds(
         sharp = SharpBound.of(problem, delivery, arms, groups, alpha, sigma, horizon)
     delta = math.fsum((per_arm["theta"] / per_arm["gap_min"]).where(per_arm["n_suboptimal"] > 0, 0.0))
     theorem = name_theorem(delivery, sharp)
+    # Agents that are down do not pull, and a protocol of one's own may deliver anything.
+    lonely = 0.0
+    if delivery is not None and (faults is None or faults.outages is None):
+        lonely = lonely_lower(problem, delivery, alpha, horizon, every)
     return Bounds(
         protocol=repr(protocol),
         protocol_name=protocol.name,
@@ -366,14 +370,14 @@ def bounds(
         constant_theta=8.0 * alpha * delta if hearing is not None else math.nan,
         constant_tightened=4.0 * alpha * math.fsum(per_arm["tightened"]),
         constant_sharp=_scale(delivery, alpha, sigma) * math.fsum(per_arm["sharp"]),
-        lower_lonely=lonely_lower(problem, delivery, alpha, horizon),
+        lower_lonely=lonely,
         theorem=theorem,
         published=published,
         corrected=corrected,
         sharp=sharp,
         traffic=traffic_bounds(problem, protocol, horizon),
         conditions=state_conditions(problem, protocol, alpha, sigma, per_arm, lower.unknown, hearing, theorem),
-        expected=partial(_estimate, problem, protocol, alpha, every, faults),
+        _expected=partial(_estimate, problem, protocol, alpha, every, faults),
     )
 
 

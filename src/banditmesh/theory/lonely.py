@@ -8,6 +8,7 @@ T^(1 - alpha / (2 sigma^2)) when alpha < 2 sigma^2, whatever the ttl: there is n
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,8 +25,8 @@ def two_arms(gap: float, sigma_best: float, sigma_other: float, alpha: float, ho
 
     Examples
     --------
-    >>> two_arms(gap=0.5, sigma_best=2.0, sigma_other=2.0, alpha=0.5, horizon=100) > 0.05
-    True
+    >>> round(two_arms(gap=0.5, sigma_best=2.0, sigma_other=2.0, alpha=0.5, horizon=100), 3)
+    0.014
     """
     stays = 0.5 * -np.expm1(-2.0 * _SLACKS**2)
     reach = (math.sqrt(alpha * math.log(horizon)) + gap + _SLACKS * sigma_other) / sigma_best
@@ -33,13 +34,15 @@ def two_arms(gap: float, sigma_best: float, sigma_other: float, alpha: float, ho
     return float((stays * tails).max())
 
 
-def lonely_lower(problem: Problem, delivery: Delivery | None, alpha: float, horizon: int) -> float:
+def lonely_lower(
+    problem: Problem, delivery: Delivery, alpha: float, horizon: int, every: int | Sequence[int] | None = None
+) -> float:
     """What the agents pay, at least, whose best arm and another one nobody that they may hear has.
 
-    Both arms must be Gaussian. Agents with a tie between best arms, and all others, add nothing.
+    Both arms must be Gaussian. Agents with a tie between best arms, and all others, add nothing. `every` says how
+    often they pull, as in `simulate`.
     """
-    if delivery is None:
-        return 0.0
+    n_pulls = -(-horizon // np.broadcast_to(1 if every is None else every, problem.n_agents))
     private = np.zeros((problem.n_agents, problem.n_arms), dtype=np.bool_)
     for arm in range(problem.n_arms):
         holders = np.flatnonzero(problem.gaps[:, arm] >= 0.0)
@@ -49,7 +52,7 @@ def lonely_lower(problem: Problem, delivery: Delivery | None, alpha: float, hori
     for agent in range(problem.n_agents):
         arms = problem.arm_set(agent)
         gaps = problem.gaps[agent, arms]
-        if len(arms) < 2 or (gaps == 0.0).sum() != 1 or horizon <= len(arms):
+        if len(arms) < 2 or (gaps == 0.0).sum() != 1 or n_pulls[agent] <= len(arms):
             continue
         best = int(arms[gaps == 0.0][0])
         others = [int(arm) for arm in arms if arm != best and private[agent, arm]]
@@ -60,5 +63,5 @@ def lonely_lower(problem: Problem, delivery: Delivery | None, alpha: float, hori
             two_arms(float(problem.gaps[agent, arm]), float(sigmas[best]), float(sigmas[arm]), alpha, horizon)
             for arm in others
         )
-        total += float(gaps.sum()) + chance * float(gaps[gaps > 0.0].min()) * (horizon - len(arms))
+        total += float(gaps.sum()) + chance * float(gaps[gaps > 0.0].min()) * int(n_pulls[agent] - len(arms))
     return total
