@@ -9,7 +9,6 @@ import argparse
 import math
 
 import networkx as nx
-import numpy as np
 
 import banditmesh as bm
 
@@ -74,24 +73,29 @@ def main() -> None:
             f"| {bounds.constant_sharp:.2f} | {clique} |",
             flush=True,
         )
-    print("\n| sigma | alpha | exponent, measured | 1 - alpha / (2 sigma^2) |\n|---|---|---|---|")
+    horizon, alone = options.horizon // 10, bm.Problem(nx.empty_graph(1), [[0, 1]], gaussian(1.0, 1.0, 0.0))
+    print(
+        f"\n| alpha | regret at {horizon:,} | proven at least | exponent, last decade | limit |\n|---|---|---|---|---|"
+    )
     for alpha in (0.25, 0.5, 1.0, 2.0, 4.0):
-        problem = bm.Problem(nx.empty_graph(1), [[0, 1]], gaussian(1.0, 1.0, 0.0))
-        horizon = options.horizon // 10
         result = bm.simulate(
-            problem,
+            alone,
             bm.NoCooperation(),
             policy=bm.UCB(alpha),
             horizon=horizon,
             replicates=40 * options.replicates,
             seed=0,
-            record_every=horizon // 100,
+            record_every=horizon // 10,
             threads=1,
             progress=False,
         )
-        mean = result.regret.mean(axis=0)
-        exponent = np.log(mean[-1] / mean[0]) / math.log(100)
-        print(f"| 1 | {alpha:g} | {exponent:.2f} | {1 - alpha / 2:.2f} |", flush=True)
+        mean, last = result.regret.mean(axis=0), result.regret[:, -1]
+        proven = bm.bounds(alone, bm.NoCooperation(), alpha=alpha, horizon=horizon).lower_lonely
+        print(
+            f"| {alpha:g} | {mean[-1]:.1f} ± {last.std(ddof=1) / math.sqrt(len(last)):.1f} | {proven:.1f} "
+            f"| {math.log10(mean[-1] / mean[0]):.2f} | {max(1 - alpha / 2, 0):.2f} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ def test_bounds_are_printed_beside_each_other(capsys):
     uppers = (bounds.upper_published, bounds.upper_corrected, bounds.upper_sharp)
     assert line.split()[-3:] == [f"{value:,.0f}" for value in uppers]
     assert bounds.theorem in out
+    assert "delta" not in run(capsys, "--protocols", "gossip", "--cover", "greedy").out
     assert "alpha > 2 sigma^2 = 2" in out
 
 

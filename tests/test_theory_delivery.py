@@ -361,6 +361,15 @@ def test_sharp_bound_holds_where_it_is_tightest(protocol, faults):
             assert ratio.max() > 0.1
 
 
+def test_a_bound_that_says_nothing_says_so():
+    problem = bm.Problem(nx.path_graph(3), [[0, 1]] * 3, gaussian(1.0, 0.9, sigma=1.0))
+    for horizon, holds in ((100, False), (10**6, True)):
+        bounds = bm.bounds(problem, bm.IRS(), horizon=horizon)
+        [told] = [one for one in bounds.conditions if one.name == "sharp at T"]
+        assert told.holds == holds
+        assert (bounds.upper_sharp < horizon * 0.3 * (1 - 1e-9)) == holds
+
+
 def test_pulls_on_a_schedule_keep_to_the_same_bound():
     problem = bm.Problem(nx.path_graph(3), [[0, 1]] * 3, gaussian(1.0, 0.0, sigma=0.5))
     every = [1, 3, 2]

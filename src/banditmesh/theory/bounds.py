@@ -92,7 +92,7 @@ class Bounds:
     >>> import banditmesh as bm
     >>> bounds = bm.bounds(bm.Problem.paper("er", seed=0), bm.Flooding(4), alpha=1.5, cover="greedy")
     >>> [condition.name for condition in bounds.conditions if not condition.holds]
-    ['corrected', 'sharp', 'covers', 'consistent']
+    ['corrected', 'sharp', 'sharp at T', 'covers', 'consistent']
     >>> bounds.upper_corrected
     inf
     >>> bm.bounds(bm.Problem.paper("er", seed=0), bm.Gossip(4), cover="greedy").theorem
@@ -175,7 +175,7 @@ class Bounds:
             "  term of log T": (terms[0][0], terms[1][0], none),
             "  term of bad luck, b": (terms[0][1], terms[1][1], none),
             "  term of delay, f": (terms[0][2], terms[1][2], none),
-            f"group regret at T = {self.horizon}, at least": (none, none, self.lower_lonely),
+            f"group regret at T = {self.horizon}, at least": (none, none, self.lower_lonely or none),
             "regret / log T as T grows, at most": (
                 constant if self.published else none,
                 constant + unproven,
@@ -376,7 +376,7 @@ def bounds(
         corrected=corrected,
         sharp=sharp,
         traffic=traffic_bounds(problem, protocol, horizon),
-        conditions=state_conditions(problem, protocol, alpha, sigma, per_arm, lower.unknown, hearing, theorem),
+        conditions=state_conditions(problem, protocol, alpha, sigma, per_arm, lower.unknown, hearing, theorem, sharp),
         _expected=partial(_estimate, problem, protocol, alpha, every, faults),
     )
 

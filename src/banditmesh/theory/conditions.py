@@ -70,6 +70,7 @@ def state_conditions(
     unknown: tuple[Hashable, ...],
     hearing: Hearing | None,
     theorem: str,
+    sharp: SharpBound | None,
 ) -> tuple[Condition, ...]:
     """All requirements of the bounds of a problem under a protocol."""
     stated = [
@@ -99,6 +100,14 @@ def state_conditions(
             theorem.startswith("delivery") and alpha > 2 * sigma**2,
         )
     )
+    if sharp is not None:
+        stated.append(
+            Condition(
+                "sharp at T",
+                f"the sharp bound at T = {sharp.horizon} is below T times the largest gaps; if not, it says no more",
+                not sharp.is_trivial(sharp.horizon),
+            )
+        )
     if hearing is not None:
         proven = bool(
             (per_arm["theta"] == per_arm["theta_lower"]).all()

@@ -139,6 +139,10 @@ class SharpBound:
         found = np.array([self._at(value) for value in values.ravel().tolist()]).reshape(values.shape)
         return found if values.ndim else float(found)
 
+    def is_trivial(self, horizon: float) -> bool:
+        """Whether it says no more than that every round costs at most the largest gaps."""
+        return self._at(horizon) >= horizon * float(self.largest.sum()) > 0.0
+
     def bad_luck(self, horizon: float) -> float:
         """What best arms that seem bad cost."""
         total = 0.0

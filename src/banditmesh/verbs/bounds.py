@@ -107,7 +107,7 @@ def _draw(case: Case, found: Bounds, alpha: float, picture: str) -> None:
 
 
 def _format(found: Bounds) -> str:
-    table = found.table()
+    table = found.table().dropna(how="all")
     lines = [f"{found.protocol_name:<40}" + "".join(f" {column:>14}" for column in table.columns)]
     for quantity, row in table.iterrows():
         lines.append(f"{quantity!s:<40}" + "".join(f" {_number(value):>14}" for value in row))
