@@ -471,3 +471,72 @@ def test_the_papers_er_network_at_its_diameter():
     assert (bounds.constant, bounds.constant_sharp, bounds.lower_corrected) == pytest.approx(
         (14299.3, 508.8, 339.2), abs=0.1
     )
+
+
+def hears(problem, graph, protocol, arm):
+    """By definition: who hears whom on an arm, from all paths that a message may take."""
+    holders = set(problem.holders[arm])
+    free = graph
+    pairs = {(v, v) for v in holders}
+    for v, w in itertools.permutations(sorted(holders), 2):
+        if isinstance(protocol, bm.FwA):
+            free = graph.subgraph((set(graph) - holders) | {v, w})
+        if protocol.central or (nx.has_path(free, v, w) and nx.shortest_path_length(free, v, w) <= protocol.ttl):
+            pairs.add((v, w))
+    return pairs
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "protocol", [bm.IRS(), bm.Flooding(2), bm.FwA(3), bm.Centralised()], ids=lambda protocol: protocol.name
+)
+def test_every_constant_by_brute_force(protocol, seed):
+    graph = nx.gnp_random_graph(7, 0.25, seed=seed)
+    problem = bm.Problem.random(graph, n_arms=5, per_agent=3, seed=seed)
+    alpha = 2.6
+    bounds = bm.bounds(problem, protocol, alpha=alpha)
+    best = {v: max(problem.means[problem.arm_set(v)]) for v in graph}
+    theta = {}
+    sums = Counter()
+    for index, arm in enumerate(problem.arms):
+        joined = hears(problem, graph, protocol, arm)
+        gap = {v: best[v] - problem.means[index] for v in problem.holders[arm]}
+        pays = [v for v in gap if gap[v] > 0]
+        # Means are drawn from a continuous law, so a best arm is an only one.
+        champions = [v for v in gap if gap[v] == 0]
+        learns = {v for v in pays if any((w, v) in joined for w in champions)}
+        of = {u: {w for w in gap if (w, u) in joined} for u in gap}
+        little = learns | {v for v in pays if any(gap[u] < gap[v] and of[u] <= of[v] for u in gap)}
+
+        def cheapest(agents, cost, joined=joined):
+            whole = [
+                sum(cost(part) for part in parts)
+                for parts in partitions(agents)
+                if all((v, w) in joined for part in parts for v, w in itertools.permutations(part, 2))
+            ]
+            return min(whole)
+
+        def spent(part, gap=gap):
+            return 2 / min(gap[v] for v in part) - 1 / max(gap[v] for v in part)
+
+        theta[arm] = cheapest(pays, lambda part: 1)
+        sums["weighted"] += cheapest(pays, spent)
+        sums["tightened"] += cheapest([v for v in pays if v not in learns], spent)
+        sums["sharp"] += cheapest([v for v in pays if v not in little], spent)
+        sums["delta"] += theta[arm] / min((gap[v] for v in pays), default=math.inf)
+        parts = [set(problem.agents)] if protocol.central else nx.connected_components(graph)
+        for part in parts:
+            inside = [gap[v] for v in gap if v in part]
+            if inside and min(inside) > 0:
+                sums["lower"] += 2 / min(inside)
+    assert bounds.per_arm["theta"].tolist() == list(theta.values())
+    for column in ("weighted", "tightened", "sharp"):
+        assert bounds.per_arm[column].sum() == pytest.approx(sums[column])
+    assert bounds.delta == pytest.approx(sums["delta"])
+    assert bounds.constant == pytest.approx(4 * alpha * sums["weighted"])
+    assert bounds.constant_theta == pytest.approx(8 * alpha * sums["delta"])
+    assert bounds.constant_tightened == pytest.approx(4 * alpha * sums["tightened"])
+    assert bounds.constant_sharp == pytest.approx(alpha * sums["sharp"])
+    assert bounds.lower_corrected == pytest.approx(sums["lower"])
+    if protocol.central:
+        assert sums["sharp"] == pytest.approx(sums["lower"] / 2)
