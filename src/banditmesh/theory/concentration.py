@@ -19,7 +19,7 @@ _CORRECTIONS = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
 
 
 def published(alpha: float, sigma: float, ttl: int) -> float:
-    """The factor of b(g) as printed; negative or infinite where the printed formula is.
+    """The factor of b(g) as printed; negative where the printed formula is, nan where it divides by 0.
 
     Examples
     --------
@@ -31,8 +31,9 @@ def published(alpha: float, sigma: float, ttl: int) -> float:
     hops = ttl + 1
     inside = math.inf if sigma == 0 else hops * (alpha + 0.5) / (4.0 * sigma**2)
     logarithm = math.log(inside)
-    square = math.inf if alpha == 0.5 else ((alpha + 0.5) / (alpha - 0.5)) ** 2
-    return square * 8.0 * hops / logarithm if logarithm else math.inf
+    if alpha == 0.5 or logarithm == 0.0:
+        return math.nan
+    return ((alpha + 0.5) / (alpha - 0.5)) ** 2 * 8.0 * hops / logarithm
 
 
 def corrected(alpha: float, sigma: float, n_agents: int) -> float:

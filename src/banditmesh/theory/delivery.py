@@ -97,7 +97,7 @@ class Delivery:
     promises: bool
     prefix: bool
     orderly: bool
-    _known: dict[int, tuple[NDArray[np.float64], NDArray[np.int64]]] = field(default_factory=dict, repr=False)
+    _known: dict[int, _Paths] = field(default_factory=dict, repr=False)
 
     @classmethod
     def under(cls, problem: Problem, protocol: Protocol, faults: Faults | None = None) -> Delivery | None:
@@ -144,27 +144,37 @@ class Delivery:
         n = len(agents)
         found, hops = np.ones((n, n)), 1 - np.eye(n, dtype=np.int64)
         if not self.central and n > 1:
-            chances, lengths = self._paths(arm)
-            found, hops = chances[np.ix_(agents, agents)], lengths[np.ix_(agents, agents)]
+            paths = self._paths(arm)
+            places = np.searchsorted(paths.holders, agents)
+            found, hops = paths.chances[np.ix_(places, places)], paths.hops[np.ix_(places, places)]
         share = found * np.where(hops > 0, self.held_back ** (hops if self.each_hop else 1), 1.0)
         if not self.promises:
             share = np.zeros((n, n))
         np.fill_diagonal(share, 1.0)
         return Shares(share, np.maximum(hops, 0) * self.pace + (hops < 1), found > 0.0)
 
-    def _paths(self, arm: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Chances and hops between all agents, for messages on an arm; of one arm or, if all are alike, of all."""
-        key = arm if self.absorbs else -1
-        if key not in self._known:
+    def _paths(self, arm: int) -> _Paths:
+        """Between all holders of an arm; those of the last arm that was asked for are kept."""
+        if arm not in self._known:
             self._known.clear()
-            relays = ~powers.holds(self.problem, arm) if self.absorbs else None
+            holds = powers.holds(self.problem, arm)
+            holders = np.flatnonzero(holds)
             if self.sure:
-                self._known[key] = _first_hops(self.links, relays, self.ttl)
+                chances, hops = _first_hops(self.links, holders, ~holds if self.absorbs else None, self.ttl)
             else:
-                relay = self.relay if relays is None else np.where(relays, self.relay, 0.0)
-                everyone = np.arange(self.links.n_agents, dtype=np.int64)
-                self._known[key] = best_paths(self.links, everyone, self.first, relay, self.ttl)
-        return self._known[key]
+                relay = np.where(holds, 0.0, self.relay) if self.absorbs else self.relay
+                chances, hops = best_paths(self.links, holders, self.first, relay, self.ttl)
+                chances, hops = chances[:, holders], hops[:, holders]
+            self._known[arm] = _Paths(holders, chances, hops)
+        return self._known[arm]
+
+
+class _Paths(NamedTuple):
+    """The best chance of a message between two holders of an arm, and the length of the path that has it."""
+
+    holders: NDArray[np.int64]
+    chances: NDArray[np.float64]
+    hops: NDArray[np.int64]
 
 
 def best_paths(
@@ -206,15 +216,13 @@ def best_paths(
 
 
 def _first_hops(
-    links: Links, relays: NDArray[np.bool_] | None, ttl: int
+    links: Links, agents: NDArray[np.int64], relays: NDArray[np.bool_] | None, ttl: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """What `best_paths` gives if everybody who relays does so for certain."""
-    hops = np.full((links.n_agents, links.n_agents), -1, dtype=np.int64)
+    """What `best_paths` gives between these agents, if everybody who relays does so for certain."""
+    hops = np.full((len(agents), len(agents)), -1, dtype=np.int64)
     np.fill_diagonal(hops, 0)
-    for sources in powers.blocks(links.n_agents):
-        for hop, reached in enumerate(powers.spread(links, sources, relays, ttl), start=1):
-            receivers, columns = np.nonzero(reached)
-            hops[sources[columns], receivers] = hop
+    for hop, reached in enumerate(powers.spread(links, agents, relays, ttl), start=1):
+        hops.T[reached[agents]] = hop
     return (hops >= 0).astype(float), hops
 
 

@@ -36,11 +36,12 @@ def dominated(arm: ArmGaps, delivery: Delivery) -> NDArray[np.bool_]:
     gaps = np.zeros(len(arm.holders))
     places = np.searchsorted(arm.holders, arm.suboptimal)
     gaps[places] = arm.gaps
-    found = np.zeros(len(arm.holders), dtype=np.bool_)
-    for other in range(len(arm.holders)):
-        # The least share of anything that the other one may hear; it may hear itself.
-        reaching = share[may[:, other]].min(axis=0)
-        found |= gaps[other] < np.sqrt(reaching) * gaps
+    # For every two the least share that the second has of anything that the first may hear; it may hear itself.
+    reaching = np.zeros_like(share)
+    heard = may.T.astype(np.float32)
+    for level in np.unique(share[share > 0.0]).tolist():
+        reaching[heard @ (share < level).astype(np.float32) == 0.0] = level
+    found = np.asarray((gaps[:, None] < np.sqrt(reaching) * gaps).any(axis=0))
     return found[places]
 
 
