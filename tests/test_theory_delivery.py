@@ -172,6 +172,11 @@ def test_losses_leave_less_of_the_bound_and_no_clique_theorem():
     assert sound.constant_sharp < lossy.constant_sharp
     assert lossy.per_arm["weighted"].sum() <= sound.per_arm["weighted"].sum() / 0.75 * (1 + 1e-9)
     assert bm.bounds(problem, bm.IRS(), faults=bm.Faults()).upper_sharp == sound.upper_sharp
+    # What is lost is not relayed, and who pulls less often sends less: the count is a bound then.
+    assert sound.traffic.exact
+    assert not lossy.traffic.exact
+    assert not bm.bounds(problem, bm.IRS(), every=2).traffic.exact
+    assert lossy.traffic.within_ttl == sound.traffic.within_ttl
 
 
 # The lemmas

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -352,6 +352,10 @@ def bounds(
     delta = math.fsum((per_arm["theta"] / per_arm["gap_min"]).where(per_arm["n_suboptimal"] > 0, 0.0))
     theorem = name_theorem(delivery, sharp)
     # Agents that are down do not pull, and a protocol of one's own may deliver anything.
+    traffic = traffic_bounds(problem, protocol, horizon)
+    if faults is not None or every is not None:
+        # What is lost is not relayed, what is late may not be, and who pulls less often sends less.
+        traffic = replace(traffic, exact=False)
     lonely = 0.0
     if delivery is not None and (faults is None or faults.outages is None):
         lonely = lonely_lower(problem, delivery, alpha, horizon, every)
@@ -375,7 +379,7 @@ def bounds(
         published=published,
         corrected=corrected,
         sharp=sharp,
-        traffic=traffic_bounds(problem, protocol, horizon),
+        traffic=traffic,
         conditions=state_conditions(problem, protocol, alpha, sigma, per_arm, lower.unknown, hearing, theorem, sharp),
         _expected=partial(_estimate, problem, protocol, alpha, every, faults),
     )
