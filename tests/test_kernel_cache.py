@@ -143,7 +143,13 @@ def test_stamp_covers_every_file_that_has_a_part_in_a_kernel():
         for function in functions_of(kernel.py_func, set())
     }
     assert parts <= covered
-    assert {"draws.py", "faults.py", "policies/klucb.py", "sim/compiled/bitsets.py", "sim/compiled/kernels/rounds.py"} <= covered
+    assert {
+        "draws.py",
+        "faults.py",
+        "policies/klucb.py",
+        "sim/compiled/bitsets.py",
+        "sim/compiled/kernels/rounds.py",
+    } <= covered
 
 
 def functions_of(function, found):
