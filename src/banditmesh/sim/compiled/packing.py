@@ -52,8 +52,10 @@ def unsupported(run: Run) -> str | None:
         return "of faults it runs losses and outages"
     if len(kinds) > 1:
         return "it runs one kind of policy at a time, and the agents' policies are of several"
-    if next(iter(kinds)).choose is not Policy.choose:
-        return f"the policy {run.policies[0].name!r} overrides choose(); it runs policies that give index()"
+    [kind] = kinds
+    for name in ("choose", "chooser"):
+        if getattr(kind, name) is not getattr(Policy, name):
+            return f"the policy {run.policies[0].name!r} overrides {name}(); it runs policies that give index()"
     if np.diff(run.problem.arm_offsets).max() > MOST_ARMS_PER_AGENT:
         return f"it runs at most {MOST_ARMS_PER_AGENT} arms per agent"
     if getattr(numba.config, "USING_SVML", False):
