@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import banditmesh as bm
-from banditmesh.experiments import manifest as manifest_module
-from banditmesh.experiments import store
-from banditmesh.experiments.manifest import layout_of
-from banditmesh.experiments.shards import digest, shard_name
+from banditmesh.studies import manifest as manifest_module
+from banditmesh.studies import store
+from banditmesh.studies.manifest import layout_of
+from banditmesh.studies.shards import digest, shard_name
 from studies import COMMAND, ENVIRONMENT, SPEC, assert_same, shards
 
 

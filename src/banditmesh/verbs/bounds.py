@@ -14,7 +14,7 @@ from ..errors import InputError
 from .options import PROTOCOLS_HELP, problem_options, read_case, refuse_idle
 
 if TYPE_CHECKING:
-    from ..experiments.case import Case
+    from ..studies.case import Case
     from ..theory.bounds import Bounds
 
 _PICTURES = (".pdf", ".png", ".svg")

@@ -14,7 +14,7 @@ from .options import PROTOCOLS_HELP, fault_options, policy_option, problem_optio
 from .preset import PRESETS, run_preset
 
 if TYPE_CHECKING:
-    from ..experiments.compare import Comparison
+    from ..comparisons.compare import Comparison
 
 
 @click.command("compare", short_help="Several protocols side by side on one network.")
@@ -58,7 +58,7 @@ def compare_verb(
       banditmesh compare study.toml --against flooding
       banditmesh compare --preset beyond
     """
-    from ..experiments.compare import compare
+    from ..comparisons.compare import compare
     from ..policies import UCB
     from ..protocols.notation import labels
 

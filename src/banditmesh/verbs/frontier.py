@@ -22,7 +22,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..experiments.configurations import Configuration, Frontier
+    from ..comparisons.configurations import Configuration, Frontier
 
 _PICTURES = (".pdf", ".png", ".svg")
 
@@ -77,7 +77,7 @@ def frontier_verb(
       banditmesh frontier --network ba --protocols 'fwa(4),flooding' --ttl 3,5 --emissions 'growth(0.25)' --out ba.png
       banditmesh frontier study.toml --max-link-load 2 --json
     """
-    from ..experiments.frontier import frontier
+    from ..comparisons.frontier import frontier
     from ..policies import UCB
 
     if out is not None and Path(out).suffix not in _PICTURES:
@@ -122,9 +122,9 @@ def _read(
     **settings: Any,
 ) -> tuple[str, Any, dict[str, Any]]:
     """A name for the network, the problem, and what `frontier` is told besides."""
-    from ..experiments.case import case_of
-    from ..experiments.reading import read_spec
     from ..protocols import notation
+    from ..studies.case import case_of
+    from ..studies.reading import read_spec
 
     if spec_path is not None:
         refuse_options(click.get_current_context())

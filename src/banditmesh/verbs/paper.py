@@ -36,9 +36,9 @@ def paper_verb(
       banditmesh paper --figure all --rules both --out report
       banditmesh paper --figure 3 --instances 20
     """
-    from ..experiments.beside import to_json
-    from ..experiments.paper import reproduce
-    from ..report import write_paper
+    from ..paper.agreement import to_json
+    from ..paper.report import write_paper
+    from ..paper.reproduction import reproduce
 
     again = []
     for one in ("published", "sound") if rules == "both" else (rules,):
@@ -66,8 +66,8 @@ def paper_verb(
 
 
 def _tell(values: dict[str, object]) -> None:
-    from ..experiments.tables import as_text, tables
-    from ..report import summary_lines
+    from ..paper.report import summary_lines
+    from ..paper.tables import as_text, tables
 
     click.echo(
         f"\n{values['rules']} rules, horizon {values['horizon']}, {values['replicates']} replicates, "

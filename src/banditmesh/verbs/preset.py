@@ -12,8 +12,8 @@ from ..errors import InputError
 from .paper import paper_progress
 
 if TYPE_CHECKING:
-    from ..experiments.beyond import Beyond
-    from ..experiments.losses import Losses
+    from ..comparisons.presets.beyond import Beyond
+    from ..comparisons.presets.losses import Losses
 
 PRESETS = ("beyond", "loss")
 _TAKEN = ("preset", "replicates", "seed", "as_json")
@@ -32,8 +32,8 @@ def run_preset(context: click.Context, preset: str, replicates: int, seed: int, 
                 f"--preset decides networks, protocols and horizons, got {parameter.opts[0]} too; "
                 "--replicates and --seed may be given"
             )
-    from ..experiments.beyond import beyond
-    from ..experiments.losses import losses
+    from ..comparisons.presets.beyond import beyond
+    from ..comparisons.presets.losses import losses
 
     settings: dict[str, Any] = {"replicates": replicates} if "replicates" in given else {}
     found: Beyond | Losses
@@ -49,7 +49,7 @@ def run_preset(context: click.Context, preset: str, replicates: int, seed: int, 
 
 def losses_text(found: Losses) -> str:
     """The tables that are printed, one for each network."""
-    from ..experiments.tables import as_text as aligned
+    from ..paper.tables import as_text as aligned
 
     lines = [
         f"sound rules, {found.horizon:,} rounds, {found.instances} arm instances from seed {found.seed}, "
@@ -75,8 +75,8 @@ def _percent(values: dict[str, float | None]) -> str:
 
 def beyond_text(found: Beyond) -> str:
     """The tables that are printed, one for each network and horizon."""
-    from ..experiments.beyond import QUESTIONS
-    from ..experiments.tables import as_text as aligned
+    from ..comparisons.presets.beyond import QUESTIONS
+    from ..paper.tables import as_text as aligned
 
     lines = [
         f"sound rules, {found.instances} arm instances from seed {found.seed}, {found.replicates} seeds each; "

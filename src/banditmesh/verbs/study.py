@@ -21,7 +21,7 @@ def new_verb() -> None:
     Example:
       banditmesh new > study.toml && banditmesh run study.toml --out results
     """
-    from ..experiments.template import TEMPLATE
+    from ..studies.template import TEMPLATE
 
     click.echo(TEMPLATE, nl=False)
 
@@ -56,8 +56,8 @@ def run_verb(
       banditmesh run study.toml --out lossy --loss 0.1 --set 'faults.outages={down=0.01, up=0.1}'
       banditmesh run study.toml --out results --executor dask:tcp://127.0.0.1:8786
     """
-    from ..experiments.reading import MAX_RUNS, read_spec
-    from ..experiments.runner import run_study
+    from ..studies.reading import MAX_RUNS, read_spec
+    from ..studies.runner import run_study
 
     overrides = overrides if loss is None else (*overrides, f"faults.loss={loss}")
     spec = read_spec(spec_path, overrides, max_runs=MAX_RUNS if max_runs is None else max_runs)
@@ -86,7 +86,7 @@ def run_verb(
 
 
 def _interrupted(out: str) -> str:
-    from ..experiments.store import Study
+    from ..studies.store import Study
 
     try:
         manifest = Study(out).manifest
@@ -186,8 +186,8 @@ def plot_verb(study: str, out: str | None, axis: str | None) -> None:
     Example:
       banditmesh plot results --x protocol.ttl
     """
-    from ..experiments.pictures import draw_study
-    from ..experiments.store import Study
+    from ..studies.pictures import draw_study
+    from ..studies.store import Study
 
     found = Study(study)
     paths = draw_study(found, Path(out or study), axis)

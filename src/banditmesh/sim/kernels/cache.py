@@ -33,7 +33,7 @@ from .identity import digest
 
 _PACKAGE: Final = Path(__file__).resolve().parents[2]
 #: What lies above the simulator, and so in no kernel: the layers import one way. Everything else counts.
-ABOVE: Final = frozenset({"cli.py", "experiments", "plots", "report.py", "testing", "theory", "verbs"})
+ABOVE: Final = frozenset({"cli.py", "comparisons", "paper", "plots", "studies", "testing", "theory", "verbs"})
 _FORMAT: Final = "banditmesh kernels 2"
 _DIGEST_SIZE: Final = 32
 #: Settings of numba that change what is compiled, and are not in its own key.

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks, networks
+from ..comparisons.presets.instances import MOST_INSTANCES
 from ..errors import InputError
 from ..problem import Problem
 from ..protocols import IRS, Flooding, FwA, Gossip, NoCooperation, ProbabilisticFlooding, Protocol
 from ..rules import get_rules
 from ..sim.engine import simulate
 from ..sim.result import Result
+from ..studies.manifest import versions
 from . import published
-from .instances import MOST_INSTANCES
-from .manifest import versions
 
 FIGURES = ("3", "4", "5", "6")
 #: Called with the number of simulations done, the number in all, and what comes next.

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..faults import Faults
-from ..protocols import Flooding, FwA, Gossip, Growth, Protocol, TreeAggregation
-from ..protocols.notation import write
+from ... import checks
+from ...faults import Faults
+from ...protocols import Flooding, FwA, Gossip, Growth, Protocol, TreeAggregation
+from ...protocols.notation import write
+from ..intervals import mean_interval
 from .instances import Instances, Steps, as_json, intervals
-from .pairs import mean_interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,12 +10,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..faults import Faults
-from ..problem import Problem
-from ..protocols import Protocol
-from ..sim.engine import simulate
-from .pairs import mean_interval
+from ... import checks
+from ...faults import Faults
+from ...problem import Problem
+from ...protocols import Protocol
+from ...sim.engine import simulate
+from ..intervals import mean_interval
 
 #: Called with the number of simulations done, the number in all, and what comes next.
 Steps: TypeAlias = Callable[[int, int, str], None]

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import networks
 from . import published
-from .paper import Reproduction, Runs
+from .reproduction import Reproduction, Runs
 
 
 def tables(told: Mapping[str, Any]) -> dict[str, list[list[str]]]:

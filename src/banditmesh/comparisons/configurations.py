@@ -17,7 +17,7 @@ from .. import plots
 from ..errors import InputError
 from ..protocols import Protocol
 from ..protocols.notation import write_emission
-from .pairs import paired_interval
+from .intervals import paired_interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..protocols import Flooding, FwA, Gossip, Growth, ProbabilisticFlooding, Protocol, TreeAggregation
-from ..protocols.notation import labels
+from ... import checks
+from ...protocols import Flooding, FwA, Gossip, Growth, ProbabilisticFlooding, Protocol, TreeAggregation
+from ...protocols.notation import labels
+from ..intervals import mean_interval
 from .instances import Instances, Steps, as_json, intervals
-from .pairs import mean_interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,12 +14,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from . import plots
-from .experiments.beside import to_json
-from .experiments.paper import Reproduction
-from .experiments.paper_pictures import paper_figures
-from .experiments.store import write_whole
-from .experiments.tables import csv_files, tables
+from .. import plots
+from ..studies.store import write_whole
+from .agreement import to_json
+from .pictures import paper_figures
+from .reproduction import Reproduction
+from .tables import csv_files, tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,7 +21,7 @@ from typing import Any, Final
 from .. import checks
 from ..errors import InputError, SpecError
 from ..protocols import notation
-from .faults import without_traffic
+from .fault_tables import without_traffic
 from .parts import NAME_KEYS, get_part
 
 #: A protocol may be written out with its emission, and agents that send nothing have no use for most faults.

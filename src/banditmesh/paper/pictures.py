@@ -12,7 +12,7 @@ from .. import networks, plots
 from ..draws import Draws
 from ..rules import get_rules
 from . import published
-from .paper import Reproduction, Runs, fit_line
+from .reproduction import Reproduction, Runs, fit_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

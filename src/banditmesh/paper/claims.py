@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..comparisons.intervals import paired_interval
 from . import published
-from .pairs import paired_interval
-from .paper import Reproduction, Runs, fit_line
+from .reproduction import Reproduction, Runs, fit_line
 
 #: "At par", "matches": within this fraction.
 PAR: Final = 0.10

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import published
 from .claims import judge
-from .paper import Densities, Reproduction, Runs, fit_line, mean_and_sd
+from .reproduction import Densities, Reproduction, Runs, fit_line, mean_and_sd
 
 
 def entry(values: Any, theirs: float | None, their_sd: float | None = None) -> dict[str, Any]:
