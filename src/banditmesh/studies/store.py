@@ -141,10 +141,10 @@ class Study:
     def __repr__(self) -> str:
         n_done, n_runs, state = self.n_done, self._layout.n_runs, self.manifest["state"]
         if n_done == n_runs:
-            told = f"{n_runs} runs, complete"
+            standing = f"{n_runs} runs, complete"
         else:
-            told = f"{n_done} of {n_runs} runs, {'incomplete' if state == 'complete' else state}"
-        return f"<Study {self.manifest['spec'].get('name')!r}: {told}>"
+            standing = f"{n_done} of {n_runs} runs, {'incomplete' if state == 'complete' else state}"
+        return f"<Study {self.manifest['spec'].get('name')!r}: {standing}>"
 
 
 def checked_folder(path: str | PathLike[str]) -> Path:

@@ -74,14 +74,14 @@ def compare_verb(
     if picture:
         comparison.plot().savefig(picture)
     if as_json:
-        told: dict[str, Any] = {case.network: comparison.to_json()}
+        values: dict[str, Any] = {case.network: comparison.to_json()}
         if case.policy != UCB():
-            told["policy"] = repr(case.policy)
+            values["policy"] = repr(case.policy)
         if case.faults is not None:
-            told["faults"] = repr(case.faults)
+            values["faults"] = repr(case.faults)
         if against is not None:
-            told["differences"] = json.loads(comparison.differences(against).to_json(orient="index"))
-        click.echo(json.dumps(told, indent=2))
+            values["differences"] = json.loads(comparison.differences(against).to_json(orient="index"))
+        click.echo(json.dumps(values, indent=2))
         return
     click.echo(repr(case.problem))
     click.echo(f"horizon {case.horizon}, {case.replicates} replicates, seed {case.seed}, {case.rules} rules")

@@ -94,8 +94,8 @@ def frontier_verb(
         found.plot().savefig(out)
     policy = None if settings["policy"] == UCB() else repr(settings["policy"])
     if as_json:
-        told = {network: found.to_json()}
-        click.echo(json.dumps(told if policy is None else {**told, "policy": policy}, indent=2))
+        values = {network: found.to_json()}
+        click.echo(json.dumps(values if policy is None else {**values, "policy": policy}, indent=2))
         return
     click.echo(problem)
     click.echo(f"horizon {found.horizon}, {found.replicates} replicates, seed {found.seed}, {found.rules} rules")
@@ -121,7 +121,7 @@ def _read(
     outages: tuple[float, float] | None,
     **settings: Any,
 ) -> tuple[str, Any, dict[str, Any]]:
-    """A name for the network, the problem, and what `frontier` is told besides."""
+    """A name for the network, the problem, and what `frontier` is given besides."""
     from ..protocols import notation
     from ..studies.case import case_of
     from ..studies.reading import read_spec

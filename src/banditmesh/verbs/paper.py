@@ -40,10 +40,10 @@ def paper_verb(
     from ..paper.report import write_paper
     from ..paper.reproduction import reproduce
 
-    again = []
+    reproductions = []
     for one in ("published", "sound") if rules == "both" else (rules,):
         with paper_progress() as progress:
-            again.append(
+            reproductions.append(
                 reproduce(
                     figure,
                     rules=one,
@@ -56,11 +56,11 @@ def paper_verb(
             )
     options = ["--figure", figure, "--rules", rules, "--replicates", replicates, "--horizon", horizon, "--seed", seed]
     command = shlex.join(["banditmesh", "paper", *map(str, options), "--instances", str(instances)])
-    written = write_paper(again, out, command)
+    written = write_paper(reproductions, out, command)
     if as_json:
         click.echo(written[1].read_text(), nl=False)
         return
-    for each in again:
+    for each in reproductions:
         _tell(to_json(each))
     click.echo(f"\n{click.format_filename(written[0])} is the report; {len(written) - 1} other files lie beside it")
 

@@ -96,9 +96,9 @@ class Answer:
     def to_json(self, confidence: float = 0.95) -> dict[str, Any]:
         """As plain values; the ends of intervals are None for one replicate."""
         row = intervals({"regret": self.regret, "messages": self.messages}, confidence)
-        told: dict[str, Any] = {what: as_json(row, what) for what in ("regret", "messages")}
+        values: dict[str, Any] = {what: as_json(row, what) for what in ("regret", "messages")}
         names = ("regret_vs_fwa", "regret_vs_flooding", "messages_vs_fwa", "meets")
-        return told | {name: getattr(self, name) for name in names}
+        return values | {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -137,13 +137,15 @@ class Beyond:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values: network -> horizon -> protocol -> regret, messages and so on."""
-        told: dict[str, Any] = {name: getattr(self, name) for name in ("replicates", "instances", "seed", "confidence")}
-        told |= {"rules": "sound", "questions": {str(horizon): words for horizon, words in QUESTIONS.items()}}
+        values: dict[str, Any] = {
+            name: getattr(self, name) for name in ("replicates", "instances", "seed", "confidence")
+        }
+        values |= {"rules": "sound", "questions": {str(horizon): words for horizon, words in QUESTIONS.items()}}
         for one in self.answers:
-            told.setdefault(one.network, {}).setdefault(str(one.horizon), {})[one.protocol] = one.to_json(
+            values.setdefault(one.network, {}).setdefault(str(one.horizon), {})[one.protocol] = one.to_json(
                 self.confidence
             )
-        return told
+        return values
 
 
 def beyond(

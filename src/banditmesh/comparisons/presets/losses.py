@@ -98,11 +98,11 @@ class Losses:
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values: network -> protocol -> loss -> regret, messages and rise."""
         names = ("horizon", "replicates", "instances", "seed", "confidence")
-        told: dict[str, Any] = {**{name: getattr(self, name) for name in names}, "rules": "sound"}
+        values: dict[str, Any] = {**{name: getattr(self, name) for name in names}, "rules": "sound"}
         for row in self.table().to_dict("records"):
             cells = {what: as_json(row, what) for what in ("regret", "messages", "rise")}
-            told.setdefault(row["network"], {}).setdefault(row["protocol"], {})[f"{row['loss']:g}"] = cells
-        return told
+            values.setdefault(row["network"], {}).setdefault(row["protocol"], {})[f"{row['loss']:g}"] = cells
+        return values
 
 
 def losses(
