@@ -10,7 +10,8 @@ from banditmesh.paper import published
 from banditmesh.paper.agreement import entry, exact_counts_agree, order_agrees, to_json, within_three_sd
 from banditmesh.paper.claims import judge
 from banditmesh.paper.reproduction import Densities, Reproduction, Runs, fit_line, mean_and_sd, paper_protocols
-from banditmesh.paper.tables import as_text, csv_files, tables
+from banditmesh.paper.tables import csv_files, tables
+from banditmesh.text_tables import as_text
 
 
 @pytest.fixture(scope="module")

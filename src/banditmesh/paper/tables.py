@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -80,24 +80,6 @@ def _fit_table(fits: Mapping[str, Any]) -> list[list[str]]:
 
 def _spread(mean: float, sd: float | None, digits: int) -> str:
     return f"{mean:,.{digits}f}" if not sd else f"{mean:,.{digits}f} ± {sd:,.{digits}f}"
-
-
-def as_text(rows: Sequence[Sequence[str]]) -> str:
-    """A table with aligned columns.
-
-    Examples
-    --------
-    >>> print(as_text([["protocol", "ours"], ["fwa", "12"]]))
-    protocol  ours
-    fwa         12
-    """
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        first, *rest = row
-        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
 
 
 def csv_files(values: Mapping[str, Any], reproduction: Reproduction) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
+from ..text_tables import as_text
 from .options import PROTOCOLS_HELP, problem_options, read_case, refuse_idle
 
 if TYPE_CHECKING:
@@ -112,11 +113,10 @@ def _draw(case: Case, found: Bounds, alpha: float, picture: str) -> None:
 
 
 def _format(found: Bounds) -> str:
-    lines = [f"{found.protocol_name:<40} {'published':>16} {'corrected':>16}"]
+    rows = [[found.protocol_name, "published", "corrected"]]
     for quantity, row in found.table().iterrows():
-        lines.append(f"{quantity!s:<40} {_number(row['published']):>16} {_number(row['corrected']):>16}")
-    lines += [f"  {condition}" for condition in found.conditions]
-    return "\n".join(lines)
+        rows.append([str(quantity), _number(row["published"]), _number(row["corrected"])])
+    return "\n".join([as_text(rows, widths=(40, 15, 15)), *(f"  {condition}" for condition in found.conditions)])
 
 
 def _number(value: float) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
+from ..text_tables import as_text
 from .options import PROTOCOLS_HELP, fault_options, policy_option, problem_options, read_case
 from .preset import PRESETS, run_preset
 
@@ -97,26 +98,17 @@ def compare_verb(
 
 
 def _format(comparison: Comparison) -> str:
-    width = _width(comparison)
-    lines = [f"{'protocol':<{width}} {'group regret':>22} {'messages':>28}"]
+    rows = [["protocol", "group regret", "messages"]]
     for name, row in comparison.table().iterrows():
-        regret = _with_spread(row["regret"], row["regret_sd"])
-        messages = _with_spread(row["messages"], row["messages_sd"])
-        lines.append(f"{name!s:<{width}} {regret:>22} {messages:>28}")
-    return "\n".join(lines)
+        rows.append([str(name), *(_with_spread(row[what], row[f"{what}_sd"]) for what in ("regret", "messages"))])
+    return as_text(rows, widths=(14, 21, 27))
 
 
 def _format_differences(comparison: Comparison, against: str) -> str:
-    width = _width(comparison)
-    lines = [f"{'protocol':<{width}} {'group regret':>30} {'messages':>42}"]
+    rows = [["protocol", "group regret", "messages"]]
     for name, row in comparison.differences(against).iterrows():
-        cells = [_with_interval(row, what) for what in ("regret", "messages")]
-        lines.append(f"{name!s:<{width}} {cells[0]:>30} {cells[1]:>42}")
-    return "\n".join(lines)
-
-
-def _width(comparison: Comparison) -> int:
-    return max(14, *(len(name) for name in comparison.results))
+        rows.append([str(name), *(_with_interval(row, what) for what in ("regret", "messages"))])
+    return as_text(rows, widths=(max(14, *map(len, comparison.results)), 29, 41))
 
 
 def _with_interval(row: Any, what: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import text_tables
 from ..errors import InputError
 from .options import (
     PROTOCOLS_HELP,
@@ -169,12 +170,7 @@ def as_text(found: Frontier, show_all: bool = False) -> str:
         if found.limits and not found.within_budget(name):
             remark = "<- nearest" if name == found.nearest and found.recommended is None else "over"
         rows.append([name, front, *_cells(found, one), remark])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        first = [row[0].ljust(widths[0]), row[1].ljust(widths[1])]
-        rest = [cell.rjust(width) for cell, width in zip(row[2:-1], widths[2:-1], strict=True)]
-        lines.append("  ".join([*first, *rest, row[-1]]).rstrip())
+    lines = [text_tables.as_text(rows, left=(0, 1, len(rows[0]) - 1))]
     hidden = len(order) - len(shown)
     lines.append("front: nothing has less regret for as few messages (M), load of the busiest link (L) or bytes (B)")
     if found.replicates > 1:

@@ -67,7 +67,8 @@ def paper_verb(
 
 def _tell(values: dict[str, object]) -> None:
     from ..paper.report import summary_lines
-    from ..paper.tables import as_text, tables
+    from ..paper.tables import tables
+    from ..text_tables import as_text
 
     click.echo(
         f"\n{values['rules']} rules, horizon {values['horizon']}, {values['replicates']} replicates, "
@@ -80,10 +81,8 @@ def _tell(values: dict[str, object]) -> None:
     claims: list[dict[str, str]] = values["claims"]  # type: ignore[assignment]
     rows = [["verdict", "figure", "where", "claim", "numbers"]]
     rows += [[claim[key] for key in ("verdict", "figure", "where", "claim", "evidence")] for claim in claims]
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
     click.echo(f"\nThe paper's claims, by the {values['rules']} rules")
-    for row in rows:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    click.echo(as_text(rows, left=None))
     click.echo("\n" + "\n".join(summary_lines(values)))
 
 

@@ -49,7 +49,7 @@ def run_preset(context: click.Context, preset: str, replicates: int, seed: int, 
 
 def losses_text(found: Losses) -> str:
     """The tables that are printed, one for each network."""
-    from ..paper.tables import as_text as aligned
+    from ..text_tables import as_text
 
     lines = [
         f"sound rules, {found.horizon:,} rounds, {found.instances} arm instances from seed {found.seed}, "
@@ -63,7 +63,7 @@ def losses_text(found: Losses) -> str:
             for loss, values in by_loss.items():
                 rise = "-" if loss == "0" else _percent(values["rise"])
                 rows.append([protocol, loss, _cell(values["regret"]), _cell(values["messages"]), rise])
-        lines += ["", network, aligned(rows)]
+        lines += ["", network, as_text(rows)]
     return "\n".join(lines)
 
 
@@ -76,7 +76,7 @@ def _percent(values: dict[str, float | None]) -> str:
 def beyond_text(found: Beyond) -> str:
     """The tables that are printed, one for each network and horizon."""
     from ..comparisons.presets.beyond import QUESTIONS
-    from ..paper.tables import as_text as aligned
+    from ..text_tables import as_text
 
     lines = [
         f"sound rules, {found.instances} arm instances from seed {found.seed}, {found.replicates} seeds each; "
@@ -92,7 +92,7 @@ def beyond_text(found: Beyond) -> str:
                 cells = [_cell(values["regret"]), _cell(values["messages"])]
                 ratios = [f"{one.regret_vs_fwa:.3f}", f"{one.regret_vs_flooding:.3f}", f"{one.messages_vs_fwa:.3f}"]
                 rows.append([one.protocol, *cells, *ratios, one.meets or "-"])
-        lines += ["", f"{network}, {horizon:,} rounds: {question}", aligned(rows)]
+        lines += ["", f"{network}, {horizon:,} rounds: {question}", as_text(rows)]
     lines += ["", *(_verdict(found, network, horizon) for network, horizon in keys)]
     return "\n".join(lines)
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ..errors import StudyError
+from ..text_tables import as_text
 
 
 @click.command("new", short_help="A commented spec to start from.")
@@ -122,10 +123,8 @@ def summary(table: Any, most: int = 40) -> str:
         first = group.iloc[0]
         values = [group["regret"].mean(), group["regret"].std(), group["messages"].mean(), group["messages"].std()]
         rows.append([_cell(first[name]) for name in labels] + [_number(value) for value in values])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     hidden = len(points) - most
-    return "\n".join(lines + ([f"... and {hidden} more points"] if hidden > 0 else []))
+    return "\n".join([as_text(rows, left=()), *([f"... and {hidden} more points"] if hidden > 0 else [])])
 
 
 def _cell(value: Any) -> str:
