@@ -35,7 +35,7 @@ class Faulty:
         self.up = presence(problem.n_agents, horizon, faults.outages, self.draws)
         self.pulls = {}
         self.sent = [0] * (horizon + 1)
-        self.lost = self.learned = 0
+        self.lost = 0
         # heard[v]: (round, origin, sequence, arm, count, total), in no order.
         self.heard = collections.defaultdict(list)
 
@@ -88,6 +88,19 @@ class Faulty:
                 latest[origin] = count, total
         return list(latest.values())
 
+    @property
+    def learned(self):
+        """How many messages changed what their hearer knew; of sums, those that counted more than what it knew."""
+        n_learned = 0
+        latest = {}
+        for v, heard in self.heard.items():
+            for t, origin, _, arm, count, _ in sorted(heard):
+                key = v, self.life(v, t), origin, arm
+                if not self.protocol.emission.cumulative or count > latest.get(key, 0):
+                    n_learned += 1
+                    latest[key] = count
+        return n_learned
+
     def emit(self, v, t):
         """v's message of round t, if it sends one, goes on its journey."""
         arm = self.pulls[t, v]
@@ -120,7 +133,6 @@ class Faulty:
             for w, v in arrivals.items():
                 seen[w] = t
                 if has_arm(self.problem, w, arm):
-                    self.learned += 1
                     self.heard[w].append((t, origin, sequence, arm, count, total))
                 if self.protocol.name != "fwa" or not has_arm(self.problem, w, arm):
                     carriers.append((w, v))

@@ -284,11 +284,11 @@ def test_an_agent_without_memory_counts_its_pulls_from_zero_but_the_result_count
     watched = Watched(PROBLEM, bm.Flooding(3), bm.Faults(outages=outages), horizon=60)
     up = presence(6, 60, outages, Draws(0, 0))
     for agent in watched.agents:
-        v = agent.number
+        v = agent.name
         assert watched.result.pulls[0, v].sum() == sum(row[v] for row in up[1:])
         since = max((t for t in range(1, 61) if up[t][v] and not up[t - 1][v]), default=1)
-        assert sum(agent.pulls) == sum(row[v] for row in up[since:])
-    assert any(sum(agent.pulls) < watched.result.pulls[0, agent.number].sum() for agent in watched.agents)
+        assert sum(agent.own_count) == sum(row[v] for row in up[since:])
+    assert any(sum(agent.own_count) < watched.result.pulls[0, agent.name].sum() for agent in watched.agents)
 
 
 # Delay
@@ -411,7 +411,7 @@ def test_a_cumulative_message_heals_what_was_changed_before():
     was_changed = [Draws(0, 0).uniform(CORRUPT, 0, t, 0, 1) < 0.5 for t in range(1, 61)]
     last = max(t for t in range(1, 61) if was_changed[t - 2] and not was_changed[t - 1])
     watched = Watched(problem, bm.IRS(emission=bm.Growth(0.0)), changed, horizon=last)
-    total = watched.agents[0]._own_total[0] + watched.agents[1]._own_total[0]
+    total = watched.agents[0].own_total[0] + watched.agents[1].own_total[0]
     assert watched.agents[1].estimates.total[0] == pytest.approx(total, abs=1e-9)
 
 

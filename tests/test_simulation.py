@@ -186,3 +186,77 @@ def test_message_can_be_followed_by_its_name(protocol, faults):
             holders[event.message].add(event.receiver)
     assert all(len(content) == 1 for content in contents.values())
     assert len(contents) > 20
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "events.jsonl.gz"])
+def test_events_can_be_written_to_a_file(tmp_path, name):
+    held = bm.simulate(PROBLEM, bm.FwA(2), horizon=20, replicates=2, seed=0, trace=True)
+    result = bm.simulate(PROBLEM, bm.FwA(2), horizon=20, replicates=2, seed=0, trace=tmp_path / name)
+    assert result.trace == []
+    assert list(bm.read_trace(tmp_path / name)) == held.trace
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_names_of_any_kind_come_back_from_a_file(tmp_path):
+    grid = nx.grid_2d_graph(2, 2)
+    problem = bm.Problem(grid, [[("a", 1)]] * 4, {("a", 1): bm.arms.Bernoulli(0.5)})
+    bm.simulate(problem, bm.IRS(), horizon=2, seed=0, trace=tmp_path / "events.jsonl")
+    events = list(bm.read_trace(tmp_path / "events.jsonl"))
+    assert {event.sender for event in events} == set(grid)
+    assert {event.arm for event in events} == {("a", 1)}
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "is no event log of banditmesh"),
+        (b"[1, 2]\n", "is no event log of banditmesh"),
+        (b"not json\n", "line 1: no event of banditmesh"),
+        (b'{"format": "banditmesh-trace", "version": 2}\n', "of another banditmesh"),
+        (b"\xff\xfe\n", "line 1: no event of banditmesh"),
+        (b"\x1f\x8bcut", "cannot read"),
+    ],
+)
+def test_file_that_is_no_event_log_is_refused_in_a_line(tmp_path, content, message):
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(bm.errors.FileError, match=message):
+        list(bm.read_trace(path))
+
+
+@pytest.mark.parametrize("row", ["[1, 2]", "{}", "7", "[", '["a", {}]'])
+def test_damaged_row_is_named_by_its_line(tmp_path, row):
+    path = tmp_path / "events.jsonl"
+    bm.simulate(PROBLEM, bm.IRS(), horizon=1, seed=0, trace=path)
+    path.write_text("\n".join([*path.read_text().splitlines()[:3], row]))
+    with pytest.raises(bm.errors.FileError, match="line 4: no event of banditmesh"):
+        list(bm.read_trace(path))
+
+
+def test_file_that_cannot_be_read_or_written_is_named(tmp_path):
+    with pytest.raises(bm.errors.FileError, match="cannot read"):
+        list(bm.read_trace(tmp_path / "missing.jsonl"))
+    with pytest.raises(bm.errors.FileError, match="cannot write"):
+        bm.simulate(PROBLEM, bm.IRS(), horizon=1, seed=0, trace=tmp_path / "no" / "events.jsonl")
+
+
+def test_run_that_fails_leaves_no_file(tmp_path):
+    with pytest.raises(InputError):
+        bm.simulate(PROBLEM, bm.IRS(), horizon=0, trace=tmp_path / "events.jsonl")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("trace", [1, [], {"a": 1}])
+def test_trace_is_yes_no_a_callable_or_a_file(trace):
+    with pytest.raises(InputError, match="trace must be True, False or a callable that takes events"):
+        bm.simulate(PROBLEM, bm.IRS(), horizon=1, trace=trace)
+
+
+def test_log_that_does_not_fit_is_refused_with_the_remedy(monkeypatch):
+    settings = {"horizon": 10_000, "replicates": 10, "seed": 0}
+    monkeypatch.setattr("banditmesh.sim.memory.available", lambda: 2.0**26)
+    monkeypatch.setattr("banditmesh.sim.engine.available", lambda: 2.0**26)
+    with pytest.raises(bm.errors.InsufficientMemoryError, match=r"the event log would need .* write it to a file"):
+        bm.simulate(PROBLEM, bm.Flooding(2), trace=True, record_every=10_000, **settings)
+    # Where nothing is sent, no log is too long.
+    bm.simulate(PROBLEM, bm.NoCooperation(), trace=True, record_every=10_000, **{**settings, "horizon": 500})

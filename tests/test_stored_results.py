@@ -47,7 +47,8 @@ def test_every_explanation_is_needed():
 
 
 def traced_case():
-    return next(case for case in CASES if case["trace"] and "trace" in case["stored"] and case["link_traffic"])
+    as_stored = [case for case in CASES if not any(one.applies(case) for one in EXPLAINED)]
+    return next(case for case in as_stored if case["trace"] and "trace" in case["stored"] and case["link_traffic"])
 
 
 def fields_that_differ(case, result, explained=()):

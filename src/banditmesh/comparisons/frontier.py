@@ -133,6 +133,7 @@ def frontier(
     tolerance = checks.non_negative("tolerance", tolerance)
     confidence = checks.probability("confidence", confidence)
     faults = settings.get("faults")
+    strikes = faults.effective() if isinstance(faults, Faults) else None
     # By the published rules an echo is taken for the message that it repeats.
     loses = isinstance(faults, Faults) and faults.loses and settings.get("rules") != PUBLISHED.name
     grid = combine(problem, protocols, ttls, emissions, loses)
@@ -158,7 +159,7 @@ def frontier(
         replicates=replicates,
         seed=seed,
         rules=result.rules,
-        faults="" if faults is None else result.settings["faults"],
+        faults="" if strikes is None else repr(strikes),
         max_messages_per_round=max_messages_per_round,
         max_link_load=max_link_load,
         tolerance=tolerance,

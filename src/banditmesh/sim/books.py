@@ -100,7 +100,7 @@ class Traffic(Observer):
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._n_sent = 0
+        self.n_sent = 0
         self._n_learned = 0
         self._n_dropped = 0
         self._n_fates = [0] * len(Fate)
@@ -111,7 +111,7 @@ class Traffic(Observer):
 
     def sent(self, sender: int, receivers: Sequence[int]) -> None:
         """Count the transmissions."""
-        self._n_sent += len(receivers)
+        self.n_sent += len(receivers)
 
     def dropped(self, n: int) -> None:
         """Count what was not sent."""
@@ -125,7 +125,7 @@ class Traffic(Observer):
     @property
     def totals(self) -> NDArray[np.int64]:
         """Totals in the order of `TRAFFIC`."""
-        run, n_sent, n_fates = self._run, self._n_sent, self._n_fates
+        run, n_sent, n_fates = self._run, self.n_sent, self._n_fates
         totals = {fate.name.lower(): n_fates[fate] for fate in Fate} | {
             "sent": n_sent,
             "delivered": n_sent - n_fates[Fate.DUPLICATE] - n_fates[Fate.LOST],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from os import PathLike
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +17,7 @@ from ..arms.base import MAX_REWARD
 from ..draws import MAX_COUNTER, fresh_seed
 from ..errors import InputError, UnsupportedError
 from ..faults import Faults
+from ..networks.csr import Links
 from ..networks.dynamic import DynamicNetwork
 from ..policies import UCB, Policy
 from ..problem import Problem
@@ -23,12 +26,15 @@ from ..rules import get_rules
 from ..version import __version__
 from . import reference
 from .limits import MOST_ROUNDS
-from .memory import check_result_fits
+from .memory import available, check, check_result_fits
 from .progress import Progress
 from .result import Result, assemble
 from .run import Event, ProgressCallback, Run, ended_early
+from .tracefile import writing_trace
 
 ENGINES: Final = ("auto", "reference", "compiled")
+#: What an event takes in memory.
+EVENT_BYTES: Final = 320.0
 #: A fallback to the reference engine that will take longer than this many seconds is worth a warning.
 LONG_FALLBACK: Final = 10.0
 #: A run that takes the reference engine less than this many seconds is not worth compiling a user's rule for.
@@ -52,7 +58,7 @@ def simulate(
     record_every: int = 1,
     threads: int | None = None,
     progress: bool | ProgressCallback | None = None,
-    trace: bool | Callable[[Event], object] = False,
+    trace: bool | Callable[[Event], object] | str | PathLike[str] = False,
 ) -> Result:
     """Simulate agents that learn together.
 
@@ -93,8 +99,9 @@ def simulate(
     progress : bool or callable, optional
         A callable gets the number of rounds done and the number in all, over all replicates. True shows a bar, False
         nothing; by default a bar appears in a terminal when a run takes more than two seconds.
-    trace : bool or callable
-        Whether to log the fate of every copy, in `Result.trace`; or what is called with each `Event` instead.
+    trace : bool, callable or path
+        Whether to log the fate of every copy, in `Result.trace`. A callable is called with each `Event` instead; into a
+        file they are written one after the other, to be read with `read_trace`.
 
     Returns
     -------
@@ -109,24 +116,29 @@ def simulate(
     >>> int(result.messages[0, -1] - result.messages[0, -2])
     11033
     """
-    run = read_run(
-        problem,
-        protocol,
-        policy=policy,
-        horizon=horizon,
-        replicates=replicates,
-        seed=seed,
-        rules=rules,
-        link_traffic=link_traffic,
-        rewards=rewards,
-        every=every,
-        faults=faults,
-        record_every=record_every,
-        trace=trace,
-    )
-    n_threads = _read_threads(threads)
-    with Progress(progress, run.horizon * run.replicates, protocol.name) as bar:
-        chosen = _pick(run, checks.choice("engine", engine, ENGINES))
+    log = writing_trace(trace) if isinstance(trace, str | PathLike) else nullcontext(trace)
+    with log as handed_on:
+        run = read_run(
+            problem,
+            protocol,
+            policy=policy,
+            horizon=horizon,
+            replicates=replicates,
+            seed=seed,
+            rules=rules,
+            link_traffic=link_traffic,
+            rewards=rewards,
+            every=every,
+            faults=faults,
+            record_every=record_every,
+            trace=handed_on,
+        )
+        return _simulate(run, checks.choice("engine", engine, ENGINES), _read_threads(threads), progress)
+
+
+def _simulate(run: Run, engine: str, n_threads: int, progress: bool | ProgressCallback | None) -> Result:
+    with Progress(progress, run.horizon * run.replicates, run.protocol.name) as bar:
+        chosen = _pick(run, engine)
         if chosen == "compiled":
             from . import compiled
             from .warmup import announced
@@ -178,11 +190,24 @@ def read_run(
         tape=None if rewards is None else _read_tape(rewards, problem, horizon, replicates),
         records=_records(horizon, record_every),
         link_traffic=bool(link_traffic),
-        trace=trace if callable(trace) else bool(trace),
+        trace=_read_trace(trace),
         faults=_read_faults(faults),
     )
     _check_network_lasts(problem, horizon)
+    if run.trace is True:
+        check_log_fits(run)
     return run
+
+
+def check_log_fits(run: Run) -> None:
+    """Refuse an event log that does not fit into this machine's memory."""
+    network, n_agents = run.problem.network, run.problem.n_agents
+    n_links = 2.0 * network.n_links if isinstance(network, Links) else float(n_agents * (n_agents - 1))
+    # A message crosses a link at most once each way (or some times, by the published rules): rarely is the bound near.
+    at_most = EVENT_BYTES * float((run.horizon / run.every).sum()) * run.replicates * n_links
+    if at_most > 0.5 * available():
+        expected = EVENT_BYTES * reference.expected_events(run)
+        check(expected, "the event log", "write it to a file, as in trace='events.jsonl.gz', or hand it to a callable")
 
 
 def _pick(run: Run, engine: str) -> str:
@@ -262,6 +287,14 @@ def _read_policies(policy: Policy | Sequence[Policy] | None, problem: Problem) -
         checks.real(f"the parameter of policy {one.name!r}", one.parameter)
         one.check(problem)
     return tuple(policy)
+
+
+def _read_trace(trace: object) -> bool | Callable[[Event], object]:
+    if isinstance(trace, bool | np.bool_):
+        return bool(trace)
+    if not callable(trace):
+        raise InputError(f"trace must be True, False or a callable that takes events, got {checks.shown(trace)}")
+    return trace
 
 
 def _read_every(every: int | Sequence[int] | None, n_agents: int) -> NDArray[np.int64]:

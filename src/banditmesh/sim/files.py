@@ -61,7 +61,7 @@ class _Names(msgspec.Struct):
     links: list[tuple[Any, Any]]
 
     def decode(self) -> Names:
-        links = [(_decode_name(sender), _decode_name(receiver)) for sender, receiver in self.links]
+        links = [(decode_name(sender), decode_name(receiver)) for sender, receiver in self.links]
         return Names(_decode_names(self.agents), _decode_names(self.arms), links)
 
 
@@ -231,16 +231,17 @@ def _wrong(path: str | PathLike[str], what: str) -> FileError:
 def _encode_names(kind: str, names: Sequence[Hashable]) -> Any:
     if isinstance(names, range):
         return {"range": [names.start, names.stop, names.step]}
-    return [_encode_name(kind, name) for name in names]
+    return [encode_name(kind, name) for name in names]
 
 
-def _encode_name(kind: str, name: Hashable) -> Any:
+def encode_name(kind: str, name: Hashable) -> Any:
+    """The name of an agent or an arm as JSON can hold it."""
     if isinstance(name, tuple):
-        return [_encode_name(kind, part) for part in name]
+        return [encode_name(kind, part) for part in name]
     if name is None or isinstance(name, str | bool | int | float):
         return name
     if isinstance(name, np.generic) and not isinstance(name.item(), np.generic):
-        return _encode_name(kind, name.item())
+        return encode_name(kind, name.item())
     raise InputError(
         f"names of {kind} must be strings, numbers or tuples of them to be saved, got {name!r}; rename them first"
     )
@@ -251,10 +252,11 @@ def _decode_names(encoded: list[Any] | _Range) -> Sequence[Hashable]:
         names = range(*encoded.range)
         len(names)  # an error if it is beyond what a sequence can be
         return names
-    return [_decode_name(name) for name in encoded]
+    return [decode_name(name) for name in encoded]
 
 
-def _decode_name(encoded: Any) -> Hashable:
+def decode_name(encoded: Any) -> Hashable:
+    """The name that `encode_name` was given."""
     if isinstance(encoded, dict):
         raise ValueError("a name must not be a table")
-    return tuple(map(_decode_name, encoded)) if isinstance(encoded, list) else encoded
+    return tuple(map(decode_name, encoded)) if isinstance(encoded, list) else encoded

@@ -19,7 +19,7 @@ from .kernels.layout import (
     ABSORBED,
     DELIVERED,
     EXPIRED,
-    LEARNED,
+    HEARD,
     N_COUNTS,
     RELAYED,
     SENT,
@@ -97,7 +97,7 @@ def learners_at_most(packed: Packed) -> int:
 
 def _estimated_learners(packed: Packed, rule: Rule, stop: Stop) -> float:
     """How many learners a plan has."""
-    return float(sampled_fates(packed, rule, stop)[LEARNED]) * len(packed.agents.arms)
+    return float(sampled_fates(packed, rule, stop)[HEARD]) * len(packed.agents.arms)
 
 
 def sampled_fates(packed: Packed, rule: Rule, stop: Stop) -> NDArray[np.float64]:
@@ -118,7 +118,7 @@ def relayed_and_learned(packed: Packed, stop: Stop) -> tuple[float, float]:
     network, rule = packed.run.problem.network, packed.rule(Draws(packed.run.seed, 0))
     if packed.network is not None:
         counts = sampled_fates(packed, rule, stop)
-        return float(counts[RELAYED]), float(counts[LEARNED])
+        return float(counts[RELAYED]), float(counts[HEARD])
     assert isinstance(network, DynamicNetwork)
     # A dynamic network is taken to spread a message as a tree does, until everybody has it.
     n_agents, n_reached = network.n_agents, 0.0
@@ -189,7 +189,7 @@ def count_all_fates(
         count_fates(packed, rule, t, weights, scratch, counts, stop)
     delivered, absorbed, expired, stopped = early @ plan.totals
     counts[SENT] += early @ plan.sent.sum(axis=1, dtype=np.int64)
-    counts[LEARNED] += early @ plan.end[:, -1].astype(np.int64)
+    counts[HEARD] += early @ plan.end[:, -1].astype(np.int64)
     counts[[DELIVERED, ABSORBED, EXPIRED, STOPPED]] += np.array([delivered, absorbed, expired, stopped])
     counts[RELAYED] += delivered - absorbed - expired - stopped
     return counts

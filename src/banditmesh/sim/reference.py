@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from .books import Books
+from .books import Books, Traffic
 from .run import Outcome, Run
 from .stepper import Stepper
 
@@ -30,26 +29,36 @@ def run_replicate(run: Run, replicate: int, advance: Callable[[], None]) -> Outc
 
 
 def estimated_seconds(run: Run) -> float:
-    """About how long the run will take, from its first rounds, or from the first second if that ends before.
+    """About how long the run will take."""
+    return _from_pilot(run).seconds
 
-    Traffic grows until messages are ttl hops old; then as many rounds as the slowest agent's pause are timed.
+
+def expected_events(run: Run) -> float:
+    """About how many copies will be sent."""
+    return _from_pilot(run).n_sent
+
+
+class _Cost(NamedTuple):
+    seconds: float
+    n_sent: float
+
+
+def _from_pilot(run: Run) -> _Cost:
+    """What the run will cost, from its first rounds, or from the first second if that ends before.
+
+    Traffic grows until messages are ttl hops old; then as many rounds as the slowest agent's pause are looked at.
     """
-    n_timed = int(run.every.max())
+    n_looked_at = int(run.every.max())
     rounds_a_hop = 1 if run.faults is None else 1 + run.faults.delay + math.ceil(run.faults.jitter)
-    pilot = min(run.horizon, run.protocol.ttl * rounds_a_hop + n_timed)
+    pilot = min(run.horizon, run.protocol.ttl * rounds_a_hop + n_looked_at)
     short = replace(run, horizon=pilot, records=np.array([pilot]), link_traffic=False, trace=False)
-    times = [time.perf_counter()]
-
-    def note() -> None:
-        times.append(time.perf_counter())
-        if times[-1] - times[0] > PILOT_SECONDS:
-            raise _Enough
-
-    with suppress(_Enough):
-        run_replicate(short, 0, note)
-    timed = times[-min(n_timed, len(times) - 1) - 1 :]
-    return (timed[-1] - timed[0]) / (len(timed) - 1) * run.horizon * run.replicates
-
-
-class _Enough(Exception):
-    """The pilot has run for long enough."""
+    traffic = Traffic(short)
+    stepper = Stepper(short, 0, [traffic])
+    seen = [_Cost(time.perf_counter(), 0.0)]
+    while stepper.t <= pilot and seen[-1].seconds - seen[0].seconds <= PILOT_SECONDS:
+        stepper.step()
+        seen.append(_Cost(time.perf_counter(), float(traffic.n_sent)))
+    n_looked_at = min(n_looked_at, len(seen) - 1)
+    before, after = seen[-1 - n_looked_at], seen[-1]
+    n_times = run.horizon * run.replicates / n_looked_at
+    return _Cost((after.seconds - before.seconds) * n_times, (after.n_sent - before.n_sent) * n_times)

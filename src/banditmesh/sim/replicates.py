@@ -232,7 +232,7 @@ class Replicate:
             lost,
             0,
             run.n_control,
-            int(counts[layout.LEARNED]),
+            int(counts[layout.HEARD] - counts[layout.STALE]),
             run.n_bytes(sent),
         ]
         pulls = self.state.pulls

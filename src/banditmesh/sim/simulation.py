@@ -58,10 +58,12 @@ class Simulation:
 
     Parameters
     ----------
-    problem, protocol, policy, horizon, seed, rules, link_traffic, rewards, every, faults, record_every, trace
+    problem, protocol, policy, horizon, seed, rules, link_traffic, rewards, every, faults, record_every
         As in `simulate`.
     replicate : int
         Which replicate of `simulate` with the same seed it is.
+    trace : bool or callable
+        As in `simulate`; it takes no file.
 
     Attributes
     ----------

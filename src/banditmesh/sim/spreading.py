@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .crew import Stop
-from .kernels.layout import Chunk, Fates
+from .kernels.layout import STALE, Chunk, Fates
 from .kernels.special import Kernels
 from .packing import Packed
 from .plans import count_all_fates, make_fates, make_scratch, relayed_and_learned
@@ -102,7 +102,9 @@ class Spread(Replicate):
         packed = self.packed
         if self._plan is not None and self.t > packed.run.horizon:
             n_messages = self.state.n_messages if len(self.state.n_messages) else self.state.pulls
+            n_stale = self.counts[STALE]
             self.counts = count_all_fates(
                 packed, self.rule, self._plan, n_messages, self.messages.slots, self._scratch, self.stop
             )
+            self.counts[STALE] = n_stale
         return super().close()

@@ -82,11 +82,17 @@ def learn_sum(
     known_totals: Floats,
     counts: Floats,
     totals: Floats,
-) -> None:
-    """A learner hears an origin's count and sum: what it did not know of them counts, if the count is higher."""
+) -> int:
+    """A learner hears an origin's count and sum: what it did not know of them counts, if the count is higher.
+
+    Returns 0 if it is, and 1 if the statistic is stale.
+    """
     before = known_counts[place]
+    stale = 1
     if amount > before:
+        stale = 0
         counts[learner] += amount - before
         totals[learner] += total - known_totals[place]
         known_counts[place] = int(amount)
         known_totals[place] = total
+    return stale

@@ -21,9 +21,9 @@ Words = NDArray[np.uint64]
 ZERO: Any = np.int64(0)
 NOBODY: Any = np.int64(-1)
 ONE: Any = np.uint64(1)
-# Places in the counts of fates.
-SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LOST, LEARNED = range(9)
-N_COUNTS = 9
+# Places in the counts of fates. Of what is heard, all but what is stale is learned.
+SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LOST, HEARD, STALE = range(10)
+N_COUNTS = 10
 # Emissions, by code.
 EVERY_PULL, GROWTH, CONTESTED, OWN_EMISSION = range(4)
 # Columns of what `spread` notes of an agent.

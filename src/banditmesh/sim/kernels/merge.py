@@ -13,7 +13,7 @@ from .faults import arrives, restart
 from .layout import (
     ABSORBED,
     DELIVERED,
-    LEARNED,
+    HEARD,
     LOST,
     SENT,
     Agents,
@@ -138,7 +138,7 @@ def tell(t: int, agents: Agents, tree: Tree, chunk: Chunk, merged: Merged, state
                 if place >= 0:
                     state.counts[offsets[receiver] + place] += count - before
                     state.totals[offsets[receiver] + place] += sent_totals[link, arm] - told_totals[back, arm]
-                    fates[LEARNED] += 1
+                    fates[HEARD] += 1
                 told_counts[back, arm] = count
                 told_totals[back, arm] = sent_totals[link, arm]
                 counts[receiver, arm] += count - before

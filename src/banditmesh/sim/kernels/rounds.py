@@ -14,7 +14,8 @@ from .emissions import emit, learn_sum
 from .faults import restart
 from .layout import (
     EVERY_PULL,
-    LEARNED,
+    HEARD,
+    STALE,
     Agents,
     Chunk,
     Fates,
@@ -44,17 +45,18 @@ def deliver(
     known: Known,
     state: State,
     stop: Int64s,
-) -> None:
-    """Add what is heard in round `t` to the sums of those who hear it."""
+) -> int:
+    """Add what is heard in round `t` to the sums of those who hear it; returns how much of it changes nothing."""
     base, end, counts, totals = ring.base, ring.end, state.counts, state.totals
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
     known_rows, known_rank, known_counts, known_totals = known.rows, known.rank, known.counts, known.totals
     compares = len(known_counts) > 0
     most_hops = min(reach, t)
     oldest_row = (t - most_hops + 1) % reach
+    n_stale = 0
     for v in range(len(rewards)):
         if is_set(stop):
-            return
+            break
         row = oldest_row
         for hop in range(most_hops, 0, -1):
             key = np.uint64(v * reach + row)
@@ -68,8 +70,10 @@ def deliver(
                 for i in range(np.uint64(start), finish):
                     learner = np.uint64(learners[learner_row, i])
                     place = np.uint64(known_rows[slots[v, row]] + known_rank[learner])
-                    learn_sum(learner, amount, reward, place, known_counts, known_totals, counts, totals)
+                    n_stale += learn_sum(learner, amount, reward, place, known_counts, known_totals, counts, totals)
             else:
+                if amount == 0.0:
+                    n_stale += np.int64(finish) - start
                 for i in range(np.uint64(start), finish):
                     learner = np.uint64(learners[learner_row, i])
                     counts[learner] += amount
@@ -77,6 +81,7 @@ def deliver(
             row += 1
             if row == reach:
                 row = 0
+    return n_stale
 
 
 @routine
@@ -129,7 +134,7 @@ def begin(
         restart(t, agents, chunk, known, state)
     chunk.regret[t - chunk.first] = pull_agents(t, agents, chunk, keys, rule.asks_best, state, pulls)
     if central:
-        counts[LEARNED] += tell_everyone(t, agents, holder_starts, holder_slots, chunk, pulls, state)
+        counts[HEARD] += tell_everyone(t, agents, holder_starts, holder_slots, chunk, pulls, state)
     if rule.ttl > 0 and rule.emission != EVERY_PULL:
         emit(t, agents, rule, pulls, state)
 
@@ -197,7 +202,7 @@ def plan_rounds(
                 ring_end[key, hop] = plan_end[slot, hop]
                 sent_ahead[row + hop] += plan_sent[slot, hop]
         chunk.sent[t - chunk.first] = take_sent(row, reach, sent_ahead)
-        deliver(t, reach, True, messages, ring, plan.learners, known, state, chunk.stop)
+        counts[STALE] += deliver(t, reach, True, messages, ring, plan.learners, known, state, chunk.stop)
 
 
 @kernel
@@ -279,5 +284,5 @@ def spread_rounds(
                 else:
                     sent_ahead[row + hop] += ring_sent[key, hop]
         chunk.sent[t - chunk.first] = take_sent(row, reach, sent_ahead)
-        deliver(t, reach, False, messages, ring, learners, known, state, chunk.stop)
+        counts[STALE] += deliver(t, reach, False, messages, ring, learners, known, state, chunk.stop)
     return last

@@ -21,7 +21,7 @@ from .layout import (
     ABSORBED,
     DELIVERED,
     EXPIRED,
-    LEARNED,
+    HEARD,
     LOST,
     MARK,
     NOBODY,
@@ -295,7 +295,7 @@ def spread(
     counts[RELAYED] += weight * (n_delivered - n_absorbed - n_expired - n_stopped - n_queued)
     counts[QUEUED] += weight * n_queued
     counts[LOST] += weight * n_lost
-    counts[LEARNED] += weight * n_learners
+    counts[HEARD] += weight * n_learners
     return n_learners
 
 

@@ -21,11 +21,12 @@ from .layout import (
     DELIVERED,
     EVERY_PULL,
     EXPIRED,
-    LEARNED,
+    HEARD,
     LOST,
     QUEUED,
     RELAYED,
     SENT,
+    STALE,
     STOPPED,
     Agents,
     Chunk,
@@ -199,7 +200,7 @@ def walk_rounds(
                             1 if has_arm else 0, ttl - hops_left, degree if rule.decision.shape[2] > 1 else 0
                         ]
                     if has_arm and not (decision == STOP and rule.stop_before_use):
-                        counts[LEARNED] += 1
+                        counts[HEARD] += 1
                         n_learned = learned.n_used[0]
                         learners[n_learned] = offsets[receiver] + position
                         next_learner[n_learned] = first_learner[message]
@@ -230,7 +231,7 @@ def walk_rounds(
                     amount, reward = amounts[origin, message_row], rewards[origin, message_row]
                     if len(known.counts) > 0:
                         place = known.rows[slots[origin, message_row]] + known.rank[learner]
-                        learn_sum(
+                        counts[STALE] += learn_sum(
                             learner, amount, reward, place, known.counts, known.totals, state.counts, state.totals
                         )
                     else:
