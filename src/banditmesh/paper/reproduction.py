@@ -6,9 +6,9 @@ Figure 6: regret against delta over twelve densities. Figures 3 and 4 come from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,12 @@ from ..problem import Problem
 from ..protocols import IRS, Flooding, FwA, Gossip, NoCooperation, ProbabilisticFlooding, Protocol
 from ..rules import get_rules
 from ..sim.engine import simulate
+from ..sim.progress import StepCallback, Steps
 from ..sim.result import Result
 from ..studies.manifest import versions
 from . import published
 
 FIGURES = ("3", "4", "5", "6")
-#: Called with the number of simulations done, the number in all, and what comes next.
-PaperProgress: TypeAlias = Callable[[int, int, str], None]
 
 
 def paper_protocols(ttl: int = published.TTL) -> dict[str, Protocol]:
@@ -127,7 +126,7 @@ def reproduce(
     horizon: int = published.HORIZON,
     seed: int = 0,
     instances: int = 1,
-    progress: PaperProgress | None = None,
+    progress: StepCallback | None = None,
 ) -> Reproduction:
     """Run the paper's experiments again.
 
@@ -173,7 +172,7 @@ def reproduce(
         *(("dynamic-er",) if "5" in figures else ()),
     ]
     total = len(names) * len(published.PROTOCOLS) * instances + (2 * len(published.DEGREES) if "6" in figures else 0)
-    steps = _Steps(total, progress)
+    steps = Steps(total, progress)
     for name in names:
         reproduction.runs[name] = _run_network(reproduction, name, steps)
     if "6" in figures:
@@ -182,23 +181,7 @@ def reproduce(
     return reproduction
 
 
-class _Steps:
-    """Counts simulations for whoever watches."""
-
-    def __init__(self, total: int, progress: PaperProgress | None) -> None:
-        self._total = total
-        self._progress = progress or (lambda done, total, label: None)
-        self._done = 0
-
-    def begin(self, label: str) -> None:
-        self._progress(self._done, self._total, label)
-        self._done += 1
-
-    def end(self) -> None:
-        self._progress(self._total, self._total, "done")
-
-
-def _run_network(reproduction: Reproduction, name: str, steps: _Steps) -> dict[str, Runs]:
+def _run_network(reproduction: Reproduction, name: str, steps: Steps) -> dict[str, Runs]:
     found: dict[str, Runs] = {}
     watch = "4" in reproduction.figures and name in networks.PAPER_WATCHED_LINKS
     problems = [Problem.paper(name, reproduction.seed + instance) for instance in range(reproduction.instances)]
@@ -270,7 +253,7 @@ def _join(parts: list[Runs]) -> Runs:
     )
 
 
-def _run_densities(reproduction: Reproduction, steps: _Steps) -> Densities:
+def _run_densities(reproduction: Reproduction, steps: Steps) -> Densities:
     from ..theory import delta
 
     regret: dict[str, list[float]] = {"flooding": [], "fwa": []}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from ..sim.progress import StepCallback
 
 
 @click.command("paper", short_help="The published experiments, with the published values beside.")
@@ -42,7 +45,7 @@ def paper_verb(
 
     reproductions = []
     for one in ("published", "sound") if rules == "both" else (rules,):
-        with paper_progress() as progress:
+        with step_progress("paper") as progress:
             reproductions.append(
                 reproduce(
                     figure,
@@ -87,15 +90,9 @@ def _tell(values: dict[str, object]) -> None:
 
 
 @contextmanager
-def paper_progress() -> Iterator[Callable[[int, int, str], None] | None]:
-    """A bar with the time left, if there is a terminal to show it on."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def step_progress(label: str) -> Iterator[StepCallback | None]:
+    """What shows simulations on a bar, if there is a terminal."""
+    from ..sim.progress import terminal_bar
 
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("simulations, left"), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.description}"), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total, label: bar.update(task, completed=done, total=total, description=label)
+    with terminal_bar(label, "simulations") as bar:
+        yield None if bar is None else bar.show

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from ..errors import InputError
-from .paper import paper_progress
+from .paper import step_progress
 
 if TYPE_CHECKING:
     from ..comparisons.presets.beyond import Beyond
@@ -37,7 +37,7 @@ def run_preset(context: click.Context, preset: str, replicates: int, seed: int, 
 
     settings: dict[str, Any] = {"replicates": replicates} if "replicates" in given else {}
     found: Beyond | Losses
-    with paper_progress() as progress:
+    with step_progress(preset) as progress:
         if preset == "beyond":
             found = beyond(seed=seed, progress=progress, **settings)
             text = beyond_text(found)

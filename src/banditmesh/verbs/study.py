@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -139,37 +138,15 @@ def _number(value: float) -> str:
 
 @contextmanager
 def study_progress(label: str) -> Iterator[Callable[[int, int, int], None] | None]:
-    """A bar with the time left, if there is a terminal to show it on."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    """What shows runs on a bar, if there is a terminal."""
+    from ..sim.progress import terminal_bar
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs, elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[failed]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None, failed="")
+    with terminal_bar(label, "runs", elapsed=True) as bar:
+        yield None if bar is None else lambda done, total, failed: bar.show(done, total, _failures(failed))
 
-        def show(done: int, total: int, failed: int) -> None:
-            bar.update(task, completed=done, total=total, failed=f"{failed} failed" if failed else "")
 
-        yield show
+def _failures(n_failed: int) -> str:
+    return f"{n_failed} failed" if n_failed else ""
 
 
 @click.command("plot", short_help="Pictures of a study.")

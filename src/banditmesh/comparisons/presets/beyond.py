@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from ... import checks
 from ...protocols import Flooding, FwA, Gossip, Growth, ProbabilisticFlooding, Protocol, TreeAggregation
 from ...protocols.notation import labels
+from ...sim.progress import StepCallback
 from ..intervals import mean_interval
-from .instances import Instances, Steps, as_json, intervals
+from .instances import Instances, as_json, intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,7 +156,7 @@ def beyond(
     instances: int = 3,
     seed: int = 0,
     confidence: float = 0.95,
-    progress: Steps | None = None,
+    progress: StepCallback | None = None,
     threads: int | None = None,
 ) -> Beyond:
     """Put FwA, Flooding and what beats them side by side on the paper's networks, by the sound rules.
@@ -191,7 +192,7 @@ def beyond(
     for name, protocols in lists.items():
         ends = {label: series.ends(name, protocol, horizons[name], label) for label, protocol in protocols.items()}
         answers += _judge(name, horizons[name], ends, confidence)
-    series.finish()
+    series.steps.end()
     return Beyond(tuple(answers), replicates, instances, seed, confidence)
 
 

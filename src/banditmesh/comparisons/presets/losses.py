@@ -17,8 +17,9 @@ from ... import checks
 from ...faults import Faults
 from ...protocols import Flooding, FwA, Gossip, Growth, Protocol, TreeAggregation
 from ...protocols.notation import write
+from ...sim.progress import StepCallback
 from ..intervals import mean_interval
-from .instances import Instances, Steps, as_json, intervals
+from .instances import Instances, as_json, intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +114,7 @@ def losses(
     instances: int = 3,
     seed: int = 0,
     confidence: float = 0.95,
-    progress: Steps | None = None,
+    progress: StepCallback | None = None,
     threads: int | None = None,
 ) -> Losses:
     """Simulate protocols on the paper's networks without loss, with 10 and with 30 per cent of it, by the sound rules.
@@ -158,5 +159,5 @@ def losses(
                     value / float(without.mean()) for value in mean_interval((regret - without)[..., 0], confidence)
                 ]
                 rows.append(Loss(name, write(protocol), loss, regret[..., 0], messages[..., 0], *rise))
-    series.finish()
+    series.steps.end()
     return Losses(tuple(rows), horizon, replicates, instances, seed, confidence)
