@@ -14,11 +14,12 @@ from timing import cpu_time
 
 import banditmesh as bm
 from banditmesh.draws import REWARD, Draws
-from banditmesh.sim import plans
-from banditmesh.sim.compiled import kernels_of
-from banditmesh.sim.kernels.layout import Fates
-from banditmesh.sim.packing import Packed, pack
-from banditmesh.sim.spreading import Spread
+from banditmesh.sim.compiled import plans
+from banditmesh.sim.compiled.crew import Stop
+from banditmesh.sim.compiled.engine import kernels_of
+from banditmesh.sim.compiled.kernels.layout import Fates
+from banditmesh.sim.compiled.packing import Packed, pack
+from banditmesh.sim.compiled.spreading import Spread
 
 SOURCE = Path(__file__).with_name("plan_loop.c")
 # Neither side may fuse products and sums, and neither sets errno: only so are the two held to the same arithmetic.
@@ -45,11 +46,12 @@ def compare(problem: bm.Problem, protocol: bm.Protocol, horizon: int, repeats: i
     run = make_run(problem, protocol, horizon)
     packed = pack(run)
     rule = packed.rule(Draws(SEED, 0))
-    plan = plans.build(packed, rule, 1) if protocol.ttl else None
+    stop = Stop()
+    plan = plans.build(packed, rule, 1, stop) if protocol.sends_messages else None
     kernels = kernels_of(run)
 
     def loop() -> Spread:
-        one = Spread(packed, kernels, 0, plan)
+        one = Spread(packed, kernels, 0, plan, stop)
         one.advance(horizon + 1)
         return one
 
@@ -88,7 +90,7 @@ def run_c(program: Path, packed: Packed, plan: Fates | None, repeats: int) -> tu
 def write_plan(path: Path, packed: Packed, plan: Fates | None, repeats: int) -> None:
     """Problem and plan as the C program reads them: ten numbers, then arrays, each filled up to eight bytes."""
     run, agents = packed.run, packed.agents
-    n_agents, n_slots, ttl = run.problem.n_agents, len(agents.arms), run.protocol.ttl
+    n_agents, n_slots, ttl = run.problem.n_agents, len(agents.arms), packed.traits.reach
     if plan is None:
         plan = plans.make_fates(n_slots, ttl, np.zeros((1, 0), dtype=np.int32))
     arrays: list[np.ndarray] = [

@@ -10,12 +10,13 @@ import numpy as np
 import banditmesh as bm
 from banditmesh.draws import Draws
 from banditmesh.rules import get_rules
-from banditmesh.sim import plans
-from banditmesh.sim.compiled import kernels_of
-from banditmesh.sim.packing import pack
+from banditmesh.sim.compiled import plans
+from banditmesh.sim.compiled.crew import Stop
+from banditmesh.sim.compiled.engine import kernels_of
+from banditmesh.sim.compiled.packing import pack
+from banditmesh.sim.compiled.spreading import Spread
+from banditmesh.sim.compiled.walking import Walk
 from banditmesh.sim.run import Run
-from banditmesh.sim.spreading import Spread
-from banditmesh.sim.walking import Walk
 
 NETWORKS = ("er", "ba", "sbm", "dynamic-er")
 RULES = ("sound", "published")
@@ -84,10 +85,11 @@ def run_stages(run: Run) -> Stages:
     began = time.process_time()
     packed = pack(run)
     rule = packed.rule(Draws(run.seed, 0))
-    planned = not packed.traits.walks and bool(plans.worthwhile_bytes(packed, rule))
-    plan = plans.build(packed, rule, 1) if planned else None
+    stop = Stop()
+    planned = not packed.traits.walks and bool(plans.worthwhile_bytes(packed, rule, stop))
+    plan = plans.build(packed, rule, 1, stop) if planned else None
     kernels = kernels_of(run)
-    one = Walk(packed, kernels, 0, None) if packed.traits.walks else Spread(packed, kernels, 0, plan)
+    one = Walk(packed, kernels, 0, None, stop) if packed.traits.walks else Spread(packed, kernels, 0, plan, stop)
     set_up = time.process_time()
     while one.t <= run.horizon:
         one.advance(min(one.t + one.longest_chunk, run.horizon + 1))

@@ -29,6 +29,7 @@ autosummary_generate = True
 autosummary_filename_map = {
     "banditmesh.bounds": "banditmesh.bounds-function",
     "banditmesh.frontier": "banditmesh.frontier-function",
+    "banditmesh.theory.estimate": "banditmesh.theory.estimate-function",
 }
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"

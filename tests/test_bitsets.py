@@ -6,7 +6,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.networks.csr import as_links
-from banditmesh.sim import bitsets
+from banditmesh.sim.compiled import bitsets
 
 
 @pytest.mark.parametrize("n_agents", [1, 2, 63, 64, 65, 130])

@@ -16,7 +16,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import banditmesh as bm
-from banditmesh.sim import engine, packing, plans, reference, replicates, support
+from banditmesh.sim import engine, reference, support
+from banditmesh.sim.compiled import packing, plans, replicates
 from cases import dynamic_networks, emitting_protocols, graphs, normal_tape, problems
 
 HORIZON = 12
@@ -175,7 +176,7 @@ def test_engines_agree_on_every_pair_of_axes(row):
     if row["alpha"] == "per agent":
         arguments["policy"] = [bm.UCB(alpha=1.0 + 0.5 * (v % 4)) for v in range(14)]
     forgetful = (row["emission"], row["faults"]) == ("growth", list(FAULTS)[-1])
-    if row["rules"] == "published" and protocol.ttl and (forgetful or row["emission"] == "echoes"):
+    if row["rules"] == "published" and protocol.sends_messages and (forgetful or row["emission"] == "echoes"):
         # A restarted origin counts from zero again, and its ids with it; an echo may be what was sent before.
         with pytest.raises(bm.errors.UnsupportedError, match="ids come twice"):
             bm.simulate(problem, protocol, engine="compiled", horizon=horizon, replicates=2, seed=5, **arguments)
@@ -546,8 +547,8 @@ def test_all_that_a_run_needs_is_compiled_before_it_begins(run):
     process = script(
         f"""
         import banditmesh as bm
-        from banditmesh.sim import compiled
-        from banditmesh.sim.kernels.spread import spread_slots
+        from banditmesh.sim.compiled import engine as compiled
+        from banditmesh.sim.compiled.kernels.spread import spread_slots
 
         def run_all(run, *settings):
             outcomes = original(run, *settings)
@@ -643,7 +644,7 @@ def test_a_machine_without_any_place_for_a_cache_is_no_error():
         caching.CompileResultCacheImpl._locator_classes = []
         caching.CacheImpl._locator_classes = []
         import banditmesh as bm
-        from banditmesh.sim.kernels import rounds
+        from banditmesh.sim.compiled.kernels import rounds
         assert not rounds.plan_rounds.stats.cache_path
         problem = bm.Problem(bm.networks.path(3), [[0]] * 3, [bm.arms.Uniform(0, 1)])
         print(bm.simulate(problem, bm.NoCooperation(), horizon=3, seed=0).engine)

@@ -22,8 +22,8 @@ def make_agent(protocol=None, rules=SOUND, number=0, arm_set=(ARM, OTHER_ARM), p
     """An agent of the simulator; `agent.chances.now` is the round that its ids and draws are keyed by."""
     protocol = protocol or bm.Flooding(3)
     chances = RoundChances(Draws(0, 0))
-    seen = RecentRewards(protocol.ttl, n_agents) if rules.id_is_reward else RecentIds(protocol.ttl)
-    courier = Relaying(protocol, chances, seen, chances.new_id, rules) if protocol.ttl else Silent()
+    seen = RecentRewards(protocol.most_hops, n_agents) if rules.id_is_reward else RecentIds(protocol.most_hops)
+    courier = Relaying(protocol, chances, seen, chances.new_id, rules) if protocol.sends_messages else Silent()
     arms = Arms(arm_set, [1.0] * len(arm_set), [GAUSSIAN] * len(arm_set))
     agent = Agent(number, arms, policy or bm.UCB(), courier, chances)
     agent.chances = chances

@@ -14,11 +14,11 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.errors import UnsupportedError
-from banditmesh.sim.kernels import cache
-from banditmesh.sim.kernels.cache import KernelFiles
-from banditmesh.sim.kernels.compiling import rebind
-from banditmesh.sim.kernels.identity import identity
-from banditmesh.sim.kernels.special import USUAL, specialise
+from banditmesh.sim.compiled.kernels import cache
+from banditmesh.sim.compiled.kernels.cache import KernelFiles
+from banditmesh.sim.compiled.kernels.compiling import rebind
+from banditmesh.sim.compiled.kernels.identity import identity
+from banditmesh.sim.compiled.kernels.special import USUAL, specialise
 
 POLICIES = ("ucb", "klucb", "thompson")
 
@@ -145,7 +145,13 @@ def test_stamp_covers_every_file_that_has_a_part_in_a_kernel():
         for function in functions_of(kernel.py_func, set())
     }
     assert parts <= covered
-    assert {"draws.py", "faults.py", "policies/klucb.py", "sim/bitsets.py", "sim/kernels/rounds.py"} <= covered
+    assert {
+        "draws.py",
+        "faults.py",
+        "policies/klucb.py",
+        "sim/compiled/bitsets.py",
+        "sim/compiled/kernels/rounds.py",
+    } <= covered
 
 
 def test_stamp_leaves_out_all_layers_above_the_simulator_and_the_pictures():
@@ -195,7 +201,9 @@ def test_every_kernel_of_every_policy_has_a_name_of_its_own():
 
 
 def test_identity_is_the_same_in_every_process():
-    script = "from banditmesh.sim.kernels import rounds, identity; print(identity.identity(rounds.plan_rounds))"
+    script = (
+        "from banditmesh.sim.compiled.kernels import rounds, identity; print(identity.identity(rounds.plan_rounds))"
+    )
     found = {
         subprocess.run(
             [sys.executable, "-c", script],

@@ -8,14 +8,14 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.sim import limits, memory
-from banditmesh.sim.crew import Stop, Stopped
-from banditmesh.sim.kernels.special import USUAL
-from banditmesh.sim.linkcounts import LinkCounts
-from banditmesh.sim.merging import Merge
-from banditmesh.sim.packing import pack
-from banditmesh.sim.plans import make_fates
-from banditmesh.sim.spreading import Spread
-from banditmesh.sim.walking import Walk
+from banditmesh.sim.compiled.crew import Stop, Stopped
+from banditmesh.sim.compiled.kernels.special import USUAL
+from banditmesh.sim.compiled.linkcounts import LinkCounts
+from banditmesh.sim.compiled.merging import Merge
+from banditmesh.sim.compiled.packing import pack
+from banditmesh.sim.compiled.plans import make_fates
+from banditmesh.sim.compiled.spreading import Spread
+from banditmesh.sim.compiled.walking import Walk
 from cases import common_arms
 
 

@@ -4,7 +4,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.draws import TARGET_STRIDE
-from banditmesh.protocols.base import MAX_TTL
+from banditmesh.protocols.base import MAX_TTL, Delivery
 
 ALL = [
     bm.NoCooperation(),
@@ -65,9 +65,11 @@ def test_relay_rules(has_arm, ttl):
 def test_parameters_and_targets():
     assert bm.ProbabilisticFlooding(4, stop=0.25).parameter == 0.25
     assert bm.Gossip(4, fanout=3).n_targets == 3
-    assert [protocol.n_targets for protocol in ALL if protocol.name != "gossip"] == [None] * 6
-    assert [protocol.name for protocol in ALL if protocol.random] == ["probabilistic"]
-    assert [protocol.name for protocol in ALL if protocol.central] == ["centralised"]
+    relaying = [protocol for protocol in ALL if protocol.delivery is Delivery.HOPS]
+    assert [protocol.n_targets for protocol in relaying if protocol.name != "gossip"] == [None] * 4
+    assert [protocol.name for protocol in relaying if protocol.random] == ["probabilistic"]
+    assert [protocol.most_hops for protocol in ALL] == [0, 1, 4, 4, 4, 4, 0]
+    assert [protocol.name for protocol in ALL if protocol.delivery is Delivery.EVERYONE] == ["centralised"]
 
 
 def test_ttl_may_be_as_large_as_the_draws_allow():

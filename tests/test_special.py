@@ -11,8 +11,8 @@ from numba.core.errors import NumbaError
 import banditmesh as bm
 from banditmesh.arms import BERNOULLI, GAUSSIAN, OTHER, UNIFORM
 from banditmesh.draws import normal_quantile, uniform
-from banditmesh.sim.kernels.scalars import compile_rule
-from banditmesh.sim.kernels.special import specialise
+from banditmesh.sim.compiled.kernels.scalars import compile_rule
+from banditmesh.sim.compiled.kernels.special import specialise
 
 LAWS = ((GAUSSIAN, 1.0), (BERNOULLI, 0.4), (UNIFORM, 0.3), (OTHER, 0.0))
 

@@ -183,9 +183,9 @@ class ToNobody(Sound):
     n_targets = 0
 
 
-class CentralAndSending(Sound):
-    name = "central-and-sending"
-    central = True
+class Undelivered(Sound):
+    name = "undelivered"
+    delivery = "by hand"
 
 
 class OwnInit(Sound):
@@ -229,7 +229,7 @@ VALUES = {
     NotFinite: "the parameter of protocol 'not-finite' must be a finite number, got nan; override",
     Careless: r"must refuse ttl=-1, got no error; call super\(\).__post_init__",
     ToNobody: "n_targets of protocol 'to-nobody' must be an integer of at least 1, got 0",
-    CentralAndSending: "must be 0, because it is central and sends nothing, got 3",
+    Undelivered: "delivery of protocol 'undelivered' must be a Delivery in its class, got 'by hand'",
     OwnInit: "must take emission=",
     OneEmission: "must keep the emission that it is given, got EveryPull",
     Changing: "must not change while it is used, got another 'asked'",

@@ -42,10 +42,14 @@ def test_two_agents_by_hand():
     assert bounds.constant_tightened == pytest.approx(4 * 2.0 * 2.0)
     assert bounds.lower_published == pytest.approx(2 * (2 * 0.25 / 0.5))
     assert bounds.lower_corrected == pytest.approx(2 * 0.25 / 0.5)
+    # Arm 2 is nobody's best: its one holder pays alpha by the gap, a quarter of what the clique bound allows.
+    assert bounds.per_arm["sharp"].tolist() == [0.0, 0.0, 2.0]
+    assert bounds.constant_sharp == pytest.approx(2.0 * 2.0)
     log_term, delay = 32 * math.log(100), 2 * 0.5 * 2
     published_b = (2.5 / 1.5) ** 2 * 16 / math.log(2 * 2.5 / (4 * 0.25)) * 1.0
     assert bounds.upper_published == pytest.approx(log_term + published_b + delay)
-    assert bounds.upper_corrected == pytest.approx(log_term + concentration.corrected(2.0, 0.5, 2) + delay)
+    # Each arm is suboptimal for one agent only, so nobody waits for anybody and nothing is lost to delay.
+    assert bounds.upper_corrected == pytest.approx(log_term + concentration.corrected(2.0, 0.5, 2))
 
 
 @pytest.mark.parametrize(
@@ -150,10 +154,20 @@ def test_bounds_grow_with_the_horizon_and_are_a_function_of_it():
 
 
 def test_delay_term_is_the_smaller_of_two():
-    problem = same_arms(nx.path_graph(2), 1.0, 0.0)
+    problem = same_arms(nx.path_graph(4), 1.0, 0.0)
     bounds = bm.bounds(problem, bm.Flooding(3), alpha=1.0, horizon=2)
-    assert bounds.corrected.delay(2) == pytest.approx(2 * 4 * math.log(2))
-    assert bounds.corrected.delay(1000) == pytest.approx(2 * 6)
+    assert bounds.corrected.delay(2) == pytest.approx(4 * 4 * math.log(2))
+    assert bounds.corrected.delay(1000) == pytest.approx(4 * 6)
+
+
+@pytest.mark.parametrize("protocol", [bm.Flooding, bm.FwA])
+def test_a_ttl_beyond_the_diameter_adds_no_delay(protocol):
+    problem = same_arms(nx.complete_graph(5), 1.0, 0.8, 0.7)
+    near, far = (bm.bounds(problem, protocol(ttl)) for ttl in (1, 100))
+    assert far.corrected.delay(1000) == near.corrected.delay(1000) == pytest.approx(2 * problem.arm_gaps.sum())
+    assert far.upper_corrected == near.upper_corrected
+    assert far.upper_sharp == near.upper_sharp
+    assert far.published.delay(1000) > 50 * far.corrected.delay(1000)
 
 
 def test_no_cooperation_is_every_agent_on_its_own():
@@ -165,9 +179,7 @@ def test_no_cooperation_is_every_agent_on_its_own():
     assert bounds.corrected.luck == concentration.corrected(3.0, 1.0, 1)
     assert bm.bounds(problem, bm.IRS()).corrected.luck == concentration.corrected(3.0, 1.0, 100)
     single = same_arms(nx.empty_graph(1), 1.0, 0.5)
-    assert bm.bounds(single, bm.NoCooperation()).upper_corrected == pytest.approx(
-        bm.bounds(single, bm.Centralised()).upper_corrected - 2 * 0.5
-    )
+    assert bm.bounds(single, bm.NoCooperation()).upper_corrected == bm.bounds(single, bm.Centralised()).upper_corrected
 
 
 def test_centralised_is_sharing_on_the_complete_network():
@@ -180,14 +192,17 @@ def test_centralised_is_sharing_on_the_complete_network():
 
 
 @pytest.mark.parametrize("protocol", [bm.Gossip(3), bm.ProbabilisticFlooding(3, stop=0.5)])
-def test_random_relaying_has_no_claimed_bound_but_lower_and_traffic(protocol):
+def test_random_relaying_has_no_clique_bound_but_one_by_delivery(protocol):
     problem = bm.Problem.paper("er", seed=0)
-    bounds = bm.bounds(problem, protocol)
+    bounds = bm.bounds(problem, protocol, cover="greedy")
     assert not condition(bounds, "claimed").holds
-    assert all(math.isnan(value) for value in (bounds.upper_published, bounds.upper_corrected, bounds.delta))
-    assert bounds.lower_corrected > 0
+    assert condition(bounds, "sharp").holds
+    assert "by chance" in bounds.theorem
+    assert all(math.isnan(value) for value in (bounds.upper_published, bounds.delta))
+    assert bounds.upper_corrected == bounds.upper_sharp > 0
+    assert 0 < bounds.lower_corrected < bounds.constant_sharp < math.inf
     assert bounds.traffic.within_ttl > 0
-    with pytest.raises(InputError, match="no bound is claimed"):
+    with pytest.raises(InputError, match="no clique bound is claimed"):
         theory.delta(problem, protocol)
 
 
@@ -203,6 +218,12 @@ def test_other_peoples_protocols_and_emissions_have_no_claimed_bound():
     assert not theory.claims_bound(Mine(2))
     assert not theory.claims_bound(bm.Flooding(2, emission=Seldom()))
     assert theory.claims_bound(bm.Flooding(2))
+    for protocol in (Mine(2), bm.Flooding(2, emission=Seldom())):
+        bounds = bm.bounds(same_arms(nx.path_graph(2), 1.0, 0.5), protocol)
+        assert math.isnan(bounds.upper_sharp)
+        assert math.isnan(bounds.upper_corrected)
+        assert bounds.theorem.startswith("none")
+        assert not condition(bounds, "sharp").holds
 
 
 def test_an_arm_without_sigma_needs_one_from_the_caller():
@@ -268,7 +289,9 @@ def test_views_say_the_same():
     told = json.loads(json.dumps(bounds.to_json()))
     assert told["upper_corrected"] == bounds.upper_corrected
     assert told["per_arm"][7]["theta"] == bounds.per_arm["theta"][7]
-    assert {one["name"] for one in told["conditions"]} >= {"claimed", "published", "corrected", "consistent"}
+    assert told["upper_sharp"] == bounds.upper_sharp
+    assert told["theorem"] == "delivery theorem: every pull arrives"
+    assert {one["name"] for one in told["conditions"]} >= {"claimed", "published", "corrected", "sharp", "consistent"}
     assert "fwa" in repr(bounds).lower() or "Absorption" in repr(bounds)
 
 
@@ -286,9 +309,10 @@ def test_plot_draws_measured_regret_and_the_bounds():
     [axes] = bounds.plot(result).axes
     labels = [line.get_label() for line in axes.get_lines()]
     assert labels[0] == "measured, fwa"
-    assert len(labels) == 4
-    corrected = axes.get_lines()[1].get_ydata()
-    assert corrected[-1] == pytest.approx(bounds.corrected.at(30))
+    assert labels[1] == "estimate, not a bound"
+    assert len(labels) == 6
+    drawn = [line.get_ydata()[-1] for line in axes.get_lines()[1:4]]
+    assert drawn == pytest.approx([bounds.estimate(30).at(30), bounds.sharp.at(30), bounds.corrected.at(30)])
     with pytest.raises(InputError, match="result of a simulation"):
         bounds.plot(problem)
 

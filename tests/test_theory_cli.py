@@ -19,8 +19,11 @@ def run(capsys, *arguments, code=0):
 def test_bounds_are_printed_beside_each_other(capsys):
     out = run(capsys, "--network", "sbm", "--protocols", "fwa", "--cover", "greedy").out
     bounds = bm.bounds(bm.Problem.paper("sbm", seed=0), bm.FwA(4), cover="greedy")
-    [line] = [line for line in out.splitlines() if line.startswith("group regret")]
-    assert line.split()[-2:] == [f"{bounds.upper_published:,.0f}", f"{bounds.upper_corrected:,.0f}"]
+    [line] = [line for line in out.splitlines() if line.startswith("group regret") and "at most" in line]
+    uppers = (bounds.upper_published, bounds.upper_corrected, bounds.upper_sharp)
+    assert line.split()[-3:] == [f"{value:,.0f}" for value in uppers]
+    assert bounds.theorem in out
+    assert "delta" not in run(capsys, "--protocols", "gossip", "--cover", "greedy").out
     assert "alpha > 2 sigma^2 = 2" in out
 
 
@@ -32,7 +35,8 @@ def test_json_holds_the_bounds_of_every_protocol(capsys, tmp_path):
     assert list(told) == ["none", "irs", "gossip"]
     assert told["irs"]["alpha"] == 2.5
     assert told["irs"]["upper_corrected"] > 0
-    assert told["gossip"]["upper_corrected"] is None
+    assert told["gossip"]["upper_corrected"] == told["gossip"]["upper_sharp"] > 0
+    assert told["gossip"]["theorem"] == "delivery theorem: a share arrives by chance"
     assert told["irs"]["traffic"]["within_ttl"] == 2 * 5 * 50
 
 

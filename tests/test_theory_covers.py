@@ -1,5 +1,6 @@
 """Clique covers and weighted covers: closed forms, brute force, certificates."""
 
+import math
 import time
 
 import networkx as nx
@@ -216,6 +217,29 @@ def test_covers_of_the_paper_are_proven_minimum_and_no_larger_than_greedy():
 def test_set_cover_keeps_the_known_cover_without_time():
     known = setcover.Covering((1, 2), 2.0, 1.0)
     assert setcover.solve(2, {3: 1.0}, known, whole=True, deadline=0.0) is known
+
+
+def test_prices_that_overcharge_columns_rule_nothing_out(monkeypatch):
+    """Within its tolerance a solver may overcharge every column; a bound made of such prices must allow for it."""
+    from scipy import optimize
+
+    exactly = optimize.linprog
+
+    def overcharge(*arguments, **options):
+        answer = exactly(*arguments, **options)
+        answer.ineqlin.marginals = answer.ineqlin.marginals * (1 + 3e-6)
+        return answer
+
+    monkeypatch.setattr(optimize, "linprog", overcharge)
+    singles = {1 << v: 1.0 for v in range(7)}
+    columns = singles | {1 << v | 1 << (v + 1) % 7: 1.0 for v in range(7)} | {0b111: 1.4}
+    prices, bound, _ = setcover._relax(7, columns, math.inf)
+    assert all(sum(prices[row] for row in members(mask)) <= cost * (1 + 1e-12) for mask, cost in columns.items())
+    # Rows 0 to 2 together and the rest in pairs cost 3.4, so no bound may be above that.
+    assert bound <= 3.4 * (1 + 1e-12)
+    found = setcover.solve(7, columns, setcover.Covering(tuple(singles), 7.0, 0.0), whole=False, deadline=math.inf)
+    assert found.cost == pytest.approx(3.4)
+    assert found.is_optimal
 
 
 @pytest.mark.parametrize(

@@ -133,14 +133,14 @@ def test_powers_and_distances_are_what_agents_hear_in_a_simulation(protocol, see
     problem = bm.Problem.random(graph, n_arms=6, per_agent=3, seed=seed)
     # Everybody pulls each of its three arms in the first rounds; what is sent then has time to arrive.
     result = bm.simulate(
-        problem, protocol, horizon=3 + protocol.ttl, seed=seed, engine="reference", trace=True, progress=False
+        problem, protocol, horizon=3 + protocol.most_hops, seed=seed, engine="reference", trace=True, progress=False
     )
     heard = {arm: {} for arm in problem.arms}
     for event in result.trace:
         if event.learned:
             heard[event.arm].setdefault((event.origin, event.receiver), event.round - event.sequence + 1)
     for arm in problem.arms:
-        distances = theory.hop_distances(problem, protocol.ttl, arm=arm if isinstance(protocol, bm.FwA) else None)
+        distances = theory.hop_distances(problem, protocol.most_hops, arm=arm if isinstance(protocol, bm.FwA) else None)
         holders = problem.holders[arm]
         expected = {(v, w): distances[v, w] for v in holders for w in holders if v != w and distances[v, w] > 0}
         assert heard[arm] == expected

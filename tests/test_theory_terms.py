@@ -58,8 +58,8 @@ def test_luck_is_infinite_at_the_condition_and_least_without_noise():
 
 
 def test_printed_luck_at_its_poles():
-    assert concentration.published(0.5, 0.1, 1) == math.inf
-    assert concentration.published(1.5, 1.0, 1) == math.inf
+    assert math.isnan(concentration.published(0.5, 0.1, 1))
+    assert math.isnan(concentration.published(1.5, 1.0, 1))
     assert concentration.published(3.0, 0.0, 2) == 0.0
     assert concentration.published(2.0, 10.0, 999) == pytest.approx((2.5 / 1.5) ** 2 * 8000 / math.log(2500 / 400))
 
@@ -131,6 +131,24 @@ def test_no_sub_gaussian_law_is_told_apart_more_cheaply_than_its_sigma_says():
             assert theory.information(law, law.mean + gap) >= gap**2 / (2 * class_sigma(law) ** 2) * (1 - 1e-9)
 
 
+def test_consistency_asks_for_the_sigma_of_arms_without_a_class_too():
+    class Wide(bm.arms.Law):
+        mean, sigma = 0.0, 10.0
+
+        def quantile(self, u):
+            return 10.0 * scipy.stats.norm.ppf(u)
+
+    arms = [bm.arms.Bernoulli(0.5), Wide()]
+    bounds = bm.bounds(bm.Problem(nx.path_graph(2), [[0, 1]] * 2, arms), bm.IRS(), alpha=1.0)
+    [consistent] = [one for one in bounds.conditions if one.name == "consistent"]
+    assert not consistent.holds
+    assert "alpha > 200" in consistent.requires
+    # Where the law has no sigma of its own, the one that was given for all arms counts.
+    arms = [bm.arms.Bernoulli(0.5), scipy.stats.expon(scale=0.5)]
+    bounds = bm.bounds(bm.Problem(nx.path_graph(2), [[0, 1]] * 2, arms), bm.IRS(), alpha=1.0, sigma=2.0)
+    assert "alpha > 8" in next(one.requires for one in bounds.conditions if one.name == "consistent")
+
+
 def test_information_of_other_laws_is_refused():
     with pytest.raises(InputError, match="information is known for"):
         theory.information(bm.arms.as_law(scipy.stats.expon()), 2.0)
@@ -186,6 +204,9 @@ def test_traffic_of_the_papers_networks_is_counted_exactly(name, flooding, shari
         bm.Gossip(3),
         bm.Gossip(4, fanout=2),
         bm.ProbabilisticFlooding(4),
+        bm.Flooding(3, emission=bm.Growth(1.0)),
+        bm.FwA(3, emission=bm.Growth(0.5, echoes=1)),
+        bm.Gossip(3, emission=bm.Growth(2.0)),
     ],
 )
 def test_measured_traffic_keeps_to_the_bounds_also_on_disconnected_networks(protocol, seed):
@@ -196,6 +217,27 @@ def test_measured_traffic_keeps_to_the_bounds_also_on_disconnected_networks(prot
     assert traffic.within_ttl <= traffic.corrected
     if traffic.exact:
         assert (sent == traffic.within_ttl).all()
+
+
+def test_growth_sends_no_more_often_than_its_count_says():
+    problem = bm.Problem(nx.path_graph(2), [[0, 1]] * 2, [bm.arms.Gaussian(0.5), bm.arms.Gaussian(0.4)])
+    for factor, echoes in ((0.1, 0), (0.25, 2), (1.0, 0), (3.0, 1)):
+        emission = bm.Growth(factor, echoes=echoes)
+        for horizon in (2, 5, 64, 500):
+            sent = 0
+            for n in range(horizon + 1):
+                # However the rounds are divided between the two arms.
+                times = 0
+                for pulls in (n, horizon - n):
+                    last = 0
+                    for count in range(1, pulls + 1):
+                        if emission.sends(count, last, False, factor):
+                            times, last = times + 1, count
+                sent = max(sent, min((1 + echoes) * times, horizon))
+            bound = theory.traffic_bounds(problem, bm.IRS(emission=emission), horizon).within_ttl
+            assert 2 * sent <= bound <= 2 * horizon
+            if horizon == 500 and echoes == 0:
+                assert bound < 3.1 * sent
 
 
 def test_a_flood_over_a_tree_takes_every_link_once():

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .. import checks, plots
 from ..errors import InputError
 from ..problem import Problem
-from ..protocols import Protocol
+from ..protocols import AnyProtocol
 from ..protocols.notation import labels
 from ..sim.engine import simulate
 from ..sim.result import Result
@@ -190,14 +190,14 @@ def _layout(agents: Sequence[Hashable], pairs: Sequence[tuple[Hashable, Hashable
     return places
 
 
-def compare(problem: Problem, protocols: Sequence[Protocol], **settings: Any) -> Comparison:
+def compare(problem: Problem, protocols: Sequence[AnyProtocol], **settings: Any) -> Comparison:
     """Simulate several protocols on one problem, with the same rewards and the same networks.
 
     Parameters
     ----------
     problem : Problem
         Network, arm sets and arms.
-    protocols : sequence of Protocol
+    protocols : sequence of AnyProtocol
         What to compare. A protocol that is the only one of its name and sends every pull goes by its plain name, any
         other is written out, as in "flooding(8)+growth(0.25)".
     **settings

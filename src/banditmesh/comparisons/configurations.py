@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .. import plots
 from ..errors import InputError
-from ..protocols import Protocol
+from ..protocols import AnyProtocol, Delivery
 from ..protocols.notation import write_emission
 from .intervals import paired_interval
 
@@ -40,7 +40,7 @@ class Configuration:
     ----------
     name : str
         The protocol written out, as in "flooding(8)+growth(0.25)".
-    protocol : Protocol
+    protocol : AnyProtocol
         The protocol itself.
     regret : float array (replicates,)
         Group regret at the horizon.
@@ -55,7 +55,7 @@ class Configuration:
     """
 
     name: str
-    protocol: Protocol
+    protocol: AnyProtocol
     regret: NDArray[np.float64]
     messages_per_round: NDArray[np.float64]
     link_load: NDArray[np.float64]
@@ -69,7 +69,7 @@ class Configuration:
     @property
     def sends(self) -> bool:
         """Whether it sends anything: neither agents on their own nor a centre, which no network could be."""
-        return self.protocol.ttl > 0
+        return self.protocol.sends_messages
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Frontier:
 
     def _front(self, cost: str) -> tuple[str, ...]:
         # A centre is no configuration that a network could have.
-        real = [one for one in self.configurations if not one.protocol.central]
+        real = [one for one in self.configurations if one.protocol.delivery is not Delivery.EVERYONE]
         points = sorted((one.mean(cost), one.mean("regret"), place) for place, one in enumerate(real))
         found: list[str] = []
         least = np.inf
@@ -286,7 +286,12 @@ class Frontier:
 
 def _parts(one: Configuration) -> dict[str, Any]:
     emission = write_emission(one.protocol.emission)
-    return {"configuration": one.name, "protocol": one.protocol.name, "ttl": one.protocol.ttl, "emission": emission}
+    return {
+        "configuration": one.name,
+        "protocol": one.protocol.name,
+        "ttl": one.protocol.most_hops,
+        "emission": emission,
+    }
 
 
 def _short(value: float) -> str:

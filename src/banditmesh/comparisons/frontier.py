@@ -19,6 +19,7 @@ from ..networks.distances import diameter
 from ..problem import Problem
 from ..protocols import (
     IRS,
+    AnyProtocol,
     Contested,
     Emission,
     EveryPull,
@@ -28,7 +29,6 @@ from ..protocols import (
     Growth,
     NoCooperation,
     ProbabilisticFlooding,
-    Protocol,
     TreeAggregation,
 )
 from ..protocols.notation import needs_ttl, write
@@ -68,7 +68,7 @@ def frontier(
     horizon: int = 1000,
     replicates: int = 10,
     seed: int | None = None,
-    protocols: Sequence[Protocol | type[Protocol]] | None = None,
+    protocols: Sequence[AnyProtocol | type[AnyProtocol]] | None = None,
     ttls: Sequence[int] | None = None,
     emissions: Sequence[Emission] | None = None,
     max_messages_per_round: float | None = None,
@@ -86,7 +86,7 @@ def frontier(
         Network, arm sets and arms.
     horizon, replicates, seed
         As for `simulate`. A seed that is not given is drawn once.
-    protocols : sequence of Protocol or of classes of them, optional
+    protocols : sequence of AnyProtocol or of classes of them, optional
         A class is combined with every ttl and emission; a protocol stands as it is. All built-in ones but the
         centralised ceiling unless told otherwise; trees, on a static network, with a few settings of their own.
     ttls : sequence of int, optional
@@ -169,11 +169,11 @@ def frontier(
 
 def combine(
     problem: Problem,
-    protocols: Sequence[Protocol | type[Protocol]] | None = None,
+    protocols: Sequence[AnyProtocol | type[AnyProtocol]] | None = None,
     ttls: Sequence[int] | None = None,
     emissions: Sequence[Emission] | None = None,
     loses: bool = False,
-) -> dict[str, Protocol]:
+) -> dict[str, AnyProtocol]:
     """The protocols that `frontier` simulates, by how they are written; what has no ttl is not multiplied by them.
 
     Where transmissions are lost, what is tried unless told otherwise has echoes too.
@@ -190,7 +190,7 @@ def combine(
     ttls = default_ttls(problem) if ttls is None else [checks.integer("ttl", ttl, at_least=1) for ttl in ttls]
     if emissions is None:
         emissions = (*EMISSIONS, *[ECHOING] * loses)
-    found: dict[str, Protocol] = {}
+    found: dict[str, AnyProtocol] = {}
     if protocols is None:
         trees = (*TREES, *ECHOING_TREES * loses)
         protocols = PROTOCOLS if problem.is_dynamic else (*PROTOCOLS, *trees)
@@ -202,16 +202,18 @@ def combine(
     return found
 
 
-def _variants(kind: Protocol | type[Protocol], ttls: Sequence[int], emissions: Sequence[Emission]) -> list[Protocol]:
-    if isinstance(kind, Protocol):
+def _variants(
+    kind: AnyProtocol | type[AnyProtocol], ttls: Sequence[int], emissions: Sequence[Emission]
+) -> list[AnyProtocol]:
+    if isinstance(kind, AnyProtocol):
         return [kind]
-    if not isinstance(kind, type) or not issubclass(kind, Protocol):
+    if not isinstance(kind, type) or not issubclass(kind, AnyProtocol):
         raise InputError(f"protocols must be protocols such as FwA(4) or classes such as FwA, got {checks.shown(kind)}")
-    if needs_ttl(kind):
-        return [kind(ttl, emission=emission) for ttl in ttls for emission in emissions]
-    # What never sends has no use for an emission.
     made: Any = kind
-    return [made()] if made().ttl == 0 else [made(emission=emission) for emission in emissions]
+    if needs_ttl(kind):
+        return [made(ttl, emission=emission) for ttl in ttls for emission in emissions]
+    # What never sends has no use for an emission.
+    return [made(emission=emission) for emission in emissions] if made().sends_messages else [made()]
 
 
 def default_ttls(problem: Problem) -> tuple[int, ...]:
@@ -239,7 +241,7 @@ def _window(problem: Problem, horizon: int, replicates: int) -> int:
     return -(-horizon // windows)
 
 
-def _measure(name: str, protocol: Protocol, result: Result) -> Configuration:
+def _measure(name: str, protocol: AnyProtocol, result: Result) -> Configuration:
     assert result.link_traffic is not None
     horizon = result.horizon
     spans = np.diff(result.rounds, prepend=0)

@@ -17,7 +17,7 @@ from .. import checks, networks
 from ..comparisons.presets.instances import MOST_INSTANCES
 from ..errors import InputError
 from ..problem import Problem
-from ..protocols import IRS, Flooding, FwA, Gossip, NoCooperation, ProbabilisticFlooding, Protocol
+from ..protocols import IRS, AnyProtocol, Flooding, FwA, Gossip, NoCooperation, ProbabilisticFlooding
 from ..rules import get_rules
 from ..sim.engine import simulate
 from ..sim.progress import StepCallback, Steps
@@ -28,7 +28,7 @@ from . import published
 FIGURES = ("3", "4", "5", "6")
 
 
-def paper_protocols(ttl: int = published.TTL) -> dict[str, Protocol]:
+def paper_protocols(ttl: int = published.TTL) -> dict[str, AnyProtocol]:
     """The six protocols of the paper, by their short names.
 
     Examples
@@ -196,7 +196,7 @@ def _run_network(reproduction: Reproduction, name: str, steps: Steps) -> dict[st
     return found
 
 
-def _simulate(reproduction: Reproduction, problem: Problem, protocol: Protocol, seed: int, links: bool) -> Result:
+def _simulate(reproduction: Reproduction, problem: Problem, protocol: AnyProtocol, seed: int, links: bool) -> Result:
     return simulate(
         problem,
         protocol,

@@ -13,7 +13,8 @@ from .style import MOST_POINTS, for_print, legend, new_figure, state_band, style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LINES = ("--", "-.", ":")
+#: Dashes of the grey lines, told apart without colour.
+_LINES: tuple[Any, ...] = ("--", "-.", ":", (0, (8, 2, 1, 2, 1, 2)), (0, (1, 4)))
 
 
 @for_print

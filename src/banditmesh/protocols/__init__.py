@@ -1,7 +1,7 @@
 """Protocols say how messages travel. `base` is the contract; every other module is one family of protocols."""
 
 from .absorption import FloodingWithAbsorption
-from .base import ABSORB, RELAY, STOP, Protocol
+from .base import ABSORB, RELAY, STOP, AnyProtocol, Delivery, Protocol
 from .emission import Contested, Emission, EveryPull, Growth
 from .extremes import Centralised, NoCooperation
 from .flooding import Flooding, InstantRewardSharing, ProbabilisticFlooding
@@ -16,8 +16,10 @@ __all__ = [
     "IRS",
     "RELAY",
     "STOP",
+    "AnyProtocol",
     "Centralised",
     "Contested",
+    "Delivery",
     "Emission",
     "EveryPull",
     "Flooding",

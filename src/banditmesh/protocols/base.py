@@ -1,10 +1,12 @@
-"""What a protocol is: a rule that says what becomes of a message at an agent that has not seen it.
+"""What a protocol is: how agents hear of each other's pulls.
 
-A protocol is an immutable value. Its relay rule is one pure scalar function, written as a static method,
+A protocol is an immutable value that states one way of delivery, see `Delivery`. Nearly all relay messages hop by hop:
+those derive from `Protocol`, and say in a rule what becomes of a message at an agent that has not seen it. The rule is
+one pure scalar function, written as a static method,
 
     relay(has_arm, ttl, degree, u, parameter) -> RELAY | ABSORB | STOP
 
-that also runs compiled, unchanged. The rest is common to all protocols and lives in `agent.py`: an agent that has
+that also runs compiled, unchanged. The rest is common to all of them and lives in `core/relaying.py`: an agent that has
 the arm uses the observation, the ttl falls by one at each receipt, and a message is relayed only while at least
 one hop remains. When and what an agent sends of its own is its *emission*, see `emission.py`.
 
@@ -16,6 +18,7 @@ exception; so a rule should be defined for all its inputs. Both hold for emissio
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
+from enum import Enum
 from typing import ClassVar, Final
 
 from .. import checks
@@ -30,9 +33,65 @@ STOP: Final = 2
 MAX_TTL: Final = 2**15
 
 
+class Delivery(Enum):
+    """How a protocol delivers what agents tell each other."""
+
+    #: Not at all: every agent is on its own.
+    NOTHING = "nothing"
+    #: Everybody hears every observation at the end of its round, without any message.
+    EVERYONE = "everyone"
+    #: Messages are relayed hop by hop.
+    HOPS = "hops"
+    #: Statistics are merged along a spanning tree.
+    TREE = "tree"
+
+
 @dataclass(frozen=True)
-class Protocol:
-    """The base of all protocols.
+class AnyProtocol:
+    """What all protocols have, however they deliver. To write one that relays messages, derive from `Protocol`.
+
+    Parameters
+    ----------
+    emission : Emission
+        When an agent sends, and what; every pull unless told otherwise.
+    """
+
+    _: KW_ONLY
+    emission: Emission = field(default_factory=EveryPull)
+
+    name: ClassVar[str] = "protocol"
+    delivery: ClassVar[Delivery] = Delivery.NOTHING
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.emission, Emission):
+            raise InputError(f"emission must be an emission such as EveryPull(), got {checks.shown(self.emission)}")
+        n_echoes = checks.integer("n_echoes", self.emission.n_echoes, at_least=0, at_most=MOST_ECHOES)
+        if n_echoes and not self.emission.cumulative:
+            name = self.emission.name
+            raise InputError(f"echoes need an emission of counts and sums (cumulative), got {name!r} of single pulls")
+
+    @property
+    def sends_messages(self) -> bool:
+        """Whether anything travels over links."""
+        return self.delivery in (Delivery.HOPS, Delivery.TREE)
+
+    @property
+    def most_hops(self) -> int:
+        """How many hops a message may travel; 0 if there is none."""
+        return int(self.sends_messages)
+
+    @property
+    def n_bytes(self) -> int:
+        """Payload of one message in bytes."""
+        return self.emission.n_bytes
+
+    def check_network(self, is_static: bool) -> None:
+        """Refuse a network that the protocol cannot work on; any is fine unless a protocol says otherwise."""
+
+
+@dataclass(frozen=True)
+class Protocol(AnyProtocol):
+    """The base of all protocols that relay messages hop by hop.
 
     Parameters
     ----------
@@ -58,41 +117,24 @@ class Protocol:
     """
 
     ttl: int
-    _: KW_ONLY
-    emission: Emission = field(default_factory=EveryPull)
 
-    name: ClassVar[str] = "protocol"
+    delivery: ClassVar[Delivery] = Delivery.HOPS
     #: Whether `relay` uses its random number `u`. If not, none is drawn and `u` is 0.
     random: ClassVar[bool] = False
-    #: Whether agents hear each other without any message.
-    central: ClassVar[bool] = False
-    #: Whether agents send merged statistics along a tree, instead of relaying messages; see `merging.py`.
-    merges: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ttl", checks.integer("ttl", self.ttl, at_least=1, at_most=MAX_TTL))
-        self._check_emission()
+        super().__post_init__()
 
-    def _check_emission(self) -> None:
-        if not isinstance(self.emission, Emission):
-            raise InputError(f"emission must be an emission such as EveryPull(), got {checks.shown(self.emission)}")
-        n_echoes = checks.integer("n_echoes", self.emission.n_echoes, at_least=0, at_most=MOST_ECHOES)
-        if n_echoes and not self.emission.cumulative:
-            name = self.emission.name
-            raise InputError(f"echoes need an emission of counts and sums (cumulative), got {name!r} of single pulls")
+    @property
+    def most_hops(self) -> int:
+        """The ttl."""
+        return self.ttl
 
     @property
     def parameter(self) -> float:
         """The one number that `relay` is given."""
         return 0.0
-
-    @property
-    def n_bytes(self) -> int:
-        """Payload of one message in bytes."""
-        return self.emission.n_bytes
-
-    def check_network(self, is_static: bool) -> None:
-        """Refuse a network that the protocol cannot work on; any is fine unless a protocol says otherwise."""
 
     @property
     def n_targets(self) -> int | None:

@@ -162,8 +162,8 @@ class Growth(Emission):
 class Contested(Emission):
     """Send an observation unless its arm seemed the best one when it was chosen.
 
-    An agent that knows its best arm pulls little else, and then says little. What others hear is biased: of an arm
-    that an origin takes for its best, only what it saw before it did.
+    An agent that knows its best arm pulls little else, and then says little. What others hear is one-sided: of an
+    arm that an origin takes for its best, only what it saw before it did.
 
     Examples
     --------

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
-from .base import STOP, Protocol
+from .base import AnyProtocol, Delivery
 
 
 @dataclass(frozen=True)
-class NoCooperation(Protocol):
+class NoCooperation(AnyProtocol):
     """Nothing is ever sent: every agent learns from its own pulls alone.
 
     Examples
     --------
     >>> import banditmesh as bm
-    >>> bm.NoCooperation().ttl
-    0
+    >>> bm.NoCooperation().sends_messages
+    False
     """
 
-    ttl: int = field(default=0, init=False, repr=False)
     name: ClassVar[str] = "none"
-
-    def __post_init__(self) -> None:
-        # The ttl is 0 and cannot be set.
-        self._check_emission()
-
-    @staticmethod
-    def relay(has_arm: bool, ttl: int, degree: int, u: float, parameter: float) -> int:
-        """Never asked: no message exists."""
-        return STOP
+    delivery: ClassVar[Delivery] = Delivery.NOTHING
 
 
 @dataclass(frozen=True)
-class Centralised(NoCooperation):
+class Centralised(AnyProtocol):
     """A ceiling that no protocol can pass: every agent with the arm hears every observation at the end of its round.
 
     Not in the paper. The network plays no part, and no traffic is counted.
@@ -41,9 +32,9 @@ class Centralised(NoCooperation):
     Examples
     --------
     >>> import banditmesh as bm
-    >>> bm.Centralised().central
-    True
+    >>> bm.Centralised().delivery
+    <Delivery.EVERYONE: 'everyone'>
     """
 
     name: ClassVar[str] = "centralised"
-    central: ClassVar[bool] = True
+    delivery: ClassVar[Delivery] = Delivery.EVERYONE

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from .. import checks, registry
 from ..errors import InputError
-from .base import Protocol
+from .base import AnyProtocol
 from .emission import Emission, EveryPull
 
 _PART: Final = r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()]*)\))?\s*"
@@ -58,7 +58,7 @@ class Written:
         return tables
 
 
-def write(protocol: Protocol) -> str:
+def write(protocol: AnyProtocol) -> str:
     """A protocol as `read` reads it.
 
     Examples
@@ -83,7 +83,7 @@ def write_emission(emission: Emission) -> str:
     return emission.name + _arguments(emission, hide_first=False)
 
 
-def labels(protocols: Sequence[Protocol]) -> dict[str, Protocol]:
+def labels(protocols: Sequence[AnyProtocol]) -> dict[str, AnyProtocol]:
     """Short names for tables, pictures and JSON, all different.
 
     A protocol that is the only one of its name and sends every pull goes by its plain name; any other is written out.
@@ -136,7 +136,7 @@ def parse(text: str) -> Written:
     )
 
 
-def read(text: str, ttl: int | None = None) -> Protocol:
+def read(text: str, ttl: int | None = None) -> AnyProtocol:
     """The protocol that a text describes.
 
     Parameters
@@ -162,7 +162,7 @@ def read(text: str, ttl: int | None = None) -> Protocol:
         given["ttl"] = ttl
     if written.emission is not None:
         given["emission"] = get_class("emissions", written.emission)(**written.emission_parameters)
-    protocol: Protocol = kind(**given)
+    protocol: AnyProtocol = kind(**given)
     return protocol
 
 
@@ -184,7 +184,7 @@ def read_emission(text: str) -> Emission:
 
 def get_class(what: str, name: str) -> type[Any]:
     """The class with a short name among the package's "protocols" or "emissions"."""
-    bases: dict[str, type[Any]] = {"protocols": Protocol, "emissions": Emission}
+    bases: dict[str, type[Any]] = {"protocols": AnyProtocol, "emissions": Emission}
     known = registry.by_name(bases[what])
     if name not in known:
         raise InputError(f"{what} must be among {', '.join(sorted(known))}; got {checks.shown(name)}")
@@ -196,7 +196,7 @@ def needs_ttl(kind: type[Any]) -> bool:
     return any(one.name == "ttl" and one.default is MISSING for one in _settable(kind))
 
 
-def _goes_without_saying(protocol: Protocol) -> bool:
+def _goes_without_saying(protocol: AnyProtocol) -> bool:
     """Whether the emission is every pull, and is so if nothing is said."""
     [default] = [one.default_factory for one in fields(protocol) if one.name == "emission"]
     return protocol.emission == EveryPull() and default is not MISSING and default() == EveryPull()

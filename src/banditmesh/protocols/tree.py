@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from .. import checks
 from ..errors import InputError
-from .base import ABSORB, Protocol
+from .base import AnyProtocol, Delivery
 from .emission import Emission, Growth
 
 
 @dataclass(frozen=True)
-class TreeAggregation(Protocol):
+class TreeAggregation(AnyProtocol):
     """Agents sum up what they know of an arm along a spanning tree, and tell a neighbour what lies on their own side.
 
     Over each link of the tree an agent sends, for an arm that somebody beyond has, one count and one sum: its own
@@ -47,13 +47,12 @@ class TreeAggregation(Protocol):
     (True, True)
     """
 
-    ttl: int = field(default=1, init=False)
     pause: int = 8
     _: KW_ONLY
     emission: Emission = field(default_factory=lambda: Growth(0.05))
 
     name: ClassVar[str] = "tree"
-    merges: ClassVar[bool] = True
+    delivery: ClassVar[Delivery] = Delivery.TREE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,8 +69,3 @@ class TreeAggregation(Protocol):
             raise InputError(
                 "TreeAggregation needs a static network, got a dynamic one; use Flooding or FwA with emission=Growth()"
             )
-
-    @staticmethod
-    def relay(has_arm: bool, ttl: int, degree: int, u: float, parameter: float) -> int:
-        """Nothing is relayed: a receiver adds what it hears to what it will tell."""
-        return ABSORB

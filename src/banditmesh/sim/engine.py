@@ -21,7 +21,7 @@ from ..networks.csr import Links
 from ..networks.dynamic import DynamicNetwork
 from ..policies import UCB, Policy
 from ..problem import Problem
-from ..protocols import Protocol
+from ..protocols import AnyProtocol, Protocol
 from ..rules import get_rules
 from ..version import __version__
 from . import reference
@@ -43,7 +43,7 @@ SHORT_RUN: Final = 5.0
 
 def simulate(
     problem: Problem,
-    protocol: Protocol,
+    protocol: AnyProtocol,
     *,
     policy: Policy | Sequence[Policy] | None = None,
     horizon: int = 1000,
@@ -66,7 +66,7 @@ def simulate(
     ----------
     problem : Problem
         Network, arm sets and arms.
-    protocol : Protocol
+    protocol : AnyProtocol
         How messages travel.
     policy : Policy or sequence of Policy, optional
         How arms are chosen: one for all agents, or one for each; `UCB(alpha=3.0)` unless told otherwise.
@@ -140,8 +140,8 @@ def _simulate(run: Run, engine: str, n_threads: int, progress: bool | ProgressCa
     with Progress(progress, run.horizon * run.replicates, run.protocol.name) as bar:
         chosen = _pick(run, engine)
         if chosen == "compiled":
-            from . import compiled
-            from .warmup import announced
+            from .compiled import engine as compiled
+            from .compiled.warmup import announced
 
             # A plan that does not fit into memory is found out only now: then something else may have to be compiled.
             with announced(run):
@@ -153,7 +153,7 @@ def _simulate(run: Run, engine: str, n_threads: int, progress: bool | ProgressCa
 
 def read_run(
     problem: Problem,
-    protocol: Protocol,
+    protocol: AnyProtocol,
     *,
     policy: Policy | Sequence[Policy] | None,
     horizon: int,
@@ -170,7 +170,7 @@ def read_run(
     """The arguments of `simulate`, checked."""
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
-    if not isinstance(protocol, Protocol):
+    if not isinstance(protocol, AnyProtocol):
         raise InputError(f"protocol must be a protocol such as FwA(4), got {protocol!r}")
     _check_protocol(protocol)
     protocol.check_network(not problem.is_dynamic)
@@ -215,8 +215,8 @@ def _pick(run: Run, engine: str) -> str:
     if engine == "reference":
         return engine
     # Imported here because numba is heavy.
-    from .packing import unsupported
-    from .warmup import is_prompt, prepare
+    from .compiled.packing import unsupported
+    from .compiled.warmup import is_prompt, prepare
 
     reason = unsupported(run)
     if reason is None:
@@ -255,13 +255,13 @@ def settings_of(run: Run) -> dict[str, Any]:
     }
 
 
-def _check_protocol(protocol: Protocol) -> None:
+def _check_protocol(protocol: AnyProtocol) -> None:
     """What a user's own protocol must keep to."""
+    if not isinstance(protocol, Protocol):
+        return
     checks.real(f"the parameter of protocol {protocol.name!r}", protocol.parameter)
     if protocol.n_targets is not None:
         checks.integer(f"n_targets of protocol {protocol.name!r}", protocol.n_targets, at_least=1)
-    if protocol.central and protocol.ttl > 0:
-        raise InputError(f"a central protocol sends nothing, so its ttl must be 0, got {protocol.ttl}")
 
 
 def _read_threads(threads: int | None) -> int:

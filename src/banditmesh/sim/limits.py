@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .kernels.layout import Fates
+from .compiled.kernels.layout import Fates
 from .run import Run
 
 INT32: Final = 2**31 - 1

@@ -50,7 +50,7 @@ def _from_pilot(run: Run) -> _Cost:
     """
     n_looked_at = int(run.every.max())
     rounds_a_hop = 1 if run.faults is None else 1 + run.faults.delay + math.ceil(run.faults.jitter)
-    pilot = min(run.horizon, run.protocol.ttl * rounds_a_hop + n_looked_at)
+    pilot = min(run.horizon, run.protocol.most_hops * rounds_a_hop + n_looked_at)
     short = replace(run, horizon=pilot, records=np.array([pilot]), link_traffic=False, trace=False)
     traffic = Traffic(short)
     stepper = Stepper(short, 0, [traffic])

@@ -16,7 +16,7 @@ from ..networks.csr import Links
 from ..networks.trees import CONTROL_BYTES, Tree, spanning_tree
 from ..policies.base import Policy
 from ..problem import Problem
-from ..protocols.base import Protocol
+from ..protocols.base import AnyProtocol, Delivery, Protocol
 from ..rules import Rules
 
 #: What is counted of the traffic, in this order. sent = delivered + duplicate + lost, and each delivered copy is one
@@ -90,7 +90,7 @@ class Run:
     """
 
     problem: Problem
-    protocol: Protocol
+    protocol: AnyProtocol
     policies: tuple[Policy, ...]
     rules: Rules
     horizon: int
@@ -107,9 +107,14 @@ class Run:
     def tree(self) -> Tree | None:
         """The spanning tree that the protocol merges statistics along, if it does."""
         problem, network = self.problem, self.problem.network
-        if not self.protocol.merges or not isinstance(network, Links):
+        if self.protocol.delivery is not Delivery.TREE or not isinstance(network, Links):
             return None
         return spanning_tree(network, problem.arm_offsets, problem.arm_indices, problem.n_arms)
+
+    @property
+    def relaying(self) -> Protocol | None:
+        """The protocol, if it relays messages hop by hop."""
+        return self.protocol if isinstance(self.protocol, Protocol) else None
 
     @property
     def n_control(self) -> int:

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..faults import Faults
 from ..policies import Policy
 from ..problem import Problem
-from ..protocols import Protocol
+from ..protocols import AnyProtocol
 from .books import Books, EventLog, Observer
 from .engine import read_run, settings_of
 from .progress import Progress
@@ -101,7 +101,7 @@ class Simulation:
     def __init__(
         self,
         problem: Problem,
-        protocol: Protocol,
+        protocol: AnyProtocol,
         *,
         policy: Policy | Sequence[Policy] | None = None,
         horizon: int = 1000,

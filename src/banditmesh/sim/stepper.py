@@ -23,6 +23,7 @@ from ..core import Agent, Courier, Fate, Merging, Message, Relaying, Silent
 from ..draws import Draws
 from ..networks.csr import Links
 from ..policies.base import Arms
+from ..protocols.base import Delivery, Protocol
 from ..protocols.tree import TreeAggregation
 from .books import Observer
 from .chances import RoundChances, link_ids
@@ -95,7 +96,7 @@ class Stepper:
         for began in self._began:
             began(t, neighbours)
         pulls = self._pull(actions or {})
-        if self._run.protocol.central:
+        if self._run.protocol.delivery is Delivery.EVERYONE:
             self._tell_everyone(pulls)
         self._deliver(neighbours)
         self._settle()
@@ -194,7 +195,7 @@ class Stepper:
             wants = [set(np.flatnonzero(wanted).tolist()) for wanted in tree.wants[first:last]]
             neighbours = tree.links.indices[first:last].tolist()
             return Merging(protocol, dict(zip(neighbours, wants, strict=True)), link_ids())
-        if protocol.ttl == 0:
+        if not isinstance(protocol, Protocol):
             return Silent()
         if run.rules.id_is_reward:
             seen: Any = RecentRewards(protocol.ttl, run.problem.n_agents)

@@ -16,7 +16,7 @@ from ..networks.csr import Links
 from ..networks.dynamic import EdgeMarkovian
 from ..policies import UCB, Policy
 from ..problem import Problem
-from ..protocols import Emission, Protocol
+from ..protocols import AnyProtocol, Emission
 from ..protocols.notation import needs_ttl
 from ..rules import RULE_SETS, Rules
 from ..text_tables import as_text
@@ -94,7 +94,7 @@ def _print(rows: list[dict[str, str]]) -> None:
 
 def _engine(runs: Sequence[Run]) -> str:
     """The engine that runs all of these."""
-    from .packing import unsupported
+    from .compiled.packing import unsupported
 
     refused = [unsupported(run) is not None for run in runs]
     return "partly" if any(refused) and not all(refused) else "reference" if all(refused) else "compiled"
@@ -107,7 +107,7 @@ def _runs() -> Iterator[tuple[tuple[str, str, str], Run]]:
         for network_name, network in _networks().items():
             for law_name, law in laws.items():
                 problem = Problem(network, [[0]] * 3, [law])
-                for protocol in _instances(Protocol):
+                for protocol in _instances(AnyProtocol):
                     yield (rules.name, network_name, law_name), _run(problem, rules, protocol)
 
 
@@ -117,7 +117,7 @@ def _part_runs() -> Iterator[tuple[tuple[str, str], str, list[Run]]]:
     for rules in RULE_SETS.values():
         for name, problem in problems.items():
             where = f"{rules.name}, {name}"
-            relays = [relay for relay in _instances(Protocol) if _works(relay, problem)]
+            relays = [relay for relay in _instances(AnyProtocol) if _works(relay, problem)]
             for emission in _instances(Emission):
                 sending = [replace(relay, emission=emission) for relay in relays]
                 yield ("emission", emission.name), where, [_run(problem, rules, relay) for relay in sending]
@@ -127,7 +127,7 @@ def _part_runs() -> Iterator[tuple[tuple[str, str], str, list[Run]]]:
                 yield ("fault", fault), where, [_run(problem, rules, relay, faults=faults) for relay in relays]
 
 
-def _works(protocol: Protocol, problem: Problem) -> bool:
+def _works(protocol: AnyProtocol, problem: Problem) -> bool:
     """Whether the protocol works on the problem's network."""
     try:
         protocol.check_network(not problem.is_dynamic)
@@ -148,7 +148,7 @@ def _networks() -> dict[str, Any]:
 
 
 def _run(
-    problem: Problem, rules: Rules, protocol: Protocol, policy: Policy | None = None, faults: Faults | None = None
+    problem: Problem, rules: Rules, protocol: AnyProtocol, policy: Policy | None = None, faults: Faults | None = None
 ) -> Run:
     return Run(
         problem=problem,

@@ -9,7 +9,7 @@ from ..errors import SpecError
 from ..faults import Faults
 from ..policies import Policy
 from ..problem import Problem
-from ..protocols import Protocol
+from ..protocols import AnyProtocol
 from .fault_tables import build_faults
 from .parts import build_policy, build_problem, build_protocol, read_networks
 from .spec import Spec
@@ -27,7 +27,7 @@ class Case:
 
     network: str
     problem: Problem
-    protocols: tuple[Protocol, ...]
+    protocols: tuple[AnyProtocol, ...]
     policy: Policy
     horizon: int
     replicates: int

@@ -19,7 +19,7 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from ..policies import Policy
     from ..problem import Problem
-    from ..protocols import Protocol
+    from ..protocols import AnyProtocol
 
 #: What a spec says of a network file: a table's keys and values, sorted.
 FileTable: TypeAlias = tuple[tuple[str, Any], ...]
@@ -110,10 +110,10 @@ def get_part(table: str, name: object) -> Part:
     return known[name]
 
 
-def build_protocol(point: Mapping[str, Any]) -> Protocol:
+def build_protocol(point: Mapping[str, Any]) -> AnyProtocol:
     """The protocol of a point, with its emission."""
     emission = _make("emission", point)
-    protocol: Protocol = _make("protocol", point, **({} if emission is None else {"emission": emission}))
+    protocol: AnyProtocol = _make("protocol", point, **({} if emission is None else {"emission": emission}))
     return protocol
 
 
@@ -245,7 +245,7 @@ def _policies() -> dict[str, Part]:
 def _protocols() -> dict[str, Part]:
     from .. import protocols
 
-    known = _from_classes(protocols.Protocol)
+    known = _from_classes(protocols.AnyProtocol)
     # Its ttl is 1 by definition, so the ttl of a study is none of its parameters.
     known["irs"] = replace(known["irs"], parameters={})
     return known

@@ -11,7 +11,7 @@ from ..arms import Bernoulli, Gaussian, Law
 from ..errors import InputError
 from ..networks import Churn, DynamicNetwork, EdgeMarkovian, Links
 from ..problem import Problem
-from ..protocols import Protocol
+from ..protocols import AnyProtocol
 
 
 class NamedProblem(NamedTuple):
@@ -43,7 +43,7 @@ def cases(deep: bool) -> tuple[NamedProblem, ...]:
     return tuple(made)
 
 
-def cases_for(protocol: Protocol, deep: bool) -> tuple[NamedProblem, ...]:
+def cases_for(protocol: AnyProtocol, deep: bool) -> tuple[NamedProblem, ...]:
     """Those on whose networks the protocol works."""
 
     def works(case: NamedProblem) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 from .. import checks
 from ..errors import ContractError, InputError
 from ..policies import UCB
-from ..protocols import ABSORB, RELAY, STOP, Growth, Protocol
+from ..protocols import ABSORB, RELAY, STOP, AnyProtocol, Delivery, Growth, Protocol
 from ..protocols.base import MAX_TTL
 from .cases import cases_for
 from .report import Report
@@ -21,12 +21,12 @@ _ARGUMENTS: Final = ("has_arm", "ttl", "degree", "u", "parameter")
 _DEGREES: Final = (0, 1, 2, 3, 5, 10, 100, 10_000)
 
 
-def check_protocol(protocol: Protocol, *, deep: bool = False, compiled: bool = True) -> Report:
+def check_protocol(protocol: AnyProtocol, *, deep: bool = False, compiled: bool = True) -> Report:
     """Check that a protocol keeps to what engines and results rely on.
 
     Parameters
     ----------
-    protocol : Protocol
+    protocol : AnyProtocol
         An instance, with the parameters that it is to be used with.
     deep : bool
         Whether to run it on more and larger networks as well.
@@ -50,22 +50,26 @@ def check_protocol(protocol: Protocol, *, deep: bool = False, compiled: bool = T
     >>> print(bm.testing.check_protocol(bm.FwA(ttl=2), compiled=False))
     protocol 'fwa': 9 checks hold, 0 runs equal on both engines
     """
-    subject = check_kind(Protocol, protocol)
+    subject = check_kind(AnyProtocol, protocol)
     report, unchanged = Report(subject), Unchanged(subject, protocol)
-    check_flags(subject, protocol, {"random": bool, "central": bool})
-    check_name(Protocol, subject, protocol)
+    check_flags(subject, protocol, {"delivery": Delivery})
+    check_name(AnyProtocol, subject, protocol)
     report.checks.append("has a name of its own")
-    check_frozen_value(Protocol, subject, protocol)
+    check_frozen_value(AnyProtocol, subject, protocol)
     report.checks.append("is a frozen value")
     check_pickle(subject, protocol)
     report.checks.append("can be pickled")
-    check_parameter(subject, protocol)
-    _check_ttl(subject, protocol)
+    if isinstance(protocol, Protocol):
+        check_flags(subject, protocol, {"random": bool})
+        check_parameter(subject, protocol)
+        _check_ttl(subject, protocol)
+    _check_refuses(subject, protocol, "emission", "loud")
     report.checks.append("has parameters within their bounds")
     _check_emission_argument(subject, protocol)
     report.checks.append("takes an emission")
-    _check_relay(subject, protocol)
-    report.checks.append("has a pure relay rule that answers to all inputs")
+    if isinstance(protocol, Protocol):
+        _check_relay(subject, protocol)
+        report.checks.append("has a pure relay rule that answers to all inputs")
     trial = Trial(subject, protocol, UCB())
     works_on = cases_for(protocol, deep)
     for case in works_on:
@@ -83,19 +87,16 @@ def check_protocol(protocol: Protocol, *, deep: bool = False, compiled: bool = T
 
 def _check_ttl(subject: str, protocol: Protocol) -> None:
     try:
-        ttl = checks.integer(f"ttl of {subject}", protocol.ttl, at_least=0, at_most=MAX_TTL)
+        checks.integer(f"ttl of {subject}", protocol.ttl, at_least=1, at_most=MAX_TTL)
         if protocol.n_targets is not None:
             checks.integer(f"n_targets of {subject}", protocol.n_targets, at_least=1)
     except InputError as error:
         raise ContractError(str(error)) from None
-    if not (not protocol.central or ttl == 0):
-        raise ContractError(f"ttl of {subject} must be 0, because it is central and sends nothing, got {ttl}")
     if any(one.name == "ttl" and one.init for one in dataclasses.fields(protocol)):
         _check_refuses(subject, protocol, "ttl", -1)
-    _check_refuses(subject, protocol, "emission", "loud")
 
 
-def _check_refuses(subject: str, protocol: Protocol, name: str, wrong: object) -> None:
+def _check_refuses(subject: str, protocol: AnyProtocol, name: str, wrong: object) -> None:
     try:
         dataclasses.replace(protocol, **{name: wrong})  # type: ignore[arg-type]
     except InputError:
@@ -108,7 +109,7 @@ def _check_refuses(subject: str, protocol: Protocol, name: str, wrong: object) -
     )
 
 
-def _check_emission_argument(subject: str, protocol: Protocol) -> None:
+def _check_emission_argument(subject: str, protocol: AnyProtocol) -> None:
     emission = Growth(0.125)
     try:
         other = dataclasses.replace(protocol, emission=emission)

@@ -14,10 +14,11 @@ import pickle
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from .. import checks, registry
 from ..errors import ContractError, InputError
+from ..protocols import Delivery
 
 #: What can be written on a command line and in a spec.
 _NAME = re.compile(r"[A-Za-z][\w-]*")
@@ -29,7 +30,7 @@ def shipped(base: type[Any]) -> list[type[Any]]:
     Parameters
     ----------
     base : type
-        `Protocol`, `Policy` or `Emission`.
+        `AnyProtocol`, `Policy` or `Emission`.
 
     Examples
     --------
@@ -42,7 +43,7 @@ def shipped(base: type[Any]) -> list[type[Any]]:
 
 def check_kind(base: type[Any], value: object) -> str:
     """What to call the value in messages, if it is an instance of the base."""
-    kind = base.__name__.lower()
+    kind = base.__name__.removeprefix("Any").lower()
     if isinstance(value, type) and issubclass(value, base):
         raise InputError(f"an instance of {value.__name__} is required, got the class; call it first")
     if not isinstance(value, base):
@@ -67,15 +68,15 @@ def check_name(base: type[Any], subject: str, value: Any) -> None:
         )
 
 
+_KINDS: Final[dict[type, str]] = {bool: "True or False", int: "an integer", Delivery: "a Delivery"}
+
+
 def check_flags(subject: str, value: Any, flags: dict[str, type]) -> None:
     """What engines read off the class is of the right type there."""
     for flag, kind in flags.items():
         found = getattr(type(value), flag)
         if type(found) is not kind:
-            raise ContractError(
-                f"{flag} of {subject} must be {'True or False' if kind is bool else 'an integer'} in its class, "
-                f"got {checks.shown(found)}"
-            )
+            raise ContractError(f"{flag} of {subject} must be {_KINDS[kind]} in its class, got {checks.shown(found)}")
 
 
 def check_parameter(subject: str, value: Any) -> None:

@@ -4,10 +4,12 @@ from .bounds import Bounds, bounds
 from .conditions import Condition
 from .covers import CliqueCover, clique_cover
 from .delta import delta
+from .estimate import Estimate, estimate
 from .gaps import ArmGaps, arm_gaps
 from .hearing import claims_bound
 from .lower import information
 from .powers import graph_power, hop_distances, nonblocking_power
+from .sharp import SharpBound
 from .traffic import Traffic, traffic_bounds
 from .upper import UpperBound
 from .weighted import WeightedCover, clique_cost, weighted_cover
@@ -17,6 +19,8 @@ __all__ = [
     "Bounds",
     "CliqueCover",
     "Condition",
+    "Estimate",
+    "SharpBound",
     "Traffic",
     "UpperBound",
     "WeightedCover",
@@ -26,6 +30,7 @@ __all__ = [
     "clique_cost",
     "clique_cover",
     "delta",
+    "estimate",
     "graph_power",
     "hop_distances",
     "information",

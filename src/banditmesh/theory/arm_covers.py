@@ -1,4 +1,8 @@
-"""Clique covers of every arm of a problem, within one limit of time."""
+"""Clique covers of every arm of a problem, within one limit of time.
+
+For protocols of the paper's theorems these are the fewest cliques, the cheapest ones, and the cheapest without those
+who pay next to nothing. For the others of the delivery theorem they are groups that share a part of what they pull.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,23 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..problem import Problem
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
-from . import covers, weighted
-from .cliques import Graph, neighbour_masks
+from . import covers, shared_covers, weighted
+from .cliques import neighbour_masks
+from .delivery import Flow, Shares
+from .domination import dominated, hears_champion
 from .gaps import ArmGaps
 from .hearing import Hearing
+from .shared_covers import Group
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Cover problems of one arm: the fewest cliques, the least cost, and that without those who learn for free.
-_PER_ARM = 3
+#: Cover problems of one arm: the fewest cliques, the least cost, and that without those who learn for free, or nearly.
+_PER_ARM = 4
 
 
 class _Clock:
@@ -41,18 +48,22 @@ class _Clock:
 
 
 def cover_arms(
-    problem: Problem,
     arms: list[ArmGaps],
     hearing: Hearing | None,
+    delivery: Flow | None,
     method: str,
     time_limit: float,
     progress: bool | ProgressCallback | None,
     label: str,
-) -> pd.DataFrame:
-    """One row per arm; without `hearing` the covers are nan. Warns if a cover that should be exact is not."""
+) -> tuple[pd.DataFrame, list[list[Group]]]:
+    """One row per arm, and the groups that cover it; nan where no theorem speaks.
+
+    `hearing` is for the paper's theorems and `delivery` for the delivery theorem, which speaks whenever they do.
+    Warns if a cover that should be exact is not.
+    """
     import pandas as pd
 
-    rows = []
+    rows, groups = [], []
     clock = _Clock(time_limit, _PER_ARM * len(arms))
     with Progress(progress, len(arms), f"{label}, {method} covers", "arms") as bar:
         for arm in arms:
@@ -62,35 +73,79 @@ def cover_arms(
                 "n_suboptimal": len(arm.suboptimal),
                 "gap_min": arm.gap_min if arm.suboptimal.size else math.nan,
             }
-            rows.append(row | _cover(arm, hearing, method, clock))
+            values, covered = dict.fromkeys(_COLUMNS, math.nan), list[Group]()
+            if not arm.suboptimal.size and delivery is not None:
+                values |= dict.fromkeys(_COLUMNS if hearing is not None else _COLUMNS[2:], 0.0)
+            elif hearing is not None and delivery is not None:
+                values, covered = _by_cliques(arm, hearing, delivery, method, clock)
+            elif delivery is not None:
+                values, covered = _by_groups(arm, delivery, method, clock)
+            rows.append(row | values)
+            groups.append(covered)
             bar.advance()
     frame = pd.DataFrame(rows)
-    if hearing is not None and method == "exact":
-        _warn_of_gaps(frame, time_limit)
-    return frame
+    if hearing is not None:
+        frame = frame.astype({"theta": int, "theta_lower": int})
+        if method == "exact":
+            _warn_of_gaps(frame, time_limit)
+    return frame, groups
 
 
-def _cover(arm: ArmGaps, hearing: Hearing | None, method: str, clock: _Clock) -> dict[str, float]:
-    if hearing is None:
-        return dict.fromkeys(("theta", "theta_lower", "weighted", "weighted_lower", "tightened"), math.nan)
-    if not arm.suboptimal.size:
-        return {"theta": 0, "theta_lower": 0, "weighted": 0.0, "weighted_lower": 0.0, "tightened": 0.0}
+_COLUMNS = ("theta", "theta_lower", "weighted", "weighted_lower", "tightened", "sharp")
+
+
+def _by_cliques(
+    arm: ArmGaps, hearing: Hearing, delivery: Flow, method: str, clock: _Clock
+) -> tuple[dict[str, float], list[Group]]:
     joined = hearing.adjacency(arm.index, arm.suboptimal)
     graph = neighbour_masks(joined)
     cliques, fewest = covers.cover_masks(graph, method, clock.deadline())
     least = weighted.cover_masks(graph, arm.gaps.tolist(), method, clock.deadline(), cliques)
-    pays = ~hearing.hears_any(arm.index, arm.champions)[arm.suboptimal]
-    tightened = least.cost
-    if not pays.all():
-        rest: Graph = neighbour_masks(joined[np.ix_(pays, pays)])
-        tightened = weighted.cover_masks(rest, arm.gaps[pays].tolist(), method, clock.deadline()).cost
-    return {
+
+    def without(free: NDArray[np.bool_], most: float) -> float:
+        deadline = clock.deadline()
+        if not free.any():
+            return most
+        rest = neighbour_masks(joined[np.ix_(~free, ~free)])
+        return min(most, weighted.cover_masks(rest, arm.gaps[~free].tolist(), method, deadline).cost)
+
+    learns = hears_champion(arm, delivery)
+    tightened = without(learns, least.cost)
+    values = {
         "theta": len(cliques),
         "theta_lower": fewest,
         "weighted": least.cost,
         "weighted_lower": least.lower,
-        "tightened": min(tightened, least.cost),
+        "tightened": tightened,
+        "sharp": without(learns | dominated(arm, delivery), tightened),
     }
+    shares = delivery.shares(arm.index, arm.suboptimal)
+    return values, shared_covers.as_groups(least.columns, arm.gaps, shares)
+
+
+def _by_groups(arm: ArmGaps, delivery: Flow, method: str, clock: _Clock) -> tuple[dict[str, float], list[Group]]:
+    shares = delivery.shares(arm.index, arm.suboptimal)
+
+    def cover(free: NDArray[np.bool_]) -> list[Group]:
+        rest = np.ix_(~free, ~free)
+        part = Shares(shares.share[rest], shares.delay[rest], shares.may[rest])
+        return shared_covers.cover(arm.gaps[~free], part, method, clock.deadline())
+
+    learns = hears_champion(arm, delivery)
+    pays_little = learns | dominated(arm, delivery)
+    groups = cover(np.zeros_like(learns))
+    weighted_ = shared_covers.total(groups)
+    tightened = shared_covers.total(cover(learns)) if learns.any() else weighted_
+    sharp = shared_covers.total(cover(pays_little)) if (pays_little & ~learns).any() else tightened
+    joined = np.minimum(shares.share, shares.share.T) > 0.0
+    lower = weighted.cover_masks(neighbour_masks(joined), arm.gaps.tolist(), "dsatur", clock.deadline()).lower
+    values = dict.fromkeys(_COLUMNS, math.nan) | {
+        "weighted": weighted_,
+        "weighted_lower": min(lower, weighted_),
+        "tightened": min(tightened, weighted_),
+        "sharp": min(sharp, tightened, weighted_),
+    }
+    return values, groups
 
 
 def _warn_of_gaps(frame: pd.DataFrame, time_limit: float) -> None:

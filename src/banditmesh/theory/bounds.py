@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +13,19 @@ import numpy as np
 from .. import checks, plots
 from ..arms import Bernoulli, Gaussian, Uniform
 from ..errors import ArmError, InputError
+from ..faults import Faults
 from ..problem import Problem
-from ..protocols import Protocol
+from ..protocols import AnyProtocol, Centralised, NoCooperation
 from . import concentration, covers, powers
 from .arm_covers import cover_arms
-from .conditions import Condition, state_conditions
+from .conditions import Condition, name_theorem, state_conditions
+from .delivery import Flow
+from .estimate import Estimate, estimate
 from .gaps import arm_gaps
 from .hearing import Hearing, claims_bound
+from .lonely import lonely_lower
 from .lower import lower_bounds
+from .sharp import SharpBound
 from .traffic import Traffic, traffic_bounds
 from .upper import UpperBound
 
@@ -47,21 +54,34 @@ class Bounds:
     per_arm : DataFrame
         One row per arm: `arm, n_holders, n_suboptimal, gap_min, theta, theta_lower, weighted, weighted_lower`, where
         `weighted` is 1 / Delta_a, each with a proven lower bound; `tightened`, the same without the agents that hear
-        somebody whose best arm it is; and what the arm adds to the lower bounds.
+        somebody whose best arm it is; `sharp`, without those that somebody of smaller gap informs; and what the arm
+        adds to the lower bounds. Where only a share arrives, costs are divided by it, and theta is nan.
     delta : float
-        The paper's Section 6.4: the sum of theta by smallest gap.
+        The paper's Section 6.4: the sum of theta by smallest gap; nan where the paper's theorems do not speak.
     upper_published, upper_corrected : float
-        Bounds on the expected group regret at the horizon. Infinite if alpha is too small, nan if none is claimed.
+        Bounds on the expected group regret at the horizon: Theorem 1 or 2 as printed, and as it holds. Infinite if
+        alpha is too small. Where these theorems do not speak, the first is nan and the second is `upper_sharp`.
+    upper_sharp : float
+        The bound of the delivery theorem at the horizon; nan if it does not speak of the protocol.
+    theorem : str
+        What `upper_sharp` rests on.
     lower_published, lower_corrected : float
         Constants: what the regret over log T is at least, as T grows, for every consistent policy.
+    lower_lonely : float
+        What regret is at least at the horizon, whatever alpha: what agents pay whom nobody can help.
     constant : float
-        What it is at most, if alpha > 2 sigma^2: the sum of 4 alpha / Delta_a.
+        What the regret over log T is at most, if alpha > 2 sigma^2: the sum of 4 alpha / Delta_a.
     constant_theta : float
         The cruder form of this, 8 alpha delta.
     constant_tightened : float
         A better constant, which counts no agent that can learn an arm from one that pulls it for its own sake.
+    constant_sharp : float
+        The best one: a quarter of that, without agents that are dominated. If everybody hears everybody, it is alpha
+        times the sum of 1 / smallest gap over arms that are nobody's best: the lower bound, at alpha = 2 sigma^2.
     published, corrected : UpperBound or None
         The upper bounds as functions of the horizon.
+    sharp : SharpBound or None
+        The bound of the delivery theorem as a function of the horizon.
     traffic : Traffic
         Bounds on the transmissions.
     conditions : tuple of Condition
@@ -72,9 +92,11 @@ class Bounds:
     >>> import banditmesh as bm
     >>> bounds = bm.bounds(bm.Problem.paper("er", seed=0), bm.Flooding(4), alpha=1.5, cover="greedy")
     >>> [condition.name for condition in bounds.conditions if not condition.holds]
-    ['corrected', 'covers', 'consistent']
+    ['corrected', 'sharp', 'sharp at T', 'covers', 'consistent']
     >>> bounds.upper_corrected
     inf
+    >>> bm.bounds(bm.Problem.paper("er", seed=0), bm.Gossip(4), cover="greedy").theorem
+    'delivery theorem: a share arrives by chance'
     """
 
     protocol: str
@@ -90,10 +112,15 @@ class Bounds:
     constant: float
     constant_theta: float
     constant_tightened: float
+    constant_sharp: float
+    lower_lonely: float
+    theorem: str
     published: UpperBound | None
     corrected: UpperBound | None
+    sharp: SharpBound | None
     traffic: Traffic
     conditions: tuple[Condition, ...]
+    _expected: Callable[[int], Estimate]
 
     @property
     def upper_published(self) -> float:
@@ -102,37 +129,66 @@ class Bounds:
 
     @property
     def upper_corrected(self) -> float:
-        """The bound that holds, at the horizon."""
-        return float(self.corrected.at(self.horizon)) if self.corrected else math.nan
+        """Theorem 1 or 2 as it holds, at the horizon; where they do not speak, the delivery theorem."""
+        return float(self.corrected.at(self.horizon)) if self.corrected else self.upper_sharp
+
+    @property
+    def upper_sharp(self) -> float:
+        """The delivery theorem, at the horizon."""
+        return float(self.sharp.at(self.horizon)) if self.sharp else math.nan
+
+    def estimate(self, horizon: int | None = None) -> Estimate:
+        """What regret is to be expected, to first order, up to the horizon: an estimate and not a bound.
+
+        It simulates the same agents once, without luck; see `banditmesh.theory.estimate`.
+
+        Parameters
+        ----------
+        horizon : int, optional
+            The bounds' own unless given.
+        """
+        return self._expected(self.horizon if horizon is None else checks.integer("horizon", horizon, at_least=1))
 
     def table(self) -> pd.DataFrame:
-        """Published and corrected values side by side; nan where there is none."""
+        """Published, corrected and sharp values side by side; nan where there is none."""
         import pandas as pd
 
-        unproven = math.inf if self.corrected and math.isinf(self.corrected.luck) else 0.0
+        none = math.nan
+        unproven = math.inf if self.alpha <= 2 * self.sigma**2 else 0.0
         terms = [
             [float(value) for value in (bound.exploration(self.horizon), bound.bad_luck, bound.delay(self.horizon))]
             if bound
-            else [math.nan] * 3
+            else [none] * 3
             for bound in (self.published, self.corrected)
         ]
-        rows: dict[str, tuple[float, float]] = {
-            f"group regret at T = {self.horizon}, at most": (self.upper_published, self.upper_corrected),
-            "  term of log T": (terms[0][0], terms[1][0]),
-            "  term of bad luck, b": (terms[0][1], terms[1][1]),
-            "  term of delay, f": (terms[0][2], terms[1][2]),
-            "regret / log T as T grows, at most": (self.constant, self.constant + unproven),
-            "  by clique covering numbers": (self.constant_theta, self.constant_theta + unproven),
-            "  tightened": (math.nan, self.constant_tightened + unproven),
-            "regret / log T as T grows, at least": (self.lower_published, self.lower_corrected),
-            "delta": (self.delta, self.delta),
-            "transmissions, at most": (self.traffic.published, float(self.traffic.corrected)),
-            "  within the ttl" + (", exactly" if self.traffic.exact else ""): (
-                math.nan,
-                float(self.traffic.within_ttl),
+        constant, theta, tightened = (
+            (value if self.corrected else none)
+            for value in (self.constant, self.constant_theta, self.constant_tightened)
+        )
+        traffic = self.traffic
+        rows: dict[str, tuple[float, float, float]] = {
+            f"group regret at T = {self.horizon}, at most": (
+                self.upper_published,
+                self.upper_corrected,
+                self.upper_sharp,
             ),
+            "  term of log T": (terms[0][0], terms[1][0], none),
+            "  term of bad luck, b": (terms[0][1], terms[1][1], none),
+            "  term of delay, f": (terms[0][2], terms[1][2], none),
+            f"group regret at T = {self.horizon}, at least": (none, none, self.lower_lonely or none),
+            "regret / log T as T grows, at most": (
+                constant if self.published else none,
+                constant + unproven,
+                self.constant_sharp + unproven,
+            ),
+            "  by clique covering numbers": (theta if self.published else none, theta + unproven, none),
+            "  tightened": (none, tightened + unproven, none),
+            "regret / log T as T grows, at least": (self.lower_published, self.lower_corrected, self.lower_corrected),
+            "delta": (self.delta, self.delta, none),
+            "transmissions, at most": (traffic.published, float(traffic.corrected), none),
+            "  within the ttl" + (", exactly" if traffic.exact else ""): (none, float(traffic.within_ttl), none),
         }
-        frame = pd.DataFrame.from_dict(rows, orient="index", columns=["published", "corrected"])
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=["published", "corrected", "sharp"])
         return frame.rename_axis("quantity")
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -156,7 +212,7 @@ class Bounds:
         return values
 
     def plot(self, result: Result) -> Figure:
-        """The bounds over the rounds, beside measured regret, both axes logarithmic.
+        """The bounds and the first-order estimate over the rounds, beside measured regret, both axes logarithmic.
 
         Parameters
         ----------
@@ -165,7 +221,10 @@ class Bounds:
         """
         if not hasattr(result, "regret") or not hasattr(result, "rounds"):
             raise InputError(f"plot needs the result of a simulation, got {result!r}")
-        curves = {}
+        last = int(result.rounds[-1])
+        curves = {"estimate, not a bound": self.estimate(last).at(result.rounds)}
+        if self.sharp:
+            curves["upper bound, sharp"] = self.sharp.at(result.rounds)
         if self.corrected and math.isfinite(self.corrected.bad_luck):
             curves["upper bound, corrected"] = self.corrected.at(result.rounds)
         if self.published:
@@ -177,7 +236,7 @@ class Bounds:
     def __repr__(self) -> str:
         return (
             f"<Bounds: {self.protocol}, alpha {self.alpha:g}, T = {self.horizon}: regret at most "
-            f"{self.upper_corrected:,.0f} ({self.upper_published:,.0f} as published)>"
+            f"{min(self.upper_corrected, self.upper_sharp):,.0f} ({self.upper_published:,.0f} as published)>"
         )
 
 
@@ -195,29 +254,36 @@ _VALUES = (
     "constant",
     "constant_theta",
     "constant_tightened",
+    "constant_sharp",
+    "upper_sharp",
+    "lower_lonely",
+    "theorem",
 )
 
 
 def bounds(
     problem: Problem,
-    protocol: Protocol,
+    protocol: AnyProtocol,
     alpha: float = 3.0,
     horizon: int = 1000,
     cover: str = "exact",
     *,
     sigma: float | None = None,
+    every: int | Sequence[int] | None = None,
+    faults: Faults | None = None,
     time_limit: float = 300.0,
     progress: bool | ProgressCallback | None = None,
 ) -> Bounds:
-    """The paper's regret bounds for this very problem, as published and as they hold.
+    """Regret bounds for this very problem: the paper's as published and as they hold, and the delivery theorem's.
 
     Parameters
     ----------
     problem : Problem
         With a static network, connected or not.
-    protocol : Protocol
-        Flooding, FwA, IRS, NoCooperation or Centralised. For others, Gossip and Probabilistic Flooding among them, no
-        upper bound is claimed: its values are nan, the lower bound and the traffic remain.
+    protocol : AnyProtocol
+        Any that is shipped, with any emission that is shipped. The paper's theorems speak of Flooding, FwA, IRS,
+        NoCooperation and Centralised when every pull is sent; the delivery theorem speaks of all. For a protocol or an
+        emission of your own no upper bound is claimed: it is nan, the lower bound and the traffic remain.
     alpha : float
         The parameter of the policy, `UCB(alpha)`.
     horizon : int
@@ -227,6 +293,10 @@ def bounds(
         but still valid bounds.
     sigma : float, optional
         A sub-Gaussian parameter that holds for all arms; needed only if an arm has none, else the largest of the arms'.
+    every : int or sequence of int, optional
+        As in `simulate`; the bounds hold as they are for agents that pull less often.
+    faults : Faults, optional
+        Losses, delays, jitter, or outages with memory. Only the delivery theorem allows for them.
     time_limit : float
         Seconds for all exact covers together. Beyond it the best covers found count, and a warning names the gap.
     progress : bool or callable, optional
@@ -249,7 +319,7 @@ def bounds(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
-    if not isinstance(protocol, Protocol):
+    if not isinstance(protocol, AnyProtocol):
         raise InputError(f"protocol must be a protocol such as FwA(4), got {protocol!r}")
     alpha = checks.positive("alpha", alpha)
     horizon = checks.integer("horizon", horizon, at_least=1)
@@ -258,21 +328,37 @@ def bounds(
     sigma = _read_sigma(problem, sigma)
     links = powers.static_links(problem)
     arms = arm_gaps(problem)
-    alone = protocol.ttl == 0 and not protocol.central
+    alone, everyone = isinstance(protocol, NoCooperation), isinstance(protocol, Centralised)
     components = np.arange(problem.n_agents) if alone else links.components()
-    lower = lower_bounds(problem, arms, np.zeros_like(components) if protocol.central else components)
-    claimed = claims_bound(protocol)
-    hearing = Hearing.under(problem, protocol) if claimed else None
-    per_arm = cover_arms(problem, arms, hearing, cover, time_limit, progress, protocol.name)
+    lower = lower_bounds(problem, arms, np.zeros_like(components) if everyone else components)
+    faults = None if faults is None else faults.effective()
+    delivery = Flow.under(problem, protocol, faults)
+    hearing = Hearing.under(problem, protocol) if claims_bound(protocol) and faults is None else None
+    per_arm, groups = cover_arms(arms, hearing, delivery, cover, time_limit, progress, protocol.name)
     per_arm["lower_published"], per_arm["lower_corrected"] = lower.by_arm_published, lower.by_arm_corrected
-    published = corrected = None
+    published = corrected = sharp = None
+    weighted = math.fsum(per_arm["weighted"])
     if hearing is not None:
-        shared = (alpha, hearing.ttl, math.fsum(per_arm["weighted"]), problem.arm_gaps[problem.arm_gaps > 0])
+        gaps = problem.arm_gaps[problem.arm_gaps > 0]
+        # Nothing is under way for longer than from one member of a clique to another.
+        reach = max((one.delay for covered in groups for one in covered if len(one.places) > 1), default=0)
         luck = concentration.corrected(alpha, sigma, 1 if alone else problem.n_agents)
-        corrected = UpperBound(*shared, luck)
+        corrected = UpperBound(alpha, reach, weighted, gaps, luck)
         if hearing.ttl > 0 and not hearing.central:
-            published = UpperBound(*shared, concentration.published(alpha, sigma, hearing.ttl))
+            luck = concentration.published(alpha, sigma, hearing.ttl)
+            published = UpperBound(alpha, hearing.ttl, weighted, gaps, luck)
+    if delivery is not None:
+        sharp = SharpBound.of(problem, delivery, arms, groups, alpha, sigma, horizon)
     delta = math.fsum((per_arm["theta"] / per_arm["gap_min"]).where(per_arm["n_suboptimal"] > 0, 0.0))
+    theorem = name_theorem(delivery, sharp)
+    # Agents that are down do not pull, and a protocol of one's own may deliver anything.
+    traffic = traffic_bounds(problem, protocol, horizon)
+    if faults is not None or every is not None:
+        # What is lost is not relayed, what is late may not be, and who pulls less often sends less.
+        traffic = replace(traffic, exact=False)
+    lonely = 0.0
+    if delivery is not None and (faults is None or faults.outages is None):
+        lonely = lonely_lower(problem, delivery, alpha, horizon, every)
     return Bounds(
         protocol=repr(protocol),
         protocol_name=protocol.name,
@@ -281,17 +367,38 @@ def bounds(
         horizon=horizon,
         cover=cover,
         per_arm=per_arm,
-        delta=delta,
+        delta=delta if hearing is not None else math.nan,
         lower_published=lower.published,
         lower_corrected=lower.corrected,
-        constant=4.0 * alpha * math.fsum(per_arm["weighted"]),
-        constant_theta=8.0 * alpha * delta,
+        constant=4.0 * alpha * weighted,
+        constant_theta=8.0 * alpha * delta if hearing is not None else math.nan,
         constant_tightened=4.0 * alpha * math.fsum(per_arm["tightened"]),
+        constant_sharp=_scale(delivery, alpha, sigma) * math.fsum(per_arm["sharp"]),
+        lower_lonely=lonely,
+        theorem=theorem,
         published=published,
         corrected=corrected,
-        traffic=traffic_bounds(problem, protocol, horizon),
-        conditions=state_conditions(problem, protocol, alpha, sigma, per_arm, lower.unknown),
+        sharp=sharp,
+        traffic=traffic,
+        conditions=state_conditions(problem, protocol, alpha, sigma, per_arm, lower.unknown, hearing, theorem, sharp),
+        _expected=partial(_estimate, problem, protocol, alpha, every, faults),
     )
+
+
+def _scale(delivery: Flow | None, alpha: float, sigma: float) -> float:
+    """What the sharp constant is per unit of cost: alpha, or more where messages may be late without limit."""
+    return alpha if delivery is None or delivery.orderly else (math.sqrt(alpha) + math.sqrt(2.0) * sigma) ** 2
+
+
+def _estimate(
+    problem: Problem,
+    protocol: AnyProtocol,
+    alpha: float,
+    every: int | Sequence[int] | None,
+    faults: Faults | None,
+    horizon: int,
+) -> Estimate:
+    return estimate(problem, protocol, alpha, horizon, every=every, faults=faults)
 
 
 def _read_sigma(problem: Problem, sigma: float | None) -> float:

@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 #: Terms that are summed one by one before the rest is bounded by an integral and its corrections.
 _HEAD = 40
 #: B_2k / (2k)! of the Euler-Maclaurin formula.
@@ -16,7 +19,7 @@ _CORRECTIONS = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
 
 
 def published(alpha: float, sigma: float, ttl: int) -> float:
-    """The factor of b(g) as printed; negative or infinite where the printed formula is.
+    """The factor of b(g) as printed; negative where the printed formula is, nan where it divides by 0.
 
     Examples
     --------
@@ -28,8 +31,9 @@ def published(alpha: float, sigma: float, ttl: int) -> float:
     hops = ttl + 1
     inside = math.inf if sigma == 0 else hops * (alpha + 0.5) / (4.0 * sigma**2)
     logarithm = math.log(inside)
-    square = math.inf if alpha == 0.5 else ((alpha + 0.5) / (alpha - 0.5)) ** 2
-    return square * 8.0 * hops / logarithm if logarithm else math.inf
+    if alpha == 0.5 or logarithm == 0.0:
+        return math.nan
+    return ((alpha + 0.5) / (alpha - 0.5)) ** 2 * 8.0 * hops / logarithm
 
 
 def corrected(alpha: float, sigma: float, n_agents: int) -> float:
@@ -58,6 +62,50 @@ def corrected(alpha: float, sigma: float, n_agents: int) -> float:
         return (1.0 + math.log(n_agents) / width) * zeta(exponent) + log_zeta_sum(exponent) / width
 
     return 2.0 * _least(factor)
+
+
+def missed(
+    alpha: float, sigma: float, n_heard: int, n_origins: int, rounds: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """At most how likely an arm's index is below its mean, in each of the rounds given.
+
+    Lemma B: `(1 + log(n_heard t) / L) Q(n_origins, c log t)` at the best beta, where Q is the tail of the Gamma law,
+    which for one origin is `t^-c`. `n_heard` is how many agents' pulls may be in the estimate. `n_origins` is 1 if what
+    is in it was chosen before the rewards were known, and `n_heard` if it is the first so many pulls of each.
+
+    Examples
+    --------
+    >>> missed(3.0, 0.5, 2, 1, np.array([2.0, 10.0, 100.0])).round(5).tolist()
+    [0.25639, 0.00011, 0.0]
+    """
+    from scipy.special import gammaincc
+
+    logs = np.log(rounds)
+    if sigma == 0.0:
+        return np.where(rounds > 1, 0.0, 1.0)
+    widths = np.geomspace(0.002, 4.0, 60)[:, None]
+    places = alpha * np.exp(-widths) / (2.0 * sigma**2) * logs
+    tails = np.exp(-places) if n_origins == 1 else gammaincc(n_origins, places)
+    found: NDArray[np.float64] = ((1.0 + (math.log(n_heard) + logs) / widths) * tails).min(axis=0)
+    return np.minimum(found, 1.0)
+
+
+def shortfall(share: float, kept: float, n_receivers: float) -> float:
+    """The expected number of pulls after which every receiver has, for good, the share `kept` of all before.
+
+    Each pull arrives with a chance of at least `share`, which is larger than `kept`. By Chernoff a receiver has less
+    after some n-th pull or a later one with probability at most `exp(-n kl(kept, share))`.
+
+    Examples
+    --------
+    >>> shortfall(1.0, 1.0, 5), round(shortfall(0.5, 0.25, 2), 2)
+    (0.0, 12.44)
+    """
+    if share >= 1.0:
+        return 0.0
+    rate = kept * math.log(kept / share) + (1.0 - kept) * math.log((1.0 - kept) / (1.0 - share))
+    certain = math.floor(math.log(n_receivers) / rate)
+    return certain + n_receivers * math.exp(-rate * (certain + 1)) / -math.expm1(-rate)
 
 
 def _least(function: Callable[[float], float]) -> float:

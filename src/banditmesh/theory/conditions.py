@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from ..networks.csr import Links
 from ..problem import Problem
-from ..protocols import Protocol
+from ..protocols import AnyProtocol
 from . import powers
-from .hearing import claims_bound
+from .delivery import Flow
+from .hearing import Hearing
 from .lower import class_sigma, has_class
+from .sharp import SharpBound
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,26 +46,44 @@ class Condition:
         return f"{'holds' if self.holds else 'FAILS'}: {self.requires}"
 
 
+def name_theorem(delivery: Flow | None, sharp: SharpBound | None) -> str:
+    """What the sharp bound rests on."""
+    if delivery is None or sharp is None:
+        return "none: a protocol, or an emission, of your own"
+    if not delivery.promises:
+        return "delivery theorem: own pulls alone"
+    if delivery.each_hop:
+        return "delivery theorem: merged counts along a tree"
+    if delivery.held_back < 1.0:
+        return "delivery theorem: counts that lag by a factor"
+    if not delivery.sure:
+        return "delivery theorem: a share arrives by chance"
+    return "delivery theorem: every pull arrives"
+
+
 def state_conditions(
     problem: Problem,
-    protocol: Protocol,
+    protocol: AnyProtocol,
     alpha: float,
     sigma: float,
     per_arm: pd.DataFrame,
     unknown: tuple[Hashable, ...],
+    hearing: Hearing | None,
+    theorem: str,
+    sharp: SharpBound | None,
 ) -> tuple[Condition, ...]:
     """All requirements of the bounds of a problem under a protocol."""
     stated = [
         Condition(
             "claimed",
-            "an upper bound is claimed only if every pull is sent and relayed without chance: none, irs, flooding, "
-            f"fwa, centralised (here {protocol.name})",
-            claims_bound(protocol),
+            "the paper's theorems speak of this protocol: every pull is sent and relayed without chance or fault: "
+            f"none, irs, flooding, fwa, centralised (here {protocol.name})",
+            hearing is not None,
         )
     ]
-    if claims_bound(protocol):
-        if protocol.ttl > 0:
-            stated += _published(powers.static_links(problem), protocol.ttl, alpha, sigma)
+    if hearing is not None:
+        if protocol.most_hops > 0:
+            stated += _published(powers.static_links(problem), protocol.most_hops, alpha, sigma)
         stated.append(
             Condition(
                 "corrected",
@@ -71,12 +91,30 @@ def state_conditions(
                 alpha > 2 * sigma**2,
             )
         )
+    stated.append(
+        Condition(
+            "sharp",
+            f"sharp constant, by the {theorem}; alpha > 2 sigma^2 = {2 * sigma**2:g} (here alpha = {alpha:g})"
+            if theorem.startswith("delivery")
+            else "an upper bound is known for the protocol and the emission; none is for your own",
+            theorem.startswith("delivery") and alpha > 2 * sigma**2,
+        )
+    )
+    if sharp is not None:
+        stated.append(
+            Condition(
+                "sharp at T",
+                f"the sharp bound at T = {sharp.horizon} is below T times the largest gaps; if not, it says no more",
+                not sharp.is_trivial(sharp.horizon),
+            )
+        )
+    if hearing is not None:
         proven = bool(
             (per_arm["theta"] == per_arm["theta_lower"]).all()
             and (per_arm["weighted"] == per_arm["weighted_lower"]).all()
         )
         stated.append(Condition("covers", "clique covers are proven to be minimum; if not, bounds are larger", proven))
-    return (*stated, *_lower(problem, alpha, unknown))
+    return (*stated, *_lower(problem, alpha, sigma, unknown))
 
 
 def _published(links: Links, ttl: int, alpha: float, sigma: float) -> list[Condition]:
@@ -111,9 +149,10 @@ def _within_diameter(links: Links, ttl: int) -> bool:
     return any(powers.n_hops(links, sources, ttl) >= ttl for sources in powers.blocks(links.n_agents))
 
 
-def _lower(problem: Problem, alpha: float, unknown: tuple[Hashable, ...]) -> list[Condition]:
-    known = [class_sigma(law) for law in problem.laws if has_class(law)]
-    needed = 2 * max(known, default=0.0) ** 2
+def _lower(problem: Problem, alpha: float, sigma: float, unknown: tuple[Hashable, ...]) -> list[Condition]:
+    # A law without a class is alone in its class; it needs its own sigma, or the one that was given for all arms.
+    sigmas = [class_sigma(law) if has_class(law) else law.sigma for law in problem.laws]
+    needed = 2 * max(sigma if one is None else one for one in sigmas) ** 2
     stated = [
         Condition(
             "consistent",

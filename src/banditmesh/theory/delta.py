@@ -8,21 +8,21 @@ import warnings
 
 from .. import checks
 from ..problem import Problem
-from ..protocols import Protocol
+from ..protocols import AnyProtocol
 from . import covers
 from .cliques import neighbour_masks
 from .gaps import arm_gaps
 from .hearing import Hearing
 
 
-def delta(problem: Problem, protocol: Protocol, cover: str = "greedy", *, time_limit: float = 300.0) -> float:
+def delta(problem: Problem, protocol: AnyProtocol, cover: str = "greedy", *, time_limit: float = 300.0) -> float:
     """`delta`, the sum over arms of clique covering number by smallest gap (Section 6.4).
 
     Parameters
     ----------
     problem : Problem
         With a static network, connected or not.
-    protocol : Protocol
+    protocol : AnyProtocol
         Flooding, FwA, IRS, NoCooperation or Centralised.
     cover : str
         "greedy" as in the paper, "dsatur" or "exact".

@@ -1,10 +1,9 @@
-"""Which protocols the theory speaks of, and who hears whom under each of them.
+"""Which protocols the paper's theorems speak of, and who hears whom under each of them.
 
-The paper's theorems are about protocols in which an observation's fate follows from its origin and its arm: Flooding
-(Theorem 1), of which Instant Reward Sharing is ttl 1, and Flooding with Absorption (Theorem 2). No cooperation is
-ttl 0, and Centralised is Instant Reward Sharing on the complete network. With random relaying nobody is certain to
-hear anybody, so for Gossip and Probabilistic Flooding no upper bound is claimed; nor for protocols that do not send
-every observation, nor for anybody's own protocol.
+They are about protocols in which an observation's fate follows from its origin and its arm: Flooding (Theorem 1), of
+which Instant Reward Sharing is ttl 1, and Flooding with Absorption (Theorem 2). No cooperation is ttl 0, and
+Centralised is Instant Reward Sharing on the complete network. Of protocols that relay by chance or do not send every
+observation only the delivery theorem speaks (`delivery`), and of anybody's own protocol nothing does.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from ..errors import InputError
 from ..networks.csr import Links
 from ..problem import Problem
 from ..protocols import (
+    AnyProtocol,
     Centralised,
     EveryPull,
     Flooding,
     FloodingWithAbsorption,
     InstantRewardSharing,
     NoCooperation,
-    Protocol,
 )
 from . import powers
 
 _CLAIMED = (Centralised, Flooding, FloodingWithAbsorption, InstantRewardSharing, NoCooperation)
 
 
-def claims_bound(protocol: Protocol) -> bool:
-    """Whether the theory has an upper bound for this protocol.
+def claims_bound(protocol: AnyProtocol) -> bool:
+    """Whether Theorems 1 and 2, with their cliques, speak of this protocol.
 
     Examples
     --------
@@ -66,19 +65,20 @@ class Hearing:
     central: bool
 
     @classmethod
-    def under(cls, problem: Problem, protocol: Protocol) -> Hearing:
-        """Who hears whom in that problem under that protocol, for which a bound must be claimed."""
+    def under(cls, problem: Problem, protocol: AnyProtocol) -> Hearing:
+        """Who hears whom in that problem under that protocol, of which the paper's theorems must speak."""
         if not claims_bound(protocol):
             raise InputError(
-                f"no bound is claimed for {protocol!r}; give Flooding, FwA, IRS, NoCooperation or Centralised, "
+                f"no clique bound is claimed for {protocol!r}; give Flooding, FwA, IRS, NoCooperation or Centralised, "
                 "which send every pull and relay without chance"
             )
+        central = isinstance(protocol, Centralised)
         return cls(
             problem=problem,
             links=powers.static_links(problem),
-            ttl=1 if protocol.central else protocol.ttl,
+            ttl=1 if central else protocol.most_hops,
             absorbs=isinstance(protocol, FloodingWithAbsorption),
-            central=protocol.central,
+            central=central,
         )
 
     def adjacency(self, arm: int, agents: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -88,12 +88,6 @@ class Hearing:
         if len(agents) < 2:
             return np.zeros((len(agents), len(agents)), dtype=np.bool_)
         return powers.adjacency(self.links, agents, self._relays(arm), self.ttl)
-
-    def hears_any(self, arm: int, sources: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which agents hear at least one of the sources on that arm, shape (agents,)."""
-        if self.central:
-            return np.full(self.links.n_agents, len(sources) > 0)
-        return powers.hears_any(self.links, sources, self._relays(arm), self.ttl)
 
     def _relays(self, arm: int) -> NDArray[np.bool_] | None:
         return ~powers.holds(self.problem, arm) if self.absorbs else None

@@ -146,16 +146,6 @@ def adjacency(links: Links, agents: NDArray[np.int64], relays: NDArray[np.bool_]
     return joined
 
 
-def hears_any(
-    links: Links, sources: NDArray[np.int64], relays: NDArray[np.bool_] | None, ttl: int
-) -> NDArray[np.bool_]:
-    """Which agents hear at least one of the sources, shape (agents,); a source itself only if it hears another."""
-    heard = np.zeros(links.n_agents, dtype=np.bool_)
-    for reached, _ in _spread_bits(links, sources, relays, ttl):
-        heard |= reached.any(axis=1)
-    return heard
-
-
 def n_hops(links: Links, sources: NDArray[np.int64], ttl: int) -> int:
     """After how many hops, at most `ttl`, nobody is reached from the sources any more for the first time."""
     return sum(1 for _ in _spread_bits(links, sources, None, ttl))

@@ -132,7 +132,11 @@ def covers_all(n_rows: int, chosen: Iterable[int]) -> bool:
 
 
 def _relax(n_rows: int, columns: Columns, deadline: float) -> tuple[list[float] | None, float, list[int]]:
-    """Prices and value of the linear relaxation, and its columns if it is integral."""
+    """Prices and value of the linear relaxation, and its columns if it is integral.
+
+    The solver's prices may overcharge a column by its tolerance, and a cover has many columns. So they are scaled down
+    until no column is overcharged: then their sum is a bound without any tolerance, and so are reduced costs.
+    """
     from scipy import optimize
 
     linprog: Any = optimize.linprog  # its annotations leave out sparse matrices
@@ -141,9 +145,10 @@ def _relax(n_rows: int, columns: Columns, deadline: float) -> tuple[list[float] 
     left = deadline - time.monotonic()
     if left <= 0:
         return None, 0.0, []
+    incidence = _incidence(n_rows, masks)
     answer = linprog(
         costs / scale,
-        A_ub=-_incidence(n_rows, masks),
+        A_ub=-incidence,
         b_ub=-np.ones(n_rows),
         bounds=(0, None),
         method="highs",
@@ -152,6 +157,7 @@ def _relax(n_rows: int, columns: Columns, deadline: float) -> tuple[list[float] 
     if answer.status != 0:
         return None, 0.0, []
     prices = np.maximum(-answer.ineqlin.marginals, 0.0) * scale
+    prices *= min(1.0, float((costs / np.maximum(incidence.T @ prices, 1e-300)).min()))
     used = np.flatnonzero(answer.x > 1e-6)
     integral = bool((answer.x[used] > 1 - 1e-6).all())
     return prices.tolist(), float(prices.sum()), [masks[place] for place in used] if integral else []

@@ -3,7 +3,8 @@
 By the sound rules an agent passes a message on at most once, to all neighbours but the one it came from. So a message
 costs at most `2 |E| - N + 1` transmissions in a connected network, whatever the ttl: its origin sends to all its
 neighbours, each other agent to all but one. With the ttl in view the count is sharper, and exact for Flooding, whose
-traffic does not depend on rewards.
+traffic does not depend on rewards. Under growth an agent makes few messages: an arm that was pulled n times was sent at
+most `1 + log n / log(1 + factor)` times, and each time echoed so often.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..networks.csr import Links
 from ..networks.trees import spanning_tree
 from ..problem import Problem
 from ..protocols import (
+    AnyProtocol,
     EveryPull,
     Flooding,
     FloodingWithAbsorption,
     Gossip,
+    Growth,
     InstantRewardSharing,
-    Protocol,
     TreeAggregation,
 )
 from . import powers
@@ -57,14 +60,14 @@ class Traffic:
     exact: bool
 
 
-def traffic_bounds(problem: Problem, protocol: Protocol, horizon: int) -> Traffic:
+def traffic_bounds(problem: Problem, protocol: AnyProtocol, horizon: int) -> Traffic:
     """How many transmissions a run of `horizon` rounds can cost by the sound rules.
 
     Parameters
     ----------
     problem : Problem
         With a static network.
-    protocol : Protocol
+    protocol : AnyProtocol
         Any protocol; its own relay rule can only save transmissions.
     horizon : int
         The number of rounds, every agent pulling in each.
@@ -78,7 +81,7 @@ def traffic_bounds(problem: Problem, protocol: Protocol, horizon: int) -> Traffi
     (7810364, True, 20700000, 61200000.0)
     """
     links = powers.static_links(problem)
-    if protocol.ttl == 0:
+    if protocol.most_hops == 0:
         return Traffic(0.0, 0, 0, True)
     if isinstance(protocol, TreeAggregation):
         # Each arm that is wanted beyond a link, once in every pause.
@@ -87,23 +90,27 @@ def traffic_bounds(problem: Problem, protocol: Protocol, horizon: int) -> Traffi
         return Traffic(math.nan, most, most, False)
     corrected = _per_round(links) * horizon
     every = type(protocol.emission) is EveryPull
-    if protocol.ttl == 1:
+    if protocol.most_hops == 1:
         corrected = 2 * links.n_links * horizon
-    if isinstance(protocol, FloodingWithAbsorption):
-        within = min(_absorbed(problem, links, protocol.ttl, horizon), corrected)
-    else:
-        within = _flooded(links, protocol.ttl, horizon)
+    absorbs = isinstance(protocol, FloodingWithAbsorption)
+    copies = (
+        _absorbed_copies(problem, links, protocol.most_hops) if absorbs else _flooded_copies(links, protocol.most_hops)
+    )
+    within = min(int(copies.sum()) * horizon, corrected) if absorbs else _flooded(links, protocol.most_hops, horizon)
     if isinstance(protocol, Gossip):
-        copies = sum(protocol.fanout**hop for hop in range(1, protocol.ttl + 1))
-        within = min(within, copies * links.n_agents * horizon)
+        fewest = sum(protocol.fanout**hop for hop in range(1, protocol.most_hops + 1))
+        copies = np.minimum(copies, fewest)
+        within = min(within, fewest * links.n_agents * horizon)
+    if isinstance(protocol.emission, Growth):
+        within = min(within, int(copies @ _grown(problem, protocol.emission, horizon)))
     exact = type(protocol) in (Flooding, InstantRewardSharing) and every
     return Traffic(_published(links, protocol, horizon), corrected, within, exact)
 
 
-def _published(links: Links, protocol: Protocol, horizon: int) -> float:
+def _published(links: Links, protocol: AnyProtocol, horizon: int) -> float:
     if type(protocol) not in (Flooding, InstantRewardSharing, FloodingWithAbsorption):
         return math.nan
-    return float(protocol.ttl * links.n_agents * links.n_links * horizon)
+    return float(protocol.most_hops * links.n_agents * links.n_links * horizon)
 
 
 def _per_round(links: Links) -> int:
@@ -124,8 +131,17 @@ def _flooded(links: Links, ttl: int, horizon: int) -> int:
     return total
 
 
-def _absorbed(problem: Problem, links: Links, ttl: int, horizon: int) -> int:
-    """Transmissions of Flooding with Absorption if every agent always pulled the arm whose messages go farthest."""
+def _flooded_copies(links: Links, ttl: int) -> NDArray[np.int64]:
+    """For each agent what one of its messages costs under Flooding."""
+    copies = links.degrees.astype(np.int64)
+    for sources in powers.blocks(links.n_agents):
+        for reached in powers.spread(links, sources, None, ttl - 1):
+            copies[sources] += (links.degrees - 1) @ reached.astype(np.int64)
+    return copies
+
+
+def _absorbed_copies(problem: Problem, links: Links, ttl: int) -> NDArray[np.int64]:
+    """For each agent what one of its messages costs with absorption, of the arm whose messages go farthest."""
     most = np.zeros(links.n_agents, dtype=np.int64)
     for index in range(problem.n_arms):
         holds = powers.holds(problem, index)
@@ -135,4 +151,19 @@ def _absorbed(problem: Problem, links: Links, ttl: int, horizon: int) -> int:
         for reached in powers.spread(links, holders, ~holds, ttl - 1):
             copies = copies + passed_on @ reached.astype(np.int64)
         most[holders] = np.maximum(most[holders], copies)
-    return int(most.sum()) * horizon
+    return most
+
+
+def _grown(problem: Problem, emission: Growth, horizon: int) -> NDArray[np.int64]:
+    """For each agent how many messages it makes at most, one a round among them.
+
+    Counts at which an arm is sent grow by the factor at least. The sum of `1 + log n / log(1 + factor)` over so many
+    arms is largest if all are pulled equally often, and of how many arms is tried.
+    """
+    sizes = np.diff(problem.arm_offsets)
+    if emission.factor == 0.0:
+        return np.full(len(sizes), horizon, dtype=np.int64)
+    n_arms = np.arange(1, min(int(sizes.max()), horizon) + 1)
+    sent = n_arms * (1.0 + np.log(horizon / n_arms) / math.log1p(emission.factor))
+    most = np.maximum.accumulate(sent)[np.minimum(sizes, horizon) - 1]
+    return np.asarray(np.minimum(np.floor((1 + emission.echoes) * (most + 1e-9)), horizon).astype(np.int64))

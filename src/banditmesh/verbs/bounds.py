@@ -53,7 +53,8 @@ def bounds_verb(
 ) -> None:
     r"""Regret and traffic bounds, as the paper states them and as they hold, with what each requires.
 
-    Bounds are for UCB by the sound rules. For gossip and probabilistic no upper bound is claimed.
+    Bounds are for UCB by the sound rules. What the paper's theorems say nothing of, the delivery theorem bounds, losses
+    and delays of a spec among it; the last column has its values, and the best constant known.
 
     \b
     Examples:
@@ -70,8 +71,6 @@ def bounds_verb(
     if cover != "exact":
         refuse_idle(context, "time_limit", f"{cover} covers take no time worth limiting")
     case = read_case(spec_path, **options)
-    if case.faults is not None:
-        raise InputError(f"the bounds hold if nothing goes wrong, got {case.faults}; remove [faults] from the spec")
     if picture and (len(case.protocols) > 1 or Path(picture).suffix not in _PICTURES):
         raise InputError(f"--plot draws one protocol into a {', '.join(_PICTURES)} file, got {picture}; name one")
     alpha = _alpha(case) if alpha is None else alpha
@@ -79,7 +78,8 @@ def bounds_verb(
     for protocol in case.protocols:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found.append(bounds(case.problem, protocol, alpha, case.horizon, cover, time_limit=time_limit))
+            settings: dict[str, Any] = {"faults": case.faults, "time_limit": time_limit}
+            found.append(bounds(case.problem, protocol, alpha, case.horizon, cover, **settings))
         for warning in caught:
             click.echo(f"banditmesh: {warning.message}", err=True)
     if case.rules != "sound":
@@ -107,16 +107,17 @@ def _draw(case: Case, found: Bounds, alpha: float, picture: str) -> None:
     from ..policies import UCB
     from ..sim.engine import simulate
 
-    settings = {name: getattr(case, name) for name in ("horizon", "replicates", "seed", "rules")}
+    settings = {name: getattr(case, name) for name in ("horizon", "replicates", "seed", "rules", "faults")}
     result = simulate(case.problem, case.protocols[0], policy=UCB(alpha), **settings)
     found.plot(result).savefig(picture)
 
 
 def _format(found: Bounds) -> str:
-    rows = [[found.protocol_name, "published", "corrected"]]
-    for quantity, row in found.table().iterrows():
-        rows.append([str(quantity), _number(row["published"]), _number(row["corrected"])])
-    return "\n".join([as_text(rows, widths=(40, 15, 15)), *(f"  {condition}" for condition in found.conditions)])
+    table = found.table().dropna(how="all")
+    rows = [[found.protocol_name, *map(str, table.columns)]]
+    rows += [[str(quantity), *map(_number, row)] for quantity, row in table.iterrows()]
+    lines = [as_text(rows, widths=(40, *[13] * len(table.columns))), f"  sharp: {found.theorem}"]
+    return "\n".join([*lines, *(f"  {condition}" for condition in found.conditions)])
 
 
 def _number(value: float) -> str:

@@ -123,7 +123,7 @@ def read_case(
     if all(notation.read(name, 1) == notation.read(name, 2) for name in written):
         refuse_idle(click.get_current_context(), "ttl", "each of the protocols has its own")
     faults = read_faults(loss, outages)
-    if all(protocol.ttl == 0 and not protocol.merges for protocol in protocols):
+    if not any(protocol.sends_messages for protocol in protocols):
         refuse_idle(click.get_current_context(), "loss", "none of the protocols sends messages")
     return Case(
         network=network if not Path(network).exists() else Path(network).stem,

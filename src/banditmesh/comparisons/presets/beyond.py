@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import checks
-from ...protocols import Flooding, FwA, Gossip, Growth, ProbabilisticFlooding, Protocol, TreeAggregation
+from ...protocols import AnyProtocol, Flooding, FwA, Gossip, Growth, ProbabilisticFlooding, TreeAggregation
 from ...protocols.notation import labels
 from ...sim.progress import StepCallback
 from ..intervals import mean_interval
@@ -43,7 +43,7 @@ QUESTIONS: Final = {
 }
 
 
-def contenders(network: str) -> list[Protocol]:
+def contenders(network: str) -> list[AnyProtocol]:
     """What is put beside FwA and Flooding with ttl 4 on one of the paper's networks.
 
     Examples

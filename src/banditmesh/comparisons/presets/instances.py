@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ... import checks
 from ...faults import Faults
 from ...problem import Problem
-from ...protocols import Protocol
+from ...protocols import AnyProtocol
 from ...sim.engine import simulate
 from ...sim.progress import StepCallback, Steps
 from ..intervals import mean_interval
@@ -62,7 +62,7 @@ class Instances:
         self.steps = Steps(n_settings * self.count, self.progress)
 
     def ends(
-        self, name: str, protocol: Protocol, horizons: Sequence[int], label: str, faults: Faults | None = None
+        self, name: str, protocol: AnyProtocol, horizons: Sequence[int], label: str, faults: Faults | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Regret and messages of one protocol, as arrays (instances, replicates, horizons)."""
         found = []

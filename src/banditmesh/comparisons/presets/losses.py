@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ... import checks
 from ...faults import Faults
-from ...protocols import Flooding, FwA, Gossip, Growth, Protocol, TreeAggregation
+from ...protocols import AnyProtocol, Flooding, FwA, Gossip, Growth, TreeAggregation
 from ...protocols.notation import write
 from ...sim.progress import StepCallback
 from ..intervals import mean_interval
@@ -39,7 +39,7 @@ _STATIC: Final = [
     TreeAggregation(4, emission=Growth(0.05, echoes=3)),
 ]
 #: What is simulated with and without loss: network -> protocols.
-PROTOCOLS: Final[dict[str, Sequence[Protocol]]] = {
+PROTOCOLS: Final[dict[str, Sequence[AnyProtocol]]] = {
     "er": _STATIC,
     "ba": _STATIC,
     "sbm": _STATIC,
@@ -108,7 +108,7 @@ class Losses:
 
 def losses(
     *,
-    protocols: Mapping[str, Sequence[Protocol]] = PROTOCOLS,
+    protocols: Mapping[str, Sequence[AnyProtocol]] = PROTOCOLS,
     horizon: int = HORIZON,
     replicates: int = 5,
     instances: int = 3,
@@ -121,7 +121,7 @@ def losses(
 
     Parameters
     ----------
-    protocols : mapping from network to sequence of Protocol
+    protocols : mapping from network to sequence of AnyProtocol
         Which networks, and what on each.
     horizon, replicates : int
         Rounds, and seeds of each arm instance.

@@ -27,10 +27,10 @@ import numpy as np
 from numba.core.caching import IndexDataCacheFile
 from numba.core.serialize import dumps
 
-from ... import atomic
+from .... import atomic
 from .identity import digest
 
-_PACKAGE: Final = Path(__file__).resolve().parents[2]
+_PACKAGE: Final = Path(__file__).resolve().parents[3]
 #: What lies above the simulator, and so in no kernel: the layers import one way. Everything else counts.
 ABOVE: Final = frozenset({"cli.py", "comparisons", "paper", "plots", "studies", "testing", "theory", "verbs"})
 _FORMAT: Final = "banditmesh kernels 2"

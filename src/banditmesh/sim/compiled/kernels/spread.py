@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...draws import TARGET_STRIDE
-from ...protocols.base import ABSORB, STOP
+from ....draws import TARGET_STRIDE
+from ....protocols.base import ABSORB, STOP
 from ..bitsets import WORD
 from .compiling import helper, kernel, lowest_bit, scalar
 from .faults import keep_arriving

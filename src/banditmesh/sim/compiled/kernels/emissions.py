@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...protocols.emission import Contested, EveryPull, Growth
+from ....protocols.emission import Contested, EveryPull, Growth
 from .compiling import helper, routine, scalar
 from .layout import CONTESTED, GROWTH, OWN_EMISSION, Agents, Floats, Int8s, Int32s, Pulls, Rule, State
 

@@ -13,21 +13,21 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import draws as purposes
-from ..arms import BERNOULLI, Law
-from ..core import check_decision
-from ..draws import Draws
-from ..faults import Faults
-from ..networks.csr import Links as StaticLinks
-from ..policies.base import Policy
-from ..protocols.base import RELAY
-from ..protocols.emission import Contested, EveryPull, Growth
+from ... import draws as purposes
+from ...arms import BERNOULLI, Law
+from ...core import check_decision
+from ...draws import Draws
+from ...faults import Faults
+from ...networks.csr import Links as StaticLinks
+from ...policies.base import Policy
+from ...protocols.base import RELAY
+from ...protocols.emission import Contested, EveryPull, Growth
+from ..run import Run
 from . import bitsets
 from .bitsets import as_bits, no_bits
 from .distances import most_hops
 from .kernels import layout
 from .kernels.layout import CONTESTED, EVERY_PULL, GROWTH, OWN_EMISSION, Agents, Keys, Known, Links, Network, Rule
-from .run import Run
 
 MOST_ARMS_PER_AGENT: Final = 2**15 - 1
 #: The most memory that the published rules' ids of repeating rewards may take, in bytes.
@@ -52,8 +52,10 @@ def unsupported(run: Run) -> str | None:
         return "of faults it runs losses and outages"
     if len(kinds) > 1:
         return "it runs one kind of policy at a time, and the agents' policies are of several"
-    if next(iter(kinds)).choose is not Policy.choose:
-        return f"the policy {run.policies[0].name!r} overrides choose(); it runs policies that give index()"
+    [kind] = kinds
+    for name in ("choose", "chooser"):
+        if getattr(kind, name) is not getattr(Policy, name):
+            return f"the policy {run.policies[0].name!r} overrides {name}(); it runs policies that give index()"
     if np.diff(run.problem.arm_offsets).max() > MOST_ARMS_PER_AGENT:
         return f"it runs at most {MOST_ARMS_PER_AGENT} arms per agent"
     if getattr(numba.config, "USING_SVML", False):
@@ -102,7 +104,7 @@ class Traits:
         each origin a round, so that no id is forgotten while a copy can still come.
         """
         run = self.run
-        if not run.rules.id_is_reward or run.protocol.ttl == 0 or run.protocol.merges:
+        if not run.rules.id_is_reward or run.relaying is None:
             return False
         if not self.is_settled:
             return True
@@ -112,25 +114,26 @@ class Traits:
     def is_settled(self) -> bool:
         """Whether all messages of an origin's arm meet the same fate: nothing changes, is drawn or fails."""
         run = self.run
-        changes = run.problem.is_dynamic or run.protocol.random or run.protocol.n_targets is not None
-        return not changes and run.faults is None
+        relaying = run.relaying
+        draws = relaying is not None and (relaying.random or relaying.n_targets is not None)
+        return not run.problem.is_dynamic and not draws and run.faults is None
 
     @property
     def sends_to_all(self) -> bool:
         """Whether senders send to all their neighbours, nothing is lost, and no link is counted."""
         run = self.run
-        return run.protocol.n_targets is None and run.faults is None and not run.link_traffic and not self.walks
+        draws = run.relaying is not None and run.relaying.n_targets is not None
+        return not draws and run.faults is None and not run.link_traffic and not self.walks
 
     @property
     def sends_by_sets(self) -> bool:
         """Whether sets of neighbours would be used, if the network is dense."""
-        return self.sends_to_all and self.run.protocol.ttl > 1
+        return self.sends_to_all and self.run.protocol.most_hops > 1
 
     @property
     def sends_sums(self) -> bool:
         """Whether messages hold an agent's count and sum so far, instead of one observation."""
-        protocol = self.run.protocol
-        return protocol.emission.cumulative and protocol.ttl > 0 and not protocol.merges
+        return self.run.relaying is not None and self.run.protocol.emission.cumulative
 
     @property
     def compares_sums(self) -> bool:
@@ -174,8 +177,8 @@ class Traits:
     @cached_property
     def decision(self) -> NDArray[np.int8]:
         """The relay rule of a protocol that does not draw, by has_arm, hops so far and degree (1 if it has no part)."""
-        protocol, network = self.run.protocol, self.run.problem.network
-        if protocol.random or protocol.ttl == 0:
+        protocol, network = self.run.relaying, self.run.problem.network
+        if protocol is None or protocol.random:
             return np.zeros((2, max(self._longest_life, 1), 1), dtype=np.int8)
         n_agents = self.run.problem.n_agents
         degrees = np.unique(network.degrees) if isinstance(network, StaticLinks) else np.arange(n_agents)
@@ -191,7 +194,7 @@ class Traits:
     @property
     def _longest_life(self) -> int:
         """How many hops a message can travel by the ttl and before the horizon."""
-        return min(self.run.protocol.ttl, self.run.horizon)
+        return min(self.run.protocol.most_hops, self.run.horizon)
 
     @cached_property
     def reach(self) -> int:
@@ -258,15 +261,15 @@ class Packed:
 
     def rule(self, draws: Draws) -> Rule:
         """Protocol and rule set as numbers, with the replicate's keys."""
-        protocol, rules = self.run.protocol, self.run.rules
+        protocol, relaying, rules = self.run.protocol, self.run.relaying, self.run.rules
         return Rule(
-            ttl=protocol.ttl,
+            ttl=self.run.protocol.most_hops,
             reach=self.traits.reach,
             horizon=self.run.horizon,
             decision=self.traits.decision,
-            is_random=protocol.random,
-            parameter=float(protocol.parameter),
-            n_targets=protocol.n_targets or 0,
+            is_random=relaying is not None and relaying.random,
+            parameter=0.0 if relaying is None else float(relaying.parameter),
+            n_targets=(0 if relaying is None else relaying.n_targets) or 0,
             relay_to_sender=rules.relay_to_sender,
             origin_remembers=rules.origin_remembers,
             stop_before_use=rules.stop_before_use,

@@ -17,14 +17,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from ..draws import Draws
-from . import crew, limits, memory, plans
+from ...draws import Draws
+from .. import limits, memory
+from ..run import Outcome, Run
+from . import crew, plans
 from .crew import Stop
 from .kernels.layout import Fates
 from .kernels.special import Kernels, Rules, specialise
 from .merging import Merge
 from .packing import BUILT_IN_EMISSIONS, Packed, pack, packed_bytes
-from .run import Outcome, Run
 from .spreading import Spread
 from .walking import Walk
 
@@ -72,7 +73,7 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
 def _prepare(packed: Packed, threads: int, stop: Stop) -> tuple[type[Merge | Walk | Spread], Fates | None]:
     """How messages are delivered, and the plan if there is one; refused if memory does not suffice."""
     run, rule = packed.run, packed.rule(Draws(packed.run.seed, 0))
-    delivery: type[Merge | Walk | Spread] = Merge if run.protocol.merges else Walk if packed.traits.walks else Spread
+    delivery: type[Merge | Walk | Spread] = Merge if run.tree is not None else Walk if packed.traits.walks else Spread
     plan_bytes = plans.worthwhile_bytes(packed, rule, stop) if delivery is Spread else 0.0
     each = delivery.needed_bytes(packed, plan_bytes > 0, stop)
     memory.check(
@@ -94,6 +95,6 @@ def kernels_of(run: Run) -> Kernels:
 
 def rules_of(run: Run) -> Rules:
     """What the run's kernels are made for."""
-    policy, protocol, emission = type(run.policies[0]), type(run.protocol), type(run.protocol.emission)
-    relay = protocol.relay if protocol.random else None
+    policy, relaying, emission = type(run.policies[0]), run.relaying, type(run.protocol.emission)
+    relay = type(relaying).relay if relaying is not None and relaying.random else None
     return policy.index, relay, None if emission in BUILT_IN_EMISSIONS else emission.sends

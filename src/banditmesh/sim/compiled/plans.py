@@ -8,13 +8,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..draws import Draws
-from ..networks.dynamic import DynamicNetwork
-from ..protocols.base import ABSORB
-from . import crew, memory
+from ...draws import Draws
+from ...networks.dynamic import DynamicNetwork
+from ...protocols.base import ABSORB
+from .. import memory
+from ..expected_links import links_at_a_time
+from ..run import Run
+from . import crew
 from .bitsets import n_words
 from .crew import Stop
-from .expected_links import links_at_a_time
 from .kernels.layout import (
     ABSORBED,
     DELIVERED,
@@ -30,7 +32,6 @@ from .kernels.layout import (
 )
 from .kernels.spread import spread_slots
 from .packing import Packed, no_faults, no_links, traits
-from .run import Run
 
 #: The most memory that a plan may take, in bytes; beyond it messages are spread one by one.
 PLAN_BUDGET: Final = 4 * 2**30
@@ -72,7 +73,7 @@ def make_fates(n_keys: int, reach: int, learners: NDArray[np.int32]) -> Fates:
 
 def pays(run: Run) -> bool:
     """Whether a plan is possible and would save work."""
-    if run.protocol.ttl == 0 or not traits(run).is_settled or run.link_traffic:
+    if run.relaying is None or not traits(run).is_settled or run.link_traffic:
         return False
     # A plan spreads a message for each arm of each agent; without one, every pull spreads one.
     return run.horizon * run.replicates >= int(np.diff(run.problem.arm_offsets).max())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...faults import is_up
+from ....faults import is_up
 from .compiling import kernel, routine, scalar
 from .layout import ZERO, Agents, Chunk, Faults, Floats, Int8s, Int32s, Known, State
 from .scalars import uniform

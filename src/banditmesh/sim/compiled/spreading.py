@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...protocols.base import Delivery
+from ..run import Outcome
 from .crew import Stop
 from .kernels.layout import STALE, Chunk, Fates
 from .kernels.special import Kernels
 from .packing import Packed
 from .plans import count_all_fates, make_fates, make_scratch, relayed_and_learned
 from .replicates import Replicate
-from .run import Outcome
 
 
 class Spread(Replicate):
@@ -54,7 +55,7 @@ class Spread(Replicate):
             packed.holder_slots,
             self.rule,
             self.keys,
-            packed.run.protocol.central,
+            packed.run.protocol.delivery is Delivery.EVERYONE,
             self.state,
             self.known,
             self.pulls,

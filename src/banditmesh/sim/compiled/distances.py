@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-from ..networks.csr import Links
+from ...networks.csr import Links
 
 
 def most_hops(links: Links, relays: NDArray[np.bool_]) -> int:

@@ -16,16 +16,19 @@ import numpy as np
 from numba.core import event
 from numba.core.errors import NumbaError
 
-from ..arms import Bernoulli, Beta, Gaussian, Law
-from ..networks.csr import Links
-from ..networks.dynamic import EdgeMarkovian
-from ..problem import Problem
-from . import compiled, reference
+from ...arms import Bernoulli, Beta, Gaussian, Law
+from ...networks.csr import Links
+from ...networks.dynamic import EdgeMarkovian
+from ...problem import Problem
+from .. import reference
+from ..run import Run
+from . import engine as compiled
 from .kernels.special import Kernels, distrust, is_built_in
 from .packing import traits
 from .plans import pays
-from .run import Run
 
+#: What is said of a rule that fails the check.
+DIFFERS: Final = "gives other numbers compiled than in Python"
 #: How many rounds the small run lasts.
 _HORIZON: Final = 24
 _ready: set[Any] = set()
@@ -47,7 +50,7 @@ def prepare(run: Run) -> str | None:
         cause = " ".join(str(error).split())
         return f"{rules} {run.protocol.emission.name!r} does not compile ({cause[:200]})"
     if not equal:
-        return f"{rules} {run.protocol.emission.name!r} gives other numbers compiled than in Python"
+        return f"{rules} {run.protocol.emission.name!r} {DIFFERS}"
     _ready.add(_kind(run))
     return None
 
@@ -77,8 +80,8 @@ def is_prompt(run: Run) -> bool:
 
 
 def _kind(run: Run) -> tuple[Kernels, str, bool, bool]:
-    by_plan = pays(run) or run.protocol.ttl == 0
-    delivery = "merge" if run.protocol.merges else "walk" if traits(run).walks else "plan" if by_plan else "spread"
+    by_plan = pays(run) or run.protocol.most_hops == 0
+    delivery = "merge" if run.tree is not None else "walk" if traits(run).walks else "plan" if by_plan else "spread"
     return compiled.kernels_of(run), delivery, run.problem.is_dynamic, traits(run).has_tape
 
 

@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from ..draws import LOSS, OUTAGE, Draws
+from ...draws import LOSS, OUTAGE, Draws
+from ..run import Run
 from .crew import Stop
 from .kernels.faults import outage_rows
 from .kernels.layout import Faults
-from .run import Run
 
 #: About how much memory the rounds that are laid out at once may take, in bytes.
 WINDOW_BUDGET: Final = 2**22
@@ -21,7 +21,7 @@ WINDOW_BUDGET: Final = 2**22
 _AT_ONCE: Final = 2**20
 
 
-class Troubles:
+class OutageWindow:
     """The faults of one replicate.
 
     Parameters

@@ -10,23 +10,23 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arms.base import rewards_of
-from ..draws import Draws
-from ..networks.csr import Links as StaticLinks
-from ..networks.dynamic import DynamicNetwork
-from ..protocols.emission import EveryPull
+from ...arms.base import rewards_of
+from ...draws import Draws
+from ...networks.csr import Links as StaticLinks
+from ...networks.dynamic import DynamicNetwork
+from ...protocols.emission import EveryPull
+from ..expected_links import links_ever_up
+from ..run import Outcome
 from .crew import Stop
-from .expected_links import links_ever_up
 from .kernels import layout
 from .kernels.layout import EVERY_PULL, N_COUNTS, Chunk, Links, Messages, Pulls, State
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
 from .linkcounts import LinkCounts
+from .outages import WINDOW_BUDGET as OUTAGE_BUDGET
+from .outages import OutageWindow
 from .packing import Packed, no_links, static_network
-from .run import Outcome
 from .timeline import Timeline, rounds_at_once, row_bytes
-from .troubles import WINDOW_BUDGET as OUTAGE_BUDGET
-from .troubles import Troubles
 
 #: The most memory that the rewards of a chunk of rounds may take, in bytes.
 TAPE_BUDGET: Final = 2**22
@@ -66,7 +66,7 @@ class Replicate:
         n_agents, n_slots, width = run.problem.n_agents, len(packed.agents.arms), max(packed.traits.reach, 1)
         n_sending = n_slots if self.rule.emission != EVERY_PULL else 0
         n_echoing = n_slots if self.rule.n_echoes > 0 else 0
-        n_summed = n_slots if packed.traits.sends_sums or run.protocol.merges else 0
+        n_summed = n_slots if packed.traits.sends_sums or run.tree is not None else 0
         self.state = State(
             counts=np.zeros(n_slots),
             totals=np.zeros(n_slots),
@@ -101,13 +101,13 @@ class Replicate:
         self._regret = np.zeros(len(run.records))
         self._messages = np.zeros(len(run.records), dtype=np.int64)
         self._lookahead = lookahead
-        self._troubles = Troubles(run, draws, stop)
+        self._outages = OutageWindow(run, draws, stop)
         self._timeline: Timeline | None = None
         self._link_counts = LinkCounts(n_agents, run.records)
         self._on_link = np.zeros(0, dtype=np.int64)
         network = run.problem.network
         self._static = packed.network
-        if run.protocol.ttl == 0 and not run.link_traffic:
+        if run.protocol.most_hops == 0 and not run.link_traffic:
             # Nothing travels, so the links do not matter.
             self._static = static_network(StaticLinks.from_pairs(n_agents, []))
         elif isinstance(network, DynamicNetwork):
@@ -123,7 +123,7 @@ class Replicate:
         elif run.link_traffic:
             assert packed.network is not None
             self._on_link = np.zeros(len(run.records) * len(packed.network.indices), dtype=np.int64)
-        self.longest_chunk = min(LONGEST_CHUNK, self._troubles.longest_chunk)
+        self.longest_chunk = min(LONGEST_CHUNK, self._outages.longest_chunk)
         if self._timeline is not None:
             self.longest_chunk = min(self.longest_chunk, rounds_at_once(_row_bytes(packed), LONGEST_WINDOW))
         if packed.traits.has_tape:
@@ -136,7 +136,7 @@ class Replicate:
         n_agents, n_slots = run.problem.n_agents, len(packed.agents.arms)
         emission = run.protocol.emission
         of_slots = 20.0 + (8.0 if type(emission) is not EveryPull else 0.0) + (5.0 if emission.n_echoes else 0.0)
-        of_slots += (16.0 if traits.sends_sums or run.protocol.merges else 0.0) + (4.0 if traits.forgets else 0.0)
+        of_slots += (16.0 if traits.sends_sums or run.tree is not None else 0.0) + (4.0 if traits.forgets else 0.0)
         n_bytes = of_slots * n_slots + n_agents * (37.0 + 20.0 * traits.reach) + 12.0 * packed.n_known
         if traits.has_tape:
             # Rewards of a chunk, what values they are where that matters, and the numbers they are drawn from.
@@ -157,7 +157,7 @@ class Replicate:
             first=first,
             network=network,
             links=links,
-            faults=self._troubles.window(first, last - 1 + self._lookahead),
+            faults=self._outages.window(first, last - 1 + self._lookahead),
             clocks=self.packed.clocks(first, last),
             has_tape=self.packed.traits.has_tape,
             tape=tape,
@@ -266,7 +266,7 @@ def _window_bytes(packed: Packed) -> float:
     if run.faults is not None and run.faults.outages is not None:
         n_rounds = min(LONGEST_CHUNK, run.horizon, OUTAGE_BUDGET // run.problem.n_agents) + reach
         n_bytes += 3.0 * n_rounds * run.problem.n_agents
-    if run.problem.is_dynamic and (run.protocol.ttl > 0 or run.link_traffic):
+    if run.problem.is_dynamic and (run.protocol.most_hops > 0 or run.link_traffic):
         row = _row_bytes(packed)
         n_bytes += 2.0 * row * (min(rounds_at_once(row, LONGEST_WINDOW), run.horizon) + reach)
         if run.link_traffic:

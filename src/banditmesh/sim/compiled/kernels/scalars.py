@@ -6,10 +6,10 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
-from ... import arms, draws
-from ...networks import dynamic
-from ...policies.ucb import UCB
-from ...protocols.flooding import ProbabilisticFlooding
+from .... import arms, draws
+from ....networks import dynamic
+from ....policies.ucb import UCB
+from ....protocols.flooding import ProbabilisticFlooding
 from .compiling import helper, rebind, scalar
 
 philox = scalar(draws.philox)

@@ -14,15 +14,15 @@ from typing import Final
 
 import numpy as np
 
-from ..draws import BIRTH, DEATH, Draws
-from ..networks.csr import Links as StaticLinks
-from ..networks.dynamic import DynamicNetwork, EdgeMarkovian
+from ...draws import BIRTH, DEATH, Draws
+from ...networks.csr import Links as StaticLinks
+from ...networks.dynamic import DynamicNetwork, EdgeMarkovian
+from ..expected_links import links_at_a_time
+from ..run import ended_early
 from . import bitsets
 from .crew import Stop
-from .expected_links import links_at_a_time
 from .kernels.layout import Int32s, Int64s, Links, Network, Words
-from .kernels.timeline import edge_markovian_rows
-from .run import ended_early
+from .kernels.link_rows import edge_markovian_rows
 
 #: About how much memory the rounds that are laid out at once may take, in bytes.
 WINDOW_BUDGET: Final = 2**23

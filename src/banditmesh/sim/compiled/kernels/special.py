@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from ...policies import KLUCB, ThompsonSampling
+from ....policies import KLUCB, ThompsonSampling
 from . import cache, emissions, merge, pulls, rounds, spread, walk
 from .compiling import helper, kernel, rebind, routine, uncached
 from .identity import identity

@@ -1,0 +1,12 @@
+"""The compiled engine: equal to the reference, bit for bit, wherever it runs.
+
+engine       runs replicates side by side, chunk by chunk
+packing      a run as arrays, and its traits: what decides how it is delivered
+plans        where every possible message of a static network goes
+replicates   what all ways of delivery share; spreading, walking and merging are the three
+timeline, outages   the networks, and who is up, in the rounds that a chunk needs
+linkcounts, bitsets, distances   transmissions by link; sets of neighbours; how far messages get
+warmup       compiles kernels and checks them against the reference before they are used
+crew         threads, and a way to stop them
+kernels/     the loops over arrays
+"""

@@ -1,0 +1,244 @@
+"""What reaches whom under a protocol: the share of an agent's pulls that another agent has, and how late.
+
+The delivery theorem (docs/theory/delivery.md) asks two things of a protocol. *Share*: of what agent j has pulled of an
+arm, agent k has at least the share `share[j, k]` some `delay[j, k]` rounds later; a certain share, or the chance of
+each pull to arrive. *Choice*: what an agent has of an arm was chosen either before the rewards that are in it
+("predictable"), or as the first so many pulls of each origin ("prefix"). Every shipped protocol has one of the two.
+Where no share can be promised, an agent still has its own pulls: `share` is then 1 on the diagonal and 0 elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..faults import Faults
+from ..networks.csr import Links
+from ..networks.trees import spanning_tree
+from ..problem import Problem
+from ..protocols import (
+    AnyProtocol,
+    Centralised,
+    Contested,
+    EveryPull,
+    Flooding,
+    FloodingWithAbsorption,
+    Gossip,
+    Growth,
+    InstantRewardSharing,
+    NoCooperation,
+    ProbabilisticFlooding,
+    TreeAggregation,
+)
+from . import powers
+
+_RELAYING = (Flooding, FloodingWithAbsorption, Gossip, InstantRewardSharing, ProbabilisticFlooding)
+_KNOWN = (*_RELAYING, Centralised, NoCooperation, TreeAggregation)
+#: Agents whose messages are followed at once; bounds the memory, 8 bytes per directed link for each of them.
+_BLOCK = 256
+
+
+class Shares(NamedTuple):
+    """Of what the first agent pulled, what the second has: arrays (agents, agents).
+
+    `share` is 1 on the diagonal, `delay` at least 1. `may` says who may have anything at all from whom.
+    """
+
+    share: NDArray[np.float64]
+    delay: NDArray[np.int64]
+    may: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """What a protocol delivers in a problem.
+
+    Attributes
+    ----------
+    problem : Problem
+    links : Links
+        Those that messages travel on; of the tree, in tree aggregation.
+    ttl : int
+    first, relay : float arrays (agents,)
+        The chance that a message gets from its origin, or from an agent that relays it, to a given neighbour.
+    absorbs : bool
+        Whether holders of an arm stop its messages.
+    central : bool
+        Whether everybody hears everything.
+    held_back : float
+        What a hop keeps of a share: 1, or `1 / (1 + factor)` under growth; once for all hops unless `each_hop`.
+    each_hop : bool
+        Whether every hop holds back, as in a tree.
+    pace : int
+        Rounds that a hop takes at most.
+    promises : bool
+        Whether any share can be promised at all.
+    prefix : bool
+        Whether what an agent has is a first part of every origin's pulls, instead of a predictable choice.
+    orderly : bool
+        Whether what arrives does so within a fixed time, or is a first part anyway; the sharp constant asks for it.
+    """
+
+    problem: Problem
+    links: Links
+    ttl: int
+    first: NDArray[np.float64]
+    relay: NDArray[np.float64]
+    absorbs: bool
+    central: bool
+    held_back: float
+    each_hop: bool
+    pace: int
+    promises: bool
+    prefix: bool
+    orderly: bool
+    _known: dict[int, _Paths] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def under(cls, problem: Problem, protocol: AnyProtocol, faults: Faults | None = None) -> Flow | None:
+        """What is delivered; None if the theorem does not speak of the protocol, or of its emission."""
+        if type(protocol) not in _KNOWN or type(protocol.emission) not in (EveryPull, Growth, Contested):
+            return None
+        faults = (faults.effective() if faults is not None else None) or Faults()
+        _refuse(faults)
+        links = powers.static_links(problem)
+        merges, central = isinstance(protocol, TreeAggregation), isinstance(protocol, Centralised)
+        if merges:
+            links = spanning_tree(links, problem.arm_offsets, problem.arm_indices, problem.n_arms).links
+        emission = protocol.emission
+        cumulative = merges or (emission.cumulative and not central)
+        grows = isinstance(emission, Growth) and not central
+        first, relay = _chances(links, protocol, faults.loss)
+        chance = bool((first < 1.0).any() or (relay < 1.0).any())
+        late = (faults.jitter > 0.0 and not central) or faults.outages is not None
+        silent = isinstance(emission, Contested) and not merges and not central
+        return cls(
+            problem=problem,
+            links=links,
+            ttl=links.n_agents if merges else protocol.most_hops,
+            first=np.where(links.degrees > 0, first, 0.0),
+            relay=np.where(links.degrees > 1, relay, 0.0),
+            absorbs=isinstance(protocol, FloodingWithAbsorption),
+            central=central,
+            held_back=1.0 / (1.0 + emission.parameter) if grows else 1.0,
+            each_hop=merges,
+            pace=(protocol.pause if isinstance(protocol, TreeAggregation) else 1) + faults.delay,
+            promises=not (silent or late or (cumulative and chance)),
+            prefix=cumulative,
+            orderly=cumulative or faults.jitter == 0.0 or not protocol.sends_messages,
+        )
+
+    @cached_property
+    def sure(self) -> bool:
+        """Whether no chance decides what is delivered."""
+        whole = self.central or bool(((self.first == 1.0) | (self.links.degrees == 0)).all())
+        return whole and (self.central or bool(((self.relay == 1.0) | (self.links.degrees < 2)).all()))
+
+    def shares(self, arm: int, agents: NDArray[np.int64]) -> Shares:
+        """Of these holders of an arm, what each has of what each pulled."""
+        n = len(agents)
+        found, hops = np.ones((n, n)), 1 - np.eye(n, dtype=np.int64)
+        if not self.central and n > 1:
+            paths = self._paths(arm)
+            places = np.searchsorted(paths.holders, agents)
+            found, hops = paths.chances[np.ix_(places, places)], paths.hops[np.ix_(places, places)]
+        share = found * np.where(hops > 0, self.held_back ** (hops if self.each_hop else 1), 1.0)
+        if not self.promises:
+            share = np.zeros((n, n))
+        np.fill_diagonal(share, 1.0)
+        return Shares(share, np.maximum(hops, 0) * self.pace + (hops < 1), found > 0.0)
+
+    def _paths(self, arm: int) -> _Paths:
+        """Between all holders of an arm; those of the last arm that was asked for are kept."""
+        if arm not in self._known:
+            self._known.clear()
+            holds = powers.holds(self.problem, arm)
+            holders = np.flatnonzero(holds)
+            if self.sure:
+                chances, hops = _first_hops(self.links, holders, ~holds if self.absorbs else None, self.ttl)
+            else:
+                relay = np.where(holds, 0.0, self.relay) if self.absorbs else self.relay
+                chances, hops = best_paths(self.links, holders, self.first, relay, self.ttl)
+                chances, hops = chances[:, holders], hops[:, holders]
+            self._known[arm] = _Paths(holders, chances, hops)
+        return self._known[arm]
+
+
+class _Paths(NamedTuple):
+    """The best chance of a message between two holders of an arm, and the length of the path that has it."""
+
+    holders: NDArray[np.int64]
+    chances: NDArray[np.float64]
+    hops: NDArray[np.int64]
+
+
+def best_paths(
+    links: Links,
+    sources: NDArray[np.int64],
+    first: NDArray[np.float64],
+    relay: NDArray[np.float64],
+    ttl: int,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The best chance of each source's message to reach each agent on one path, and how long that path is.
+
+    Examples
+    --------
+    Along a path of three agents whose relays pass on half of what they hear:
+
+    >>> path = Links.from_pairs(3, [(0, 1), (1, 2)])
+    >>> chance, hops = best_paths(path, np.array([0]), np.ones(3), np.full(3, 0.5), ttl=4)
+    >>> chance[0].tolist(), hops[0].tolist()
+    ([1.0, 1.0, 0.5], [0, 1, 2])
+    """
+    n_agents, n_sources = links.n_agents, len(sources)
+    best, hops = np.zeros((n_sources, n_agents)), np.full((n_sources, n_agents), -1, dtype=np.int64)
+    best[np.arange(n_sources), sources], hops[np.arange(n_sources), sources] = 1.0, 0
+    linked = np.flatnonzero(links.degrees)
+    if not linked.size:
+        return best, hops
+    for start in range(0, n_sources, _BLOCK):
+        block = slice(start, min(start + _BLOCK, n_sources))
+        fresh = best[block] * first
+        for hop in range(1, ttl + 1):
+            arriving = np.zeros_like(fresh)
+            arriving[:, linked] = np.maximum.reduceat(fresh[:, links.indices], links.indptr[linked], axis=1)
+            better = arriving > best[block]
+            if not better.any():
+                break
+            best[block][better], hops[block][better] = arriving[better], hop
+            fresh = np.where(better, arriving, 0.0) * relay
+    return best, hops
+
+
+def _first_hops(
+    links: Links, agents: NDArray[np.int64], relays: NDArray[np.bool_] | None, ttl: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """What `best_paths` gives between these agents, if everybody who relays does so for certain."""
+    hops = np.full((len(agents), len(agents)), -1, dtype=np.int64)
+    np.fill_diagonal(hops, 0)
+    for hop, reached in enumerate(powers.spread(links, agents, relays, ttl), start=1):
+        hops.T[reached[agents]] = hop
+    return (hops >= 0).astype(float), hops
+
+
+def _chances(links: Links, protocol: AnyProtocol, loss: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    degrees = np.maximum(links.degrees.astype(float), 1.0)
+    fanout = protocol.fanout if isinstance(protocol, Gossip) else links.n_agents
+    kept = 1.0 - (protocol.stop if isinstance(protocol, ProbabilisticFlooding) else 0.0)
+    first = (1.0 - loss) * np.minimum(1.0, fanout / degrees)
+    relay = (1.0 - loss) * kept * np.minimum(1.0, fanout / np.maximum(degrees - 1.0, 1.0))
+    return first, relay
+
+
+def _refuse(faults: Faults) -> None:
+    outages = faults.outages
+    if faults.corruption is not None or faults.link_cap is not None or (outages is not None and not outages.memory):
+        raise InputError(
+            "bounds allow for losses, delays, jitter and outages with memory, got "
+            f"{faults}; leave out corruption, link_cap and outages that forget"
+        )

@@ -1,0 +1,88 @@
+"""Covers by groups of agents that share only a part of what they pull.
+
+A group costs `(2 / smallest gap - 1 / largest gap) / kappa`, where kappa is the least share between two of its members;
+a single agent has all of its own pulls. Any cover gives a bound. If every share is 1 the groups are cliques and the
+cheapest cover is that of `weighted`; otherwise covers by cliques of those who share at least so much are tried, for a
+few values of so much, and groups are taken apart where that is cheaper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import weighted
+from .cliques import members, neighbour_masks
+from .delivery import Shares
+
+#: So many values of the least share are tried at most.
+_MOST_LEVELS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Agents that share what they pull of an arm.
+
+    Attributes
+    ----------
+    places : int array
+        Its members, as places in the arm's `suboptimal`.
+    share : float
+        The least share between two members; 1 for a single agent.
+    delay : int
+        The largest delay between two members; 1 for a single agent.
+    cost : float
+        `2 / smallest gap - 1 / largest gap`, not yet divided by the share.
+    """
+
+    places: NDArray[np.int64]
+    share: float
+    delay: int
+    cost: float
+
+
+def total(groups: Sequence[Group]) -> float:
+    """What the groups cost together."""
+    return math.fsum(group.cost / group.share for group in groups)
+
+
+def as_groups(cliques: Sequence[int], gaps: NDArray[np.float64], shares: Shares) -> list[Group]:
+    """Groups from masks of places; those that are cheaper taken apart are."""
+    groups = []
+    for clique in cliques:
+        places = np.array(list(members(clique)), dtype=np.int64)
+        group = _group(places, gaps, shares)
+        singles = [_group(places[i : i + 1], gaps, shares) for i in range(len(places))]
+        groups += [group] if group.cost / group.share <= total(singles) else singles
+    return groups
+
+
+def cover(gaps: NDArray[np.float64], shares: Shares, method: str, deadline: float) -> list[Group]:
+    """A cover of little cost of agents with these gaps; by the quick ways only, "exact" being "dsatur"."""
+    method = "dsatur" if method == "exact" else method
+    both = np.minimum(shares.share, shares.share.T)
+    np.fill_diagonal(both, 0.0)
+    levels = np.unique(both[both > 0.0])
+    if len(levels) > _MOST_LEVELS:
+        levels = np.unique(np.quantile(levels, np.linspace(0.0, 1.0, _MOST_LEVELS)))
+    best = [_group(np.array([place]), gaps, shares) for place in range(len(gaps))]
+    for level in levels.tolist():
+        found = weighted.cover_masks(neighbour_masks(both >= level), gaps.tolist(), method, deadline)
+        groups = as_groups(found.columns, gaps, shares)
+        if total(groups) < total(best):
+            best = groups
+    return best
+
+
+def _group(places: NDArray[np.int64], gaps: NDArray[np.float64], shares: Shares) -> Group:
+    square = np.ix_(places, places)
+    return Group(
+        places=places,
+        share=float(shares.share[square].min()),
+        delay=int(shares.delay[square].max()),
+        cost=weighted.clique_cost(gaps[places].tolist()),
+    )
