@@ -7,10 +7,10 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.cli import main
-from banditmesh.experiments import beyond as module
-from banditmesh.experiments.beyond import beyond, contenders
-from banditmesh.experiments.losses import losses
-from banditmesh.experiments.pairs import mean_interval, paired_interval
+from banditmesh.comparisons.intervals import mean_interval, paired_interval
+from banditmesh.comparisons.presets import beyond as module
+from banditmesh.comparisons.presets.beyond import beyond, contenders
+from banditmesh.comparisons.presets.losses import losses
 
 TINY = {"er": (10, 60), "dynamic-er": (30,)}
 

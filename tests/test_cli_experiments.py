@@ -7,7 +7,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.cli import main
-from banditmesh.experiments import worker
+from banditmesh.studies import worker
 from studies import SPEC, shards
 
 

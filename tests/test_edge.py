@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
-import banditmesh.experiments.spec
+import banditmesh.studies.spec
 from banditmesh import cli
-from banditmesh.experiments.executors import read_name
+from banditmesh.studies.executors import read_name
 from studies import COMMAND, SPEC
 
 BIG = 12345678901234567890123456
@@ -65,7 +65,7 @@ def test_many_replicates_are_refused_and_no_list_of_their_seeds_is_made(tmp_path
     assert not (tmp_path / "out").exists()
     spec = bm.parse_spec(SMALL, ["replicates=1000000000"], max_runs=10**9)
     assert spec.n_runs == 10**9
-    from banditmesh.experiments.store import new_manifest
+    from banditmesh.studies.manifest import new_manifest
 
     assert new_manifest(spec, 1000, {})["seeds"] == [spec.seed_of(replicate) for replicate in range(1000)]
 
@@ -454,7 +454,7 @@ def test_hostile_arguments_are_answered_in_one_line(run, tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["study.toml"]
 
 
-KEYS = [*bm.experiments.spec.Settings.__struct_fields__, "network.n", "network.path", "network.seed", "dynamics.p"]
+KEYS = [*bm.studies.spec.Settings.__struct_fields__, "network.n", "network.path", "network.seed", "dynamics.p"]
 KEYS += ["arms.means", "arms.n_arms", "arms.sigma", "policy.alpha", "protocol.ttl", "emission.factor", "faults.loss"]
 KEYS += ["faults.outages", "faults.outages.up", "faults.corruption.kind", "nonsense", "network.x.y", "horizon.x"]
 TOML = ["0", "-1", "1e400", "nan", "-inf", str(2**63 - 1), str(BIG), "true", '""', '"x\\ny"', "[]", "[[]]", "[1, 1.5]"]

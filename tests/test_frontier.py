@@ -8,8 +8,8 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.cli import main
-from banditmesh.experiments.configurations import COSTS, Configuration, Frontier
-from banditmesh.experiments.frontier import combine, default_ttls
+from banditmesh.comparisons.configurations import COSTS, Configuration, Frontier
+from banditmesh.comparisons.frontier import combine, default_ttls
 from banditmesh.networks.csr import as_links
 from banditmesh.networks.distances import diameter
 

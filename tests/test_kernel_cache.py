@@ -8,6 +8,8 @@ import random
 import shutil
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 from types import FunctionType, ModuleType
 
 import numba
@@ -162,6 +164,14 @@ def test_stamp_covers_every_file_that_has_a_part_in_a_kernel():
         "sim/compiled/bitsets.py",
         "sim/compiled/kernels/rounds.py",
     } <= covered
+
+
+def test_stamp_leaves_out_all_layers_above_the_simulator_and_the_pictures():
+    settings = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+    layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    above = {name.strip() for layer in layers[: layers.index("sim")] for name in layer.split("|")} | {"plots"}
+    assert {Path(name).stem for name in cache.ABOVE} == above
+    assert all((cache._PACKAGE / name).exists() for name in cache.ABOVE)
 
 
 def functions_of(function, found):

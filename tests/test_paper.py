@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
-from banditmesh.experiments import published
-from banditmesh.experiments.beside import entry, exact_counts_agree, order_agrees, to_json, within_three_sd
-from banditmesh.experiments.claims import judge
-from banditmesh.experiments.paper import Densities, Reproduction, Runs, fit_line, mean_and_sd, paper_protocols
-from banditmesh.experiments.tables import as_text, csv_files, tables
+from banditmesh.paper import published
+from banditmesh.paper.agreement import entry, exact_counts_agree, order_agrees, to_json, within_three_sd
+from banditmesh.paper.claims import judge
+from banditmesh.paper.reproduction import Densities, Reproduction, Runs, fit_line, mean_and_sd, paper_protocols
+from banditmesh.paper.tables import csv_files, tables
+from banditmesh.text_tables import as_text
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 
 import banditmesh as bm
 from banditmesh import plots
-from banditmesh.experiments.pictures import draw_study
 from banditmesh.plots.style import style_of
+from banditmesh.studies.pictures import draw_study
 from studies import SPEC
 
 ROUNDS = np.arange(1, 301)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import banditmesh as bm
 from banditmesh.arms import BERNOULLI, GAUSSIAN, OTHER
 from banditmesh.draws import INDEX, Draws
-from banditmesh.experiments.parts import build_policy, parts
 from banditmesh.policies import Estimates
+from banditmesh.studies.parts import build_policy, parts
 
 rewards = st.lists(st.floats(-10.0, 10.0), min_size=1, max_size=20)
 

@@ -61,3 +61,41 @@ def test_bar_appears_in_a_terminal_only_when_a_run_takes_long(capsys, monkeypatc
     with Progress(None, 2, "slow") as bar:
         bar.advance(2)
     assert "slow" in capsys.readouterr().err
+
+
+def test_bar_shows_a_remark(capsys):
+    bar = progress.Bar("study", "runs", elapsed=True)
+    bar.show(3, 7, "2 failed")
+    bar.stop()
+    error = capsys.readouterr().err
+    assert "3/7" in error
+    assert "2 failed" in error
+
+
+def test_a_bar_for_terminals_is_shown_nowhere_else(capsys, monkeypatch):
+    with progress.terminal_bar("paper", "simulations") as bar:
+        assert bar is None
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress.terminal_bar("paper", "simulations") as bar:
+        bar.show(1, 2, "fwa on er")
+    assert "fwa on er" in capsys.readouterr().err
+
+
+def test_runs_that_are_counted_together_advance_by_what_each_has_done():
+    calls = []
+    whole = Progress(lambda *call: calls.append(call), 10, "two runs")
+    for _ in range(2):
+        part = whole.part()
+        part(2, 5)
+        part(5, 5)
+    assert calls == [(2, 10), (5, 10), (7, 10), (10, 10)]
+
+
+def test_steps_are_told_before_each_simulation_and_at_the_end():
+    calls = []
+    steps = progress.Steps(2, lambda *call: calls.append(call))
+    steps.begin("one")
+    steps.begin("two")
+    steps.end()
+    assert calls == [(0, 2, "one"), (1, 2, "two"), (2, 2, "done")]
+    progress.Steps(1, None).begin("nobody watches")

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 import banditmesh as bm
-from banditmesh.report import summary_lines, write_paper
+from banditmesh.paper.report import summary_lines, write_paper
 
 
 @pytest.fixture(scope="module")

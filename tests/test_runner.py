@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
-from banditmesh.experiments import runner, worker
+from banditmesh.studies import runner, worker
 from studies import COMMAND, ENVIRONMENT, SPEC, assert_same, shards
 
 

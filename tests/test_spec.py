@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
-from banditmesh.experiments.case import case_of
-from banditmesh.experiments.faults import build_faults
-from banditmesh.experiments.lines import line_of
-from banditmesh.experiments.parts import build_policy, build_problem, build_protocol
-from banditmesh.experiments.spec import replicate_seed
-from banditmesh.experiments.template import TEMPLATE
+from banditmesh.studies.case import case_of
+from banditmesh.studies.fault_tables import build_faults
+from banditmesh.studies.line_numbers import line_of
+from banditmesh.studies.parts import build_policy, build_problem, build_protocol
+from banditmesh.studies.spec import replicate_seed
+from banditmesh.studies.template import TEMPLATE
 
 SMALL = """
 horizon = 10

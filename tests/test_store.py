@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import banditmesh as bm
-from banditmesh.experiments import manifest as manifest_module
-from banditmesh.experiments import store
-from banditmesh.experiments.manifest import layout_of
-from banditmesh.experiments.shards import digest, shard_name
+from banditmesh import atomic
+from banditmesh.studies import manifest as manifest_module
+from banditmesh.studies.manifest import layout_of
+from banditmesh.studies.shards import digest, shard_name
 from studies import COMMAND, ENVIRONMENT, SPEC, assert_same, shards
 
 
@@ -333,7 +333,7 @@ def test_a_full_disk_is_one_line_and_what_was_finished_is_kept(monkeypatch, tmp_
         true(handle)
 
     with monkeypatch.context() as patched:
-        patched.setattr(store.os, "fsync", full)
+        patched.setattr(atomic.os, "fsync", full)
         with pytest.raises(bm.StudyError) as error:
             bm.run_study(bm.parse_spec(SPEC), tmp_path, workers=1)
     refused(error, "No space left on device", "make room and run again")

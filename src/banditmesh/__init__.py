@@ -12,16 +12,12 @@ from .version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import arms, errors, networks, policies, protocols, testing, theory
+    from .comparisons.compare import Comparison, compare
+    from .comparisons.configurations import Frontier
+    from .comparisons.frontier import frontier
     from .errors import BanditmeshError, InputError, SpecError, StudyError
-    from .experiments.compare import Comparison, compare
-    from .experiments.configurations import Frontier
-    from .experiments.frontier import frontier
-    from .experiments.paper import reproduce
-    from .experiments.reading import parse_spec, read_spec
-    from .experiments.runner import run_study
-    from .experiments.spec import Spec
-    from .experiments.store import Study
     from .faults import Corruption, Faults, Outages
+    from .paper.reproduction import reproduce
     from .policies import KLUCB, MOSS, UCB, UCBV, EpsilonGreedy, Policy, ThompsonSampling
     from .problem import Problem
     from .protocols import (
@@ -47,6 +43,10 @@ if TYPE_CHECKING:
     from .sim.engine import simulate
     from .sim.result import Result
     from .sim.support import support
+    from .studies.reading import parse_spec, read_spec
+    from .studies.runner import run_study
+    from .studies.spec import Spec
+    from .studies.store import Study
     from .theory.bounds import Bounds, bounds
 
 _HOMES = {
@@ -54,7 +54,7 @@ _HOMES = {
     "BanditmeshError": "errors",
     "Bounds": "theory.bounds",
     "Centralised": "protocols",
-    "Comparison": "experiments.compare",
+    "Comparison": "comparisons.compare",
     "Contested": "protocols",
     "Corruption": "faults",
     "Emission": "protocols",
@@ -63,7 +63,7 @@ _HOMES = {
     "Faults": "faults",
     "Flooding": "protocols",
     "FloodingWithAbsorption": "protocols",
-    "Frontier": "experiments.configurations",
+    "Frontier": "comparisons.configurations",
     "FwA": "protocols",
     "Gossip": "protocols",
     "Growth": "protocols",
@@ -82,22 +82,22 @@ _HOMES = {
     "Result": "sim.result",
     "STOP": "protocols",
     "Simulation": "sim.simulation",
-    "Spec": "experiments.spec",
+    "Spec": "studies.spec",
     "SpecError": "errors",
-    "Study": "experiments.store",
+    "Study": "studies.store",
     "StudyError": "errors",
     "ThompsonSampling": "policies",
     "TreeAggregation": "protocols",
     "UCB": "policies",
     "UCBV": "policies",
     "bounds": "theory.bounds",
-    "compare": "experiments.compare",
-    "frontier": "experiments.frontier",
-    "parse_spec": "experiments.reading",
-    "read_spec": "experiments.reading",
+    "compare": "comparisons.compare",
+    "frontier": "comparisons.frontier",
+    "parse_spec": "studies.reading",
+    "read_spec": "studies.reading",
     "read_trace": "sim.tracefile",
-    "reproduce": "experiments.paper",
-    "run_study": "experiments.runner",
+    "reproduce": "paper.reproduction",
+    "run_study": "studies.runner",
     "simulate": "sim.engine",
     "support": "sim.support",
 }

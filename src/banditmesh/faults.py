@@ -170,8 +170,8 @@ class Faults:
             object.__setattr__(self, "link_cap", checks.integer("link_cap", self.link_cap, at_least=1))
 
     def __repr__(self) -> str:
-        told = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
-        return f"Faults({', '.join(f'{name}={value!r}' for name, value in told.items())})"
+        given = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
+        return f"Faults({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     def effective(self) -> Faults | None:
         """The same faults without those that never strike; None if nothing is left.

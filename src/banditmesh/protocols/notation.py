@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, Final
 
-from .. import checks
+from .. import checks, registry
 from ..errors import InputError
 from .base import AnyProtocol
 from .emission import Emission, EveryPull
@@ -184,13 +184,8 @@ def read_emission(text: str) -> Emission:
 
 def get_class(what: str, name: str) -> type[Any]:
     """The class with a short name among the package's "protocols" or "emissions"."""
-    import banditmesh.protocols as package
-
     bases: dict[str, type[Any]] = {"protocols": AnyProtocol, "emissions": Emission}
-    base = bases[what]
-    classes: list[Any] = [getattr(package, public) for public in package.__all__]
-    classes = [kind for kind in classes if isinstance(kind, type) and issubclass(kind, base) and kind is not base]
-    known: dict[str, type[Any]] = {kind.name: kind for kind in classes}
+    known = registry.by_name(bases[what])
     if name not in known:
         raise InputError(f"{what} must be among {', '.join(sorted(known))}; got {checks.shown(name)}")
     return known[name]

@@ -1,13 +1,8 @@
-"""How a result lies on disk: one .npz of plain arrays, with everything that is not a number as JSON. No pickles.
-
-A file is written beside its final name and then moved there, so that it exists whole or not at all.
-"""
+"""How a result lies on disk: one .npz of plain arrays, with everything that is not a number as JSON. No pickles."""
 
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from io import BytesIO
 from os import PathLike
@@ -20,7 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import atomic, checks
 from ..errors import FileError, InputError
 from .run import TRAFFIC
 
@@ -106,20 +101,14 @@ def write(
         "names": {kind: _encode_names(kind, sequence) for kind, sequence in names.items()},
     }
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
-        stream = partial.open("xb")
+        with atomic.writing(target) as stream:
+            np.savez_compressed(stream, header=text, **arrays)  # type: ignore[arg-type]
     except (OSError, ValueError) as error:  # such as a null character in the path
         why = getattr(error, "strerror", None) or error
-        raise FileError(f"cannot write {target}: {why}; choose a folder that can be written") from None
-    try:
-        with stream:
-            np.savez_compressed(stream, header=text, **arrays)  # type: ignore[arg-type]
-        os.replace(partial, target)
-    except OSError as error:
-        raise FileError(f"cannot write {target}: {error.strerror}; nothing was changed") from None
-    finally:
-        partial.unlink(missing_ok=True)
+        raise FileError(
+            f"cannot write {target}: {why}; nothing was changed, choose a folder that can be written"
+        ) from None
 
 
 def read(path: str | PathLike[str], max_bytes: int) -> tuple[dict[str, NDArray[Any]], Header, Names]:

@@ -1,17 +1,84 @@
-"""Progress of a simulation: a callback, a bar, or nothing."""
+"""Progress of one simulation or of many: a callback, a bar, or nothing. Every bar of the package is the one below."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from ..errors import InputError
 from .run import ProgressCallback
 
 #: By default a bar appears only when a run has taken this many seconds.
 PATIENCE: Final = 2.0
+#: Called with the number of simulations done, the number in all, and what comes next.
+StepCallback: TypeAlias = Callable[[int, int, str], None]
+
+
+class Bar:
+    """A bar on standard error: what runs, how much of it is done, how long the rest may take, and a remark.
+
+    Parameters
+    ----------
+    label : str
+        What runs.
+    unit : str
+        What is counted.
+    elapsed : bool
+        Whether to show the time that has passed as well.
+    """
+
+    def __init__(self, label: str, unit: str, elapsed: bool = False) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        console = Console(stderr=True)
+        times = (TextColumn("elapsed"), TimeElapsedColumn()) if elapsed else ()
+        # A bar leaves a terminal without a trace; a log keeps its last state.
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn(unit),
+            *times,
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[remark]}"),
+            console=console,
+            transient=console.is_terminal,
+        )
+        self._task = self._bar.add_task(label, total=None, remark="")
+        self._bar.start()
+
+    def show(self, done: int, total: int, remark: str = "") -> None:
+        """So much is done."""
+        self._bar.update(self._task, completed=done, total=total, remark=remark)
+
+    def stop(self) -> None:
+        """Nothing more is to come."""
+        self._bar.stop()
+
+
+@contextmanager
+def terminal_bar(label: str, unit: str, elapsed: bool = False) -> Iterator[Bar | None]:
+    """A bar, if there is a terminal to show it on."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    bar = Bar(label, unit, elapsed)
+    try:
+        yield bar
+    finally:
+        bar.stop()
 
 
 class Progress:
@@ -39,8 +106,7 @@ class Progress:
         self._label = label
         self._unit = unit
         self._done = 0
-        self._bar: Any = None
-        self._task: Any = None
+        self._bar: Bar | None = None
 
     def __enter__(self) -> Progress:
         return self
@@ -59,25 +125,51 @@ class Progress:
         if not self._may_show:
             return
         if self._bar is None and time.monotonic() >= self._show_from:
-            self._open_bar()
+            self._bar = Bar(self._label, self._unit)
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._done)
+            self._bar.show(self._done, self._total)
 
-    def _open_bar(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as RichProgress
+    def part(self) -> ProgressCallback:
+        """A callback for one of several runs that are counted together here."""
+        before = 0
 
-        console = Console(stderr=True)
-        # A bar leaves a terminal without a trace; a log keeps its last state.
-        self._bar = RichProgress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn(self._unit),
-            TimeRemainingColumn(),
-            console=console,
-            transient=console.is_terminal,
-        )
-        self._task = self._bar.add_task(self._label, total=self._total)
-        self._bar.start()
+        def advance(done: int, total: int) -> None:
+            nonlocal before
+            self.advance(done - before)
+            before = done
+
+        return advance
+
+
+class Steps:
+    """Counts simulations for whoever watches.
+
+    Parameters
+    ----------
+    total : int
+        How many there will be.
+    callback : callable or None
+        Called before each of them, and at the end.
+
+    Examples
+    --------
+    >>> steps = Steps(1, print)
+    >>> steps.begin("fwa on er")
+    0 1 fwa on er
+    >>> steps.end()
+    1 1 done
+    """
+
+    def __init__(self, total: int, callback: StepCallback | None) -> None:
+        self._total = total
+        self._callback = callback or (lambda done, total, label: None)
+        self._done = 0
+
+    def begin(self, label: str) -> None:
+        """The next simulation begins."""
+        self._callback(self._done, self._total, label)
+        self._done += 1
+
+    def end(self) -> None:
+        """There are no more simulations."""
+        self._callback(self._total, self._total, "done")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
-from .. import policies, protocols
+from .. import registry
 from ..arms import Bernoulli, Empirical, Gaussian
 from ..errors import InputError
 from ..faults import Corruption, Faults, Outages
@@ -18,7 +17,9 @@ from ..networks.dynamic import EdgeMarkovian
 from ..policies import UCB, Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol, Emission
+from ..protocols.notation import needs_ttl
 from ..rules import RULE_SETS, Rules
+from ..text_tables import as_text
 from .run import Run
 
 #: The order of columns and rows; what is not named comes after.
@@ -88,10 +89,7 @@ def parts_table() -> list[dict[str, str]]:
 
 
 def _print(rows: list[dict[str, str]]) -> None:
-    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) + 2 for column in range(len(lines[0]))]
-    for line in lines:
-        print("".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    print(as_text([list(rows[0]), *(list(row.values()) for row in rows)], left=None))
 
 
 def _engine(runs: Sequence[Run]) -> str:
@@ -109,7 +107,7 @@ def _runs() -> Iterator[tuple[tuple[str, str, str], Run]]:
         for network_name, network in _networks().items():
             for law_name, law in laws.items():
                 problem = Problem(network, [[0]] * 3, [law])
-                for protocol in _instances(protocols, AnyProtocol):
+                for protocol in _instances(AnyProtocol):
                     yield (rules.name, network_name, law_name), _run(problem, rules, protocol)
 
 
@@ -119,11 +117,11 @@ def _part_runs() -> Iterator[tuple[tuple[str, str], str, list[Run]]]:
     for rules in RULE_SETS.values():
         for name, problem in problems.items():
             where = f"{rules.name}, {name}"
-            relays = [relay for relay in _instances(protocols, AnyProtocol) if _works(relay, problem)]
-            for emission in _instances(protocols, Emission):
+            relays = [relay for relay in _instances(AnyProtocol) if _works(relay, problem)]
+            for emission in _instances(Emission):
                 sending = [replace(relay, emission=emission) for relay in relays]
                 yield ("emission", emission.name), where, [_run(problem, rules, relay) for relay in sending]
-            for policy in _instances(policies, Policy):
+            for policy in _instances(Policy):
                 yield ("policy", policy.name), where, [_run(problem, rules, relay, policy) for relay in relays]
             for fault, faults in _FAULTS.items():
                 yield ("fault", fault), where, [_run(problem, rules, relay, faults=faults) for relay in relays]
@@ -138,15 +136,9 @@ def _works(protocol: AnyProtocol, problem: Problem) -> bool:
     return True
 
 
-def _instances(module: Any, base: type[Any]) -> list[Any]:
-    """An instance of every public class of a module that derives from a base, with a ttl of 2 where one is needed."""
-    kinds = [getattr(module, name) for name in module.__all__]
-    kinds = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, base) and kind is not base]
-    made = []
-    for kind in dict.fromkeys(kinds):
-        needed = inspect.signature(kind).parameters.get("ttl")
-        ttl = {"ttl": 2} if needed is not None and needed.default is inspect.Parameter.empty else {}
-        made.append(kind(**ttl))
+def _instances(base: type[Any]) -> list[Any]:
+    """An instance of every shipped class that derives from a base, with a ttl of 2 where one is needed."""
+    made = [kind(**({"ttl": 2} if needs_ttl(kind) else {})) for kind in registry.shipped(base)]
     return sorted(made, key=lambda one: _ORDER.index(one.name) if one.name in _ORDER else len(_ORDER))
 
 

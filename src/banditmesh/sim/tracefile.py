@@ -1,21 +1,21 @@
 """The event log in a file: one JSON array per event, after a line that says what the columns are.
 
 For logs that are longer than memory: they are written and read event by event. A file whose name ends in .gz is
-compressed. It is written beside its final name and then moved there, so that it exists whole or not at all.
+compressed. It is there whole or not at all.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import os
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, Final
 
+from .. import atomic
 from ..errors import FileError
 from .files import decode_name, encode_name
 from .run import Event
@@ -31,9 +31,8 @@ _KINDS: Final = [_NAMES.get(field) for field in Event._fields]
 def writing_trace(path: str | PathLike[str]) -> Iterator[Callable[[Event], None]]:
     """What writes events into a file, which is there when the block ends without an error."""
     target = Path(path)
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
-        with _open(partial, "xt", target.suffix == ".gz") as stream:
+        with atomic.writing(target) as raw, _as_text(raw, "wt", target.suffix == ".gz") as stream:
             header = {"format": FORMAT, "version": VERSION, "columns": Event._fields}
             stream.write(json.dumps(header) + "\n")
 
@@ -43,13 +42,10 @@ def writing_trace(path: str | PathLike[str]) -> Iterator[Callable[[Event], None]
                 stream.write(json.dumps(row) + "\n")
 
             yield write
-        os.replace(partial, target)
     except OSError as error:
         raise FileError(
             f"cannot write {target}: {error.strerror or error}; choose a place that can be written"
         ) from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def read_trace(path: str | PathLike[str]) -> Iterator[Event]:
@@ -71,7 +67,7 @@ def read_trace(path: str | PathLike[str]) -> Iterator[Event]:
     np.True_
     """
     try:
-        with _open(Path(path), "rt", _is_gzip(Path(path))) as stream:
+        with open(path, "rb") as raw, _as_text(raw, "rt", _is_gzip(Path(path))) as stream:
             yield from _events(path, stream)
     except (OSError, EOFError) as error:
         raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
@@ -98,5 +94,5 @@ def _is_gzip(path: Path) -> bool:
         return stream.read(2) == b"\x1f\x8b"
 
 
-def _open(path: Path, mode: str, compressed: bool) -> Any:
-    return gzip.open(path, mode, encoding="utf-8") if compressed else path.open(mode, encoding="utf-8")
+def _as_text(raw: IO[bytes], mode: str, compressed: bool) -> Any:
+    return gzip.open(raw, mode, encoding="utf-8") if compressed else TextIOWrapper(raw, encoding="utf-8")

@@ -14,7 +14,7 @@ from ..problem import Problem
 from ..protocols import AnyProtocol
 
 
-class Case(NamedTuple):
+class NamedProblem(NamedTuple):
     """A problem and what to call it in messages."""
 
     name: str
@@ -22,31 +22,31 @@ class Case(NamedTuple):
 
 
 @cache
-def cases(deep: bool) -> tuple[Case, ...]:
+def cases(deep: bool) -> tuple[NamedProblem, ...]:
     """The problems that runs are made on; more and larger ones if `deep`."""
     made = [
-        Case("one agent", _problem(Links.from_pairs(1, []))),
-        Case("three agents without a link", _problem(Links.from_pairs(3, []))),
-        Case("a path of five agents", _problem(_path(5))),
+        NamedProblem("one agent", _problem(Links.from_pairs(1, []))),
+        NamedProblem("three agents without a link", _problem(Links.from_pairs(3, []))),
+        NamedProblem("a path of five agents", _problem(_path(5))),
         # Every copy meets others, and coins pay the same again and again.
-        Case("a complete network with coins", _problem(_complete(4), coins=True)),
-        Case("a ring whose links come and go", _problem(EdgeMarkovian(_ring(6), 0.2, 0.3))),
+        NamedProblem("a complete network with coins", _problem(_complete(4), coins=True)),
+        NamedProblem("a ring whose links come and go", _problem(EdgeMarkovian(_ring(6), 0.2, 0.3))),
     ]
     if deep:
         made += [
-            Case("a star", _problem(_star(9))),
-            Case("a ring with coins", _problem(_ring(12), coins=True)),
-            Case("a ring with chords", _problem(_chords(20))),
-            Case("agents that leave and join", _problem(Churn(_chords(12), 0.2, 0.4))),
-            Case("coins on links that come and go", _problem(EdgeMarkovian(_chords(12), 0.1, 0.3), coins=True)),
+            NamedProblem("a star", _problem(_star(9))),
+            NamedProblem("a ring with coins", _problem(_ring(12), coins=True)),
+            NamedProblem("a ring with chords", _problem(_chords(20))),
+            NamedProblem("agents that leave and join", _problem(Churn(_chords(12), 0.2, 0.4))),
+            NamedProblem("coins on links that come and go", _problem(EdgeMarkovian(_chords(12), 0.1, 0.3), coins=True)),
         ]
     return tuple(made)
 
 
-def cases_for(protocol: AnyProtocol, deep: bool) -> tuple[Case, ...]:
+def cases_for(protocol: AnyProtocol, deep: bool) -> tuple[NamedProblem, ...]:
     """Those on whose networks the protocol works."""
 
-    def works(case: Case) -> bool:
+    def works(case: NamedProblem) -> bool:
         try:
             protocol.check_network(not case.problem.is_dynamic)
         except InputError:

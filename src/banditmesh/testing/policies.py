@@ -16,7 +16,7 @@ from ..arms import BERNOULLI, GAUSSIAN, OTHER, UNIFORM
 from ..errors import ContractError, InputError
 from ..policies import Estimates, Policy
 from ..protocols import Flooding, FwA, Growth, NoCooperation
-from .cases import Case, cases, easy, without_sigma
+from .cases import NamedProblem, cases, easy, without_sigma
 from .report import Report
 from .runs import Trial, check_books, check_engines, check_repeats
 from .scalars import UNIFORMS, Rule, check_honest
@@ -239,7 +239,7 @@ def _check_ties(subject: str, policy: Policy) -> None:
 def _check_learns(subject: str, policy: Policy) -> None:
     problem, horizon = easy(), 400
     result = Trial(subject, NoCooperation(), policy).run(
-        Case("three coins", problem), horizon=horizon, replicates=5, record_every=horizon
+        NamedProblem("three coins", problem), horizon=horizon, replicates=5, record_every=horizon
     )
     regret, drawn = float(result.regret[:, -1].mean()), horizon * float(problem.gaps.mean())
     if regret > _LEARNS * drawn:

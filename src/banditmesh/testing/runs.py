@@ -19,7 +19,7 @@ from ..protocols import AnyProtocol, Delivery
 from ..rules import RULE_SETS
 from ..sim.engine import simulate
 from ..sim.result import Result
-from .cases import Case
+from .cases import NamedProblem
 from .report import Report
 
 #: Long enough that every arm set of `cases` is gone through and messages live out their lives.
@@ -41,7 +41,7 @@ class Trial:
     protocol: AnyProtocol
     policy: Policy
 
-    def run(self, case: Case, **settings: Any) -> Result:
+    def run(self, case: NamedProblem, **settings: Any) -> Result:
         """Simulate; what goes wrong inside becomes a line that says where."""
         settings = {"horizon": HORIZON, "seed": 7, "engine": "reference", "policy": self.policy, **settings}
         try:
@@ -53,7 +53,7 @@ class Trial:
             raise ContractError(f"{self.subject} must run on {case.name}, got {what}") from error
 
 
-def check_books(trial: Trial, case: Case) -> None:
+def check_books(trial: Trial, case: NamedProblem) -> None:
     """By both rule sets, with faults and without, copies have one fate, links their counts and pulls their regret."""
     for rules in RULE_SETS:
         for how, faults in _FAULTS.items():
@@ -61,7 +61,7 @@ def check_books(trial: Trial, case: Case) -> None:
             check_balance(trial, f"{case.name}{how} by the {rules} rules", case, trial.run(case, **settings))
 
 
-def check_balance(trial: Trial, where: str, case: Case, result: Result) -> None:
+def check_balance(trial: Trial, where: str, case: NamedProblem, result: Result) -> None:
     """The books of one result balance."""
     counts = {name: int(totals.sum()) for name, totals in result.traffic.items()}
     assert result.link_traffic is not None
@@ -104,7 +104,7 @@ class Watcher(Policy):
         return t % len(estimates)
 
 
-def check_learned_once(trial: Trial, case: Case) -> None:
+def check_learned_once(trial: Trial, case: NamedProblem) -> None:
     """By the sound rules an agent knows its own pulls and each observation that it heard, all of them once."""
     problem = case.problem
     shape = HORIZON, problem.n_agents, problem.n_arms
@@ -116,7 +116,7 @@ def check_learned_once(trial: Trial, case: Case) -> None:
             check_counts(trial, f"{case.name}{how}", case, result, agent, watcher)
 
 
-def check_counts(trial: Trial, where: str, case: Case, result: Result, agent: int, watcher: Watcher) -> None:
+def check_counts(trial: Trial, where: str, case: NamedProblem, result: Result, agent: int, watcher: Watcher) -> None:
     """What an agent knew in every round is what it pulled and heard."""
     problem = case.problem
     arms = problem.arm_set(agent).tolist()
@@ -148,7 +148,7 @@ def _n_pulls(arm_set: list[int], arm: int, t: int) -> int:
     return pulled.count(arm)
 
 
-def check_repeats(trial: Trial, case: Case) -> None:
+def check_repeats(trial: Trial, case: NamedProblem) -> None:
     """The same seed gives the same result, in one replicate or several, and a saved result is the same one."""
     one, again, three = trial.run(case), trial.run(case), trial.run(case, replicates=3)
     advice = "use no generator and no global, only the numbers that it is given"
@@ -168,7 +168,7 @@ def check_repeats(trial: Trial, case: Case) -> None:
             raise ContractError(f"a result of {trial.subject} must come back from a file, got another one")
 
 
-def check_engines(trial: Trial, report: Report, cases: tuple[Case, ...]) -> None:
+def check_engines(trial: Trial, report: Report, cases: tuple[NamedProblem, ...]) -> None:
     """Wherever the compiled engine runs it, it gives what the reference engine gives, to the last bit."""
     refused: set[tuple[str, bool, str]] = set()
     for case, rules, how, settings in _combinations(cases):
@@ -207,7 +207,7 @@ def _disagreement(trial: Trial, what: str, where: str) -> ContractError:
     )
 
 
-def _combinations(cases: tuple[Case, ...]) -> Iterator[tuple[Case, str, str, dict[str, Any]]]:
+def _combinations(cases: tuple[NamedProblem, ...]) -> Iterator[tuple[NamedProblem, str, str, dict[str, Any]]]:
     for rules in RULE_SETS:
         for case in cases:
             for how, faults in _FAULTS.items():

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import importlib
 import inspect
 import io
 import pickle
-import pkgutil
 import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Final
 
-from .. import checks
+from .. import checks, registry
 from ..errors import ContractError, InputError
 from ..protocols import Delivery
 
@@ -40,13 +38,7 @@ def shipped(base: type[Any]) -> list[type[Any]]:
     >>> bm.Growth in bm.testing.shipped(bm.Emission)
     True
     """
-    package = importlib.import_module(base.__module__.rpartition(".")[0])
-    found: dict[str, type[Any]] = {}
-    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        for kind in vars(importlib.import_module(info.name)).values():
-            if isinstance(kind, type) and issubclass(kind, base) and kind.__module__ == info.name:
-                found[f"{kind.__module__}.{kind.__qualname__}"] = kind
-    return [kind for kind in found.values() if kind is not base and not kind.__name__.startswith("_")]
+    return registry.shipped(base)
 
 
 def check_kind(base: type[Any], value: object) -> str:

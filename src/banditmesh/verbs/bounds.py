@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
+from ..text_tables import as_text
 from .options import PROTOCOLS_HELP, problem_options, read_case, refuse_idle
 
 if TYPE_CHECKING:
-    from ..experiments.case import Case
+    from ..studies.case import Case
     from ..theory.bounds import Bounds
 
 _PICTURES = (".pdf", ".png", ".svg")
@@ -113,12 +114,10 @@ def _draw(case: Case, found: Bounds, alpha: float, picture: str) -> None:
 
 def _format(found: Bounds) -> str:
     table = found.table().dropna(how="all")
-    lines = [f"{found.protocol_name:<40}" + "".join(f" {column:>14}" for column in table.columns)]
-    for quantity, row in table.iterrows():
-        lines.append(f"{quantity!s:<40}" + "".join(f" {_number(value):>14}" for value in row))
-    lines.append(f"  sharp: {found.theorem}")
-    lines += [f"  {condition}" for condition in found.conditions]
-    return "\n".join(lines)
+    rows = [[found.protocol_name, *map(str, table.columns)]]
+    rows += [[str(quantity), *map(_number, row)] for quantity, row in table.iterrows()]
+    lines = [as_text(rows, widths=(40, *[13] * len(table.columns))), f"  sharp: {found.theorem}"]
+    return "\n".join([*lines, *(f"  {condition}" for condition in found.conditions)])
 
 
 def _number(value: float) -> str:

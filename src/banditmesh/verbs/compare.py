@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
+from ..text_tables import as_text
 from .options import PROTOCOLS_HELP, fault_options, policy_option, problem_options, read_case
 from .preset import PRESETS, run_preset
 
 if TYPE_CHECKING:
-    from ..experiments.compare import Comparison
+    from ..comparisons.compare import Comparison
 
 
 @click.command("compare", short_help="Several protocols side by side on one network.")
@@ -58,7 +59,7 @@ def compare_verb(
       banditmesh compare study.toml --against flooding
       banditmesh compare --preset beyond
     """
-    from ..experiments.compare import compare
+    from ..comparisons.compare import compare
     from ..policies import UCB
     from ..protocols.notation import labels
 
@@ -74,14 +75,14 @@ def compare_verb(
     if picture:
         comparison.plot().savefig(picture)
     if as_json:
-        told: dict[str, Any] = {case.network: comparison.to_json()}
+        values: dict[str, Any] = {case.network: comparison.to_json()}
         if case.policy != UCB():
-            told["policy"] = repr(case.policy)
+            values["policy"] = repr(case.policy)
         if case.faults is not None:
-            told["faults"] = repr(case.faults)
+            values["faults"] = repr(case.faults)
         if against is not None:
-            told["differences"] = json.loads(comparison.differences(against).to_json(orient="index"))
-        click.echo(json.dumps(told, indent=2))
+            values["differences"] = json.loads(comparison.differences(against).to_json(orient="index"))
+        click.echo(json.dumps(values, indent=2))
         return
     click.echo(repr(case.problem))
     click.echo(f"horizon {case.horizon}, {case.replicates} replicates, seed {case.seed}, {case.rules} rules")
@@ -97,26 +98,17 @@ def compare_verb(
 
 
 def _format(comparison: Comparison) -> str:
-    width = _width(comparison)
-    lines = [f"{'protocol':<{width}} {'group regret':>22} {'messages':>28}"]
+    rows = [["protocol", "group regret", "messages"]]
     for name, row in comparison.table().iterrows():
-        regret = _with_spread(row["regret"], row["regret_sd"])
-        messages = _with_spread(row["messages"], row["messages_sd"])
-        lines.append(f"{name!s:<{width}} {regret:>22} {messages:>28}")
-    return "\n".join(lines)
+        rows.append([str(name), *(_with_spread(row[what], row[f"{what}_sd"]) for what in ("regret", "messages"))])
+    return as_text(rows, widths=(14, 21, 27))
 
 
 def _format_differences(comparison: Comparison, against: str) -> str:
-    width = _width(comparison)
-    lines = [f"{'protocol':<{width}} {'group regret':>30} {'messages':>42}"]
+    rows = [["protocol", "group regret", "messages"]]
     for name, row in comparison.differences(against).iterrows():
-        cells = [_with_interval(row, what) for what in ("regret", "messages")]
-        lines.append(f"{name!s:<{width}} {cells[0]:>30} {cells[1]:>42}")
-    return "\n".join(lines)
-
-
-def _width(comparison: Comparison) -> int:
-    return max(14, *(len(name) for name in comparison.results))
+        rows.append([str(name), *(_with_interval(row, what) for what in ("regret", "messages"))])
+    return as_text(rows, widths=(max(14, *map(len, comparison.results)), 29, 41))
 
 
 def _with_interval(row: Any, what: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import text_tables
 from ..errors import InputError
 from .options import (
     PROTOCOLS_HELP,
@@ -22,7 +23,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..experiments.configurations import Configuration, Frontier
+    from ..comparisons.configurations import Configuration, Frontier
 
 _PICTURES = (".pdf", ".png", ".svg")
 
@@ -77,7 +78,7 @@ def frontier_verb(
       banditmesh frontier --network ba --protocols 'fwa(4),flooding' --ttl 3,5 --emissions 'growth(0.25)' --out ba.png
       banditmesh frontier study.toml --max-link-load 2 --json
     """
-    from ..experiments.frontier import frontier
+    from ..comparisons.frontier import frontier
     from ..policies import UCB
 
     if out is not None and Path(out).suffix not in _PICTURES:
@@ -94,8 +95,8 @@ def frontier_verb(
         found.plot().savefig(out)
     policy = None if settings["policy"] == UCB() else repr(settings["policy"])
     if as_json:
-        told = {network: found.to_json()}
-        click.echo(json.dumps(told if policy is None else {**told, "policy": policy}, indent=2))
+        values = {network: found.to_json()}
+        click.echo(json.dumps(values if policy is None else {**values, "policy": policy}, indent=2))
         return
     click.echo(problem)
     click.echo(f"horizon {found.horizon}, {found.replicates} replicates, seed {found.seed}, {found.rules} rules")
@@ -121,10 +122,10 @@ def _read(
     outages: tuple[float, float] | None,
     **settings: Any,
 ) -> tuple[str, Any, dict[str, Any]]:
-    """A name for the network, the problem, and what `frontier` is told besides."""
-    from ..experiments.case import case_of
-    from ..experiments.reading import read_spec
+    """A name for the network, the problem, and what `frontier` is given besides."""
     from ..protocols import notation
+    from ..studies.case import case_of
+    from ..studies.reading import read_spec
 
     if spec_path is not None:
         refuse_options(click.get_current_context())
@@ -169,12 +170,7 @@ def as_text(found: Frontier, show_all: bool = False) -> str:
         if found.limits and not found.within_budget(name):
             remark = "<- nearest" if name == found.nearest and found.recommended is None else "over"
         rows.append([name, front, *_cells(found, one), remark])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        first = [row[0].ljust(widths[0]), row[1].ljust(widths[1])]
-        rest = [cell.rjust(width) for cell, width in zip(row[2:-1], widths[2:-1], strict=True)]
-        lines.append("  ".join([*first, *rest, row[-1]]).rstrip())
+    lines = [text_tables.as_text(rows, left=(0, 1, len(rows[0]) - 1))]
     hidden = len(order) - len(shown)
     lines.append("front: nothing has less regret for as few messages (M), load of the busiest link (L) or bytes (B)")
     if found.replicates > 1:

@@ -12,10 +12,10 @@ from click.core import ParameterSource
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from ..experiments.case import Case
     from ..faults import Faults
     from ..policies import Policy
     from ..problem import Problem
+    from ..studies.case import Case
 
 PROTOCOLS_HELP = (
     "Any of none, irs, gossip, probabilistic, fwa, flooding, tree and centralised, separated by commas; "
@@ -63,7 +63,7 @@ def policy_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def read_policy(name: str) -> Policy:
     """The policy of that name, with its defaults."""
     from .. import checks
-    from ..experiments.parts import parts
+    from ..studies.parts import parts
 
     known = parts("policy")
     policy: Policy = known[checks.choice("--policy", name, known)].make()
@@ -111,9 +111,9 @@ def read_case(
     outages: tuple[float, float] | None = None,
 ) -> Case:
     """The case that a spec file describes or, without one, the options above and `--protocols`."""
-    from ..experiments.case import Case, case_of
-    from ..experiments.reading import read_spec
     from ..protocols import notation
+    from ..studies.case import Case, case_of
+    from ..studies.reading import read_spec
 
     if spec_path is not None:
         refuse_options(click.get_current_context())

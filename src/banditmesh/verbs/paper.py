@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from ..sim.progress import StepCallback
 
 
 @click.command("paper", short_help="The published experiments, with the published values beside.")
@@ -36,14 +39,14 @@ def paper_verb(
       banditmesh paper --figure all --rules both --out report
       banditmesh paper --figure 3 --instances 20
     """
-    from ..experiments.beside import to_json
-    from ..experiments.paper import reproduce
-    from ..report import write_paper
+    from ..paper.agreement import to_json
+    from ..paper.report import write_paper
+    from ..paper.reproduction import reproduce
 
-    again = []
+    reproductions = []
     for one in ("published", "sound") if rules == "both" else (rules,):
-        with paper_progress() as progress:
-            again.append(
+        with step_progress("paper") as progress:
+            reproductions.append(
                 reproduce(
                     figure,
                     rules=one,
@@ -56,18 +59,19 @@ def paper_verb(
             )
     options = ["--figure", figure, "--rules", rules, "--replicates", replicates, "--horizon", horizon, "--seed", seed]
     command = shlex.join(["banditmesh", "paper", *map(str, options), "--instances", str(instances)])
-    written = write_paper(again, out, command)
+    written = write_paper(reproductions, out, command)
     if as_json:
         click.echo(written[1].read_text(), nl=False)
         return
-    for each in again:
+    for each in reproductions:
         _tell(to_json(each))
     click.echo(f"\n{click.format_filename(written[0])} is the report; {len(written) - 1} other files lie beside it")
 
 
 def _tell(values: dict[str, object]) -> None:
-    from ..experiments.tables import as_text, tables
-    from ..report import summary_lines
+    from ..paper.report import summary_lines
+    from ..paper.tables import tables
+    from ..text_tables import as_text
 
     click.echo(
         f"\n{values['rules']} rules, horizon {values['horizon']}, {values['replicates']} replicates, "
@@ -80,23 +84,15 @@ def _tell(values: dict[str, object]) -> None:
     claims: list[dict[str, str]] = values["claims"]  # type: ignore[assignment]
     rows = [["verdict", "figure", "where", "claim", "numbers"]]
     rows += [[claim[key] for key in ("verdict", "figure", "where", "claim", "evidence")] for claim in claims]
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
     click.echo(f"\nThe paper's claims, by the {values['rules']} rules")
-    for row in rows:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    click.echo(as_text(rows, left=None))
     click.echo("\n" + "\n".join(summary_lines(values)))
 
 
 @contextmanager
-def paper_progress() -> Iterator[Callable[[int, int, str], None] | None]:
-    """A bar with the time left, if there is a terminal to show it on."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def step_progress(label: str) -> Iterator[StepCallback | None]:
+    """What shows simulations on a bar, if there is a terminal."""
+    from ..sim.progress import terminal_bar
 
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("simulations, left"), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.description}"), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total, label: bar.update(task, completed=done, total=total, description=label)
+    with terminal_bar(label, "simulations") as bar:
+        yield None if bar is None else bar.show

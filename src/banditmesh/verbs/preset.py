@@ -9,11 +9,11 @@ import click
 from click.core import ParameterSource
 
 from ..errors import InputError
-from .paper import paper_progress
+from .paper import step_progress
 
 if TYPE_CHECKING:
-    from ..experiments.beyond import Beyond
-    from ..experiments.losses import Losses
+    from ..comparisons.presets.beyond import Beyond
+    from ..comparisons.presets.losses import Losses
 
 PRESETS = ("beyond", "loss")
 _TAKEN = ("preset", "replicates", "seed", "as_json")
@@ -32,12 +32,12 @@ def run_preset(context: click.Context, preset: str, replicates: int, seed: int, 
                 f"--preset decides networks, protocols and horizons, got {parameter.opts[0]} too; "
                 "--replicates and --seed may be given"
             )
-    from ..experiments.beyond import beyond
-    from ..experiments.losses import losses
+    from ..comparisons.presets.beyond import beyond
+    from ..comparisons.presets.losses import losses
 
     settings: dict[str, Any] = {"replicates": replicates} if "replicates" in given else {}
     found: Beyond | Losses
-    with paper_progress() as progress:
+    with step_progress(preset) as progress:
         if preset == "beyond":
             found = beyond(seed=seed, progress=progress, **settings)
             text = beyond_text(found)
@@ -49,7 +49,7 @@ def run_preset(context: click.Context, preset: str, replicates: int, seed: int, 
 
 def losses_text(found: Losses) -> str:
     """The tables that are printed, one for each network."""
-    from ..experiments.tables import as_text as aligned
+    from ..text_tables import as_text
 
     lines = [
         f"sound rules, {found.horizon:,} rounds, {found.instances} arm instances from seed {found.seed}, "
@@ -63,7 +63,7 @@ def losses_text(found: Losses) -> str:
             for loss, values in by_loss.items():
                 rise = "-" if loss == "0" else _percent(values["rise"])
                 rows.append([protocol, loss, _cell(values["regret"]), _cell(values["messages"]), rise])
-        lines += ["", network, aligned(rows)]
+        lines += ["", network, as_text(rows)]
     return "\n".join(lines)
 
 
@@ -75,8 +75,8 @@ def _percent(values: dict[str, float | None]) -> str:
 
 def beyond_text(found: Beyond) -> str:
     """The tables that are printed, one for each network and horizon."""
-    from ..experiments.beyond import QUESTIONS
-    from ..experiments.tables import as_text as aligned
+    from ..comparisons.presets.beyond import QUESTIONS
+    from ..text_tables import as_text
 
     lines = [
         f"sound rules, {found.instances} arm instances from seed {found.seed}, {found.replicates} seeds each; "
@@ -92,7 +92,7 @@ def beyond_text(found: Beyond) -> str:
                 cells = [_cell(values["regret"]), _cell(values["messages"])]
                 ratios = [f"{one.regret_vs_fwa:.3f}", f"{one.regret_vs_flooding:.3f}", f"{one.messages_vs_fwa:.3f}"]
                 rows.append([one.protocol, *cells, *ratios, one.meets or "-"])
-        lines += ["", f"{network}, {horizon:,} rounds: {question}", aligned(rows)]
+        lines += ["", f"{network}, {horizon:,} rounds: {question}", as_text(rows)]
     lines += ["", *(_verdict(found, network, horizon) for network, horizon in keys)]
     return "\n".join(lines)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from ..errors import StudyError
+from ..text_tables import as_text
 
 
 @click.command("new", short_help="A commented spec to start from.")
@@ -21,7 +21,7 @@ def new_verb() -> None:
     Example:
       banditmesh new > study.toml && banditmesh run study.toml --out results
     """
-    from ..experiments.template import TEMPLATE
+    from ..studies.template import TEMPLATE
 
     click.echo(TEMPLATE, nl=False)
 
@@ -56,8 +56,8 @@ def run_verb(
       banditmesh run study.toml --out lossy --loss 0.1 --set 'faults.outages={down=0.01, up=0.1}'
       banditmesh run study.toml --out results --executor dask:tcp://127.0.0.1:8786
     """
-    from ..experiments.reading import MAX_RUNS, read_spec
-    from ..experiments.runner import run_study
+    from ..studies.reading import MAX_RUNS, read_spec
+    from ..studies.runner import run_study
 
     overrides = overrides if loss is None else (*overrides, f"faults.loss={loss}")
     spec = read_spec(spec_path, overrides, max_runs=MAX_RUNS if max_runs is None else max_runs)
@@ -86,7 +86,7 @@ def run_verb(
 
 
 def _interrupted(out: str) -> str:
-    from ..experiments.store import Study
+    from ..studies.store import Study
 
     try:
         manifest = Study(out).manifest
@@ -122,10 +122,8 @@ def summary(table: Any, most: int = 40) -> str:
         first = group.iloc[0]
         values = [group["regret"].mean(), group["regret"].std(), group["messages"].mean(), group["messages"].std()]
         rows.append([_cell(first[name]) for name in labels] + [_number(value) for value in values])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     hidden = len(points) - most
-    return "\n".join(lines + ([f"... and {hidden} more points"] if hidden > 0 else []))
+    return "\n".join([as_text(rows, left=()), *([f"... and {hidden} more points"] if hidden > 0 else [])])
 
 
 def _cell(value: Any) -> str:
@@ -140,37 +138,15 @@ def _number(value: float) -> str:
 
 @contextmanager
 def study_progress(label: str) -> Iterator[Callable[[int, int, int], None] | None]:
-    """A bar with the time left, if there is a terminal to show it on."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    """What shows runs on a bar, if there is a terminal."""
+    from ..sim.progress import terminal_bar
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs, elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[failed]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None, failed="")
+    with terminal_bar(label, "runs", elapsed=True) as bar:
+        yield None if bar is None else lambda done, total, failed: bar.show(done, total, _failures(failed))
 
-        def show(done: int, total: int, failed: int) -> None:
-            bar.update(task, completed=done, total=total, failed=f"{failed} failed" if failed else "")
 
-        yield show
+def _failures(n_failed: int) -> str:
+    return f"{n_failed} failed" if n_failed else ""
 
 
 @click.command("plot", short_help="Pictures of a study.")
@@ -186,8 +162,8 @@ def plot_verb(study: str, out: str | None, axis: str | None) -> None:
     Example:
       banditmesh plot results --x protocol.ttl
     """
-    from ..experiments.pictures import draw_study
-    from ..experiments.store import Study
+    from ..studies.pictures import draw_study
+    from ..studies.store import Study
 
     found = Study(study)
     paths = draw_study(found, Path(out or study), axis)

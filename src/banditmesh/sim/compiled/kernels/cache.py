@@ -7,17 +7,15 @@ bytes. Here
 - a file's name holds a digest of the package's sources, of the versions that compile them, of the settings and the
   machine they were compiled for, and of the types: whatever differs in one of these has another name;
 - a file begins with a digest of its name and content: what is damaged, or is another's, is not there;
-- a file is written beside its name and then moved to it, so that it is there whole or not at all.
+- a file is there whole or not at all.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import pickle
 import platform
-import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -29,11 +27,12 @@ import numpy as np
 from numba.core.caching import IndexDataCacheFile
 from numba.core.serialize import dumps
 
+from .... import atomic
 from .identity import digest
 
 _PACKAGE: Final = Path(__file__).resolve().parents[3]
 #: What lies above the simulator, and so in no kernel: the layers import one way. Everything else counts.
-ABOVE: Final = frozenset({"cli.py", "experiments", "plots", "report.py", "testing", "theory", "verbs"})
+ABOVE: Final = frozenset({"cli.py", "comparisons", "paper", "plots", "studies", "testing", "theory", "verbs"})
 _FORMAT: Final = "banditmesh kernels 3"
 _DIGEST_SIZE: Final = 32
 #: Settings of numba that change what is compiled, and are not in its own key.
@@ -73,14 +72,8 @@ class KernelFiles:
         content = dumps(data)
         with contextlib.suppress(OSError):
             self._remove_outdated()
-            handle, partial = tempfile.mkstemp(dir=self._folder, prefix=f"{self._name}.", suffix=".partial")
-            try:
-                with os.fdopen(handle, "wb") as stream:
-                    stream.write(_checksum(self._path(key), content) + content)
-                os.replace(partial, self._path(key))
-            except BaseException:
-                os.unlink(partial)
-                raise
+            with atomic.writing(self._path(key)) as stream:
+                stream.write(_checksum(self._path(key), content) + content)
 
     def flush(self) -> None:
         """Remove all of the kernel's files."""
@@ -91,8 +84,9 @@ class KernelFiles:
         return self._folder / f"{self._name}.{stamp()}.{digest(repr(key), repr(_settings()))}.kernel"
 
     def _all(self) -> Iterator[Path]:
-        # A name may hold what a pattern would take for its own.
-        return (path for path in self._folder.iterdir() if path.name.startswith(f"{self._name}."))
+        # A name may hold what a pattern would take for its own; a file that was left half written begins with a dot.
+        own = f"{self._name}."
+        return (path for path in self._folder.iterdir() if path.name.removeprefix(".").startswith(own))
 
     def _remove_outdated(self) -> None:
         for path in self._all():

@@ -16,7 +16,7 @@ from ..protocols import AnyProtocol
 from ..protocols.notation import labels
 from ..sim.engine import simulate
 from ..sim.result import Result
-from .pairs import paired_interval
+from .intervals import paired_interval
 
 if TYPE_CHECKING:
     import pandas as pd

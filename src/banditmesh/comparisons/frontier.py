@@ -148,7 +148,7 @@ def frontier(
                 seed=seed,
                 link_traffic=True,
                 record_every=_window(problem, horizon, replicates),
-                progress=_Steps(bar),
+                progress=bar.part(),
                 **settings,
             )
             found.append(_measure(name, protocol, result))
@@ -256,14 +256,3 @@ def _measure(name: str, protocol: AnyProtocol, result: Result) -> Configuration:
         link_peak=peaks.max(axis=1, initial=0.0),
         bytes_per_round=result.traffic["bytes"] / horizon,
     )
-
-
-class _Steps:
-    """Passes the progress of one simulation on to the bar of all of them."""
-
-    def __init__(self, bar: Progress) -> None:
-        self._bar, self._done = bar, 0
-
-    def __call__(self, done: int, total: int) -> None:
-        self._bar.advance(done - self._done)
-        self._done = done

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .grid import Choice, Grid, Point, column, labels_of
+from .grid import Grid, Point, SectionChoice, column, labels_of
 from .parts import FileTable, file_of
 
 #: The version of the spec format.
@@ -92,7 +92,7 @@ class Spec:
         """The points of the grid, one after the other."""
         return self._grid.points()
 
-    def choices(self, setting: str | None = None) -> Iterator[Choice]:
+    def choices(self, setting: str | None = None) -> Iterator[SectionChoice]:
         """What the sweep makes of each section of the settings, or of the section of one setting."""
         sections = self._grid.sections if setting is None else [self._grid.section(setting)]
         return itertools.chain.from_iterable(section.choices() for section in sections)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..faults import Faults
-from ..protocols import AnyProtocol, Flooding, FwA, Gossip, Growth, TreeAggregation
-from ..protocols.notation import write
-from .instances import Instances, Steps, as_json, intervals
-from .pairs import mean_interval
+from ... import checks
+from ...faults import Faults
+from ...protocols import AnyProtocol, Flooding, FwA, Gossip, Growth, TreeAggregation
+from ...protocols.notation import write
+from ...sim.progress import StepCallback
+from ..intervals import mean_interval
+from .instances import Instances, as_json, intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,11 +99,11 @@ class Losses:
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values: network -> protocol -> loss -> regret, messages and rise."""
         names = ("horizon", "replicates", "instances", "seed", "confidence")
-        told: dict[str, Any] = {**{name: getattr(self, name) for name in names}, "rules": "sound"}
+        values: dict[str, Any] = {**{name: getattr(self, name) for name in names}, "rules": "sound"}
         for row in self.table().to_dict("records"):
             cells = {what: as_json(row, what) for what in ("regret", "messages", "rise")}
-            told.setdefault(row["network"], {}).setdefault(row["protocol"], {})[f"{row['loss']:g}"] = cells
-        return told
+            values.setdefault(row["network"], {}).setdefault(row["protocol"], {})[f"{row['loss']:g}"] = cells
+        return values
 
 
 def losses(
@@ -113,7 +114,7 @@ def losses(
     instances: int = 3,
     seed: int = 0,
     confidence: float = 0.95,
-    progress: Steps | None = None,
+    progress: StepCallback | None = None,
     threads: int | None = None,
 ) -> Losses:
     """Simulate protocols on the paper's networks without loss, with 10 and with 30 per cent of it, by the sound rules.
@@ -158,5 +159,5 @@ def losses(
                     value / float(without.mean()) for value in mean_interval((regret - without)[..., 0], confidence)
                 ]
                 rows.append(Loss(name, write(protocol), loss, regret[..., 0], messages[..., 0], *rise))
-    series.finish()
+    series.steps.end()
     return Losses(tuple(rows), horizon, replicates, instances, seed, confidence)

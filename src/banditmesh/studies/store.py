@@ -13,9 +13,7 @@ and a study is complete only if all its shards are there and whole.
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +21,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from .. import atomic
 from ..errors import StudyError
 from .manifest import layout_of, read_manifest
 from .shards import CURVES, digest, shard_name
@@ -141,10 +140,10 @@ class Study:
     def __repr__(self) -> str:
         n_done, n_runs, state = self.n_done, self._layout.n_runs, self.manifest["state"]
         if n_done == n_runs:
-            told = f"{n_runs} runs, complete"
+            standing = f"{n_runs} runs, complete"
         else:
-            told = f"{n_done} of {n_runs} runs, {'incomplete' if state == 'complete' else state}"
-        return f"<Study {self.manifest['spec'].get('name')!r}: {told}>"
+            standing = f"{n_done} of {n_runs} runs, {'incomplete' if state == 'complete' else state}"
+        return f"<Study {self.manifest['spec'].get('name')!r}: {standing}>"
 
 
 def checked_folder(path: str | PathLike[str]) -> Path:
@@ -198,26 +197,14 @@ def write_whole(path: Path, content: bytes) -> None:
 @contextmanager
 def writing(path: Path) -> Iterator[IO[bytes]]:
     """A stream into a file that appears under its name only when it is whole and on the disk."""
-    partial = None
     try:
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
-        with os.fdopen(handle, "wb") as stream:
+        with atomic.writing(path, durable=True) as stream:
             yield stream
-            stream.flush()
-            # Before the move, or a power cut could leave an empty file under the final name. That the move itself may
-            # be lost is no harm: the shard is then missing, and computed again.
-            os.fsync(stream.fileno())
-        os.chmod(partial, 0o644)
-        os.replace(partial, path)
-        partial = None
     except OSError as error:
         raise StudyError(
             f"cannot write {path}: {error.strerror or _first_line(error)}; what was finished before is kept, "
             "make room and run again"
         ) from None
-    finally:
-        if partial is not None:
-            Path(partial).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -254,7 +241,7 @@ def _take(stream: IO[bytes]) -> None:
 
 def _remove_partials(folder: Path) -> None:
     """Remove what a killed process left half written; nobody else writes while the lock is held."""
-    for partial in [*folder.glob(".*.partial"), *(folder / "shards").glob(".*.partial")]:
+    for partial in [*folder.glob(f".*{atomic.PARTIAL}"), *(folder / "shards").glob(f".*{atomic.PARTIAL}")]:
         partial.unlink(missing_ok=True)
 
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..comparisons.intervals import paired_interval
 from . import published
-from .pairs import paired_interval
-from .paper import Reproduction, Runs, fit_line
+from .reproduction import Reproduction, Runs, fit_line
 
 #: "At par", "matches": within this fraction.
 PAR: Final = 0.10
@@ -47,18 +47,18 @@ class Claim:
         return {name: getattr(self, name) for name in ("figure", "claim", "where", "verdict", "evidence")}
 
 
-def judge(again: Reproduction) -> list[Claim]:
+def judge(reproduction: Reproduction) -> list[Claim]:
     """The claims of the figures that were reproduced."""
     claims: list[Claim] = []
     for name in published.STATIC_NETWORKS:
-        if "3" in again.figures:
-            claims += _figure3(name, again.runs[name])
-        if "4" in again.figures:
-            claims += _figure4(name, again.runs[name])
-    if "5" in again.figures:
-        claims += _figure5(again.runs["dynamic-er"])
-    if again.densities is not None:
-        claims += [_figure6(again, short) for short in ("flooding", "fwa")]
+        if "3" in reproduction.figures:
+            claims += _figure3(name, reproduction.runs[name])
+        if "4" in reproduction.figures:
+            claims += _figure4(name, reproduction.runs[name])
+    if "5" in reproduction.figures:
+        claims += _figure5(reproduction.runs["dynamic-er"])
+    if reproduction.densities is not None:
+        claims += [_figure6(reproduction, short) for short in ("flooding", "fwa")]
     return claims
 
 
@@ -159,9 +159,9 @@ def _figure5(runs: Mapping[str, Runs]) -> list[Claim]:
     ]
 
 
-def _figure6(again: Reproduction, short: str) -> Claim:
-    assert again.densities is not None
-    densities = again.densities
+def _figure6(reproduction: Reproduction, short: str) -> Claim:
+    assert reproduction.densities is not None
+    densities = reproduction.densities
     fits = {cover: fit_line(densities.delta[short, cover], densities.regret[short])[1] for cover in ("greedy", "exact")}
     return Claim(
         "6",

@@ -14,12 +14,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from . import plots
-from .experiments.beside import to_json
-from .experiments.paper import Reproduction
-from .experiments.paper_pictures import paper_figures
-from .experiments.store import write_whole
-from .experiments.tables import csv_files, tables
+from .. import plots
+from ..studies.store import write_whole
+from .agreement import to_json
+from .pictures import paper_figures
+from .reproduction import Reproduction
+from .tables import csv_files, tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,12 +70,12 @@ pre { background: #f5f5f5; padding: .6rem .8rem; overflow-x: auto; }
 """
 
 
-def write_paper(again: Sequence[Reproduction], out: str | PathLike[str], command: str = "") -> list[Path]:
+def write_paper(reproductions: Sequence[Reproduction], out: str | PathLike[str], command: str = "") -> list[Path]:
     """Write report.html, results.json, and the figures as CSV, PNG and SVG.
 
     Parameters
     ----------
-    again : sequence of Reproduction
+    reproductions : sequence of Reproduction
         One for each rule set.
     out : str or path
         The folder; files of several rule sets are told apart by a suffix.
@@ -97,11 +97,11 @@ def write_paper(again: Sequence[Reproduction], out: str | PathLike[str], command
     """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    told = [to_json(one) for one in again]
+    outcomes = [to_json(one) for one in reproductions]
     written: list[Path] = []
     sections: list[str] = []
-    for one, values in zip(again, told, strict=True):
-        suffix = f"-{one.rules}" if len(again) > 1 else ""
+    for one, values in zip(reproductions, outcomes, strict=True):
+        suffix = f"-{one.rules}" if len(reproductions) > 1 else ""
         figures = paper_figures(one)
         for name, content in csv_files(values, one).items():
             stem, _, kind = name.partition(".")
@@ -110,14 +110,16 @@ def write_paper(again: Sequence[Reproduction], out: str | PathLike[str], command
         for name, (_, figure) in figures.items():
             written += plots.save(figure, folder / f"{name}{suffix}")
         sections.append(_section(one, values, figures))
-    results = told[0] if len(told) == 1 else {"rules": "both", **{values["rules"]: values for values in told}}
+    results = (
+        outcomes[0] if len(outcomes) == 1 else {"rules": "both", **{values["rules"]: values for values in outcomes}}
+    )
     write_whole(folder / "results.json", (json.dumps(results, indent=1) + "\n").encode())
-    write_whole(folder / "report.html", _page(told, sections, command).encode())
+    write_whole(folder / "report.html", _page(outcomes, sections, command).encode())
     return [folder / "report.html", folder / "results.json", *written]
 
 
-def _page(told: Sequence[Mapping[str, Any]], sections: Sequence[str], command: str) -> str:
-    rules = " and ".join(values["rules"] for values in told)
+def _page(outcomes: Sequence[Mapping[str, Any]], sections: Sequence[str], command: str) -> str:
+    rules = " and ".join(values["rules"] for values in outcomes)
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -127,24 +129,24 @@ def _page(told: Sequence[Mapping[str, Any]], sections: Sequence[str], command: s
         f"<h1>Flooding with Absorption, run again by the {rules} rules</h1>",
         "<p>The experiments of Lee, Schmid and Yun, <em>Flooding with Absorption: An Efficient Protocol for "
         "Heterogeneous Bandits over Complex Networks</em> (OPODIS 2023), simulated by banditmesh.</p>",
-        _about(told, command),
+        _about(outcomes, command),
         "<h2>Verdict</h2>",
-        _verdict(told),
+        _verdict(outcomes),
         *sections,
         "</body></html>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def _about(told: Sequence[Mapping[str, Any]], command: str) -> str:
-    first = told[0]
+def _about(outcomes: Sequence[Mapping[str, Any]], command: str) -> str:
+    first = outcomes[0]
     last = first["seed"] + first["instances"] - 1
     if first["instances"] == 1:
         seeds = f"{last}; it draws arms, rewards and networks"
     else:
         seeds = f"{first['seed']} to {last}, one for each arm instance; they draw arms, rewards and networks"
     rows = {
-        "Rules": ", ".join(values["rules"] for values in told),
+        "Rules": ", ".join(values["rules"] for values in outcomes),
         "Horizon": f"{first['horizon']:,} rounds",
         "Arm instances": f"{first['instances']}, with {first['replicates']} replicates each",
         "±": f"one standard deviation over {first['sd_over']}",
@@ -155,7 +157,7 @@ def _about(told: Sequence[Mapping[str, Any]], command: str) -> str:
     if command:
         rows["Command"] = command
     cells = "".join(f"<tr><td>{key}</td><td>{html.escape(value)}</td></tr>" for key, value in rows.items())
-    notes = "".join(f"<p>{_RULES[values['rules']]}</p>" for values in told)
+    notes = "".join(f"<p>{_RULES[values['rules']]}</p>" for values in outcomes)
     if not first["comparable"]:
         notes += (
             f"<p><strong>The published values are for 1000 rounds, these runs have {first['horizon']}: "
@@ -164,12 +166,12 @@ def _about(told: Sequence[Mapping[str, Any]], command: str) -> str:
     return f'<table class="about">{cells}</table>{notes}'
 
 
-def _verdict(told: Sequence[Mapping[str, Any]]) -> str:
-    lines = "".join(f"<li>{html.escape(line)}</li>" for values in told for line in summary_lines(values))
-    heads = "".join(f"<th>by the {values['rules']} rules</th>" for values in told)
+def _verdict(outcomes: Sequence[Mapping[str, Any]]) -> str:
+    lines = "".join(f"<li>{html.escape(line)}</li>" for values in outcomes for line in summary_lines(values))
+    heads = "".join(f"<th>by the {values['rules']} rules</th>" for values in outcomes)
     rows = [f"<tr><th>figure</th><th>claim</th>{heads}</tr>"]
-    for figure, claim in dict.fromkeys((one["figure"], one["claim"]) for one in told[0]["claims"]):
-        cells = "".join(f"<td>{_judged(values['claims'], figure, claim)}</td>" for values in told)
+    for figure, claim in dict.fromkeys((one["figure"], one["claim"]) for one in outcomes[0]["claims"]):
+        cells = "".join(f"<td>{_judged(values['claims'], figure, claim)}</td>" for values in outcomes)
         rows.append(f"<tr><td>{figure}</td><td>{html.escape(claim)}</td>{cells}</tr>")
     meaning = (
         "A claim about an order holds or fails if the paired difference says so with 95 % confidence, and is open "
@@ -233,11 +235,11 @@ def _nearer_fit(fits: Mapping[str, Any]) -> str:
     return f"Of our fits of regret against delta, {which}, are nearer to the published R²."
 
 
-def _section(again: Reproduction, values: Mapping[str, Any], figures: Mapping[str, tuple[str, Figure]]) -> str:
+def _section(reproduction: Reproduction, values: Mapping[str, Any], figures: Mapping[str, tuple[str, Figure]]) -> str:
     parts = []
     found = tables(values)
-    for number in again.figures:
-        parts.append(f"<h2>{_TITLES[number]}, {again.rules} rules</h2>")
+    for number in reproduction.figures:
+        parts.append(f"<h2>{_TITLES[number]}, {reproduction.rules} rules</h2>")
         for name, (caption, figure) in figures.items():
             if name.startswith(f"figure{number}"):
                 parts.append(_picture(caption, figure))

@@ -12,7 +12,7 @@ from .. import networks, plots
 from ..draws import Draws
 from ..rules import get_rules
 from . import published
-from .paper import Reproduction, Runs, fit_line
+from .reproduction import Reproduction, Runs, fit_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,11 +21,11 @@ _SNAPSHOTS = (0, 5, 50, 500)  # rounds of the dynamic network that are drawn
 _HEATED = ("probabilistic", "fwa", "flooding")
 
 
-def paper_figures(again: Reproduction) -> dict[str, tuple[str, Figure]]:
+def paper_figures(reproduction: Reproduction) -> dict[str, tuple[str, Figure]]:
     """File name -> (caption, figure)."""
     found: dict[str, tuple[str, Figure]] = {}
-    static = {name: again.runs[name] for name in published.STATIC_NETWORKS if name in again.runs}
-    if "3" in again.figures:
+    static = {name: reproduction.runs[name] for name in published.STATIC_NETWORKS if name in reproduction.runs}
+    if "3" in reproduction.figures:
         found["figure3"] = (
             "Group regret and transmissions, both cumulative, on the three static networks.",
             plots.by_network({name: _curves(runs) for name, runs in static.items()}),
@@ -35,7 +35,7 @@ def paper_figures(again: Reproduction) -> dict[str, tuple[str, Figure]]:
             "The dotted line is no cooperation, which sends nothing.",
             plots.tradeoff({name: _ends(runs) for name, runs in static.items()}),
         )
-    if "4" in again.figures:
+    if "4" in reproduction.figures:
         found["figure4"] = (
             "Transmissions per round on the watched link, both directions together.",
             plots.link_load({_link_title(name): _loads(runs) for name, runs in static.items()}),
@@ -45,20 +45,20 @@ def paper_figures(again: Reproduction) -> dict[str, tuple[str, Figure]]:
                 f"Mean load of every link of {name}; the watched link is dotted blue between two rings.",
                 _heat(name, runs),
             )
-    if "5" in again.figures:
+    if "5" in reproduction.figures:
         found["figure5"] = (
             "Group regret and transmissions on the edge-Markovian network.",
-            plots.regret_and_messages(_curves(again.runs["dynamic-er"])),
+            plots.regret_and_messages(_curves(reproduction.runs["dynamic-er"])),
         )
         found["figure5-trajectory"] = (
             "The dynamic network of the first replicate: the start, and three later rounds.",
-            _trajectory(again),
+            _trajectory(reproduction),
         )
-    if again.densities is not None:
+    if reproduction.densities is not None:
         found["figure6"] = (
             "Group regret against delta over twelve densities, with the best line: by greedy covers, as in the paper, "
             "above, and by exact ones below.",
-            _against_delta(again),
+            _against_delta(reproduction),
         )
     return found
 
@@ -100,10 +100,10 @@ def _positions(graph: Any) -> NDArray[np.float64]:
     return np.array([places[agent] for agent in graph])
 
 
-def _trajectory(again: Reproduction) -> Figure:
+def _trajectory(reproduction: Reproduction) -> Figure:
     dynamic = networks.paper("dynamic-er")
-    steps = dynamic.rounds(Draws(again.seed, 0), get_rules(again.rules).births_first)
-    rounds = [t for t in _SNAPSHOTS if t <= again.horizon]
+    steps = dynamic.rounds(Draws(reproduction.seed, 0), get_rules(reproduction.rules).births_first)
+    rounds = [t for t in _SNAPSHOTS if t <= reproduction.horizon]
     snapshots = [dynamic.start.pairs()]
     for t, links in enumerate(steps, start=1):
         if t in rounds:
@@ -113,11 +113,11 @@ def _trajectory(again: Reproduction) -> Figure:
     return plots.trajectory(rounds, snapshots[: len(rounds)], _positions(networks.paper("er")))
 
 
-def _against_delta(again: Reproduction) -> Figure:
-    assert again.densities is not None
+def _against_delta(reproduction: Reproduction) -> Figure:
+    assert reproduction.densities is not None
     panels = {}
     for cover in ("greedy", "exact"):
         for short in ("flooding", "fwa"):
-            delta, regret = again.densities.delta[short, cover], again.densities.regret[short]
+            delta, regret = reproduction.densities.delta[short, cover], reproduction.densities.regret[short]
             panels[f"{short}, {cover} covers"] = (short, delta, regret, *fit_line(delta, regret))
     return plots.against_delta(panels)

@@ -10,7 +10,7 @@ from ..faults import Faults
 from ..policies import Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol
-from .faults import build_faults
+from .fault_tables import build_faults
 from .parts import build_policy, build_problem, build_protocol, read_networks
 from .spec import Spec
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 from .. import checks
 from ..errors import InputError, SpecError
 from ..protocols import notation
-from .faults import without_traffic
+from .fault_tables import without_traffic
 from .parts import NAME_KEYS, get_part
 
 #: A protocol may be written out with its emission, and agents that send nothing have no use for most faults.
@@ -56,7 +56,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Choice:
+class SectionChoice:
     """What one choice of swept values makes of the settings of a section.
 
     Attributes
@@ -88,14 +88,14 @@ class Section:
         self._order = sorted(enumerate(axes), key=lambda axis: axis[1].count("."))
         self._labels = {key: labels_of(key, values)[1] for key, values in axes.items()}
 
-    def choices(self) -> Iterator[Choice]:
+    def choices(self) -> Iterator[SectionChoice]:
         """The choices that differ."""
         for indices in itertools.product(*(range(len(values)) for values in self.axes.values())):
             choice = self.choice(indices)
             if choice is not None:
                 yield choice
 
-    def choice(self, indices: Sequence[int]) -> Choice | None:
+    def choice(self, indices: Sequence[int]) -> SectionChoice | None:
         """The choice of each key's value of that index; None if it differs from an earlier one in no effect."""
         tables = {name: dict(value) if isinstance(value, dict) else value for name, value in self._base.items()}
         replaced: set[str] = set()
@@ -114,7 +114,7 @@ class Section:
             if idle and index:
                 return None
             labels[column(key)] = None if idle else self._labels[key][index]
-        return Choice(settings, labels, frozenset(replaced))
+        return SectionChoice(settings, labels, frozenset(replaced))
 
 
 class Grid:
@@ -165,7 +165,7 @@ class Grid:
         swept = [section for section in self.sections if section.axes]
         places = [[list(self.axes).index(key) for key in section.axes] for section in swept]
         # From one point to the next most sections stay as they are.
-        latest: list[tuple[tuple[int, ...], Choice | None]] = [((), None)] * len(swept)
+        latest: list[tuple[tuple[int, ...], SectionChoice | None]] = [((), None)] * len(swept)
         number = 0
         for combination in itertools.product(*(range(len(values)) for values in self.axes.values())):
             for k, section in enumerate(swept):
@@ -181,7 +181,7 @@ class Grid:
             yield Point(number, settings, self._labels(settings, choices))
             number += 1
 
-    def _labels(self, settings: Mapping[str, Any], choices: Sequence[Choice]) -> dict[str, Any]:
+    def _labels(self, settings: Mapping[str, Any], choices: Sequence[SectionChoice]) -> dict[str, Any]:
         labels = {table: settings[table]["name"] for table in ("network", "policy", "protocol")}
         labels["rules"] = settings["rules"]
         found: dict[str, Any] = {}
@@ -224,8 +224,8 @@ def _label(key: str, value: Any) -> Any:
 
 
 def _written(name: str, parameters: Mapping[str, Any]) -> str:
-    told = [_written(k, v) if isinstance(v, dict) else f"{k}={v}" for k, v in parameters.items()]
-    return f"{name}({', '.join(told)})" if name and told else name or ", ".join(told)
+    words = [_written(k, v) if isinstance(v, dict) else f"{k}={v}" for k, v in parameters.items()]
+    return f"{name}({', '.join(words)})" if name and words else name or ", ".join(words)
 
 
 def has_key(settings: Mapping[str, Any], key: str) -> bool:

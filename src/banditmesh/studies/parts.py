@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .. import checks
+from .. import checks, registry
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -239,13 +239,13 @@ def _sets_and_means(
 def _policies() -> dict[str, Part]:
     from .. import policies
 
-    return _from_classes(policies, policies.Policy)
+    return _from_classes(policies.Policy)
 
 
 def _protocols() -> dict[str, Part]:
     from .. import protocols
 
-    known = _from_classes(protocols, protocols.AnyProtocol)
+    known = _from_classes(protocols.AnyProtocol)
     # Its ttl is 1 by definition, so the ttl of a study is none of its parameters.
     known["irs"] = replace(known["irs"], parameters={})
     return known
@@ -256,19 +256,16 @@ def _emissions() -> dict[str, Part]:
 
     # What a protocol does by itself: every pull, for most of them.
     own = Part(lambda: None, {}, frozenset())
-    return {"default": own, **_from_classes(protocols, protocols.Emission)}
+    return {"default": own, **_from_classes(protocols.Emission)}
 
 
-def _from_classes(module: Any, base: type) -> dict[str, Part]:
-    """The public dataclasses of a module that derive from a base, by their short names."""
+def _from_classes(base: type) -> dict[str, Part]:
+    """The shipped classes that derive from a base, by their short names."""
     found: dict[str, Part] = {}
-    for public in module.__all__:
-        kind = getattr(module, public)
-        if not isinstance(kind, type) or not issubclass(kind, base) or kind is base:
-            continue
-        settable = [one for one in fields(kind) if one.init and one.name != "emission"]  # type: ignore[arg-type]
+    for name, kind in registry.by_name(base).items():
+        settable = [one for one in fields(kind) if one.init and one.name != "emission"]
         required = inspect.signature(kind).parameters
-        found[kind.name] = Part(  # type: ignore[attr-defined]
+        found[name] = Part(
             kind,
             {one.name: str(one.type) for one in settable},
             frozenset(one.name for one in settable if required[one.name].default is inspect.Parameter.empty),

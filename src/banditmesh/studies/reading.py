@@ -19,9 +19,9 @@ import msgspec
 from .. import checks
 from ..errors import FileError, InputError, SpecError
 from ..rules import get_rules
-from .faults import read_faults
+from .fault_tables import read_faults
 from .grid import BadKey, has_key, is_within, leaves, read_written, set_keys
-from .lines import line_of
+from .line_numbers import line_of
 from .parts import NAME_KEYS, build_policy, build_problem, build_protocol, file_of, get_part, read_networks
 from .spec import DEFAULTS, FORMAT, NOT_SWEPT, Settings, Spec
 

@@ -17,7 +17,7 @@ from .. import plots
 from ..errors import InputError
 from ..protocols import AnyProtocol, Delivery
 from ..protocols.notation import write_emission
-from .pairs import paired_interval
+from .intervals import paired_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,8 +242,8 @@ class Frontier:
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values; the ends of intervals are None for a single replicate."""
         names = ("problem", "horizon", "replicates", "seed", "rules", "faults", "tolerance", "confidence")
-        told: dict[str, Any] = {name: getattr(self, name) for name in names}
-        told |= {
+        values: dict[str, Any] = {name: getattr(self, name) for name in names}
+        values |= {
             "budget": self.limits,
             "recommended": self.recommended,
             "nearest": self.nearest if self.recommended is None else None,
@@ -257,7 +257,7 @@ class Frontier:
                 for measure in MEASURES
             }
             rows[str(name)] = {**_parts(self[str(name)]), **cells, "within_budget": bool(row["within_budget"])}
-        return {**told, "configurations": rows}
+        return {**values, "configurations": rows}
 
     def plot(self) -> Figure:
         """Regret against messages, the busiest link's load and bytes, with the fronts, the budget and the advice."""

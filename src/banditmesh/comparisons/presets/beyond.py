@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..protocols import AnyProtocol, Flooding, FwA, Gossip, Growth, ProbabilisticFlooding, TreeAggregation
-from ..protocols.notation import labels
-from .instances import Instances, Steps, as_json, intervals
-from .pairs import mean_interval
+from ... import checks
+from ...protocols import AnyProtocol, Flooding, FwA, Gossip, Growth, ProbabilisticFlooding, TreeAggregation
+from ...protocols.notation import labels
+from ...sim.progress import StepCallback
+from ..intervals import mean_interval
+from .instances import Instances, as_json, intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,9 +97,9 @@ class Answer:
     def to_json(self, confidence: float = 0.95) -> dict[str, Any]:
         """As plain values; the ends of intervals are None for one replicate."""
         row = intervals({"regret": self.regret, "messages": self.messages}, confidence)
-        told: dict[str, Any] = {what: as_json(row, what) for what in ("regret", "messages")}
+        values: dict[str, Any] = {what: as_json(row, what) for what in ("regret", "messages")}
         names = ("regret_vs_fwa", "regret_vs_flooding", "messages_vs_fwa", "meets")
-        return told | {name: getattr(self, name) for name in names}
+        return values | {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -137,13 +138,15 @@ class Beyond:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values: network -> horizon -> protocol -> regret, messages and so on."""
-        told: dict[str, Any] = {name: getattr(self, name) for name in ("replicates", "instances", "seed", "confidence")}
-        told |= {"rules": "sound", "questions": {str(horizon): words for horizon, words in QUESTIONS.items()}}
+        values: dict[str, Any] = {
+            name: getattr(self, name) for name in ("replicates", "instances", "seed", "confidence")
+        }
+        values |= {"rules": "sound", "questions": {str(horizon): words for horizon, words in QUESTIONS.items()}}
         for one in self.answers:
-            told.setdefault(one.network, {}).setdefault(str(one.horizon), {})[one.protocol] = one.to_json(
+            values.setdefault(one.network, {}).setdefault(str(one.horizon), {})[one.protocol] = one.to_json(
                 self.confidence
             )
-        return told
+        return values
 
 
 def beyond(
@@ -153,7 +156,7 @@ def beyond(
     instances: int = 3,
     seed: int = 0,
     confidence: float = 0.95,
-    progress: Steps | None = None,
+    progress: StepCallback | None = None,
     threads: int | None = None,
 ) -> Beyond:
     """Put FwA, Flooding and what beats them side by side on the paper's networks, by the sound rules.
@@ -189,7 +192,7 @@ def beyond(
     for name, protocols in lists.items():
         ends = {label: series.ends(name, protocol, horizons[name], label) for label, protocol in protocols.items()}
         answers += _judge(name, horizons[name], ends, confidence)
-    series.finish()
+    series.steps.end()
     return Beyond(tuple(answers), replicates, instances, seed, confidence)
 
 

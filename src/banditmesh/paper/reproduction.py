@@ -6,27 +6,26 @@ Figure 6: regret against delta over twelve densities. Figures 3 and 4 come from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks, networks
+from ..comparisons.presets.instances import MOST_INSTANCES
 from ..errors import InputError
 from ..problem import Problem
 from ..protocols import IRS, AnyProtocol, Flooding, FwA, Gossip, NoCooperation, ProbabilisticFlooding
 from ..rules import get_rules
 from ..sim.engine import simulate
+from ..sim.progress import StepCallback, Steps
 from ..sim.result import Result
+from ..studies.manifest import versions
 from . import published
-from .instances import MOST_INSTANCES
-from .manifest import versions
 
 FIGURES = ("3", "4", "5", "6")
-#: Called with the number of simulations done, the number in all, and what comes next.
-PaperProgress: TypeAlias = Callable[[int, int, str], None]
 
 
 def paper_protocols(ttl: int = published.TTL) -> dict[str, AnyProtocol]:
@@ -127,7 +126,7 @@ def reproduce(
     horizon: int = published.HORIZON,
     seed: int = 0,
     instances: int = 1,
-    progress: PaperProgress | None = None,
+    progress: StepCallback | None = None,
 ) -> Reproduction:
     """Run the paper's experiments again.
 
@@ -153,14 +152,14 @@ def reproduce(
     Examples
     --------
     >>> import banditmesh as bm
-    >>> again = bm.reproduce("3", horizon=5, replicates=1)
-    >>> int(again.runs["er"]["irs"].messages[0, 0])
+    >>> reproduction = bm.reproduce("3", horizon=5, replicates=1)
+    >>> int(reproduction.runs["er"]["irs"].messages[0, 0])
     1530
     """
     if figure not in (*FIGURES, "all"):
         raise InputError(f"figure must be one of {', '.join(FIGURES)} or all; got {figure!r}")
     figures = FIGURES if figure == "all" else (figure,)
-    again = Reproduction(
+    reproduction = Reproduction(
         figures,
         get_rules(rules).name,
         checks.integer("horizon", horizon, at_least=1),
@@ -173,54 +172,38 @@ def reproduce(
         *(("dynamic-er",) if "5" in figures else ()),
     ]
     total = len(names) * len(published.PROTOCOLS) * instances + (2 * len(published.DEGREES) if "6" in figures else 0)
-    steps = _Steps(total, progress)
+    steps = Steps(total, progress)
     for name in names:
-        again.runs[name] = _run_network(again, name, steps)
+        reproduction.runs[name] = _run_network(reproduction, name, steps)
     if "6" in figures:
-        again.densities = _run_densities(again, steps)
+        reproduction.densities = _run_densities(reproduction, steps)
     steps.end()
-    return again
+    return reproduction
 
 
-class _Steps:
-    """Counts simulations for whoever watches."""
-
-    def __init__(self, total: int, progress: PaperProgress | None) -> None:
-        self._total = total
-        self._progress = progress or (lambda done, total, label: None)
-        self._done = 0
-
-    def begin(self, label: str) -> None:
-        self._progress(self._done, self._total, label)
-        self._done += 1
-
-    def end(self) -> None:
-        self._progress(self._total, self._total, "done")
-
-
-def _run_network(again: Reproduction, name: str, steps: _Steps) -> dict[str, Runs]:
+def _run_network(reproduction: Reproduction, name: str, steps: Steps) -> dict[str, Runs]:
     found: dict[str, Runs] = {}
-    watch = "4" in again.figures and name in networks.PAPER_WATCHED_LINKS
-    problems = [Problem.paper(name, again.seed + instance) for instance in range(again.instances)]
+    watch = "4" in reproduction.figures and name in networks.PAPER_WATCHED_LINKS
+    problems = [Problem.paper(name, reproduction.seed + instance) for instance in range(reproduction.instances)]
     for short, protocol in paper_protocols().items():
         parts = []
         for instance, problem in enumerate(problems):
             steps.begin(f"{short} on {name}")
-            result = _simulate(again, problem, protocol, again.seed + instance, watch)
-            again.engines.add(result.engine)
-            parts.append(_digest(result, name if watch else None, again.horizon))
+            result = _simulate(reproduction, problem, protocol, reproduction.seed + instance, watch)
+            reproduction.engines.add(result.engine)
+            parts.append(_digest(result, name if watch else None, reproduction.horizon))
         found[short] = _join(parts)
     return found
 
 
-def _simulate(again: Reproduction, problem: Problem, protocol: AnyProtocol, seed: int, links: bool) -> Result:
+def _simulate(reproduction: Reproduction, problem: Problem, protocol: AnyProtocol, seed: int, links: bool) -> Result:
     return simulate(
         problem,
         protocol,
-        horizon=again.horizon,
-        replicates=again.replicates,
+        horizon=reproduction.horizon,
+        replicates=reproduction.replicates,
         seed=seed,
-        rules=again.rules,
+        rules=reproduction.rules,
         link_traffic=links,
         progress=False,
     )
@@ -270,19 +253,19 @@ def _join(parts: list[Runs]) -> Runs:
     )
 
 
-def _run_densities(again: Reproduction, steps: _Steps) -> Densities:
+def _run_densities(reproduction: Reproduction, steps: Steps) -> Densities:
     from ..theory import delta
 
     regret: dict[str, list[float]] = {"flooding": [], "fwa": []}
     deltas: dict[tuple[str, str], list[float]] = {(name, cover): [] for name in regret for cover in ("greedy", "exact")}
     for degree in published.DEGREES:
         network = networks.er(100, degree / 100, seed=published.DENSITY_SEED)
-        problem = Problem.random(network, n_arms=50, per_agent=20, seed=again.seed)
+        problem = Problem.random(network, n_arms=50, per_agent=20, seed=reproduction.seed)
         for name in regret:
             steps.begin(f"{name} at {degree:g} neighbours")
             protocol = paper_protocols()[name]
-            result = _simulate(again, problem, protocol, again.seed, links=False)
-            again.engines.add(result.engine)
+            result = _simulate(reproduction, problem, protocol, reproduction.seed, links=False)
+            reproduction.engines.add(result.engine)
             regret[name].append(float(result.regret[:, -1].mean()))
             for cover in ("greedy", "exact"):
                 deltas[name, cover].append(float(delta(problem, protocol, cover=cover)))

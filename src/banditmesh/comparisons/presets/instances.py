@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..faults import Faults
-from ..problem import Problem
-from ..protocols import AnyProtocol
-from ..sim.engine import simulate
-from .pairs import mean_interval
+from ... import checks
+from ...faults import Faults
+from ...problem import Problem
+from ...protocols import AnyProtocol
+from ...sim.engine import simulate
+from ...sim.progress import StepCallback, Steps
+from ..intervals import mean_interval
 
-#: Called with the number of simulations done, the number in all, and what comes next.
-Steps: TypeAlias = Callable[[int, int, str], None]
 #: More arm instances than anybody simulates.
 MOST_INSTANCES: Final = 100_000
 
@@ -50,10 +49,8 @@ class Instances:
     replicates: int
     seed: int = 0
     threads: int | None = None
-    progress: Steps | None = None
-    #: How many simulations there will be, and how many there were.
-    total: int = field(default=0, init=False)
-    done: int = field(default=0, init=False)
+    progress: StepCallback | None = None
+    steps: Steps = field(default_factory=lambda: Steps(0, None), init=False)
 
     def __post_init__(self) -> None:
         checks.integer("replicates", self.replicates, at_least=1)
@@ -61,8 +58,8 @@ class Instances:
         checks.seed(self.seed)
 
     def expect(self, n_settings: int) -> None:
-        """There will be so many calls of `ends`."""
-        self.total = n_settings * self.count
+        """There will be so many calls of `ends`; from now on `progress` is called."""
+        self.steps = Steps(n_settings * self.count, self.progress)
 
     def ends(
         self, name: str, protocol: AnyProtocol, horizons: Sequence[int], label: str, faults: Faults | None = None
@@ -70,7 +67,7 @@ class Instances:
         """Regret and messages of one protocol, as arrays (instances, replicates, horizons)."""
         found = []
         for seed in range(self.seed, self.seed + self.count):
-            self._tell(f"{label} on {name}")
+            self.steps.begin(f"{label} on {name}")
             result = simulate(
                 _problem(name, seed),
                 protocol,
@@ -85,17 +82,8 @@ class Instances:
             )
             places = np.searchsorted(result.rounds, horizons)
             found.append((result.regret[:, places], result.messages[:, places].astype(np.float64)))
-            self.done += 1
         regret, messages = (np.stack(values) for values in zip(*found, strict=True))
         return regret, messages
-
-    def finish(self) -> None:
-        """There are no more simulations."""
-        self._tell("done")
-
-    def _tell(self, label: str) -> None:
-        if self.progress is not None:
-            self.progress(self.done, self.total, label)
 
 
 def intervals(values: dict[str, NDArray[np.float64]], confidence: float) -> dict[str, float]:

@@ -107,7 +107,7 @@ def run_chunk(chunk: Chunk) -> Shard:
 
 
 def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
-    from .faults import build_faults
+    from .fault_tables import build_faults
     from .parts import build_policy, build_protocol
 
     settings = work.settings

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import published
 from .claims import judge
-from .paper import Densities, Reproduction, Runs, fit_line, mean_and_sd
+from .reproduction import Densities, Reproduction, Runs, fit_line, mean_and_sd
 
 
 def entry(values: Any, theirs: float | None, their_sd: float | None = None) -> dict[str, Any]:
@@ -31,57 +31,57 @@ def entry(values: Any, theirs: float | None, their_sd: float | None = None) -> d
     return row
 
 
-def to_json(again: Reproduction) -> dict[str, Any]:
+def to_json(reproduction: Reproduction) -> dict[str, Any]:
     """A reproduction as plain values: figure -> network -> protocol -> regret and messages -> mean, sd, published."""
-    told: dict[str, Any] = {
-        "rules": again.rules,
-        "horizon": again.horizon,
-        "replicates": again.replicates,
-        "instances": again.instances,
-        "seed": again.seed,
-        "sd_over": "arm instances" if again.instances > 1 else "replicates",
-        "comparable": again.comparable,
-        "engine": "+".join(sorted(again.engines)),
-        "versions": again.versions,
+    values: dict[str, Any] = {
+        "rules": reproduction.rules,
+        "horizon": reproduction.horizon,
+        "replicates": reproduction.replicates,
+        "instances": reproduction.instances,
+        "seed": reproduction.seed,
+        "sd_over": "arm instances" if reproduction.instances > 1 else "replicates",
+        "comparable": reproduction.comparable,
+        "engine": "+".join(sorted(reproduction.engines)),
+        "versions": reproduction.versions,
     }
-    if "3" in again.figures:
-        told["figure3"] = {name: _ends(name, again.runs[name]) for name in published.STATIC_NETWORKS}
-    if "4" in again.figures:
-        told["figure4"] = {name: _watched(name, again.runs[name]) for name in published.STATIC_NETWORKS}
-    if "5" in again.figures:
-        told["figure5"] = {"dynamic-er": _ends("dynamic-er", again.runs["dynamic-er"])}
-    if again.densities is not None:
-        told["figure6"] = _fits(again.densities)
-    told["exact_counts_agree"] = exact_counts_agree(again)
-    if again.instances > 1 and again.comparable and again.rules == "published":
-        told["within_three_sd"], told["order_agrees"] = within_three_sd(told), order_agrees(again)
-    told["claims"] = [claim.to_json() for claim in judge(again)]
-    return told
+    if "3" in reproduction.figures:
+        values["figure3"] = {name: _ends(name, reproduction.runs[name]) for name in published.STATIC_NETWORKS}
+    if "4" in reproduction.figures:
+        values["figure4"] = {name: _watched(name, reproduction.runs[name]) for name in published.STATIC_NETWORKS}
+    if "5" in reproduction.figures:
+        values["figure5"] = {"dynamic-er": _ends("dynamic-er", reproduction.runs["dynamic-er"])}
+    if reproduction.densities is not None:
+        values["figure6"] = _fits(reproduction.densities)
+    values["exact_counts_agree"] = exact_counts_agree(reproduction)
+    if reproduction.instances > 1 and reproduction.comparable and reproduction.rules == "published":
+        values["within_three_sd"], values["order_agrees"] = within_three_sd(values), order_agrees(reproduction)
+    values["claims"] = [claim.to_json() for claim in judge(reproduction)]
+    return values
 
 
-def exact_counts_agree(again: Reproduction) -> bool | None:
+def exact_counts_agree(reproduction: Reproduction) -> bool | None:
     """Whether the counts that depend on the network alone equal the published ones; None if they cannot be compared."""
-    static = [name for name in again.runs if name in published.STATIC_NETWORKS]
-    if not static or not again.comparable or again.rules != "published":
+    static = [name for name in reproduction.runs if name in published.STATIC_NETWORKS]
+    if not static or not reproduction.comparable or reproduction.rules != "published":
         return None
     for name in static:
         for short in ("irs", "flooding"):
-            if not np.all(again.runs[name][short].messages == published.MESSAGES[name][short][0]):
+            if not np.all(reproduction.runs[name][short].messages == published.MESSAGES[name][short][0]):
                 return False
-        load = again.runs[name]["flooding"].watched
+        load = reproduction.runs[name]["flooding"].watched
         if load is not None and not np.all(load == published.WATCHED[name]["flooding"]):
             return False
     return True
 
 
-def within_three_sd(told: Mapping[str, Any]) -> dict[str, Any]:
+def within_three_sd(values: Mapping[str, Any]) -> dict[str, Any]:
     """How many published values lie within three standard deviations over arm instances, and which do not.
 
     The stated reductions of Figure 4 are left out: they follow from the loads.
     """
     inside, outside = 0, []
     for figure in ("figure3", "figure4", "figure5"):
-        for name, protocols in told.get(figure, {}).items():
+        for name, protocols in values.get(figure, {}).items():
             for short, row in protocols.items():
                 for what, cell in row.items():
                     if "z" not in cell or what == "reduction":
@@ -94,10 +94,10 @@ def within_three_sd(told: Mapping[str, Any]) -> dict[str, Any]:
     return {"inside": inside, "outside": outside}
 
 
-def order_agrees(again: Reproduction) -> dict[str, Any]:
+def order_agrees(reproduction: Reproduction) -> dict[str, Any]:
     """Whether regrets stand in the published order, wherever published values differ by more than the spread."""
     pairs, against = 0, []
-    for name, protocols in again.runs.items():
+    for name, protocols in reproduction.runs.items():
         rows = {short: row["regret"] for short, row in _ends(name, protocols).items()}
         for first in rows:
             for second in rows:
@@ -122,21 +122,21 @@ def _ends(name: str, protocols: Mapping[str, Runs]) -> dict[str, Any]:
 
 
 def _watched(name: str, protocols: Mapping[str, Runs]) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     flooding = protocols["flooding"].watched
     for short, runs in protocols.items():
         assert runs.watched is not None
         assert flooding is not None
-        told[short] = {"messages": entry(runs.watched, published.WATCHED[name].get(short))}
+        values[short] = {"messages": entry(runs.watched, published.WATCHED[name].get(short))}
         if flooding.all():
             reduction = 100 * (1 - runs.watched / flooding)
-            told[short]["reduction"] = entry(reduction, published.REDUCTION[name] if short == "fwa" else None)
-    return told
+            values[short]["reduction"] = entry(reduction, published.REDUCTION[name] if short == "fwa" else None)
+    return values
 
 
 def _fits(densities: Densities) -> dict[str, Any]:
     """R² of regret against delta by cover, also with the two protocols' regrets exchanged."""
-    told: dict[str, Any] = {"degrees": densities.degrees.tolist()}
+    values: dict[str, Any] = {"degrees": densities.degrees.tolist()}
     for short, other in (("flooding", "fwa"), ("fwa", "flooding")):
         row: dict[str, Any] = {"regret": densities.regret[short].tolist(), "published": published.R_SQUARED[short]}
         for cover in ("greedy", "exact"):
@@ -149,5 +149,5 @@ def _fits(densities: Densities) -> dict[str, Any]:
                 "r_squared": r_squared,
                 "r_squared_exchanged": fit_line(delta, densities.regret[other])[1],
             }
-        told[short] = row
-    return told
+        values[short] = row
+    return values

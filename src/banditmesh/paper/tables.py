@@ -4,39 +4,41 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from .. import networks
 from . import published
-from .paper import Reproduction, Runs
+from .reproduction import Reproduction, Runs
 
 
-def tables(told: Mapping[str, Any]) -> dict[str, list[list[str]]]:
+def tables(values: Mapping[str, Any]) -> dict[str, list[list[str]]]:
     """What `to_json` gave as tables of text, each with a row of headings: title -> rows."""
     found: dict[str, list[list[str]]] = {}
     for figure, title in (("figure3", "Figure 3"), ("figure5", "Figure 5")):
-        for name, rows in told.get(figure, {}).items():
+        for name, rows in values.get(figure, {}).items():
             for what, words in (("regret", "group regret"), ("messages", "transmissions")):
                 cells = {short: row[what] for short, row in rows.items() if what == "regret" or short != "none"}
-                found[f"{title}: {words} on {name}"] = _beside(cells)
-    for name, rows in told.get("figure4", {}).items():
+                found[f"{title}: {words} on {name}"] = _against_published(cells)
+    for name, rows in values.get("figure4", {}).items():
         link = networks.PAPER_WATCHED_LINKS[name]
         title = f"Figure 4: transmissions per round on link {link[0]}-{link[1]} of {name}, second half"
-        found[title] = _beside({short: row["messages"] for short, row in rows.items() if short != "none"}, digits=1)
+        found[title] = _against_published(
+            {short: row["messages"] for short, row in rows.items() if short != "none"}, digits=1
+        )
     reductions = {
-        name: rows["fwa"]["reduction"] for name, rows in told.get("figure4", {}).items() if "reduction" in rows["fwa"]
+        name: rows["fwa"]["reduction"] for name, rows in values.get("figure4", {}).items() if "reduction" in rows["fwa"]
     }
     if reductions:
         found["Figure 4: load of the watched link under fwa, per cent below flooding"] = _reduction_table(reductions)
-    if "figure6" in told:
-        found["Figure 6: R² of regret against delta"] = _fit_table(told["figure6"])
+    if "figure6" in values:
+        found["Figure 6: R² of regret against delta"] = _fit_table(values["figure6"])
     return found
 
 
-def _beside(cells: Mapping[str, Mapping[str, Any]], digits: int = 0) -> list[list[str]]:
+def _against_published(cells: Mapping[str, Mapping[str, Any]], digits: int = 0) -> list[list[str]]:
     with_z = any("z" in cell for cell in cells.values())
     rows = [["protocol", "ours", "published", "deviation", *(["in sd"] if with_z else [])]]
     for short, cell in cells.items():
@@ -80,35 +82,17 @@ def _spread(mean: float, sd: float | None, digits: int) -> str:
     return f"{mean:,.{digits}f}" if not sd else f"{mean:,.{digits}f} ± {sd:,.{digits}f}"
 
 
-def as_text(rows: Sequence[Sequence[str]]) -> str:
-    """A table with aligned columns.
-
-    Examples
-    --------
-    >>> print(as_text([["protocol", "ours"], ["fwa", "12"]]))
-    protocol  ours
-    fwa         12
-    """
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        first, *rest = row
-        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def csv_files(told: Mapping[str, Any], again: Reproduction) -> dict[str, str]:
+def csv_files(values: Mapping[str, Any], reproduction: Reproduction) -> dict[str, str]:
     """The CSV files of a reproduction: name -> content."""
     files: dict[str, str] = {}
     for figure in ("figure3", "figure4", "figure5"):
-        if figure in told:
-            files[f"{figure}.csv"] = _ends_csv(told[figure])
+        if figure in values:
+            files[f"{figure}.csv"] = _ends_csv(values[figure])
     for figure, names in (("figure3", published.STATIC_NETWORKS), ("figure5", ("dynamic-er",))):
-        if figure in told:
-            files[f"{figure}-curves.csv"] = _curves_csv({name: again.runs[name] for name in names})
-    if "figure6" in told:
-        files["figure6.csv"] = _densities_csv(told["figure6"])
+        if figure in values:
+            files[f"{figure}-curves.csv"] = _curves_csv({name: reproduction.runs[name] for name in names})
+    if "figure6" in values:
+        files["figure6.csv"] = _densities_csv(values["figure6"])
     return files
 
 

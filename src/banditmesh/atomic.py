@@ -1,0 +1,52 @@
+"""Files that are there whole or not at all: each is written beside its name, and then moved to it.
+
+Whoever writes turns an `OSError` into words of its own; whatever happens, the file that was there before is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Final
+
+#: What the name of a file ends with while it is being written; it begins with a dot.
+PARTIAL: Final = ".partial"
+
+
+@contextmanager
+def writing(path: Path, durable: bool = False) -> Iterator[IO[bytes]]:
+    """A stream into a file that appears under its name only when the block has ended without an error.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its folder is there.
+    durable : bool
+        Whether the content is on the disk before the file gets its name. Without it, a power cut could leave an empty
+        file there. That the move itself may be lost is no harm: then the file is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with writing(Path(folder) / "answer") as stream:
+    ...         _ = stream.write(b"42")
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['answer']
+    """
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
+    stream = partial.open("xb")
+    try:
+        with stream:
+            yield stream
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink()
+        raise

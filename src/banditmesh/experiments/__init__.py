@@ -1,1 +1,0 @@
-"""Experiments: several simulations put side by side."""
