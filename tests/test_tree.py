@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import banditmesh as bm
 from banditmesh.networks.csr import Links
-from banditmesh.networks.trees import spanning_tree
+from banditmesh.protocols.spanning import spanning_tree
 from cases import graphs, problems
 
 

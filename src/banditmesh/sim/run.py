@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from ..errors import NetworkError
 from ..faults import Faults
 from ..networks.csr import Links
-from ..networks.trees import CONTROL_BYTES, Tree, spanning_tree
 from ..policies.base import Policy
 from ..problem import Problem
 from ..protocols.base import AnyProtocol, Delivery, Protocol
+from ..protocols.spanning import CONTROL_BYTES, Tree, spanning_tree
 from ..rules import Rules
 
 #: What is counted of the traffic, in this order. sent = delivered + duplicate + lost, and each delivered copy is one

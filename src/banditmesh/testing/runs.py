@@ -13,9 +13,9 @@ import numpy as np
 
 from ..errors import BanditmeshError, ContractError, UnsupportedError
 from ..faults import Faults, Outages
-from ..networks.trees import CONTROL_BYTES
 from ..policies import Estimates, Policy
 from ..protocols import AnyProtocol, Delivery
+from ..protocols.spanning import CONTROL_BYTES
 from ..rules import RULE_SETS
 from ..sim.engine import simulate
 from ..sim.result import Result

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..faults import Faults
 from ..networks.csr import Links
-from ..networks.trees import spanning_tree
 from ..problem import Problem
 from ..protocols import (
     AnyProtocol,
@@ -35,6 +34,7 @@ from ..protocols import (
     ProbabilisticFlooding,
     TreeAggregation,
 )
+from ..protocols.spanning import spanning_tree
 from . import powers
 
 _RELAYING = (Flooding, FloodingWithAbsorption, Gossip, InstantRewardSharing, ProbabilisticFlooding)

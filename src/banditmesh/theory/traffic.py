@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..networks.csr import Links
-from ..networks.trees import spanning_tree
 from ..problem import Problem
 from ..protocols import (
     AnyProtocol,
@@ -28,6 +27,7 @@ from ..protocols import (
     InstantRewardSharing,
     TreeAggregation,
 )
+from ..protocols.spanning import spanning_tree
 from . import powers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...networks.csr import Links as StaticLinks
-from ...networks.trees import Tree as SpanningTree
+from ...protocols.spanning import Tree as SpanningTree
 from .crew import Stop
 from .kernels.layout import Chunk, Fates, Merged, Tree
 from .kernels.special import Kernels

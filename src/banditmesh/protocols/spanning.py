@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .csr import Links
+from ..networks.csr import Links
 
 #: Payload of a control message in bytes.
 CONTROL_BYTES = 16
