@@ -419,12 +419,23 @@ def test_reward_that_is_no_number_is_refused(reward):
 @pytest.mark.parametrize(
     "hostile, wrong",
     [
-        (copy(n_pulls=0), "its count must be at least 1, got 0"),
-        (copy(n_pulls=-3), "its count must be at least 1, got -3"),
-        (copy(total=math.nan), "its sum must be a finite number, got nan"),
-        (copy(total=-math.inf), "its sum must be a finite number, got -inf"),
+        (copy(n_pulls=0), "its count must be an integer from 1 to 9007199254740991, got 0"),
+        (copy(n_pulls=-3), "its count must be .*, got -3"),
+        (copy(n_pulls=10**400), "its count must be .*, got an integer of about 400 digits"),
+        (copy(n_pulls=1.5), "its count must be .*, got 1.5"),
+        (copy(n_pulls=None), "its count must be .*, got None"),
+        (copy(total=math.nan), r"its sum must be a number of at most 1e\+120 a pull, got nan"),
+        (copy(total=-math.inf), "its sum must be .*, got -inf"),
+        (copy(total=1e308), r"its sum must be .*, got 1e\+308"),
+        (copy(total=10**400), "its sum must be .*, got an integer"),
+        (copy(total="1"), "its sum must be .*, got '1'"),
         (copy(ttl=0), "its ttl must be between 1 and 3, got 0"),
         (copy(ttl=4), "its ttl must be between 1 and 3, got 4"),
+        (copy(ttl="2"), "its ttl must be between 1 and 3, got '2'"),
+        (copy(ttl=2.0), "its ttl must be between 1 and 3, got 2.0"),
+        (copy(arm=["red"]), "its origin, id and arm must be names"),
+        (copy(number={}), "its origin, id and arm must be names"),
+        (copy(life="x"), "its origin, id and arm must be names and its life a number"),
     ],
 )
 def test_hostile_message_is_refused_by_name_and_changes_nothing(hostile, wrong):
@@ -434,6 +445,34 @@ def test_hostile_message_is_refused_by_name_and_changes_nothing(hostile, wrong):
         agent.receive(hostile, 1, 2)
     assert agent.state == before
     assert agent.receive(copy(), 1, 2).fate is Fate.RELAYED
+
+
+@pytest.mark.parametrize("hostile", [None, 7, (), (1, 2, 3), ("text", 2), ((1, 2, 3), 2), [message(), 2, 3]])
+def test_what_is_no_copy_is_refused(hostile):
+    agent = make_agent()
+    before = agent.state
+    with pytest.raises(MessageError, match=r"agent 0 refuses .*: it is no copy of a message"):
+        agent.receive(hostile, 1, 2)
+    assert agent.state == before
+
+
+def test_names_that_cannot_be_ordered_do_no_harm_to_others():
+    agent = make_agent()
+    for origin in (1, "zed", (2, 3), 4):
+        assert agent.receive(copy(origin=origin), 1, 2).heard
+    assert agent.settle() == [True] * 4
+    assert agent.estimates.count == [4, 0]
+    assert agent.settle() == []
+    assert agent.estimates.count == [4, 0]
+
+
+def test_largest_permitted_sums_stay_finite():
+    agent = make_agent(bm.Flooding(3, emission=bm.Growth(0.5)), policy=bm.UCBV())
+    for origin in range(50):
+        agent.receive(copy(origin=origin, n_pulls=2**53 - 1, total=1e120 * (2**53 - 1)), 1, 2)
+    agent.settle()
+    assert math.isfinite(agent.estimates.mean[0])
+    assert math.isfinite(agent.estimates.variance(0))
 
 
 def test_agent_that_is_sent_nothing_refuses_what_comes():

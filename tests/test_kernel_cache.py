@@ -1,12 +1,16 @@
 """Compiled kernels on disk: whoever wrote them, in whatever order, a process that reads them gives right numbers."""
 
+import enum
+import functools
+import math
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 
 import numba
 import numpy as np
@@ -17,7 +21,7 @@ from banditmesh.errors import UnsupportedError
 from banditmesh.sim.compiled.kernels import cache
 from banditmesh.sim.compiled.kernels.cache import KernelFiles
 from banditmesh.sim.compiled.kernels.compiling import rebind
-from banditmesh.sim.compiled.kernels.identity import identity
+from banditmesh.sim.compiled.kernels.identity import Undescribed, identity
 from banditmesh.sim.compiled.kernels.special import USUAL, specialise
 
 POLICIES = ("ucb", "klucb", "thompson")
@@ -108,6 +112,14 @@ def test_file_with_any_byte_changed_is_not_there(tmp_path):
     for length in range(len(content)):
         path.write_bytes(content[:length])
         assert files.load("key") is None
+
+
+def test_file_of_another_kernel_is_not_there(tmp_path):
+    ours, theirs = KernelFiles(tmp_path, "ours"), KernelFiles(tmp_path, "theirs")
+    ours.save("key", 1)
+    [path] = tmp_path.iterdir()
+    shutil.copy(path, tmp_path / path.name.replace("ours", "theirs"))
+    assert (ours.load("key"), theirs.load("key")) == (1, None)
 
 
 def test_files_of_other_sources_are_neither_read_nor_kept(tmp_path, monkeypatch):
@@ -243,6 +255,75 @@ class Overflowing(bm.Policy):
     @staticmethod
     def index(mean, count, inv_root, clock, sigma, law, u, parameter):
         return float((count + 2**61) * 12 % 7)
+
+
+def scaled_by(value):
+    """A rule that reads a global name of this value."""
+    names = {"SCALE": value}
+    exec("def rule(x):\n    return SCALE.one.value if x else SCALE(x)", names)
+    return names["rule"]
+
+
+def outer_module(value):
+    inner, found = ModuleType("inner"), ModuleType("outer")
+    inner.value, found.one = value, inner
+    return found
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (outer_module(1.0), outer_module(2.0)),
+        (math.sqrt, math.cos),
+        (np.sqrt, np.cos),
+        (enum.Enum("E", {"one": 1.0}), enum.Enum("E", {"one": 2.0})),
+        (numba.vectorize(inner), numba.vectorize(other)),
+        (numba.njit(inner), numba.njit(other)),
+        (np.array([1.0]), np.array([2.0])),
+        ({1, 2}, {1, 3}),
+    ],
+    ids=["module in a module", "builtin", "ufunc", "enum", "vectorised", "compiled", "array", "set"],
+)
+def test_identity_notices_what_a_rule_reads(one, other):
+    assert identity(scaled_by(one)) == identity(scaled_by(one))
+    assert identity(scaled_by(one)) != identity(scaled_by(other))
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, functools.partial(inner), object(), type("Settings", (), {"a": 1})])
+def test_what_cannot_be_described_has_no_identity(value):
+    with pytest.raises(Undescribed, match="SCALE"):
+        identity(scaled_by(value))
+
+
+def test_defaults_and_empty_closures_are_part_of_an_identity():
+    def make(default):
+        def rule(x, *, by=default):
+            return missing if x else by
+
+        if default is None:
+            missing = 1.0
+        return rule
+
+    assert identity(make(1.0)) == identity(make(1.0))
+    assert identity(make(1.0)) != identity(make(2.0))
+
+
+SETTINGS = {"factor": 2.0}
+
+
+class Secretive(bm.Policy):
+    name = "secretive"
+
+    @staticmethod
+    def index(mean, count, inv_root, clock, sigma, law, u, parameter):
+        return SETTINGS["factor"] * mean
+
+
+def test_rule_whose_changes_would_go_unnoticed_stays_with_the_reference():
+    problem = bm.Problem.random(bm.networks.ring(4), n_arms=3, per_agent=2, seed=0)
+    with pytest.raises(UnsupportedError, match="a rule reads SETTINGS"):
+        bm.simulate(problem, bm.IRS(), policy=Secretive(), horizon=5, engine="compiled")
+    assert bm.simulate(problem, bm.IRS(), policy=Secretive(), horizon=5).engine == "reference"
 
 
 def test_rule_that_gives_other_numbers_compiled_stays_with_the_reference():

@@ -101,9 +101,10 @@ def test_others_may_choose():
     assert [simulation.step().choices["dan"] for _ in range(2)] == ["x", "z"]
 
 
-def test_actions_that_say_what_would_be_chosen_change_nothing():
-    plain = bm.Simulation(PROBLEM, bm.FwA(2), horizon=30, seed=2)
-    told = bm.Simulation(PROBLEM, bm.FwA(2), horizon=30, seed=2)
+@pytest.mark.parametrize("emission", [bm.EveryPull(), bm.Contested(), bm.Growth(0.25)], ids=str)
+def test_actions_that_say_what_would_be_chosen_change_nothing(emission):
+    plain = bm.Simulation(PROBLEM, bm.FwA(2, emission=emission), horizon=30, seed=2)
+    told = bm.Simulation(PROBLEM, bm.FwA(2, emission=emission), horizon=30, seed=2)
     for _ in range(30):
         expected = plain.step()
         assert told.step(expected.choices) == expected

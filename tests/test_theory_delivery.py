@@ -486,9 +486,8 @@ def hears(problem, graph, protocol, arm):
     for v, w in itertools.permutations(sorted(holders), 2):
         if isinstance(protocol, bm.FwA):
             free = graph.subgraph((set(graph) - holders) | {v, w})
-        if isinstance(protocol, bm.Centralised) or (
-            nx.has_path(free, v, w) and nx.shortest_path_length(free, v, w) <= protocol.most_hops
-        ):
+        everyone = isinstance(protocol, bm.Centralised)
+        if everyone or (nx.has_path(free, v, w) and nx.shortest_path_length(free, v, w) <= protocol.most_hops):
             pairs.add((v, w))
     return pairs
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import copy as copying
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from .. import checks
 from ..errors import InputError, MessageError
@@ -30,6 +30,11 @@ from ..policies.base import Arms, Estimates, Policy
 from .courier import Courier
 from .messages import Copy, Message, Parcel, Receipt
 from .relaying import Chances
+
+#: The most pulls that a message may count, and the largest reward that it may tell of: their sums, and those of their
+#: squares, stay finite.
+MOST_PULLS: Final = 2**53 - 1
+MOST_REWARD: Final = 1e120
 
 
 class Choice(NamedTuple):
@@ -170,6 +175,11 @@ class Agent:
             )
         return Choice(positions[place], self._courier.asks_best and self.chooser.is_best(place, estimates))
 
+    def seems_best(self, position: int) -> bool:
+        """Whether an arm that somebody else chose seems the best one, as `choose` would say of it."""
+        is_known = position not in self._untried and 0 not in self.estimates.count
+        return self._courier.asks_best and is_known and self.chooser.is_best(position, self.estimates)
+
     def _draw(self, position: int) -> float:
         assert self._chances is not None
         return self._chances.index(self.name, self.arms.names[position])
@@ -193,7 +203,7 @@ class Agent:
         if not 0 <= position < len(self.own_count):
             n_arms = len(self.own_count)
             raise InputError(f"agent {self.name!r} has arms at positions 0 to {n_arms - 1}, got a reward of {position}")
-        if not reward - reward == 0.0:
+        if not -MOST_REWARD <= reward <= MOST_REWARD:
             raise InputError(f"a reward must be a finite number, got {checks.shown(reward)} of agent {self.name!r}")
         self._tried(position)
         self.own_count[position] += 1
@@ -208,21 +218,37 @@ class Agent:
 
     def receive(self, copy: Copy, sender: Any, degree: int) -> Receipt:
         """What becomes of a copy that came from `sender`, when the agent has `degree` neighbours."""
-        message, ttl = copy
-        total = message.total
-        if not (1 <= ttl <= self._courier.most_hops and message.n_pulls >= 1 and total - total == 0.0):
+        try:
+            (origin, number, arm, count, total, life), ttl = copy
+            hash((origin, number, arm))
+            is_sound = (
+                1 <= ttl <= self._courier.most_hops
+                and 1 <= count <= MOST_PULLS
+                and -MOST_REWARD * count <= total <= MOST_REWARD * count
+                and type(ttl) is type(count) is type(life) is int
+            )
+        except (TypeError, ValueError):
+            is_sound = False
+        if not is_sound:
             raise self._refusal(copy)
         return self._courier.receive(self, copy, sender, degree)
 
     def _refusal(self, copy: Copy) -> MessageError:
-        message, most = copy.message, self._courier.most_hops
-        if not 1 <= copy.ttl <= most:
-            wrong = f"its ttl must be between 1 and {most}, got {copy.ttl}" if most else "it is not sent any"
-        elif not message.n_pulls >= 1:
-            wrong = f"its count must be at least 1, got {message.n_pulls}"
+        """What is wrong with a copy: whatever a peer may have sent, it is shown and never used."""
+        most = self._courier.most_hops
+        message, ttl = copy if isinstance(copy, tuple) and len(copy) == 2 else (None, None)
+        if not isinstance(message, tuple) or len(message) != len(Message._fields):
+            return MessageError(f"agent {self.name!r} refuses {checks.shown(copy)}: it is no copy of a message")
+        origin, number, arm, count, total, life = message
+        if not (isinstance(ttl, int) and 1 <= ttl <= most):
+            wrong = f"its ttl must be between 1 and {most}, got {checks.shown(ttl)}" if most else "it is not sent any"
+        elif not (isinstance(count, int) and 1 <= count <= MOST_PULLS):
+            wrong = f"its count must be an integer from 1 to {MOST_PULLS}, got {checks.shown(count)}"
+        elif not all(map(checks.is_hashable, (origin, number, arm))) or type(life) is not int:
+            wrong = f"its origin, id and arm must be names and its life a number, got {checks.shown(message)}"
         else:
-            wrong = f"its sum must be a finite number, got {message.total}"
-        return MessageError(f"agent {self.name!r} refuses a message of {message.origin!r}: {wrong}")
+            wrong = f"its sum must be a number of at most {MOST_REWARD:g} a pull, got {checks.shown(total)}"
+        return MessageError(f"agent {self.name!r} refuses a message of {checks.shown(origin)}: {wrong}")
 
     def hear(self, message: Message) -> None:
         """Learn from a message, of an arm that the agent has, when it settles: whatever way it came."""
@@ -236,13 +262,17 @@ class Agent:
         list of bool
             For each message heard since the last time, in the order in which they came, whether it changed anything.
         """
-        heard, learned = self._heard, []
+        heard, self._heard, learned = self._heard, [], []
         if heard:
             learned = [True] * len(heard)
             learn = self._learn_sum if self._courier.hears_sums else self._learn
-            for place in sorted(range(len(heard)), key=heard.__getitem__):
+            try:
+                order = sorted(range(len(heard)), key=heard.__getitem__)
+            except TypeError:
+                # Names that cannot be ordered, as only a stranger would have: they enter as they came.
+                order = list(range(len(heard)))
+            for place in order:
                 learned[place] = learn(heard[place])
-            heard.clear()
         self._courier.settle()
         return learned
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import InputError
 from ..protocols.tree import TreeAggregation
 from .courier import Courier
 from .messages import ABSORBED, DUPLICATE, Copy, Message, Parcel, Receipt
@@ -81,6 +82,8 @@ class Merging(Courier):
     def receive(self, agent: Agent, copy: Copy, sender: Any, degree: int) -> Receipt:
         """Keep what a neighbour tells if it counts more than what it told before."""
         message = copy.message
+        if sender not in self._heard:
+            raise InputError(f"agent {agent.name!r} hears its neighbours in the tree alone, got a copy from {sender!r}")
         count, _ = self._heard[sender].get(message.arm, (0, 0.0))
         if message.n_pulls <= count:
             return DUPLICATE

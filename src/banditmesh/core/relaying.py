@@ -184,7 +184,7 @@ class Relaying(Courier):
         if not self._seen.accept(message):
             return DUPLICATE
         ttl -= 1
-        heard = agent.has(message.arm)
+        heard = agent.has(message[2])
         u = self._chances.relay(message, agent.name, ttl) if self._protocol.random else 0.0
         decision = self._decide(heard, ttl, degree, u, self._parameter)
         if decision == ABSORB:

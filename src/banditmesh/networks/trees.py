@@ -96,13 +96,12 @@ def _arms_beyond(
     owner = np.repeat(np.arange(n_agents), np.diff(arm_offsets))
     below[owner, arm_indices] = 1
     downwards = np.argsort(hops, kind="stable")
-    for v in downwards[::-1].tolist():
-        if hops[v] > 0:
-            below[parent[v]] += below[v]
+    levels = np.split(downwards, np.flatnonzero(np.diff(hops[downwards])) + 1)[1:]
+    for level in levels[::-1]:
+        np.add.at(below, parent[level], below[level])
     whole = below.copy()
-    for v in downwards.tolist():
-        if hops[v] > 0:
-            whole[v] = whole[parent[v]]
+    for level in levels:
+        whole[level] = whole[parent[level]]
     senders = np.repeat(np.arange(n_agents), tree.degrees)
     receivers = tree.indices
     is_down = hops[receivers] > hops[senders]

@@ -216,9 +216,9 @@ def _pick(run: Run, engine: str) -> str:
         return engine
     # Imported here because numba is heavy.
     from .compiled.packing import unsupported
-    from .compiled.warmup import is_prompt, prepare
+    from .compiled.warmup import is_prompt, prepare, unknown
 
-    reason = unsupported(run)
+    reason = unsupported(run) or unknown(run)
     if reason is None:
         # A rule of the user's own is compiled in every process: for a short run that takes longer than it saves.
         if engine == "auto" and not is_prompt(run) and reference.estimated_seconds(run) < SHORT_RUN:

@@ -112,7 +112,7 @@ class Stepper:
         for number in self.turn():
             agent = self.agents[number]
             if number in actions:
-                position, was_best = actions[number], False
+                position, was_best = actions[number], agent.seems_best(actions[number])
             else:
                 position, was_best = agent.choose(t - lag)
             reward = self._pay(t, number, position)

@@ -53,6 +53,10 @@ def parse(file: NetworkFile) -> nx.Graph:
     if declared:
         number = text.count("\n", 0, declared.start()) + 1
         raise file.wrong_line(number, f"GraphML must not declare entities or attributes, got {declared[0]}; remove it")
+    graphs = list(re.finditer(r"<(?:\w+:)?graph[\s>/]", text))
+    if len(graphs) > 1:
+        number = text.count("\n", 0, graphs[1].start()) + 1
+        raise file.wrong_line(number, "a GraphML file must hold one graph, got another in it or after it; keep one")
     try:
         graph = nx.parse_graphml(text)
     except ParseError as error:

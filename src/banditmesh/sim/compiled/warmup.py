@@ -23,6 +23,7 @@ from ...problem import Problem
 from .. import reference
 from ..run import Run
 from . import engine as compiled
+from .kernels.identity import Undescribed
 from .kernels.special import Kernels, distrust, is_built_in
 from .packing import traits
 from .plans import pays
@@ -64,6 +65,15 @@ def equals_reference(run: Run) -> bool:
         np.array_equal(getattr(ours, name), getattr(theirs, name))
         for name in ("regret", "messages", "traffic", "pulls")
     )
+
+
+def unknown(run: Run) -> str | None:
+    """Why it would go unnoticed if a rule of the user's own changed, or None if that would be noticed."""
+    try:
+        compiled.kernels_of(run)
+    except Undescribed as error:
+        return f"a rule reads {error}; a change of that would go unnoticed"
+    return None
 
 
 def announced(run: Run) -> AbstractContextManager[None]:

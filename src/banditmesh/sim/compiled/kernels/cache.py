@@ -6,7 +6,7 @@ bytes. Here
 
 - a file's name holds a digest of the package's sources, of the versions that compile them, of the settings and the
   machine they were compiled for, and of the types: whatever differs in one of these has another name;
-- a file begins with a digest of its content: what is damaged is not there;
+- a file begins with a digest of its name and content: what is damaged, or is another's, is not there;
 - a file is there whole or not at all.
 """
 
@@ -33,7 +33,7 @@ from .identity import digest
 _PACKAGE: Final = Path(__file__).resolve().parents[3]
 #: What lies above the simulator, and so in no kernel: the layers import one way. Everything else counts.
 ABOVE: Final = frozenset({"cli.py", "comparisons", "paper", "plots", "studies", "testing", "theory", "verbs"})
-_FORMAT: Final = "banditmesh kernels 2"
+_FORMAT: Final = "banditmesh kernels 3"
 _DIGEST_SIZE: Final = 32
 #: Settings of numba that change what is compiled, and are not in its own key.
 _SETTINGS: Final = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE", "USING_SVML")
@@ -58,11 +58,12 @@ class KernelFiles:
 
     def load(self, key: object) -> Any:
         """What was saved for a key, if it is there and whole; else None."""
+        path = self._path(key)
         try:
-            content = self._path(key).read_bytes()
+            content = path.read_bytes()
         except OSError:
             return None
-        if content[:_DIGEST_SIZE] != _checksum(content[_DIGEST_SIZE:]):
+        if content[:_DIGEST_SIZE] != _checksum(path, content[_DIGEST_SIZE:]):
             return None
         return pickle.loads(content[_DIGEST_SIZE:])
 
@@ -72,7 +73,7 @@ class KernelFiles:
         with contextlib.suppress(OSError):
             self._remove_outdated()
             with atomic.writing(self._path(key)) as stream:
-                stream.write(_checksum(content) + content)
+                stream.write(_checksum(self._path(key), content) + content)
 
     def flush(self) -> None:
         """Remove all of the kernel's files."""
@@ -130,5 +131,5 @@ def _settings() -> tuple[object, ...]:
     return tuple(getattr(numba.config, name, None) for name in _SETTINGS)
 
 
-def _checksum(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=_DIGEST_SIZE).digest()
+def _checksum(path: Path, content: bytes) -> bytes:
+    return hashlib.blake2b(path.name.encode() + b"\0" + content, digest_size=_DIGEST_SIZE).digest()

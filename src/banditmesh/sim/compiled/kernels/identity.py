@@ -6,22 +6,30 @@ silence. Hence the rule kept here: a function that is bound to something else ge
 its code and from everything that it is bound to.
 
 An identity covers a function's code, its constants, its defaults, its closure, and the values of all global names that
-it reads, functions among them, and what those read. It contains no address and no hash of Python's own, which differ
-from process to process.
+it reads, functions and modules among them, and what is read of those. It contains no address and no hash of Python's
+own, which differ from process to process. A value that cannot be described in full has no identity: whoever asks about
+a user's rule is told, since a change of that value would go unnoticed.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from types import CodeType, FunctionType, ModuleType
+from enum import Enum
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
+_PACKAGE = __name__.partition(".")[0]
+
+
+class Undescribed(ValueError):
+    """A function reads something whose value cannot be told in full."""
+
 
 def identity(function: Any) -> str:
-    """The identity of a function, plain or compiled.
+    """The identity of a function, plain or compiled; `Undescribed` if it has none.
 
     Examples
     --------
@@ -43,40 +51,89 @@ def digest(*texts: str) -> str:
 
 def _describe(value: Any, seen: dict[int, int]) -> str:
     """A value as a text; a function that is met again, perhaps within itself, is named by when it was met first."""
-    value = getattr(value, "py_func", value)
+    # What numba compiled, ufuncs and intrinsics of its own among it, is known by its Python function.
+    value = getattr(getattr(value, "_dispatcher", value), "py_func", getattr(value, "_defn", value))
     if isinstance(value, FunctionType):
         if id(value) in seen:
             return f"function {seen[id(value)]}"
         seen[id(value)] = len(seen)
         return "\n".join(_lines_of(value, seen))
-    if isinstance(value, np.ndarray):
+    if isinstance(value, Enum):
+        return f"{_describe(type(value), seen)} {value.name}"
+    if isinstance(value, bool | int | float | complex | str | bytes | np.generic | None):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return f"array {value.dtype} {value.shape} {value.tobytes().hex()}"
     if isinstance(value, tuple | list):
         return f"{type(value).__name__} ({', '.join(_describe(one, seen) for one in value)})"
     if isinstance(value, frozenset | set):
         return f"set ({', '.join(sorted(_describe(one, seen) for one in value))})"
-    if isinstance(value, bool | int | float | complex | str | bytes | np.generic | None):
-        return f"{type(value).__name__} {value!r}"
     if isinstance(value, CodeType):
         return "\n".join(_lines_of_code(value, seen))
-    named = value if isinstance(value, type | ModuleType) else type(value)
-    return f"{getattr(named, '__module__', '')} {getattr(named, '__qualname__', named.__name__)}"
+    if isinstance(value, type):
+        return _describe_type(value, seen)
+    if isinstance(value, ModuleType):
+        return f"module {value.__name__}"
+    if isinstance(value, BuiltinFunctionType):
+        return f"builtin {value.__module__} {value.__qualname__}"
+    if isinstance(value, np.ufunc) and getattr(np, str(value.__name__), None) is value:
+        return f"ufunc {value.__name__}"
+    if _is_ours(type(value).__module__) or type(value).__module__.startswith("numba.core.types"):
+        # What the package made once, when it was imported; and the types of numba.
+        return f"{type(value).__module__} {value!r}"
+    raise Undescribed(f"{type(value).__module__}.{type(value).__qualname__}")
+
+
+def _describe_type(value: type, seen: dict[int, int]) -> str:
+    name = f"type {value.__module__} {value.__qualname__}"
+    if issubclass(value, Enum):
+        return f"{name} {[(one.name, _describe(one.value, seen)) for one in value]}"
+    if issubclass(value, tuple) and hasattr(value, "_fields"):
+        return f"{name} {value._fields}"
+    if value.__module__ in ("builtins", "numpy") or _is_ours(value.__module__):
+        return name
+    raise Undescribed(f"the class {value.__qualname__}")
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == _PACKAGE
 
 
 def _lines_of(function: FunctionType, seen: dict[int, int]) -> Iterator[str]:
     yield f"def {function.__module__}.{function.__qualname__} {_describe(function.__defaults__ or (), seen)}"
+    for name, default in sorted((function.__kwdefaults__ or {}).items()):
+        yield f"{name}: {_describe(default, seen)}"
     yield from _lines_of_code(function.__code__, seen)
     for cell in function.__closure__ or ():
-        yield f"closure {_describe(cell.cell_contents, seen)}"
+        try:
+            yield f"closure {_describe(cell.cell_contents, seen)}"
+        except ValueError as error:
+            if isinstance(error, Undescribed):
+                raise
+            yield "closure, empty"
     names = sorted(_names(function.__code__))
     for name in names:
-        if name not in function.__globals__:
-            continue
-        value = function.__globals__[name]
+        if name in function.__globals__:
+            yield from _lines_of_name(name, function.__globals__[name], names, seen, ())
+
+
+def _lines_of_name(
+    name: str, value: Any, names: list[str], seen: dict[int, int], modules: tuple[ModuleType, ...]
+) -> Iterator[str]:
+    """A name and its value; of a module also what may be read of it, since compiled code has the values of now."""
+    try:
         yield f"{name} = {_describe(value, seen)}"
-        if isinstance(value, ModuleType):
-            # Compiled code has the values that a module's names have now.
-            yield from (f"{name}.{one} = {_describe(vars(value)[one], seen)}" for one in names if one in vars(value))
+    except Undescribed as error:
+        raise Undescribed(f"{name} ({error})" if "(" not in str(error) else str(error)) from None
+    if isinstance(value, ModuleType) and value not in modules and not _is_fixed(value):
+        for one in names:
+            if one in vars(value):
+                yield from _lines_of_name(f"{name}.{one}", vars(value)[one], names, seen, (*modules, value))
+
+
+def _is_fixed(module: ModuleType) -> bool:
+    """Whether nobody changes what is in a module while a program runs."""
+    return module.__name__.partition(".")[0] in ("math", "cmath", "numpy", "numba", _PACKAGE)
 
 
 def _lines_of_code(code: CodeType, seen: dict[int, int]) -> Iterator[str]:
