@@ -76,8 +76,8 @@ def _describe(value: Any, seen: dict[int, int]) -> str:
         return f"module {value.__name__}"
     if isinstance(value, BuiltinFunctionType):
         return f"builtin {value.__module__} {value.__qualname__}"
-    if isinstance(value, np.ufunc) and getattr(np, str(value.__name__), None) is value:
-        return f"ufunc {value.__name__}"
+    if isinstance(value, np.ufunc) and vars(np).get(str(value.__name__)) is value:
+        return f"ufunc of numpy {value}"
     if _is_ours(type(value).__module__) or type(value).__module__.startswith("numba.core.types"):
         # What the package made once, when it was imported; and the types of numba.
         return f"{type(value).__module__} {value!r}"
@@ -95,8 +95,8 @@ def _describe_type(value: type, seen: dict[int, int]) -> str:
     raise Undescribed(f"the class {value.__qualname__}")
 
 
-def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] == _PACKAGE
+def _is_ours(module: str | None) -> bool:
+    return (module or "").partition(".")[0] == _PACKAGE
 
 
 def _lines_of(function: FunctionType, seen: dict[int, int]) -> Iterator[str]:
@@ -113,8 +113,15 @@ def _lines_of(function: FunctionType, seen: dict[int, int]) -> Iterator[str]:
             yield "closure, empty"
     names = sorted(_names(function.__code__))
     for name in names:
-        if name in function.__globals__:
+        if name not in function.__globals__:
+            continue
+        try:
             yield from _lines_of_name(name, function.__globals__[name], names, seen, ())
+        except Undescribed as error:
+            # What the package's own functions read is made once, when it is imported.
+            if not _is_ours(function.__module__):
+                raise
+            yield f"{name} = {error}"
 
 
 def _lines_of_name(
