@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from .. import checks
 from ..errors import InputError, SpecError
-from ..protocols import notation
+from ..protocols import Delivery, notation
 from .fault_tables import without_traffic
 from .parts import NAME_KEYS, get_part
 
@@ -330,8 +330,7 @@ def _without_unused(tables: dict[str, Any]) -> dict[str, Any]:
             raise BadKey(table, f"{table}.{name_key} is required, got {checks.shown(given)}")
         part = _part(table, given[name_key])
         settings[table] = {key: value for key, value in given.items() if key == name_key or key in part.parameters}
-        # A protocol whose ttl is 0 for good.
-        if table == "protocol" and getattr(part.make, "ttl", None) == 0:
+        if table == "protocol" and part.make.delivery in (Delivery.NOTHING, Delivery.EVERYONE):
             settings["faults"] = without_traffic(tables["faults"])
     return settings
 
