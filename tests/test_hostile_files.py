@@ -338,7 +338,7 @@ def test_gml_weight_that_is_not_one_is_refused(tmp_path, weight):
 def test_limit_is_raised_on_the_command_line_and_in_a_spec(tmp_path, capsys):
     path = tmp_path / "ring.txt"
     path.write_text("".join(f"{v} {(v + 1) % 6}\n" for v in range(6)))
-    options = ["--network", str(path), "--arms", "4", "--per-agent", "2", "--horizon", "5", "--replicates", "1"]
+    options = ["--network", str(path), "--arms", "4", "--per-agent", "2", "--horizon", "5"]
     for verb in ("compare", "bounds", "frontier"):
         with pytest.raises(SystemExit, match="2"):
             main([verb, *options, "--protocols", "fwa", "--max-bytes", "23"])

@@ -96,7 +96,7 @@ def test_trace_is_a_list_of_records_that_pandas_takes():
     table = pd.DataFrame(traced.trace)
     assert table.columns.tolist() == [
         *("replicate", "round", "origin", "sequence", "arm", "reward"),
-        *("sender", "receiver", "ttl", "fate", "learned", "arrival"),
+        *("sender", "receiver", "ttl", "fate", "learned", "arrival", "n_pulls", "message"),
     ]
     assert table.groupby("replicate").size().tolist() == traced.traffic["sent"].tolist()
     assert set(table["origin"]) == set(traced.agents)

@@ -152,6 +152,16 @@ class Chooser:
     policy : Policy
     arms : Arms
         The agent's arms.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> from banditmesh.policies import Arms, Chooser, Estimates
+    >>> class Stubborn(Chooser):
+    ...     def choose(self, clock, estimates, draw):
+    ...         return 0
+    >>> Stubborn(bm.UCB(), Arms.gaussian(["red", "blue"], 1.0)).choose(1, Estimates([1.0] * 2, [0] * 2), None)
+    0
     """
 
     def __init__(self, policy: Policy, arms: Arms) -> None:

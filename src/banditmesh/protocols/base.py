@@ -17,9 +17,9 @@ exception; so a rule should be defined for all its inputs. Both hold for emissio
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from .. import checks
 from ..errors import InputError
@@ -34,7 +34,14 @@ MAX_TTL: Final = 2**15
 
 
 class Delivery(Enum):
-    """How a protocol delivers what agents tell each other."""
+    """How a protocol delivers what agents tell each other.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> bm.FwA(4).delivery, bm.TreeAggregation().delivery
+    (<Delivery.HOPS: 'hops'>, <Delivery.TREE: 'tree'>)
+    """
 
     #: Not at all: every agent is on its own.
     NOTHING = "nothing"
@@ -46,19 +53,24 @@ class Delivery(Enum):
     TREE = "tree"
 
 
-@dataclass(frozen=True)
 class AnyProtocol:
     """What all protocols have, however they deliver. To write one that relays messages, derive from `Protocol`.
 
-    Parameters
+    Every protocol is a frozen dataclass whose last field is its emission.
+
+    Attributes
     ----------
     emission : Emission
-        When an agent sends, and what; every pull unless told otherwise.
+        When an agent sends, and what.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> [protocol.most_hops for protocol in (bm.NoCooperation(), bm.TreeAggregation(), bm.FwA(4))]
+    [0, 1, 4]
     """
 
-    _: KW_ONLY
-    emission: Emission = field(default_factory=EveryPull)
-
+    emission: Emission
     name: ClassVar[str] = "protocol"
     delivery: ClassVar[Delivery] = Delivery.NOTHING
 
@@ -69,6 +81,12 @@ class AnyProtocol:
         if n_echoes and not self.emission.cumulative:
             name = self.emission.name
             raise InputError(f"echoes need an emission of counts and sums (cumulative), got {name!r} of single pulls")
+
+    def with_emission(self, emission: Emission) -> Self:
+        """The same protocol with another emission."""
+        changed: Any = self
+        other: Self = replace(changed, emission=emission)
+        return other
 
     @property
     def sends_messages(self) -> bool:
@@ -117,6 +135,8 @@ class Protocol(AnyProtocol):
     """
 
     ttl: int
+    _: KW_ONLY
+    emission: Emission = field(default_factory=EveryPull)
 
     delivery: ClassVar[Delivery] = Delivery.HOPS
     #: Whether `relay` uses its random number `u`. If not, none is drawn and `u` is 0.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar
 
 from .base import AnyProtocol, Delivery
+from .emission import Emission, EveryPull
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,9 @@ class NoCooperation(AnyProtocol):
     >>> bm.NoCooperation().sends_messages
     False
     """
+
+    _: KW_ONLY
+    emission: Emission = field(default_factory=EveryPull)
 
     name: ClassVar[str] = "none"
     delivery: ClassVar[Delivery] = Delivery.NOTHING
@@ -35,6 +39,9 @@ class Centralised(AnyProtocol):
     >>> bm.Centralised().delivery
     <Delivery.EVERYONE: 'everyone'>
     """
+
+    _: KW_ONLY
+    emission: Emission = field(default_factory=EveryPull)
 
     name: ClassVar[str] = "centralised"
     delivery: ClassVar[Delivery] = Delivery.EVERYONE

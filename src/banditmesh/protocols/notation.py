@@ -198,7 +198,8 @@ def needs_ttl(kind: type[Any]) -> bool:
 
 def _goes_without_saying(protocol: AnyProtocol) -> bool:
     """Whether the emission is every pull, and is so if nothing is said."""
-    [default] = [one.default_factory for one in fields(protocol) if one.name == "emission"]
+    made: Any = protocol
+    [default] = [one.default_factory for one in fields(made) if one.name == "emission"]
     return protocol.emission == EveryPull() and default is not MISSING and default() == EveryPull()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import Final
+from typing import Any, Final
 
 from .. import checks
 from ..errors import ContractError, InputError
@@ -96,9 +96,9 @@ def _check_ttl(subject: str, protocol: Protocol) -> None:
         _check_refuses(subject, protocol, "ttl", -1)
 
 
-def _check_refuses(subject: str, protocol: AnyProtocol, name: str, wrong: object) -> None:
+def _check_refuses(subject: str, protocol: Any, name: str, wrong: object) -> None:
     try:
-        dataclasses.replace(protocol, **{name: wrong})  # type: ignore[arg-type]
+        dataclasses.replace(protocol, **{name: wrong})
     except InputError:
         return
     except TypeError:
@@ -112,7 +112,7 @@ def _check_refuses(subject: str, protocol: AnyProtocol, name: str, wrong: object
 def _check_emission_argument(subject: str, protocol: AnyProtocol) -> None:
     emission = Growth(0.125)
     try:
-        other = dataclasses.replace(protocol, emission=emission)
+        other = protocol.with_emission(emission)
     except TypeError as error:
         raise ContractError(
             f"{subject} must take emission=, got {error}; leave __init__ to @dataclass(frozen=True)"
