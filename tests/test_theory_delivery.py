@@ -134,6 +134,18 @@ def test_best_paths_are_the_best_of_all_paths(seed):
             assert (hops[s, e] > 0) == bool(found)
 
 
+@pytest.mark.parametrize("loss", [0.0, 1.0])
+def test_agents_may_have_what_hardly_ever_reaches_them(loss):
+    """The chance of a message along the path is below the least number that a float can hold."""
+    problem = bm.Problem(nx.path_graph(1200), [[0, 1], *([[2]] * 1198), [0, 1]], gaussian(0.5, 0.4, 0.3))
+    delivery = Flow.under(problem, bm.ProbabilisticFlooding(1199, stop=0.5), bm.Faults(loss=loss))
+    share, _, may = delivery.shares(0, np.array([0, 1199]))
+    assert share.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert may.tolist() == [[True, loss < 1], [loss < 1, True]]
+    near = Flow.under(problem, bm.ProbabilisticFlooding(1198, stop=0.5)).shares(0, np.array([0, 1199]))
+    assert near.may.tolist() == [[True, False], [False, True]]
+
+
 def test_without_a_promise_an_agent_has_its_own_pulls():
     problem = bm.Problem.random(nx.path_graph(4), n_arms=3, per_agent=2, seed=0)
     alone = bm.bounds(problem, bm.NoCooperation(), alpha=1.0)
