@@ -18,6 +18,7 @@ from banditmesh.networks.csr import as_links
 from banditmesh.theory import concentration, shared_covers
 from banditmesh.theory.delivery import Flow, Shares, best_paths
 from banditmesh.theory.domination import dominated
+from banditmesh.theory.lonely import lonely_lower
 
 
 def gaussian(*means, sigma=0.5):
@@ -376,6 +377,16 @@ def test_sharp_bound_holds_where_it_is_tightest(protocol, faults):
         assert ratio.max() < 1.0
         if alpha == 4.0:
             assert ratio.max() > 0.1
+
+
+def test_sharp_bound_holds_at_every_horizon():
+    arms = {name: bm.arms.Gaussian(mean, 1.0) for name, mean in (("a", 0.1), ("b", 0.0), ("c", 0.0))}
+    problem = bm.Problem(nx.path_graph(2), [["a", "b"], ["c"]], arms)
+    sharp = bm.bounds(problem, bm.NoCooperation(), alpha=0.05, horizon=1000).sharp
+    delivery = Flow.under(problem, bm.NoCooperation())
+    lower = [lonely_lower(problem, delivery, 0.05, horizon) for horizon in (10**12, 10**18)]
+    assert lower[0] == pytest.approx(7.79e8, rel=1e-2)
+    assert (sharp.at([10**12, 10**18]) >= lower).all()
 
 
 def test_a_bound_that_says_nothing_says_so():
