@@ -1,8 +1,9 @@
 """The bias of growth emission, and an emission without it: the tables of docs/theory/bias.md.
 
-First, what independent UCB agents have told of a bad arm after T rounds: its pooled z-score, which has mean 0 and
-spread 1 if what is told was chosen without regard to its rewards. Then the regret of agents who all hear each other,
-when they send as the count grows, or in rounds that were fixed beforehand.
+First, what independent UCB agents have told of a bad arm after T rounds: its pooled z-score. If what is told was chosen
+without regard to its rewards, their centred sum has mean 0, and the z-score nearly so (dividing by the random count
+leaves about -0.2 / sqrt(agents)), with spread 1. Then the regret of agents who all hear each other, when they send as
+the count grows, or in rounds that were fixed beforehand.
 
 python benchmarks/bias.py [--replicates 20]
 """

@@ -18,6 +18,7 @@ from banditmesh.networks.csr import as_links
 from banditmesh.theory import concentration, shared_covers
 from banditmesh.theory.delivery import Flow, Shares, best_paths
 from banditmesh.theory.domination import dominated
+from banditmesh.theory.lonely import lonely_lower
 
 
 def gaussian(*means, sigma=0.5):
@@ -132,6 +133,18 @@ def test_best_paths_are_the_best_of_all_paths(seed):
             ]
             assert chance[s, e] == pytest.approx(max(found, default=0.0))
             assert (hops[s, e] > 0) == bool(found)
+
+
+@pytest.mark.parametrize("loss", [0.0, 1.0])
+def test_agents_may_have_what_hardly_ever_reaches_them(loss):
+    """The chance of a message along the path is below the least number that a float can hold."""
+    problem = bm.Problem(nx.path_graph(1200), [[0, 1], *([[2]] * 1198), [0, 1]], gaussian(0.5, 0.4, 0.3))
+    delivery = Flow.under(problem, bm.ProbabilisticFlooding(1199, stop=0.5), bm.Faults(loss=loss))
+    share, _, may = delivery.shares(0, np.array([0, 1199]))
+    assert share.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert may.tolist() == [[True, loss < 1], [loss < 1, True]]
+    near = Flow.under(problem, bm.ProbabilisticFlooding(1198, stop=0.5)).shares(0, np.array([0, 1199]))
+    assert near.may.tolist() == [[True, False], [False, True]]
 
 
 def test_without_a_promise_an_agent_has_its_own_pulls():
@@ -364,6 +377,16 @@ def test_sharp_bound_holds_where_it_is_tightest(protocol, faults):
         assert ratio.max() < 1.0
         if alpha == 4.0:
             assert ratio.max() > 0.1
+
+
+def test_sharp_bound_holds_at_every_horizon():
+    arms = {name: bm.arms.Gaussian(mean, 1.0) for name, mean in (("a", 0.1), ("b", 0.0), ("c", 0.0))}
+    problem = bm.Problem(nx.path_graph(2), [["a", "b"], ["c"]], arms)
+    sharp = bm.bounds(problem, bm.NoCooperation(), alpha=0.05, horizon=1000).sharp
+    delivery = Flow.under(problem, bm.NoCooperation())
+    lower = [lonely_lower(problem, delivery, 0.05, horizon) for horizon in (10**12, 10**18)]
+    assert lower[0] == pytest.approx(7.79e8, rel=1e-2)
+    assert (sharp.at([10**12, 10**18]) >= lower).all()
 
 
 def test_a_bound_that_says_nothing_says_so():

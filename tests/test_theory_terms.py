@@ -178,6 +178,25 @@ def test_an_arm_that_is_best_in_a_tie_costs_nothing():
     assert bm.bounds(problem, bm.IRS()).lower_corrected == 0.0
 
 
+def test_agents_who_go_down_for_good_need_not_pay_any_more():
+    arms = {name: bm.arms.Gaussian(mean, 1.0) for name, mean in (("a", 0.5), ("b", 1.0), ("c", 0.0))}
+    problem = bm.Problem(nx.path_graph(2), [["a", "b"], ["a", "c"]], arms)
+    back, gone = (
+        bm.bounds(problem, bm.IRS(), alpha=3.0, faults=bm.Faults(outages=bm.Outages(down=0.1, up=up)))
+        for up in (0.1, 0.0)
+    )
+    assert back.lower_corrected == pytest.approx(2 / 0.5)
+    assert "lasting" not in {one.name for one in back.conditions}
+    assert (gone.lower_published, gone.lower_corrected, gone.lower_lonely) == (0.0, 0.0, 0.0)
+    assert not gone.per_arm[["lower_published", "lower_corrected"]].to_numpy().any()
+    (stated,) = (one for one in gone.conditions if one.name == "lasting")
+    assert str(stated) == "FAILS: lower bounds are for agents that go on pulling: outages with up > 0 (here up = 0)"
+    # After 1000 rounds everybody is down: regret does not grow beyond what it was.
+    never = bm.Faults(outages=bm.Outages(down=0.1, up=0.0))
+    ends = [bm.simulate(problem, bm.IRS(), horizon=T, seed=0, faults=never).pulls.sum() for T in (1000, 2000)]
+    assert ends[0] == ends[1]
+
+
 @pytest.mark.parametrize(
     "name, flooding, sharing", [("er", 7_810_364, 306_000), ("ba", 24_403_730, 392_000), ("sbm", 28_006_210, 722_000)]
 )

@@ -66,7 +66,8 @@ class Bounds:
     theorem : str
         What `upper_sharp` rests on.
     lower_published, lower_corrected : float
-        Constants: what the regret over log T is at least, as T grows, for every consistent policy.
+        Constants: what the regret over log T is at least, as T grows, for every consistent policy. 0 if agents go down
+        for good.
     lower_lonely : float
         What regret is at least at the horizon, whatever alpha: what agents pay whom nobody can help.
     constant : float
@@ -330,8 +331,10 @@ def bounds(
     arms = arm_gaps(problem)
     alone, everyone = isinstance(protocol, NoCooperation), isinstance(protocol, Centralised)
     components = np.arange(problem.n_agents) if alone else links.components()
-    lower = lower_bounds(problem, arms, np.zeros_like(components) if everyone else components)
     faults = None if faults is None else faults.effective()
+    # Agents that go down for good stop paying, so no lower bound that grows with T holds of them.
+    lasting = faults is None or faults.outages is None or faults.outages.up > 0.0
+    lower = lower_bounds(problem, arms if lasting else [], np.zeros_like(components) if everyone else components)
     delivery = Flow.under(problem, protocol, faults)
     hearing = Hearing.under(problem, protocol) if claims_bound(protocol) and faults is None else None
     per_arm, groups = cover_arms(arms, hearing, delivery, cover, time_limit, progress, protocol.name)
@@ -380,7 +383,9 @@ def bounds(
         corrected=corrected,
         sharp=sharp,
         traffic=traffic,
-        conditions=state_conditions(problem, protocol, alpha, sigma, per_arm, lower.unknown, hearing, theorem, sharp),
+        conditions=state_conditions(
+            problem, protocol, alpha, sigma, per_arm, lower.unknown, lasting, hearing, theorem, sharp
+        ),
         _expected=partial(_estimate, problem, protocol, alpha, every, faults),
     )
 

@@ -68,6 +68,7 @@ def state_conditions(
     sigma: float,
     per_arm: pd.DataFrame,
     unknown: tuple[Hashable, ...],
+    lasting: bool,
     hearing: Hearing | None,
     theorem: str,
     sharp: SharpBound | None,
@@ -114,7 +115,7 @@ def state_conditions(
             and (per_arm["weighted"] == per_arm["weighted_lower"]).all()
         )
         stated.append(Condition("covers", "clique covers are proven to be minimum; if not, bounds are larger", proven))
-    return (*stated, *_lower(problem, alpha, sigma, unknown))
+    return (*stated, *_lower(problem, alpha, sigma, unknown, lasting))
 
 
 def _published(links: Links, ttl: int, alpha: float, sigma: float) -> list[Condition]:
@@ -149,7 +150,9 @@ def _within_diameter(links: Links, ttl: int) -> bool:
     return any(powers.n_hops(links, sources, ttl) >= ttl for sources in powers.blocks(links.n_agents))
 
 
-def _lower(problem: Problem, alpha: float, sigma: float, unknown: tuple[Hashable, ...]) -> list[Condition]:
+def _lower(
+    problem: Problem, alpha: float, sigma: float, unknown: tuple[Hashable, ...], lasting: bool
+) -> list[Condition]:
     # A law without a class is alone in its class; it needs its own sigma, or the one that was given for all arms.
     sigmas = [class_sigma(law) if has_class(law) else law.sigma for law in problem.laws]
     needed = 2 * max(sigma if one is None else one for one in sigmas) ** 2
@@ -161,6 +164,14 @@ def _lower(problem: Problem, alpha: float, sigma: float, unknown: tuple[Hashable
             alpha > needed,
         )
     ]
+    if not lasting:
+        stated.append(
+            Condition(
+                "lasting",
+                "lower bounds are for agents that go on pulling: outages with up > 0 (here up = 0)",
+                False,
+            )
+        )
     if unknown:
         arms = ", ".join(repr(arm) for arm in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
         stated.append(

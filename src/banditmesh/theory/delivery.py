@@ -142,16 +142,17 @@ class Flow:
     def shares(self, arm: int, agents: NDArray[np.int64]) -> Shares:
         """Of these holders of an arm, what each has of what each pulled."""
         n = len(agents)
-        found, hops = np.ones((n, n)), 1 - np.eye(n, dtype=np.int64)
+        found, hops, may = np.ones((n, n)), 1 - np.eye(n, dtype=np.int64), np.ones((n, n), dtype=np.bool_)
         if not self.central and n > 1:
             paths = self._paths(arm)
             places = np.searchsorted(paths.holders, agents)
-            found, hops = paths.chances[np.ix_(places, places)], paths.hops[np.ix_(places, places)]
+            pairs = np.ix_(places, places)
+            found, hops, may = paths.chances[pairs], paths.hops[pairs], paths.may[pairs]
         share = found * np.where(hops > 0, self.held_back ** (hops if self.each_hop else 1), 1.0)
         if not self.promises:
             share = np.zeros((n, n))
         np.fill_diagonal(share, 1.0)
-        return Shares(share, np.maximum(hops, 0) * self.pace + (hops < 1), found > 0.0)
+        return Shares(share, np.maximum(hops, 0) * self.pace + (hops < 1), may)
 
     def _paths(self, arm: int) -> _Paths:
         """Between all holders of an arm; those of the last arm that was asked for are kept."""
@@ -161,20 +162,25 @@ class Flow:
             holders = np.flatnonzero(holds)
             if self.sure:
                 chances, hops = _first_hops(self.links, holders, ~holds if self.absorbs else None, self.ttl)
+                may = hops >= 0
             else:
                 relay = np.where(holds, 0.0, self.relay) if self.absorbs else self.relay
                 chances, hops = best_paths(self.links, holders, self.first, relay, self.ttl)
                 chances, hops = chances[:, holders], hops[:, holders]
-            self._known[arm] = _Paths(holders, chances, hops)
+                # Not from the chances: the product along a long path may be too small for a float.
+                reached, _ = _first_hops(self.links, holders, relay > 0.0, self.ttl)
+                may = (reached > 0.0) & (self.first[holders] > 0.0)[:, None] | np.eye(len(holders), dtype=np.bool_)
+            self._known[arm] = _Paths(holders, chances, hops, may)
         return self._known[arm]
 
 
 class _Paths(NamedTuple):
-    """The best chance of a message between two holders of an arm, and the length of the path that has it."""
+    """Between two holders of an arm: a message's best chance, the length of that path, and whether there is any."""
 
     holders: NDArray[np.int64]
     chances: NDArray[np.float64]
     hops: NDArray[np.int64]
+    may: NDArray[np.bool_]
 
 
 def best_paths(

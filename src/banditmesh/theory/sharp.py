@@ -30,7 +30,8 @@ from .gaps import ArmGaps
 from .shared_covers import Group
 
 #: Rounds that are looked at one by one; later ones in blocks that grow by this factor, at their first round's value,
-#: which is their largest: a missed chance below 1 falls from round 1000 on.
+#: which is their largest: a missed chance below 1 falls from round 1000 on. That depends on the `widths <= 4` of
+#: `concentration.missed` and on `_SINGLE >= 1000`. Beyond the last block every round counts as the first one there.
 _SINGLE, _GROWTH, _LAST = 1000, 1.03, 1e9
 #: The parts of a share, the widenings x and the number of thresholds that are tried.
 _KEPT = np.linspace(0.02, 0.98, 49)
@@ -148,6 +149,9 @@ class SharpBound:
         total = 0.0
         for (n_heard, n_origins), agents in self._alike.items():
             upto = np.interp([horizon, *self.n_arms[agents]], self._grid, self._missed(n_heard, n_origins))
+            last = self._grid[-1]
+            beyond = concentration.missed(self.alpha, self.sigma, n_heard, n_origins, np.array([last + 1.0]))
+            upto[0] += max(horizon - last, 0.0) * float(beyond[0])
             total += float(self.largest[agents] @ np.maximum(upto[0] - upto[1:], 0.0))
         return total
 
