@@ -24,8 +24,8 @@ Purposes and their counters:
     CORRUPT (origin, sequence, sender, receiver)  whether its reward is changed
     NOISE   (origin, sequence, sender, receiver)  by how much
 
-`sequence` is the round in which a message was made or, on a tree, how many its link has carried. A message that passes a
-link more than once, as by the published rules it may, meets the same faults each time.
+`sequence` is the round in which a message was made or, on a tree, how many its link has carried. A message that passes
+a link more than once, as by the published rules it may, meets the same faults each time.
 """
 
 from __future__ import annotations
