@@ -429,10 +429,6 @@ class Nobody(bm.Flooding):
     n_targets = 0
 
 
-class Both(bm.Flooding):
-    central = True
-
-
 class Forgetful(bm.Flooding):
     @staticmethod
     def relay(has_arm, ttl, degree, u, parameter):
@@ -449,8 +445,6 @@ def test_rules_that_make_no_sense_are_refused_on_either_engine(engine_name):
     arguments = {"horizon": 5, "seed": 0, "engine": engine_name}
     with pytest.raises(bm.InputError, match="n_targets of protocol 'flooding' must be an integer of at least 1, got 0"):
         bm.simulate(problem, Nobody(2), **arguments)
-    with pytest.raises(bm.InputError, match="a central protocol sends nothing, so its ttl must be 0, got 2"):
-        bm.simulate(problem, Both(2), **arguments)
     with pytest.raises(bm.InputError, match="'flooding' must return RELAY, ABSORB or STOP, got None"):
         bm.simulate(problem, Forgetful(2), **arguments)
     with pytest.raises(bm.InputError, match="the parameter of policy 'ucb' must be a finite number"):

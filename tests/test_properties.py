@@ -131,7 +131,7 @@ def test_every_relayed_copy_comes_from_one_that_was_taken_in_the_round_before(pr
             assert event.ttl == 1
 
 
-@given(all_problems, protocols().filter(lambda protocol: protocol.n_targets is None), rule_sets)
+@given(all_problems, protocols().filter(lambda protocol: not isinstance(protocol, bm.Gossip)), rule_sets)
 def test_every_taken_copy_is_sent_to_all_eligible_neighbours(problem, protocol, rules):
     trace = run(problem, protocol, rules).trace
     up = neighbours_of_rounds(problem, rules)

@@ -295,7 +295,7 @@ def test_pulls_equal_those_of_a_simulation_without_messages(protocol, every, eng
     horizon = 40
     tape = normal_tape(problem, horizon, seed=2)
     result = bm.simulate(problem, protocol, horizon=horizon, rewards=tape, every=every, seed=0, engine=engine)
-    pulls = pulls_without_messages(problem, protocol.name, protocol.ttl, tape, horizon, every=every)
+    pulls = pulls_without_messages(problem, protocol.name, protocol.most_hops, tape, horizon, every=every)
     expected = np.zeros((6, 4), dtype=int)
     regret = np.zeros(horizon)
     for (t, agent), arm in pulls.items():

@@ -105,7 +105,7 @@ def test_own_law_that_pays_no_number_in_a_run_is_one_line(engine, pays):
 
 def test_own_law_with_quantiles_of_the_wrong_shape_or_no_numbers_is_one_line():
     shapes = type("Flat", (Mine,), {"quantiles": lambda self, u: np.zeros(3)})(0.0)
-    with pytest.raises(ArmError, match=r"quantiles of the law Flat must have shape \(\d+, 5\), got \(3,\)"):
+    with pytest.raises(ArmError, match=r"quantiles of the law Flat must have shape \(5,\), got \(3,\)"):
         bm.simulate(bm.Problem(RING, [[0]] * 5, [shapes]), bm.IRS(), horizon=3, engine="compiled", seed=0)
     numbers = type("Nan", (Mine,), {"quantiles": lambda self, u: np.full(u.shape, np.nan)})(0.0)
     with pytest.raises(ArmError, match="got nan from the law Nan for u = "):

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from ....policies import KLUCB, ThompsonSampling
+from ....policies import KLUCB, UCB, ThompsonSampling
+from ....protocols import ProbabilisticFlooding
 from . import cache, emissions, merge, pulls, rounds, spread, walk
 from .compiling import helper, kernel, rebind, routine, uncached
 from .identity import identity
-from .scalars import compile_rule, index_rule, random_relay
+from .scalars import compile_rule, random_relay
 
 #: A policy's index, a relay rule that draws (None if it does not) and a user's emission, if any.
 Rules: TypeAlias = tuple[Callable[..., float], Callable[..., int] | None, Callable[..., bool] | None]
@@ -32,7 +33,7 @@ class Kernels(NamedTuple):
 
 
 USUAL: Final = Kernels(rounds.plan_rounds, rounds.spread_rounds, walk.walk_rounds, merge.merge_rounds, is_built_in=True)
-_BUILT_IN: Final = frozenset({index_rule.py_func, KLUCB.index, ThompsonSampling.index})
+_BUILT_IN: Final = frozenset({UCB.index, KLUCB.index, ThompsonSampling.index})
 #: Built-in rules whose cached kernels were found to be wrong in this process.
 _distrusted: set[Rules] = set()
 
@@ -40,16 +41,16 @@ _distrusted: set[Rules] = set()
 def specialise(rules: Rules) -> Kernels:
     """The kernels for a policy's index, a relay rule that draws and a user's emission."""
     index, relay, sends = rules
-    rules = index, None if relay is random_relay.py_func else relay, sends
+    rules = index, None if relay is ProbabilisticFlooding.relay else relay, sends
     if is_built_in(rules):
-        return USUAL if index is index_rule.py_func and rules not in _distrusted else _bind(rules, "built-in")
+        return USUAL if index is UCB.index and rules not in _distrusted else _bind(rules, "built-in")
     return _bind(rules, " ".join(identity(rule) for rule in rules if rule is not None))
 
 
 def is_built_in(rules: Rules) -> bool:
     """Whether none of the rules is a user's own."""
     index, relay, sends = rules
-    return index in _BUILT_IN and relay in (None, random_relay.py_func) and sends is None
+    return index in _BUILT_IN and relay in (None, ProbabilisticFlooding.relay) and sends is None
 
 
 def distrust(rules: Rules) -> None:
