@@ -595,7 +595,7 @@ def test_control_c_stops_a_long_run_at_once():
             "nx.random_regular_graph(20, 20_000, seed=0)",
             "bm.Flooding(9), faults=bm.Faults(loss=0.01), horizon=3",
         ),
-        ("walking", "nx.complete_graph(1000)", "bm.FwA(4), rules='published', horizon=3"),
+        ("walking", "nx.complete_graph(1000)", "bm.FwA(4), rules='published', horizon=60"),
         ("telling everyone", "nx.empty_graph(400_000)", "bm.Centralised(), horizon=3"),
     ],
 )

@@ -29,7 +29,7 @@ def make(kind):
     return kind(**{name: ARGUMENTS.get(name, ARGUMENTS.get(str(annotation))) for name, annotation in needed.items()})
 
 
-PROTOCOLS = [make(kind) for kind in shipped(bm.Protocol)]
+PROTOCOLS = [make(kind) for kind in shipped(bm.protocols.AnyProtocol)]
 POLICIES = [make(kind) for kind in shipped(bm.Policy)]
 EMISSIONS = [make(kind) for kind in shipped(bm.Emission)]
 #: Alone, everything also runs on one agent and without links.
