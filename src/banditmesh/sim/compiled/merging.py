@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...networks.csr import Links as StaticLinks
-from ...protocols.spanning import Tree as SpanningTree
+from ...networks.csr import Links
+from ...protocols.spanning import Tree
 from .crew import Stop
-from .kernels.layout import Chunk, Fates, Merged, Tree
+from .kernels.layout import Chunk, Fates, Merged, TreeLinks
 from .kernels.special import Kernels
 from .packing import Packed
 from .replicates import Replicate
@@ -27,7 +27,7 @@ class Merge(Replicate):
         super().__init__(packed, kernels, replicate, 0, stop)
         run = packed.run
         assert run.tree is not None
-        assert isinstance(run.problem.network, StaticLinks)
+        assert isinstance(run.problem.network, Links)
         self._tree = _as_arrays(run.tree, run.problem.network)
         self._pause = int(getattr(run.protocol, "pause", 1))
         shape = self._tree.wants.shape
@@ -63,11 +63,11 @@ class Merge(Replicate):
         self.stop.check()
 
 
-def _as_arrays(tree: SpanningTree, network: StaticLinks) -> Tree:
+def _as_arrays(tree: Tree, network: Links) -> TreeLinks:
     n_agents, links = network.n_agents, tree.links
     codes = _codes(links)
     senders, receivers = codes // n_agents, codes % n_agents
-    return Tree(
+    return TreeLinks(
         starts=np.array(links.indptr),
         neighbours=np.array(links.indices),
         backward=np.searchsorted(codes, receivers * n_agents + senders),
@@ -76,7 +76,7 @@ def _as_arrays(tree: SpanningTree, network: StaticLinks) -> Tree:
     )
 
 
-def _codes(links: StaticLinks) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _codes(links: Links) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Directed links as ascending numbers."""
     senders = np.repeat(np.arange(links.n_agents, dtype=np.int64), links.degrees)
     return senders * links.n_agents + links.indices

@@ -13,7 +13,7 @@ from ...draws import LOSS, OUTAGE, Draws
 from ..run import Run
 from .crew import Stop
 from .kernels.faults import outage_rows
-from .kernels.layout import Faults
+from .kernels.layout import FaultRows
 
 #: About how much memory the rounds that are laid out at once may take, in bytes.
 WINDOW_BUDGET: Final = 2**22
@@ -44,7 +44,7 @@ class OutageWindow:
         self._rows = np.ones((1, n_agents), dtype=np.int8)
         self.longest_chunk = max(1, WINDOW_BUDGET // max(n_agents, 1))
 
-    def window(self, first: int, last: int) -> Faults:
+    def window(self, first: int, last: int) -> FaultRows:
         """The rounds from `first` to `last`, or to the horizon if that is earlier."""
         if self._outages is not None:
             self._slide(first - 1, min(last, self._horizon))
@@ -54,7 +54,7 @@ class OutageWindow:
             comes_up = np.zeros((len(up), 0), dtype=bool)
         starts = np.concatenate([[0], np.cumsum(comes_up.sum(axis=1))]).astype(np.int64)
         restarts = np.nonzero(comes_up)[1].astype(np.int32)
-        return Faults(self._loss, *self._draws.key(LOSS), first, np.ascontiguousarray(up), starts, restarts)
+        return FaultRows(self._loss, *self._draws.key(LOSS), first, np.ascontiguousarray(up), starts, restarts)
 
     def _slide(self, before: int, last: int) -> None:
         assert self._outages is not None

@@ -18,7 +18,7 @@ from ...arms import BERNOULLI, Law
 from ...core import check_decision
 from ...draws import Draws
 from ...faults import Faults
-from ...networks.csr import Links as StaticLinks
+from ...networks.csr import Links
 from ...policies.base import Policy
 from ...protocols.base import RELAY
 from ...protocols.emission import Contested, EveryPull, Growth
@@ -27,7 +27,7 @@ from . import bitsets
 from .bitsets import as_bits, no_bits
 from .distances import most_hops
 from .kernels import layout
-from .kernels.layout import CONTESTED, EVERY_PULL, GROWTH, OWN_EMISSION, Agents, Keys, Known, Links, Network, Rule
+from .kernels.layout import CONTESTED, EVERY_PULL, GROWTH, OWN_EMISSION, Agents, Keys, Known, Network, OnLinks, Rule
 
 MOST_ARMS_PER_AGENT: Final = 2**15 - 1
 #: The most memory that the published rules' ids of repeating rewards may take, in bytes.
@@ -181,7 +181,7 @@ class Traits:
         if protocol is None or protocol.random:
             return np.zeros((2, max(self._longest_life, 1), 1), dtype=np.int8)
         n_agents = self.run.problem.n_agents
-        degrees = np.unique(network.degrees) if isinstance(network, StaticLinks) else np.arange(n_agents)
+        degrees = np.unique(network.degrees) if isinstance(network, Links) else np.arange(n_agents)
         table = np.zeros((2, self._longest_life, int(degrees.max()) + 1), dtype=np.int8)
         for has_arm in (False, True):
             for hop in range(self._longest_life):
@@ -206,7 +206,7 @@ class Traits:
         reach = min(self._longest_life, n_agents + 1)
         network, relays = self.run.problem.network, self.decision == RELAY
         is_constant = bool((relays == relays[:, :1]).all())
-        if reach <= SHORT_REACH or not self.is_settled or not is_constant or not isinstance(network, StaticLinks):
+        if reach <= SHORT_REACH or not self.is_settled or not is_constant or not isinstance(network, Links):
             return reach
         degrees = network.degrees if relays.shape[2] > 1 else np.zeros(n_agents, dtype=np.int64)
         others, holders = relays[:, 0, degrees]
@@ -342,7 +342,7 @@ class Packed:
 def packed_bytes(run: Run) -> float:
     """About how much memory a packed run takes."""
     n_agents, n_slots, network = run.problem.n_agents, len(run.problem.arm_indices), run.problem.network
-    n_links = 2.0 * network.n_links if isinstance(network, StaticLinks) else 0.0
+    n_links = 2.0 * network.n_links if isinstance(network, Links) else 0.0
     return n_agents * (2.0 * run.problem.n_arms + 40.0) + 20.0 * n_slots + 4.0 * n_links
 
 
@@ -377,30 +377,30 @@ def pack(run: Run) -> Packed:
         run=run,
         agents=agents,
         clock_parameters=tuple(clock_parameters.tolist()),
-        network=static_network(network) if isinstance(network, StaticLinks) else None,
+        network=static_network(network) if isinstance(network, Links) else None,
         holder_starts=np.concatenate([[0], np.cumsum(holder_counts)]).astype(np.int64),
         holder_slots=np.argsort(problem.arm_indices, kind="stable").astype(np.int32),
         traits=traits(run),
         most_arms=int(sizes.max()),
-        most_degree=int(network.degrees.max()) if isinstance(network, StaticLinks) else n_agents,
+        most_degree=int(network.degrees.max()) if isinstance(network, Links) else n_agents,
     )
 
 
-def static_network(links: StaticLinks) -> Network:
+def static_network(links: Links) -> Network:
     """A static network as kernels read it: the one row 0 stands for all rounds."""
     starts, indices = np.array(links.indptr), np.array(links.indices)
     bits = as_bits(starts, indices)[None] if bitsets.pays(links.n_agents, len(indices)) else no_bits()
     return Network(True, 1, starts[None, :], indices, bits)
 
 
-def no_links() -> Links:
+def no_links() -> OnLinks:
     """Where nothing is counted by link."""
-    return Links(1, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    return OnLinks(1, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
-def no_faults() -> layout.Faults:
+def no_faults() -> layout.FaultRows:
     """Where nothing goes wrong."""
-    return layout.Faults(
+    return layout.FaultRows(
         loss=0.0,
         loss_k0=0,
         loss_k1=0,

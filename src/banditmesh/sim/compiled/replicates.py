@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from ...arms.base import rewards_of
 from ...draws import Draws
-from ...networks.csr import Links as StaticLinks
+from ...networks.csr import Links
 from ...networks.dynamic import DynamicNetwork
 from ...protocols.emission import EveryPull
 from ..expected_links import links_ever_up
 from ..run import Outcome
 from .crew import Stop
 from .kernels import layout
-from .kernels.layout import EVERY_PULL, N_COUNTS, Chunk, Links, Messages, Pulls, State
+from .kernels.layout import EVERY_PULL, N_COUNTS, Chunk, Messages, OnLinks, Pulls, State
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
 from .linkcounts import LinkCounts
@@ -109,7 +109,7 @@ class Replicate:
         self._static = packed.network
         if run.protocol.most_hops == 0 and not run.link_traffic:
             # Nothing travels, so the links do not matter.
-            self._static = static_network(StaticLinks.from_pairs(n_agents, []))
+            self._static = static_network(Links.from_pairs(n_agents, []))
         elif isinstance(network, DynamicNetwork):
             self._timeline = Timeline(
                 network,
@@ -174,12 +174,12 @@ class Replicate:
                     self._link_counts.add(t, row.starts, row.indices, row.on_link)
         self.t = last
 
-    def _static_links(self, first: int, last: int) -> Links:
+    def _static_links(self, first: int, last: int) -> OnLinks:
         """Where transmissions of the rounds from `first` to `last` are counted, on a static network."""
         if not len(self._on_link):
             return no_links()
         records, rounds = self.packed.run.records, np.arange(first, min(last, self.packed.run.horizon) + 1)
-        return Links(first, np.searchsorted(records, rounds) * (len(self._on_link) // len(records)), self._on_link)
+        return OnLinks(first, np.searchsorted(records, rounds) * (len(self._on_link) // len(records)), self._on_link)
 
     def _simulate(self, chunk: Chunk, last: int) -> None:
         """Run the kernel from the chunk's first round to before `last`."""

@@ -15,13 +15,13 @@ from typing import Final
 import numpy as np
 
 from ...draws import BIRTH, DEATH, Draws
-from ...networks.csr import Links as StaticLinks
+from ...networks.csr import Links
 from ...networks.dynamic import DynamicNetwork, EdgeMarkovian
 from ..expected_links import links_at_a_time
 from ..run import ended_early
 from . import bitsets
 from .crew import Stop
-from .kernels.layout import Int32s, Int64s, Links, Network, Words
+from .kernels.layout import Int32s, Int64s, Network, OnLinks, Words
 from .kernels.link_rows import edge_markovian_rows
 
 #: About how much memory the rounds that are laid out at once may take, in bytes.
@@ -96,7 +96,7 @@ class Timeline:
         else:
             self._source = _any_network(network, draws, births_first)
 
-    def window(self, last: int) -> tuple[Network, Links]:
+    def window(self, last: int) -> tuple[Network, OnLinks]:
         """The rounds from the first that is not finished up to `last` (or to the horizon, if that is earlier)."""
         n_rows = min(last, self._horizon) - self._first + 1
         while len(self._rows) < n_rows:
@@ -120,9 +120,9 @@ class Timeline:
         if self._with_sets and bitsets.pays(n_agents, begins[-1] / n_rows):
             network = network._replace(bits=np.stack([row.bits for row in rows]))
         on_link = np.concatenate([row.on_link for row in rows])
-        return network, Links(self._first, np.zeros(n_rows, dtype=np.int64), on_link)
+        return network, OnLinks(self._first, np.zeros(n_rows, dtype=np.int64), on_link)
 
-    def finish(self, before: int, links: Links) -> Iterator[tuple[int, Row]]:
+    def finish(self, before: int, links: OnLinks) -> Iterator[tuple[int, Row]]:
         """Rounds before `before` are over: gives them, with what was counted on `links`, and forgets them."""
         begin = 0
         for row in self._rows:
@@ -138,7 +138,7 @@ class Timeline:
 
 def _any_network(network: DynamicNetwork, draws: Draws, births_first: bool) -> Iterator[tuple[Int64s, Int32s]]:
     for pairs in network.rounds(draws, births_first):
-        links = StaticLinks.from_pairs(network.n_agents, pairs)
+        links = Links.from_pairs(network.n_agents, pairs)
         yield links.indptr, links.indices
 
 

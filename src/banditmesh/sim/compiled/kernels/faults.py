@@ -6,7 +6,7 @@ import numpy as np
 
 from ....faults import is_up
 from .compiling import kernel, routine, scalar
-from .layout import ZERO, Agents, Chunk, Faults, Floats, Int8s, Int32s, Known, State
+from .layout import ZERO, Agents, Chunk, FaultRows, Floats, Int8s, Int32s, Known, State
 from .scalars import uniform
 from .stopping import is_set
 
@@ -58,7 +58,7 @@ def restart(t: int, agents: Agents, chunk: Chunk, known: Known, state: State) ->
 
 
 @scalar
-def arrives(origin: int, sequence: int, sender: int, receiver: int, t: int, faults: Faults) -> bool:
+def arrives(origin: int, sequence: int, sender: int, receiver: int, t: int, faults: FaultRows) -> bool:
     """Whether a copy sent in round `t` reaches its receiver."""
     if faults.up.shape[1] > 0 and faults.up[t - faults.first_round, receiver] == 0:
         return False
@@ -76,7 +76,7 @@ def keep_arriving(
     n_receivers: int,
     receivers: Int32s,
     chances: Floats,
-    faults: Faults,
+    faults: FaultRows,
 ) -> int:
     """Move those of the receivers that a copy reaches, as `arrives` says, to the front; how many.
 

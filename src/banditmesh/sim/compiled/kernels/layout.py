@@ -95,7 +95,7 @@ class Rule(NamedTuple):
     sends_changes: bool
 
 
-class Faults(NamedTuple):
+class FaultRows(NamedTuple):
     """What goes wrong.
 
     Row t - first_round of `up` says which agents are up in round t; it has no column if all always are. The agents
@@ -183,7 +183,7 @@ class Fates(NamedTuple):
     learners: Int32s
 
 
-class Links(NamedTuple):
+class OnLinks(NamedTuple):
     """Transmissions by link: that on place i of a round's `indices` counts at `on_link[rows[t - first_round] + i]`.
 
     Without link traffic both are empty.
@@ -241,7 +241,7 @@ class Learned(NamedTuple):
     following: Int32s
 
 
-class Tree(NamedTuple):
+class TreeLinks(NamedTuple):
     """A spanning tree: agent v's links to its neighbours in it are those from `starts[v]` to before `starts[v + 1]`.
 
     `backward` is the same link in the other direction, `wants[link, arm]` whether somebody beyond has the arm, and
@@ -285,8 +285,8 @@ class Chunk(NamedTuple):
 
     first: int
     network: Network
-    links: Links
-    faults: Faults
+    links: OnLinks
+    faults: FaultRows
     clocks: Floats
     has_tape: bool
     tape: Floats

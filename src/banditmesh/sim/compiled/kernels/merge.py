@@ -18,7 +18,7 @@ from .layout import (
     SENT,
     Agents,
     Chunk,
-    Faults,
+    FaultRows,
     Floats,
     Int64s,
     Keys,
@@ -27,14 +27,14 @@ from .layout import (
     Pulls,
     Rule,
     State,
-    Tree,
+    TreeLinks,
 )
 from .pulls import pull_agents
 from .stopping import is_set
 
 
 @routine
-def restart_merged(t: int, tree: Tree, faults: Faults, merged: Merged) -> None:
+def restart_merged(t: int, tree: TreeLinks, faults: FaultRows, merged: Merged) -> None:
     """Agents that come up in round `t` without their memory have told nothing, and have been told nothing.
 
     Messages are numbered on: one that follows is not one that went before, and meets losses of its own.
@@ -53,7 +53,7 @@ def restart_merged(t: int, tree: Tree, faults: Faults, merged: Merged) -> None:
 
 @routine
 def decide(
-    t: int, pause: int, rule: Rule, agents: Agents, tree: Tree, chunk: Chunk, merged: Merged, own: Floats
+    t: int, pause: int, rule: Rule, agents: Agents, tree: TreeLinks, chunk: Chunk, merged: Merged, own: Floats
 ) -> None:
     """Note what every agent that is up tells its neighbours in round `t`.
 
@@ -103,7 +103,7 @@ def decide(
 
 
 @routine
-def tell(t: int, agents: Agents, tree: Tree, chunk: Chunk, merged: Merged, state: State, fates: Int64s) -> int:
+def tell(t: int, agents: Agents, tree: TreeLinks, chunk: Chunk, merged: Merged, state: State, fates: Int64s) -> int:
     """Deliver what agents tell in round `t`; how many messages."""
     starts, neighbours, backward, places = tree.starts, tree.neighbours, tree.backward, tree.places
     told_counts, told_totals, counts = merged.told_counts, merged.told_totals, merged.counts
@@ -154,7 +154,7 @@ def merge_rounds(
     rule: Rule,
     keys: Keys,
     pause: int,
-    tree: Tree,
+    tree: TreeLinks,
     state: State,
     known: Known,
     merged: Merged,

@@ -34,11 +34,11 @@ from .layout import (
     ZERO,
     Agents,
     Fates,
-    Faults,
+    FaultRows,
     Int32s,
     Int64s,
-    Links,
     Network,
+    OnLinks,
     Rule,
     Scratch,
     Words,
@@ -160,8 +160,8 @@ def spread(
     base: int,
     fates: Fates,
     counts: Int64s,
-    links: Links,
-    faults: Faults,
+    links: OnLinks,
+    faults: FaultRows,
 ) -> int:
     """Spread the message that `origin` makes of `arm` in round `sequence`.
 
@@ -315,8 +315,8 @@ def spread_slots(
     scratch: Scratch,
     fates: Fates,
     counts: Int64s,
-    links: Links,
-    faults: Faults,
+    links: OnLinks,
+    faults: FaultRows,
     stop: Int64s,
 ) -> bool:
     """Spread one message, made in round `sequence`, of every slot of positive weight of agents `first` to `last` - 1.
