@@ -354,3 +354,17 @@ def test_limit_is_raised_on_the_command_line_and_in_a_spec(tmp_path, capsys):
         bm.read_spec(spec)
     spec.write_text(spec.read_text().replace("= 23", "= 24"))
     assert bm.read_spec(spec).n_points == 1
+
+
+@pytest.mark.parametrize("second", ["after", "inside"])
+def test_graphml_with_a_second_graph_is_refused(tmp_path, second):
+    inner = '<graph id="H" edgedefault="undirected"><node id="b"/></graph>'
+    node = f'<node id="a">{inner if second == "inside" else ""}</node>'
+    after = inner if second == "after" else ""
+    path = tmp_path / "two.graphml"
+    path.write_text(
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+        f'<graph id="G" edgedefault="undirected">\n{node}</graph>\n{after}</graphml>\n'
+    )
+    with pytest.raises(InputError, match=r"line [34]: a GraphML file must hold one graph"):
+        bm.networks.read_graphml(path)
