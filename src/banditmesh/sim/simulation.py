@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from .. import checks
-from ..core import Agent
+from ..core import Agent, Fate
 from ..errors import InputError
 from ..faults import Faults
 from ..policies import Policy
@@ -20,6 +20,7 @@ from .progress import Progress
 from .result import Result, assemble
 from .run import Event, ProgressCallback, Run
 from .stepper import Stepper
+from .transit import Transmission
 
 
 @dataclass(frozen=True)
@@ -250,9 +251,9 @@ class _Watch(Observer):
         if self.listens:
             self._pulls.append((agent, position, reward))
 
-    def ended(self, *end: object) -> None:
+    def ended(self, transmission: Transmission, arrival: int, fate: Fate, learned: bool) -> None:
         if self.listens:
-            self._log.ended(*end)  # type: ignore[arg-type]
+            self._log.ended(transmission, arrival, fate, learned)
 
     def seen(self, t: int, agents: Sequence[Agent]) -> Round:
         """What was remembered."""
