@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
+from ..errors import FrameError
 from . import codec
 from .transport import Connection
 
@@ -42,6 +43,9 @@ class Host(Protocol):
 
     def heard(self, peer: str, statistics: Sequence[Any]) -> None:
         """Take statistics that came from a neighbour."""
+
+    def malformed(self, peer: str, n: int) -> None:
+        """Count what came in place of a statistic and was none."""
 
     def noticed(self, peer: str, notices: Sequence[Any]) -> None:
         """Take notices that came from a neighbour."""
@@ -97,11 +101,11 @@ class Frames:
                 raise LinkEnded("closed", "the other side closed the connection")
             try:
                 self._complete.extend(self._splitter.feed(data))
-            except codec.FrameError as error:
+            except FrameError as error:
                 raise LinkEnded("malformed", str(error)) from None
         try:
             return codec.decode(self._complete.popleft())
-        except codec.FrameError as error:
+        except FrameError as error:
             raise LinkEnded("malformed", str(error)) from None
 
     async def send(self, data: bytes) -> None:
@@ -173,9 +177,10 @@ class Conversation:
         self._wake.set()
 
     def part(self, reason: str) -> None:
-        """Say bye after what is being sent, and end."""
+        """Say bye after what is being sent, and end; at once if that does not leave in time."""
         self._parting = reason
         self._wake.set()
+        asyncio.get_running_loop().call_later(BYE_WITHIN, self.close)
 
     def close(self) -> None:
         """End at once: nothing is read or sent any more."""
@@ -192,6 +197,8 @@ class Conversation:
     async def _take(self, message: Any) -> None:
         if isinstance(message, codec.Statistics):
             statistics = message.statistics
+            if message.n_malformed:
+                self._host.malformed(self.peer, message.n_malformed)
             self.n_received += len(statistics)
             for start in range(0, len(statistics), SLICE):
                 part = statistics[start : start + SLICE]
