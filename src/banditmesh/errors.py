@@ -9,6 +9,7 @@ BanditmeshError                 anything below; catch this one to catch them all
 │   └── ContractError (AssertionError)  a protocol, policy or emission does not keep to what it must
 ├── MessageError                a peer's mistake: a message that no agent may send
 ├── StudyError                  a study cannot go on: its folder is taken, full or damaged, or a run failed
+├── SidecarError                a node's sidecar is out of reach, or cannot do it now
 ├── UnsupportedError            a valid request that the chosen engine does not run
 ├── InsufficientMemoryError     a run that would not fit into memory, refused before it starts
 └── MissingExtraError           an optional dependency is needed and absent
@@ -53,6 +54,10 @@ class MessageError(BanditmeshError):
 
 class StudyError(BanditmeshError):
     """A study cannot go on: its folder is taken, full or damaged, or a run failed."""
+
+
+class SidecarError(BanditmeshError):
+    """A node's sidecar is out of reach, lets nobody in without its token, or cannot do it now; asking again may help."""
 
 
 class UnsupportedError(BanditmeshError):
