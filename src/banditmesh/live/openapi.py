@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..version import __version__
 from .member import ArmSpec
-from .node import PeerState, State
+from .views import PeerView, StateView
 
 #: The most observations of one request.
 MOST_OBSERVATIONS: Final = 10_000
@@ -61,7 +61,7 @@ class Answers(Struct, omit_defaults=True):
 class Peers(Struct):
     """How each link is."""
 
-    peers: list[PeerState]
+    peers: list[PeerView]
 
 
 class ArmsRequest(Struct, forbid_unknown_fields=True):
@@ -141,7 +141,7 @@ OPERATIONS: Final = (
         ObservationRequest | Annotated[list[ObservationRequest], Meta(max_length=MOST_OBSERVATIONS)],
         {200: Answer | Answers, 422: Answer | Answers, **_LATER},
     ),
-    Operation("GET", "/v1/state", "state", "What the node knows of each arm, and what it counted", None, {200: State}),
+    Operation("GET", "/v1/state", "state", "What the node knows of each arm, and what it counted", None, {200: StateView}),
     Operation("GET", "/v1/peers", "peers", "How each link is", None, {200: Peers}),
     Operation(
         "POST", "/v1/peers", "add_peer", "Link with a neighbour", PeerRequest, {200: Done, 422: Error, **_LATER}
