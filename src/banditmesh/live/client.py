@@ -65,9 +65,7 @@ class Client:
     banditmesh.errors.InputError: url must be http://HOST:PORT or the path of a Unix socket, got 'ftp://somewhere'
     """
 
-    def __init__(
-        self, url: str, token: str | None = None, *, timeout: float = 10.0, patience: float = 10.0
-    ) -> None:
+    def __init__(self, url: str, token: str | None = None, *, timeout: float = 10.0, patience: float = 10.0) -> None:
         self._timeout = timeout
         self._patience = patience
         self._idle: list[http.client.HTTPConnection] = []
@@ -141,7 +139,9 @@ class Client:
         answer: str = self._ask("POST", "/v1/observe", body, patience=self._patience)["answer"]
         return answer
 
-    def observe_many(self, observations: Iterable[tuple[Chosen | str, float] | Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def observe_many(
+        self, observations: Iterable[tuple[Chosen | str, float] | Mapping[str, Any]]
+    ) -> list[dict[str, Any]]:
         """Report many rewards at once, in one transaction.
 
         Parameters
@@ -224,9 +224,7 @@ class Client:
         answer: dict[str, Any] = json.loads(data)
         return answer
 
-    def _request(
-        self, method: str, path: str, body: object, patience: float, most_status: int
-    ) -> tuple[int, bytes]:
+    def _request(self, method: str, path: str, body: object, patience: float, most_status: int) -> tuple[int, bytes]:
         """Ask until there is an answer, or patience ends; an answer above `most_status` is an error."""
         try:
             # What is not a number is an error here, and not an answer's.
@@ -241,7 +239,9 @@ class Client:
             except (OSError, http.client.HTTPException) as error:
                 # A connection that was kept may have ended meanwhile, which says nothing of the sidecar.
                 if last and (n_tries > 0 or isinstance(error, TimeoutError)):
-                    raise SidecarError(f"no answer from {self._where}: {_words(error)}; does the sidecar run?") from None
+                    raise SidecarError(
+                        f"no answer from {self._where}: {_words(error)}; does the sidecar run?"
+                    ) from None
             else:
                 if status not in _NOT_NOW or last or status <= most_status:
                     return status, self._checked(status, answer, most_status)

@@ -149,4 +149,9 @@ def _refuse_content(method: str, headers: dict[bytes, list[bytes]]) -> Refusal |
     if kinds == [b"application/json"]:
         return None
     got = kinds[0].decode("latin-1")[:100] if kinds else "none"
-    return Refusal(415, f"Content-Type must be application/json, got {got!r}" if kinds else "Content-Type must be application/json, got none")
+    return Refusal(
+        415,
+        f"Content-Type must be application/json, got {got!r}"
+        if kinds
+        else "Content-Type must be application/json, got none",
+    )

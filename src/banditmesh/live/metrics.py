@@ -9,7 +9,7 @@ than `MOST_ARMS` arms.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
@@ -21,6 +21,7 @@ from ..version import __version__
 
 if TYPE_CHECKING:
     from .node import Node
+    from .views import StateView
 
 #: The most arms that have series of their own.
 MOST_ARMS: Final = 200
@@ -86,13 +87,50 @@ class Metrics(Collector):
         is_ready, _ = self._node.ready()
         names = {"mesh": state.mesh, "node": state.node, "protocol": state.protocol, "policy": state.policy}
         yield InfoMetricFamily("banditmesh_node", "Which node this is.", {**names, "version": __version__})
-        yield GaugeMetricFamily("banditmesh_ready", "1 if the node does all of its work, as /readyz says.", int(is_ready))
+        yield GaugeMetricFamily(
+            "banditmesh_ready", "1 if the node does all of its work, as /readyz says.", int(is_ready)
+        )
         yield CounterMetricFamily("banditmesh_choices", "Choices in this life.", state.n_choices)
         yield GaugeMetricFamily("banditmesh_start", "How often this life has started.", state.start)
-        yield _by("banditmesh_events", "What happened, by the names of /v1/state.", "event", state.counters, counter=True)
+        yield _by(
+            "banditmesh_events", "What happened, by the names of /v1/state.", "event", state.counters, counter=True
+        )
         used = {name: cap.used for name, cap in state.caps.items()}
         most = {name: cap.most for name, cap in state.caps.items()}
         yield _by("banditmesh_cap_used", "How much of a cap is in use.", "cap", used)
         yield _by("banditmesh_cap_most", "How much a cap allows.", "cap", most)
         yield from self._links()
         yield from self._arms(state)
+
+    def _links(self) -> Iterable[Metric]:
+        peers = self._node.peers()
+        yield _by("banditmesh_link_up", "1 if the link is up.", "peer", {one.name: one.state == "up" for one in peers})
+        since = {one.name: one.since for one in peers}
+        yield _by("banditmesh_link_since_seconds", "When it came up or went down, since 1970.", "peer", since)
+        waiting = {one.name: one.waiting for one in peers}
+        yield _by("banditmesh_link_waiting_keys", "Statistics that wait to be sent.", "peer", waiting)
+        behind = {one.name: one.behind for one in peers}
+        yield _by("banditmesh_link_behind", "Observations in statistics that wait to be sent.", "peer", behind)
+
+    @staticmethod
+    def _arms(state: StateView) -> Iterable[Metric]:
+        yield GaugeMetricFamily("banditmesh_arms", "How many arms the node chooses among.", len(state.arms))
+        if len(state.arms) > MOST_ARMS:
+            return
+        counts = GaugeMetricFamily(
+            "banditmesh_arm_observations", "Observations that the estimates contain.", labels=("arm", "source")
+        )
+        for arm in state.arms:
+            counts.add_metric((arm.name, "own"), arm.own_count)
+            counts.add_metric((arm.name, "heard"), arm.heard_count)
+        yield counts
+        means = {arm.name: arm.mean for arm in state.arms if arm.mean is not None}
+        yield _by("banditmesh_arm_mean", "The mean reward, as the node estimates it.", "arm", means)
+
+
+def _by(name: str, text: str, label: str, values: Mapping[str, float], *, counter: bool = False) -> Metric:
+    """A family with one label."""
+    family = (CounterMetricFamily if counter else GaugeMetricFamily)(name, text, labels=(label,))
+    for key, value in values.items():
+        family.add_metric((key,), value)
+    return family

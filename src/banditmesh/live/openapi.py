@@ -16,7 +16,7 @@ from .member import ArmSpec
 from .views import PeerView, StateView
 
 #: The most observations of one request.
-MOST_OBSERVATIONS: Final = 10_000
+MOST_OBSERVATIONS: Final = 1_000
 
 Name = Annotated[str, Meta(description="1 to 128 bytes of printable UTF-8.")]
 Key = Annotated[str, Meta(min_length=1, max_length=128, description="A caller's own key; the same key counts once.")]
@@ -119,7 +119,7 @@ class Error(Struct):
 
 
 class Operation(Struct, frozen=True):
-    """One method of one path: its name, what it takes, and what it gives by status (a type, or a media type)."""
+    """One method of one path: its name, what it takes, and what it gives by status (a type, several, or a media type)."""
 
     method: str
     path: str
@@ -139,20 +139,18 @@ OPERATIONS: Final = (
         "observe",
         "Report one reward or a list of them; the same again changes nothing",
         ObservationRequest | Annotated[list[ObservationRequest], Meta(max_length=MOST_OBSERVATIONS)],
-        {200: Answer | Answers, 422: Answer | Answers, **_LATER},
+        {200: (Answer, Answers), 422: (Answer, Answers), **_LATER},
     ),
-    Operation("GET", "/v1/state", "state", "What the node knows of each arm, and what it counted", None, {200: StateView}),
-    Operation("GET", "/v1/peers", "peers", "How each link is", None, {200: Peers}),
     Operation(
-        "POST", "/v1/peers", "add_peer", "Link with a neighbour", PeerRequest, {200: Done, 422: Error, **_LATER}
+        "GET", "/v1/state", "state", "What the node knows of each arm, and what it counted", None, {200: StateView}
     ),
+    Operation("GET", "/v1/peers", "peers", "How each link is", None, {200: Peers}),
+    Operation("POST", "/v1/peers", "add_peer", "Link with a neighbour", PeerRequest, {200: Done, 422: Error, **_LATER}),
     Operation(
         "DELETE", "/v1/peers/{name}", "remove_peer", "End a link", None, {200: Done, 404: Error, 422: Error, **_LATER}
     ),
     Operation("PUT", "/v1/arms", "set_arms", "Replace the arm set", ArmsRequest, {200: Done, 422: Error, **_LATER}),
-    Operation(
-        "POST", "/v1/notices", "notice", "Hand over a notice", NoticeRequest, {200: Done, 422: Error, **_LATER}
-    ),
+    Operation("POST", "/v1/notices", "notice", "Hand over a notice", NoticeRequest, {200: Done, 422: Error, **_LATER}),
     Operation("GET", "/v1/lives/{name}", "lives", "Known lives of a member", None, {200: Lives, 422: Error}),
     Operation(
         "POST",
@@ -170,6 +168,7 @@ OPERATIONS: Final = (
     Operation("GET", "/openapi.json", "describe", "This description", None, {200: dict[str, Any]}),
 )
 
+JSON: Final = "application/json"
 #: Paths that a probe may ask for without the token: they tell nothing of what the node knows.
 OPEN: Final = ("/healthz", "/readyz")
 #: What every operation may answer, whatever it is asked; bodies have two more reasons.
@@ -190,10 +189,10 @@ def describe() -> dict[str, Any]:
     >>> sorted(describe()["paths"]["/v1/peers"])
     ['get', 'post']
     """
-    types = [one for operation in OPERATIONS for one in (operation.takes, *operation.gives.values()) if one is not None]
-    types = [*(one for one in types if not isinstance(one, str)), Error]
+    types = {one for operation in OPERATIONS for gives in operation.gives.values() for one in _types(gives)}
+    types |= {operation.takes for operation in OPERATIONS if operation.takes is not None} | {Error}
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
-    schema_of = {id(one): schema for one, schema in zip(types, schemas, strict=True)}
+    schema_of = dict(zip(types, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation, schema_of)
@@ -212,12 +211,22 @@ def describe() -> dict[str, Any]:
     }
 
 
-def _describe(operation: Operation, schema_of: dict[int, Any]) -> dict[str, Any]:
+def _types(gives: Any) -> tuple[Any, ...]:
+    if isinstance(gives, str):
+        return ()
+    return gives if isinstance(gives, tuple) else (gives,)
+
+
+def _describe(operation: Operation, schema_of: dict[Any, Any]) -> dict[str, Any]:
     errors = _ALWAYS | (_WITH_BODY if operation.takes is not None else {})
-    responses = {str(status): _response(text, "application/json", schema_of[id(Error)]) for status, text in errors.items()}
+    responses = {str(status): _response(text, JSON, schema_of[Error]) for status, text in errors.items()}
     for status, gives in operation.gives.items():
-        media, schema = (gives, {"type": "string"}) if isinstance(gives, str) else ("application/json", schema_of[id(gives)])
-        responses[str(status)] = _response(_TEXTS[status], media, schema)
+        if isinstance(gives, str):
+            responses[str(status)] = _response(_TEXTS[status], gives, {"type": "string"})
+        else:
+            found = [schema_of[one] for one in _types(gives)]
+            schema = found[0] if len(found) == 1 else {"anyOf": found}
+            responses[str(status)] = _response(_TEXTS[status], JSON, schema)
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
@@ -225,7 +234,7 @@ def _describe(operation: Operation, schema_of: dict[int, Any]) -> dict[str, Any]
         "security": [{}] if operation.path in OPEN else [{}, {"token": []}],
     }
     if operation.takes is not None:
-        content = {"application/json": {"schema": schema_of[id(operation.takes)]}}
+        content = {JSON: {"schema": schema_of[operation.takes]}}
         described["requestBody"] = {"required": True, "content": content}
     if "{name}" in operation.path:
         name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}

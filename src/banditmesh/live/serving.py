@@ -17,24 +17,23 @@ import socket
 import stat
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import uvicorn
 
-from ..errors import BanditmeshError, FileError, InputError, SidecarError
+from ..errors import BanditmeshError, InputError, SidecarError
 from .guard import Guard
-from .logs import LOG, note
+from .config import NodeConfig, load
+from .logs import LOG, note, set_up
 from .metrics import Metrics
 from .openapi import OPEN
+from .node import Node
 from .sidecar import Sidecar
-
-if TYPE_CHECKING:
-    from .node import Node
+from .tokens import read_token
 
 #: How many connections there may be, and how long requests may take to end when the sidecar ends, in seconds.
 MOST_CONNECTIONS: Final = 256
 LAST_REQUESTS_WITHIN: Final = 5
-LEAST_TOKEN: Final = 16
 
 
 async def serve(
@@ -121,9 +120,7 @@ def bind(address: str, token: str | None = None) -> Iterator[socket.socket]:
         return
     family, ip, port = _resolve(address)
     if not ipaddress.ip_address(ip).is_loopback and token is None:
-        raise InputError(
-            f"api.listen is not loopback, got {address!r}: set api.token_file, or listen on 127.0.0.1"
-        )
+        raise InputError(f"api.listen is not loopback, got {address!r}: set api.token_file, or listen on 127.0.0.1")
     listener = socket.socket(family, socket.SOCK_STREAM)
     with listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -185,20 +182,10 @@ def _clear(path: Path) -> None:
     raise SidecarError(f"api.listen: somebody answers on unix:{path} already; end that process, or take another path")
 
 
-def read_token(path: str | os.PathLike[str]) -> str:
-    """The token in a file: one line of at least 16 printable characters without blanks."""
-    try:
-        token = Path(path).read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"api.token_file: {path} cannot be read: {error}") from None
-    if len(token) < LEAST_TOKEN or not token.isprintable() or " " in token:
-        line = f"api.token_file: {path} must hold one word of at least {LEAST_TOKEN} characters"
-        raise FileError(f"{line}; `openssl rand -hex 32` makes one")
-    return token
-
-
 @contextlib.contextmanager
-def signals(leave: Callable[[], None], at_once: Callable[[], None], reload: Callable[[], Awaitable[None]]) -> Iterator[None]:
+def signals(
+    leave: Callable[[], None], at_once: Callable[[], None], reload: Callable[[], Awaitable[None]]
+) -> Iterator[None]:
     """Within it, SIGTERM and SIGINT call `leave`, or `at_once` if it was called before; SIGHUP awaits `reload`."""
     loop = asyncio.get_running_loop()
     n_asked = 0
@@ -234,3 +221,29 @@ def signals(leave: Callable[[], None], at_once: Callable[[], None], reload: Call
     finally:
         for number, _ in handlers:
             loop.remove_signal_handler(number)
+
+
+def run(path: str | os.PathLike[str], *, new_life: bool = False) -> None:
+    """Run the node of a node.toml with its sidecar, until a signal ends it."""
+    config = load(path)
+    set_up(config.log, level=logging.getLevelNamesMapping()[config.log_level.upper()])
+    token = None if config.api.token_file is None else read_token(config.api.token_file)
+    # Ended at once, by a second signal: as if it had crashed, which loses nothing.
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(_run(path, config, token, new_life))
+
+
+async def _run(path: str | os.PathLike[str], config: NodeConfig, token: str | None, new_life: bool) -> None:
+    until = asyncio.Event()
+    main = asyncio.current_task()
+    assert main is not None
+    async with Node(config, new_life=new_life) as node:
+
+        async def reload() -> None:
+            await node.reload(load(path))
+
+        with signals(until.set, main.cancel, reload), bind(config.api.listen, token) as listener:
+            note(LOG, logging.INFO, "listening", api=config.api.listen)
+            await serve(node, listener, hosts=tuple(config.api.hosts), token=token, until=until)
+            await node.leave()
+    note(LOG, logging.INFO, "left")

@@ -10,6 +10,7 @@ import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -60,7 +61,11 @@ class Sidecar:
     def app(self) -> Starlette:
         """The application, to be run behind a `Guard`."""
         routes = [
-            Route(operation.path.replace("{name}", "{name:path}"), getattr(self, operation.name), methods=[operation.method])
+            Route(
+                operation.path.replace("{name}", "{name:path}"),
+                getattr(self, operation.name),
+                methods=[operation.method],
+            )
             for operation in openapi.OPERATIONS
         ]
         app = Starlette(routes=routes, exception_handlers=_HANDLERS)
@@ -75,7 +80,7 @@ class Sidecar:
     async def observe(self, request: Request) -> Response:  # noqa: D102
         asked: openapi.ObservationRequest | list[openapi.ObservationRequest] = await _read(request, "observe")
         observations = asked if isinstance(asked, list) else [asked]
-        answers = await self._observe([one for one in observations])
+        answers = await self._observe(observations)
         refused = [one.error for one in answers if one.answer == "refused"]
         status = 422 if refused and len(refused) == len(answers) else 200
         if not isinstance(asked, list):
@@ -84,6 +89,12 @@ class Sidecar:
             return _answer(openapi.Answers(answers))
         line = f"all {len(answers)} observations are refused, the first: {refused[0]}"
         return _answer(openapi.Answers(answers, line), status)
+
+    async def _observe(self, observations: list[openapi.ObservationRequest]) -> list[openapi.Answer]:
+        began = perf_counter()
+        answers = await self._node.observe_many(observations)
+        self._metrics.observed(perf_counter() - began)
+        return [openapi.Answer(a, e or msgspec.UNSET) for a, e in answers]
 
     async def state(self, request: Request) -> Response:  # noqa: D102
         return _answer(self._node.state())
@@ -143,13 +154,16 @@ class Sidecar:
 
 async def _read(request: Request, operation: str) -> Any:
     """The body of a request, as its operation takes it."""
+    too_large = HTTPException(413, f"a body must be of at most {MOST_BYTES} bytes; send it in parts")
+    if int(request.headers.get("content-length", 0)) > MOST_BYTES:
+        raise too_large
     data = bytearray()
     try:
         async with asyncio.timeout(MOST_SECONDS):
             async for piece in request.stream():
                 data += piece
                 if len(data) > MOST_BYTES:
-                    raise HTTPException(413, f"a body must be of at most {MOST_BYTES} bytes; send it in parts")
+                    raise too_large
     except TimeoutError:
         raise HTTPException(408, f"a body must come within {MOST_SECONDS:g} s") from None
     try:
