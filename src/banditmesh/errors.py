@@ -12,6 +12,7 @@ BanditmeshError                 anything below; catch this one to catch them all
 │   └── NoticeError             a notice that the mesh's authority did not sign, or that cannot be read
 ├── RefusedError (ConnectionError)  two nodes cannot talk: one does not accept the other's certificate or name
 ├── StudyError                  a study cannot go on: its folder is taken, full or damaged, or a run failed
+├── SidecarError                a node's sidecar is out of reach, or cannot do it now
 ├── UnsupportedError            a valid request that the chosen engine does not run
 ├── InsufficientMemoryError     a run that would not fit into memory, refused before it starts
 └── MissingExtraError           an optional dependency is needed and absent
@@ -75,6 +76,10 @@ class RefusedError(BanditmeshError, ConnectionError):
 
 class StudyError(BanditmeshError):
     """A study cannot go on: its folder is taken, full or damaged, or a run failed."""
+
+
+class SidecarError(BanditmeshError):
+    """A node's sidecar is out of reach, lets nobody in without its token, or cannot do it now; asking again may help."""
 
 
 class UnsupportedError(BanditmeshError):
