@@ -9,6 +9,9 @@ BanditmeshError                 anything below; catch this one to catch them all
 │   ├── ConfigError             a node's configuration cannot be used
 │   └── ContractError (AssertionError)  a protocol, policy or emission does not keep to what it must
 ├── MessageError                a peer's mistake: a message that no agent may send
+│   ├── FrameError              bytes on a link that are no frame of the wire format
+│   └── NoticeError             a notice that the mesh's authority did not sign, or that cannot be read
+├── RefusedError (ConnectionError)  two nodes cannot talk: one does not accept the other's certificate or name
 ├── StoreError                  the state of a node cannot be read or written; nothing was half done
 ├── StudyError                  a study cannot go on: its folder is taken, full or damaged, or a run failed
 ├── UnsupportedError            a valid request that the chosen engine does not run
@@ -65,6 +68,25 @@ class ContractError(InputError, AssertionError):
 
 class MessageError(BanditmeshError):
     """A peer's mistake: a message that no agent may send. It changed nothing."""
+
+
+class FrameError(MessageError):
+    """Bytes on a link that are no frame of the wire format."""
+
+
+class NoticeError(MessageError):
+    """A notice that the mesh's authority did not sign, or that cannot be read."""
+
+
+class RefusedError(BanditmeshError, ConnectionError):
+    """Two nodes cannot talk: one does not accept the other's certificate or name; `reason` is one short word."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[RefusedError], tuple[str, str]]:
+        return type(self), (self.reason, str(self))
 
 
 class StoreError(BanditmeshError):
