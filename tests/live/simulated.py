@@ -302,9 +302,10 @@ class Disk:
         self.is_full = False
         self.slowest = 0.05
 
-    def open(self):
+    def open(self, committed=None):
+        """Open the store in it; `committed` is called with changes at the moment when they are durable."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        return DiskStore(self, Store.open(self.folder, self.mesh, self.node, executor=Inline()))
+        return DiskStore(self, Store.open(self.folder, self.mesh, self.node, executor=Inline()), committed)
 
     def lose(self):
         shutil.rmtree(self.folder)
@@ -322,27 +323,30 @@ class Disk:
 class DiskStore:
     """A store that takes its time, and fails when its disk is full; a dead one never answers."""
 
-    def __init__(self, disk, store):
+    def __init__(self, disk, store, committed):
         self.disk = disk
         self.store = store
+        self.committed = committed or (lambda changes: None)
         self.is_dead = False
 
     def load(self):
         return self.store.load()
 
     async def commit(self, changes):
-        await self._slowly(lambda: self.store.commit(changes))
+        await self._slowly(self.store.commit, changes)
 
     async def save_entries(self, entries, removed):
-        await self._slowly(lambda: self.store.save_entries(entries, removed))
+        await self._slowly(self.store.save_entries, entries, removed)
 
-    async def _slowly(self, write):
+    async def _slowly(self, write, *what):
         disk = self.disk
         await asyncio.sleep(disk.rng.uniform(0, disk.slowest))
         await self._answer_if_alive()
         if disk.is_full:
             raise StoreError("no space left on the simulated disk")
-        await write()
+        await write(*what)
+        if len(what) == 1:
+            self.committed(*what)
         await asyncio.sleep(disk.rng.uniform(0, disk.slowest))
         await self._answer_if_alive()
 

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from ..errors import FrameError
+from ..errors import FrameError, RefusedError
 from . import codec
 from .transport import Connection
 
@@ -57,7 +57,7 @@ class Host(Protocol):
         """The next notices for a neighbour, of so many bytes at most; none if nothing waits."""
 
     def waiting(self, peer: str) -> int:
-        """How many statistics wait for a neighbour."""
+        """How many statistics and notices wait for a neighbour."""
 
 
 class Turns:
@@ -95,6 +95,8 @@ class Frames:
                     data = await self.connection.read()
             except TimeoutError:
                 raise LinkEnded("silent", f"no byte came for {DEAD_AFTER:g} s") from None
+            except RefusedError:
+                raise
             except OSError as error:
                 raise LinkEnded("lost", f"the connection was lost: {error}") from None
             if not data:

@@ -122,8 +122,8 @@ class Exchange:
         return self._board.take(peer, n_bytes)
 
     def waiting(self, peer: str) -> int:
-        """How many statistics wait for a neighbour."""
-        return self._member.waiting(peer)
+        """How many statistics and notices wait for a neighbour."""
+        return self._member.waiting(peer) + self._board.waiting(peer)
 
     def link_up(self, peer: str) -> None:
         """Let everything that is offered wait for a new link."""

@@ -190,7 +190,7 @@ class Links:
     def wake(self) -> None:
         """Something may wait for somebody."""
         for neighbour in self.neighbours.values():
-            if neighbour.conversation is not None:
+            if neighbour.conversation is not None and self._host.waiting(neighbour.name):
                 neighbour.conversation.wake()
 
     def part_from_banned(self) -> None:

@@ -320,16 +320,90 @@ class Node:
         self._exchange.post(data)
 
     async def reload(self, config: NodeConfig) -> None:
-        """Go on with another configuration: arms, protocol, neighbours, `accept`, `ignore` and keys may differ."""
+        """Go on with another configuration: arms, protocol, neighbours, `accept`, `ignore` and keys may differ.
+
+        Raises
+        ------
+        InputError
+            Something differs that cannot change while a node runs; nothing has changed.
+        """
         self._require_running("take another configuration")
         for field in _FIXED:
             if getattr(config, field) != getattr(self.config, field):
-                raise InputError(f"{field} cannot change while a node runs; restart it")
-        old = self.config
-        if config.keys is not None and self._made_transport:
-            keys = contexts(KeyFiles(*config.keys))
+                raise InputError(f"{field} cannot change while a node runs: restart it, or put the old one back")
+        if isinstance(self._transport, TlsTransport) and config.keys is not None:
+            self._transport.contexts = keys = contexts(config.keys)
             self._signers = keys.signers
-            self._transport.reload(keys)
+        old, self.config = self.config, config
         async with self._committer.turn:
-            ...
-        self.config = config
+            if config.ignore != old.ignore:
+                self._member.set_ignore(config.ignore)
+            if config.protocol != old.protocol:
+                self._member.set_protocol(config.protocol)
+            if config.arms != old.arms:
+                self._member.set_arms(config.arms)
+        self._links.accepts_members = config.accept == "members"
+        for name in {one.name for one in old.neighbours} - {one.name for one in config.neighbours}:
+            if name in self._links.neighbours:
+                self._links.remove(name, "not a neighbour any more")
+        for neighbour in config.neighbours:
+            self._links.add(neighbour.name, neighbour.address)
+        self._something_changed()
+
+    # --- looking
+
+    def ready(self) -> tuple[bool, str]:
+        """Whether it does all of its work, and if not, why."""
+        if not self._is_running:
+            return False, self._why_not
+        if self._committer.trouble:
+            return False, f"degraded: {self._committer.trouble}"
+        return True, ""
+
+    def state(self) -> StateView:
+        """What it knows of each arm, and what it counted."""
+        seen = self._member.snapshot()
+        counters = {**seen.counters, **self._exchange.counts, **self._links.counts, **self._counts()}
+        caps = {name: CapView(used, most) for name, (used, most) in seen.caps.items()}
+        return StateView(arms=seen.arms, counters=counters, caps=caps)
+
+    def peers(self) -> list[PeerView]:
+        """How each link is."""
+        return [self._peer(neighbour) for _, neighbour in sorted(self._links.neighbours.items())]
+
+    def _peer(self, neighbour: Neighbour) -> PeerView:
+        hello, refusal = neighbour.hello, neighbour.refusal
+        return PeerView(
+            name=neighbour.name,
+            address=neighbour.address,
+            state="down" if neighbour.conversation is None else "up",
+            since=neighbour.since,
+            waiting=self._member.waiting(neighbour.name),
+            behind=self._member.behind(neighbour.name),
+            last_refusal=None if refusal is None else f"{refusal.reason}: {refusal}",
+            refused_at=None if refusal is None else neighbour.refused_at,
+            protocol=None if hello is None else hello.protocol,
+            software=None if hello is None else hello.software,
+        )
+
+    def lives(self, name: str) -> list[str]:
+        """The lives of a member that it knows, as 16 hexadecimal digits each."""
+        return [epoch_text(epoch) for epoch in self._member.lives(check_name("a member's name", name))]
+
+    async def backup(self, path: str | PathLike[str]) -> None:
+        """Copy its state into a file while it runs; what is restored from that begins a new life."""
+        self._require_running("be copied")
+        assert self._store is not None
+        await self._committer.save()
+        await self._store.backup(Path(path))
+
+    # --- inside
+
+    def _something_changed(self) -> None:
+        self._committer.look()
+        self._links.wake()
+
+    def _refused(self, refusal: Refusal) -> None:
+        # What this node dialled is counted where it dialled.
+        if not refusal.dialled:
+            self._links.refused(RefusedError(refusal.reason, refusal.message), refusal.node)
