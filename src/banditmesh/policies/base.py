@@ -22,7 +22,7 @@ What policies may know of arms is in `Arms`: no network and no problem is needed
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -106,6 +106,22 @@ class Estimates:
         self.inv_root[position] = 1.0 / math.sqrt(self.count[position])
         self._squares[position] += squares
         self._n_parts[position] += n_parts
+
+    def add_all(self, parts: Collection[tuple[int, int, float]]) -> None:
+        """Add many parts (position, count, total), in this order: the same as `add` of each, and quicker.
+
+        A part with a count of 0 corrects the sum of what is known already.
+        """
+        counts, totals, squares, n_parts = self.count, self.total, self._squares, self._n_parts
+        for position, count, total in parts:
+            totals[position] += total
+            if count:
+                counts[position] += count
+                squares[position] += total * total / count
+                n_parts[position] += 1
+        for position in {part[0] for part in parts}:
+            self.mean[position] = totals[position] / counts[position]
+            self.inv_root[position] = 1.0 / math.sqrt(counts[position])
 
     def part(self, positions: Sequence[int]) -> Estimates:
         """What is known of some of the arms, in this order."""
