@@ -285,6 +285,22 @@ class Policy:
         """
         raise NotImplementedError("a policy gives index() as a static method, or overrides choose()")
 
+    def index_at(self, t: int, estimates: Estimates, position: int) -> float | None:
+        """The index that an arm, of which something is known, has in round `t`; None if it is drawn or there is none."""
+        if self.random or type(self).choose is not Policy.choose:
+            return None
+        parameter = self.parameter
+        return self.index(
+            estimates.mean[position],
+            estimates.count[position],
+            estimates.inv_root[position],
+            self.clock(t, parameter),
+            estimates.sigma[position],
+            estimates.law[position],
+            0.0,
+            parameter,
+        )
+
     def choose(self, t: int, estimates: Estimates, draw: Callable[[int], float]) -> int:
         """The position, in the agent's arm set, of the arm to pull in round `t`.
 
