@@ -8,9 +8,7 @@ the folder of the file. Policies, protocols and emissions are named as in the sp
 from __future__ import annotations
 
 import ipaddress
-import math
 from collections import Counter
-from collections.abc import Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -19,11 +17,11 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct, field
 
 from .. import checks, parts
-from ..arms import BERNOULLI, GAUSSIAN, OTHER, UNIFORM
 from ..errors import ConfigError, InputError
-from ..policies import UCB, Arms, Policy
+from ..policies import UCB, Policy
 from ..protocols import AnyProtocol, FwA, notation
 from ..protocols.base import MAX_TTL
+from .arms import LAWS, ArmSpec, policy_arms
 from .fields import (
     Check,
     address,
@@ -42,12 +40,9 @@ from .fields import (
 )
 from .identity import KeyFiles
 from .limits import Caps
-from .member import ArmSpec
 from .names import check_name, parse_epoch
 from .runnable import refuse_live
 
-#: The laws of arms, and what policies call them.
-LAWS: Final = {"gaussian": GAUSSIAN, "bernoulli": BERNOULLI, "uniform": UNIFORM, "other": OTHER}
 ACCEPT: Final = ("neighbours", "members")
 LOGS: Final = ("plain", "json")
 LEVELS: Final = ("debug", "info", "warning", "error")
@@ -74,7 +69,7 @@ class ApiConfig(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.token_file is None and not self.listen.startswith("unix:") and not is_loopback(self.listen):
-            raise ConfigError(
+            raise InputError(
                 f"token_file is required where listen is not on loopback, got none with listen = {self.listen!r}; "
                 'name a file with a token, or listen on "127.0.0.1:7780"'
             )
@@ -180,7 +175,7 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
         found += self._plain_problems() if self.plain else []
         try:
             refuse_live(self.protocol, self.policy)
-            self.policy.require(arms_of(self.arms))
+            self.policy.require(policy_arms(self.arms))
         except InputError as error:
             found.append(str(error))
         return found
@@ -194,12 +189,6 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
             for key, value in addresses.items()
             if value is not None and not is_loopback(value)
         ]
-
-
-def arms_of(arms: Sequence[ArmSpec]) -> Arms:
-    """What a policy may know of arms."""
-    sigmas = [math.nan if arm.sigma is None else arm.sigma for arm in arms]
-    return Arms([arm.name for arm in arms], sigmas, [LAWS[arm.law] for arm in arms])
 
 
 def is_loopback(where: str) -> bool:
@@ -303,41 +292,50 @@ def _api_address(path: Check, key: str, value: Any) -> str:
 
 
 def _policy(key: str, raw: Any) -> Policy:
-    return parts.build_policy({"policy": _part("policy", {"name": raw} if isinstance(raw, str) else raw)})
+    policy: Policy = _build(key, raw)
+    return policy
 
 
 def _protocol(emission: object, key: str, raw: Any) -> AnyProtocol:
-    if raw is None:
-        raise ConfigError("[emission]: a [protocol] is required with it, got none")
+    """The protocol, with the emission that is written out with it or has a table of its own."""
     if isinstance(raw, str):
-        if emission is not None and notation.parse(raw).emission is not None:
-            raise InputError("give the emission with the protocol or as [emission], got both")
-        protocol = notation.read(raw)
-        if emission is None:
-            return protocol
-        raw = notation.parse(raw).tables["protocol"]
-    words = {"name": emission} if isinstance(emission, str) else emission
-    return parts.build_protocol(
-        {
-            "protocol": _part("protocol", raw),
-            "emission": {"name": "default"} if words is None else _part("emission", words),
-        }
-    )
+        try:
+            written = notation.parse(raw).tables
+        except InputError as error:
+            raise ConfigError(f"protocol: {error}") from None
+        if emission is not None and "emission" in written:
+            raise ConfigError(f"protocol: give the emission with it or as [emission], got both: {checks.shown(raw)}")
+        raw, emission = written["protocol"], written.get("emission", emission)
+    problems: list[str] = []
+    built: list[Any] = []
+    for name, given in (("protocol", raw), ("emission", "default" if emission is None else emission)):
+        try:
+            built.append(_build(name, given))
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(*problems)
+    protocol: AnyProtocol = built[0]
+    return protocol if built[1] is None else protocol.with_emission(built[1])
 
 
-def _part(table: str, raw: Any) -> dict[str, Any]:
-    """A table that names a policy, protocol or emission, with all that it needs and nothing else."""
-    if not isinstance(raw, dict) or "name" not in raw:
+def _build(table: str, raw: Any) -> Any:
+    """What a table names, by the name alone or with parameters."""
+    raw = {"name": raw} if isinstance(raw, str) else raw
+    if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
         raise ConfigError(f"[{table}]: name is required, got {checks.shown(raw)}")
     known = parts.named(table)
-    if raw["name"] not in known:
-        near = resembling(raw["name"], known) if isinstance(raw["name"], str) else f"; known are {', '.join(known)}"
-        raise ConfigError(f"[{table}]: unknown name {checks.shown(raw['name'])}{near}")
-    part = known[raw["name"]]
-    given = {key: value for key, value in raw.items() if key != "name"}
+    given = dict(raw)
+    name = given.pop("name")
+    if name not in known:
+        raise ConfigError(f"[{table}]: unknown name {checks.shown(name)}{resembling(name, known)}")
+    part = known[name]
     unknown = [key for key in given if key not in part.parameters]
     if unknown:
         allowed = ["name", *part.parameters]
         raise ConfigError(*(f"[{table}]: unknown key {key}{resembling(key, allowed)}" for key in unknown))
-    part.check(table, given)
-    return raw
+    try:
+        part.check(table, given)
+        return part.make(**given)
+    except InputError as error:
+        raise ConfigError(f"[{table}]: {str(error).removeprefix(f'{table}.')}") from None

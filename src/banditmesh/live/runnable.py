@@ -49,7 +49,7 @@ def runs_live(protocol: AnyProtocol, policy: Policy | None = None) -> bool:
     return _against_protocol(protocol) is None and (policy is None or _against_policy(policy) is None)
 
 
-def _against_protocol(protocol: AnyProtocol) -> str | None:
+def _against_protocol(protocol: object) -> str | None:
     if not isinstance(protocol, AnyProtocol):
         return f"protocol must be a protocol such as FwA(4), got {checks.shown(protocol)}"
     what = f"protocol {protocol.name!r} cannot run live"
@@ -62,13 +62,11 @@ def _against_protocol(protocol: AnyProtocol) -> str | None:
     if emission.n_echoes:
         return f"{what} with echoes: links lose nothing that a reconnection does not bring back; set echoes to 0"
     if emission.asks_best or not (emission.cumulative or isinstance(emission, EveryPull)):
-        return (
-            f"{what}: it leaves out rewards, and a node sends counts and sums; take growth(0.25) or every-pull"
-        )
+        return f"{what}: it leaves out rewards, and a node sends counts and sums; take growth(0.25) or every-pull"
     return None
 
 
-def _against_policy(policy: Policy) -> str | None:
+def _against_policy(policy: object) -> str | None:
     if not isinstance(policy, Policy):
         return f"policy must be a policy such as UCB(), got {checks.shown(policy)}"
     what = f"policy {policy.name!r} cannot run live"

@@ -157,7 +157,12 @@ def toml(value: object) -> str:
 
 
 def _table(name: str, value: Any) -> str:
-    given = {one.name: getattr(value, one.name) for one in fields(value) if one.init and one.name != "emission"}
+    """A table with its first parameter, and with those that are not the default."""
     taken = parts.named(name)[value.name].parameters
-    lines = [f"{key} = {toml(one)}" for key, one in given.items() if key in taken and one is not None]
+    settable = [one for one in fields(value) if one.name in taken]
+    lines = [
+        f"{one.name} = {toml(getattr(value, one.name))}"
+        for place, one in enumerate(settable)
+        if (place == 0 or getattr(value, one.name) != one.default) and getattr(value, one.name) is not None
+    ]
     return "\n".join([f"[{name}]", f"name = {toml(value.name)}", *lines, ""])
