@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 from ..errors import StoreError
 from .logs import note
-from .member import Answer, Member, Observation
-from .records import Changes, Entry, Key
+from .member import Answer, Commit, Member, Observation
+from .names import epoch_text
+from .records import Changes
 from .state import Store
 
 LOG = logging.getLogger("banditmesh.live.node")
@@ -28,6 +30,9 @@ MOST_OBSERVATIONS: Final = 2_000
 LAG: Final = 1.0
 FIRST_RETRY: Final = 1.0
 LAST_RETRY: Final = 30.0
+
+#: Observations that were reported together, and what their caller waits for.
+_Call = tuple[Sequence[Observation], asyncio.Future[list[Answer]]]
 
 
 class Committer:
@@ -50,6 +55,8 @@ class Committer:
     ----------
     trouble : str
         Why the last transaction failed; empty if it did not.
+    n_failures : int
+        How many transactions have failed.
     turn : asyncio.Lock
         Held during a transaction; whoever changes arms or protocol holds it meanwhile.
     """
@@ -65,7 +72,6 @@ class Committer:
     ) -> None:
         self.trouble = ""
         self.turn = asyncio.Lock()
-        self.n_commits = 0
         self.n_failures = 0
         self._member = member
         self._store = store
@@ -73,9 +79,8 @@ class Committer:
         self._new_epoch = new_epoch
         self._changed = changed
         self._work = asyncio.Event()
-        self._calls: list[tuple[Sequence[Observation], asyncio.Future[list[Answer]]]] = []
-        self._notices: list[Changes] = []
-        self._unsaved: dict[Key, Entry | None] = {}
+        self._calls: deque[_Call] = deque()
+        self._changes: list[tuple[Changes, asyncio.Future[None]]] = []
         self._retry = FIRST_RETRY
 
     async def observe(self, observations: Sequence[Observation]) -> list[Answer]:
@@ -91,10 +96,19 @@ class Committer:
         self._work.set()
         return await future
 
-    def write(self, changes: Changes) -> None:
-        """Have something written that is in effect already."""
-        self._notices.append(changes)
+    def write(self, changes: Changes) -> asyncio.Future[None]:
+        """Have something written that is in effect already; it is tried again until it is durable.
+
+        Returns
+        -------
+        asyncio.Future
+            Done after the first attempt; a `StoreError` if that one failed.
+        """
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be waiting
+        self._changes.append((changes, future))
         self._work.set()
+        return future
 
     def look(self) -> None:
         """Begin a new life, if the member needs one."""
@@ -104,10 +118,18 @@ class Committer:
     @property
     def is_idle(self) -> bool:
         """Whether nobody waits for a transaction."""
-        return not self._calls and not self.turn.locked()
+        return not self._calls and not self._changes and not self.turn.locked()
 
     async def run(self) -> None:
-        """Write whenever something waits."""
+        """Write whenever something waits, until it is cancelled; nobody waits in vain after that."""
+        try:
+            await self._run()
+        except BaseException as error:
+            self.trouble = f"nothing is written any more: {error!r}"
+            _refuse([*self._calls, *self._changes], error)
+            raise
+
+    async def _run(self) -> None:
         while True:
             try:
                 async with asyncio.timeout(self._retry if self.trouble else None):
@@ -120,82 +142,71 @@ class Committer:
                     await self._write_all()
                 except StoreError as error:
                     self._failed(error)
-                else:
-                    self._succeeded()
-            self._changed()
 
     async def _write_all(self) -> None:
         # What waits is looked at anew after each transaction: more may have come.
-        if self.trouble:
-            await self._commit(Changes(life=self._member.life))
         while True:
-            if (reason := self._member.needs_new_life()) is not None:
-                await self._begin_life(reason)
-            elif self._notices:
-                await self._commit(self._notices[0])
-                del self._notices[0]
-            elif self._calls:
+            if self._changes:
+                changes, future = self._changes[0]
+                await self._store.commit(changes)
+                self._changes.pop(0)
+                if not future.done():
+                    future.set_result(None)
+            elif (reason := self._member.needs_new_life()) is not None:
+                await self.begin_life(reason)
+            elif self._calls or self.trouble:
                 await self._observe()
             else:
                 return
+            self._succeeded()
+            self._changed()
 
     async def _observe(self) -> None:
-        calls, observations = [], []
+        """Count all that waits; with nothing it only tries whether writing works."""
+        calls: list[_Call] = []
+        observations: list[Observation] = []
         while self._calls and len(observations) < MOST_OBSERVATIONS:
-            calls.append(self._calls.pop(0))
+            calls.append(self._calls.popleft())
             observations += calls[-1][0]
-        commit, answers = self._member.plan(observations, self._clock())
         try:
-            await self._commit(commit.changes)
+            commit, answers = self._member.plan(observations, self._clock())
+            await self.commit(commit)
         except BaseException as error:
-            self._member.failed(commit)
-            self._refuse(calls, error)
+            _refuse(calls, error)
             raise
-        self._member.committed(commit)
         start = 0
         for part, future in calls:
             if not future.done():
                 future.set_result(answers[start : start + len(part)])
             start += len(part)
-        self._changed()
 
-    async def _begin_life(self, reason: str) -> None:
+    async def begin_life(self, reason: str) -> None:
+        """Begin a new life, because of that."""
         epoch = self._new_epoch()
-        commit = self._member.new_life(epoch)
+        await self.commit(self._member.new_life(epoch, self._clock()))
+        note(LOG, logging.ERROR, "new life", epoch=epoch_text(epoch), reason=reason)
+
+    async def commit(self, commit: Commit) -> None:
+        """Let something happen as soon as it is durable."""
         try:
-            await self._commit(commit.changes)
+            await self._store.commit(commit.changes)
         except BaseException:
             self._member.failed(commit)
             raise
         self._member.committed(commit)
-        note(LOG, logging.ERROR, "new life", epoch=f"{epoch:016x}", reason=reason)
-        self._changed()
-
-    async def _commit(self, changes: Changes) -> None:
-        await self._store.commit(changes)
-        self.n_commits += 1
-        for entry in changes.entries:
-            self._unsaved.pop(entry.key, None)
-        self._succeeded()
 
     def _succeeded(self) -> None:
         if self.trouble:
-            note(LOG, logging.WARNING, "writing again")
+            note(LOG, logging.WARNING, "writing works again")
         self.trouble, self._retry = "", FIRST_RETRY
 
     def _failed(self, error: StoreError) -> None:
         self.n_failures += 1
         if not self.trouble:
-            note(LOG, logging.ERROR, "degraded: cannot write", reason=error)
+            note(LOG, logging.ERROR, "degraded: writing failed", reason=error)
         self.trouble, self._retry = str(error), min(2 * self._retry, LAST_RETRY)
-        calls, self._calls = self._calls, []
-        self._refuse(calls, error)
-
-    @staticmethod
-    def _refuse(calls: Sequence[tuple[Sequence[Observation], asyncio.Future[list[Answer]]]], error: BaseException) -> None:
-        for _, future in calls:
-            if not future.done():
-                future.set_exception(StoreError(str(error)))
+        _refuse([*self._calls, *self._changes], error)
+        self._calls.clear()
 
     # --- the table
 
@@ -206,20 +217,24 @@ class Committer:
             await self.save()
 
     async def save(self) -> None:
-        """Write what is new in the table."""
+        """Write what is new in the table; if that fails, it is tried again the next time."""
         async with self.turn:
-            entries, removed = self._member.dirty_entries()
-            self._unsaved.update((entry.key, entry) for entry in entries)
-            self._unsaved.update((key, None) for key in removed)
-            if not self._unsaved:
-                return
-            unsaved, self._unsaved = self._unsaved, {}
-            try:
-                await self._store.save_entries(
-                    [entry for entry in unsaved.values() if entry is not None],
-                    [key for key, entry in unsaved.items() if entry is None],
-                )
-            except StoreError as error:
-                self._unsaved = unsaved
-                self._failed(error)
-                self._work.set()
+            while True:
+                entries, removed = self._member.dirty_entries()
+                if not entries and not removed:
+                    return
+                try:
+                    await self._store.save_entries(entries, removed)
+                except BaseException as error:
+                    self._member.not_stored(entries, removed)
+                    if not isinstance(error, StoreError):
+                        raise
+                    self._failed(error)
+                    return
+
+
+def _refuse(calls: Iterable[tuple[Any, asyncio.Future[Any]]], error: BaseException) -> None:
+    """Tell everybody who waits why it failed."""
+    for _, future in calls:
+        if not future.done():
+            future.set_exception(error if isinstance(error, StoreError) else StoreError(f"the node has ended: {error!r}"))

@@ -146,12 +146,15 @@ class Conversation:
     ----------
     n_received, n_sent : int
         How many statistics came and went.
+    empty_at : float
+        When nothing waited the last time, by the event loop's clock.
     """
 
     def __init__(self, frames: Frames, peer: str, host: Host, turns: Turns) -> None:
         self.peer = peer
         self.n_received = 0
         self.n_sent = 0
+        self.empty_at = asyncio.get_running_loop().time()
         self._frames = frames
         self._host = host
         self._turns = turns
@@ -249,4 +252,5 @@ class Conversation:
             if self._is_open and (statistics := self._host.statistics_for(self.peer, BATCH)):
                 self.n_sent += len(statistics)
                 return codec.encode_statistics(statistics)
+        self.empty_at = asyncio.get_running_loop().time()
         return None

@@ -5,6 +5,7 @@ board. It answers every question that links ask of their host, and has no tasks 
 from __future__ import annotations
 
 import logging
+from asyncio import Future
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +19,8 @@ from .identity import Identity
 from .logs import note
 from .member import Member
 from .notices import Retirement
-from .records import Changes, Statistic
+from .outboxes import Statistic
+from .records import Changes
 
 LOG = logging.getLogger("banditmesh.live.node")
 
@@ -39,6 +41,8 @@ class Exchange:
 
     Attributes
     ----------
+    protocol : str
+        The node's protocol, as it is written.
     counts : Counter
         What was refused, by a name such as `refused_notice`.
     """
@@ -47,11 +51,13 @@ class Exchange:
         self,
         member: Member,
         board: Board,
+        protocol: str,
         *,
-        write: Callable[[Changes], None],
+        write: Callable[[Changes], Future[None]],
         heard_something: Callable[[], None],
         expelled_somebody: Callable[[], None],
     ) -> None:
+        self.protocol = protocol
         self.counts: Counter[str] = Counter()
         self._member = member
         self._board = board
@@ -62,14 +68,8 @@ class Exchange:
     def hello(self) -> Hello:
         """What this node says first."""
         member = self._member
-        return Hello(
-            member.mesh,
-            member.node,
-            member.life.epoch,
-            codec.VERSION,
-            str(member.protocol_text),
-            f"banditmesh {__version__}",
-        )
+        _, epoch = member.lives()[0]
+        return Hello(member.mesh, member.node, epoch, codec.VERSION, self.protocol, f"banditmesh {__version__}")
 
     def heard(self, peer: str, statistics: Sequence[Any]) -> None:
         """Take statistics that came from a neighbour."""
@@ -92,8 +92,13 @@ class Exchange:
                 self.counts["refused_notice"] += 1
                 note(LOG, logging.WARNING, "notice refused", peer=peer, reason=error)
 
-    def post(self, data: bytes, sender: str | None = None) -> None:
+    def post(self, data: bytes, sender: str | None = None) -> Future[None] | None:
         """Let a notice take effect, and spread.
+
+        Returns
+        -------
+        asyncio.Future or None
+            Done when it is durable; None if it was known.
 
         Raises
         ------
@@ -102,16 +107,17 @@ class Exchange:
         """
         notice = self._board.post(data, sender)
         if notice is None:
-            return
+            return None
         lives: list[tuple[str, int]] = []
         if isinstance(notice, Retirement):
             lives = list(notice.lives)
             self._member.retire(lives)
         else:
             self._expelled_somebody()
-        self._write(Changes(notices=[data], retired=lives))
         note(LOG, logging.WARNING, "notice of the authority", says=notice, peer=sender or "local")
+        written = self._write(Changes(notices=[data], retired=lives))
         self._heard_something()
+        return written
 
     def statistics_for(self, peer: str, n_bytes: int) -> list[Statistic]:
         """The next statistics for a neighbour, of so many bytes at most."""

@@ -1,8 +1,8 @@
 """All neighbours of a node: who dials, who is let in, and which connection counts.
 
 A neighbour with an address is dialled, one without is waited for. Of two that know each other's address the one with
-the smaller name dials. The other cannot know whether its own address is known, so it dials too, but only after it has
-waited in vain for a while. A new connection of a peer replaces the one before, which is closed unread. If two dial each
+the smaller name dials. The other cannot know whether its own address is known, so it dials too: once when it starts,
+and then only after it has waited in vain for a while. A new connection of a peer replaces the one before, which is closed unread. If two dial each
 other at the same moment, the one with the larger name gives up its attempt: so both end up with the same connection.
 
 Every refusal is counted by its reason on either side, and the last one is shown with its neighbour.
@@ -32,8 +32,8 @@ LOG = logging.getLogger("banditmesh.live.links")
 DIAL_WITHIN: Final = 10.0
 SHORTEST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 30.0
-#: How long the one with the larger name waits to be dialled.
-COURTESY: Final = 2.0
+#: How long the one with the larger name waits to be dialled again, at least.
+COURTESY: Final = 1.0
 #: A link that lasted so long did work: what follows it begins with the shortest pause.
 LASTING: Final = 5.0
 #: How many connections may be between handshake and hello at a time.
@@ -228,8 +228,6 @@ class Links:
         longest, pause = SHORTEST_PAUSE, 0.0
         while True:
             await neighbour.down.wait()
-            if self._node > neighbour.name:
-                pause += self._rng.uniform(COURTESY, 2 * COURTESY)
             if not await _happens(neighbour.up, pause):
                 neighbour.attempt = self._tasks.spawn(self._reach(neighbour), f"attempt to reach {neighbour.name}")
                 try:
@@ -241,6 +239,8 @@ class Links:
             longest = SHORTEST_PAUSE if neighbour.lasted > LASTING else min(2 * longest, LONGEST_PAUSE)
             neighbour.lasted = 0.0
             pause = self._rng.uniform(longest / 2, longest)
+            if self._node > neighbour.name:
+                pause += self._rng.uniform(COURTESY, 2 * COURTESY)
 
     async def _reach(self, neighbour: Neighbour) -> None:
         """Dial a neighbour once."""
@@ -287,21 +287,21 @@ class Links:
 
     async def _welcome(self, connection: Connection) -> None:
         self._n_greetings += 1
-        name = connection.peer and connection.peer.node
+        identity = connection.peer
+        name = identity and identity.node
         frames = Frames(connection)
+        is_adopted = False
         try:
-            hello = await greeting.as_listener(
-                frames, self._host.hello, lambda hello: self._check(hello, connection.peer)
-            )
-            self._adopt(self._neighbour(hello.node), frames, hello, connection.peer)
-            connection = None
+            hello = await greeting.as_listener(frames, self._host.hello, lambda hello: self._check(hello, identity))
+            self._adopt(self._neighbour(hello.node), frames, hello, identity)
+            is_adopted = True
         except RefusedError as refusal:
             self.refused(refusal, name)
         except LinkEnded as end:
             self.refused(RefusedError(end.reason, end.detail), name)
         finally:
             self._n_greetings -= 1
-            if connection is not None:
+            if not is_adopted:
                 connection.close()
 
     def _check(self, hello: Hello, identity: Identity | None, meant: str | None = None) -> None:

@@ -11,30 +11,33 @@ import asyncio
 import logging
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
-from ..errors import InputError, NodeError, RefusedError
+import msgspec
+
+from .. import checks
+from ..errors import InputError, NodeError, NoticeError, RefusedError
+from ..protocols import notation
 from . import config as configs
 from . import notices
 from .board import Board
 from .committing import Committer
 from .config import NodeConfig
 from .exchange import Exchange
-from .identity import KeyFiles, contexts
+from .identity import contexts
 from .links import Links, Neighbour
 from .logs import note
-from .member import Answer, ArmSpec, Member, Observation
+from .member import REFUSED, Answer, ArmSpec, Member, Observation, Ticket
 from .names import check_name, epoch_text, new_epoch
 from .notices import Signer
 from .state import Store
 from .tasks import Tasks
-from .tickets import Ticket
-from .transport import Listener, PlainTransport, TlsTransport, Transport
-from .views import CapView, PeerView, StateView
+from .transport import Listener, PlainTransport, Refusal, TlsTransport, Transport
+from .views import ArmView, CapView, PeerView, StateView
 
 LOG = logging.getLogger("banditmesh.live.node")
 
@@ -69,13 +72,15 @@ class Node:
         The time of day, in seconds since 1970.
     rng : random.Random, optional
         What it draws from; the system's own randomness unless given.
+    new_life : bool
+        Whether to move the state that is there aside, also a damaged one, and begin anew.
 
     Examples
     --------
     >>> import asyncio, tempfile
     >>> from banditmesh.live import ArmSpec, Node, NodeConfig
     >>> async def main(folder):
-    ...     config = NodeConfig(mesh="shop", node="a", arms=[ArmSpec("red")], state=folder, plain=True)
+    ...     config = NodeConfig(mesh="shop", node="a", arms=[ArmSpec("red", sigma=1.0)], state=folder, plain=True)
     ...     async with Node(config) as node:
     ...         choice = node.choose()
     ...         await node.observe(choice, reward=0.5)
@@ -94,6 +99,7 @@ class Node:
         signers: Sequence[Signer] | None = None,
         clock: Callable[[], float] = time.time,
         rng: random.Random | None = None,
+        new_life: bool = False,
     ) -> None:
         self.config = config
         self._clock = clock
@@ -101,6 +107,7 @@ class Node:
         self._transport = transport
         self._store = store
         self._signers = tuple(signers or ())
+        self._new_life = new_life
         self._listener: Listener | None = None
         self._tasks = Tasks()
         self._is_running = False
@@ -126,7 +133,7 @@ class Node:
         """Restore everything, then open sockets."""
         config = self.config
         if self._store is None:
-            self._store = Store.open(config.state, config.mesh, config.node)
+            self._store = Store.open(config.state, config.mesh, config.node, new_life=self._new_life)
         try:
             await self._restore(self._store)
             await self._open()
@@ -163,6 +170,7 @@ class Node:
         self._exchange = Exchange(
             self._member,
             self._board,
+            notation.write(config.protocol),
             write=self._committer.write,
             heard_something=self._something_changed,
             expelled_somebody=self._part_from_banned,
@@ -180,18 +188,30 @@ class Node:
         )
         stored = store.load()
         if stored is not None:
-            self._member.restore(stored, self._clock())
-            for data in stored.notices:
-                self._board.restore(data)
-        await store.commit(self._member.begin(new_epoch(self._rng), self._clock()))
+            self._member.restore(stored)
+            self._restore_notices(stored.notices)
+        await self._committer.commit(self._member.begin(new_epoch(self._rng), self._clock()))
+        if stored is not None and stored.is_backup:
+            await self._committer.begin_life("the state was restored from a backup")
+
+    def _restore_notices(self, stored: Sequence[bytes]) -> None:
+        for data in stored:
+            try:
+                self._board.post(data)
+            except NoticeError as error:
+                # Its authority is not trusted any more. What it retired stays retired: that is stored apart.
+                note(LOG, logging.WARNING, "stored notice dropped", reason=error)
 
     def _make_transport(self) -> Transport:
         config = self.config
         if config.keys is None:
             return PlainTransport()
-        keys = contexts(KeyFiles(*config.keys))
+        keys = contexts(config.keys)
+        if (keys.own.mesh, keys.own.node) != (config.mesh, config.node):
+            name = f"{keys.own.node!r} of mesh {keys.own.mesh!r}"
+            raise InputError(f"keys.certificate must be that of node {config.node!r} of mesh {config.mesh!r}, got {name}")
         self._signers = keys.signers
-        return TlsTransport(keys, on_refusal=self._refused)
+        return TlsTransport(keys, self._refused)
 
     async def _open(self) -> None:
         assert self._transport is not None
@@ -238,6 +258,8 @@ class Node:
         if self._listener is not None:
             self._listener.close()
         await self._tasks.end()
+        if self._transport is not None:
+            await self._transport.close()
         if self._store is not None:
             self._store.close()
 
@@ -275,15 +297,31 @@ class Node:
         StoreError
             It could not be written; nothing has happened.
         """
-        [answer] = await self.observe_many([observation(choice, reward, arm=arm, key=key)])
-        if answer.is_refused:
+        ticket: Any = choice.ticket if isinstance(choice, Choice) else choice
+        [answer] = await self.observe_many([Observation(reward, ticket, arm, key)])
+        if answer.outcome == REFUSED:
             raise InputError(answer.reason)
         return answer
 
     async def observe_many(self, observations: Sequence[Observation]) -> list[Answer]:
-        """Report rewards in one transaction; what became of each, refusals included."""
+        """Report rewards together; what became of each, refusals included. Tickets may be text.
+
+        Raises
+        ------
+        StoreError
+            They could not be written; nothing has happened.
+        """
         self._require_running("observe")
-        return await self._committer.observe(observations)
+        sound: list[Observation] = []
+        answers: list[Answer | None] = []
+        for one in observations:
+            try:
+                sound.append(_checked(one))
+                answers.append(None)
+            except InputError as error:
+                answers.append(Answer(REFUSED, str(error)))
+        told = iter(await self._committer.observe(sound) if sound else ())
+        return [next(told) if answer is None else answer for answer in answers]
 
     def _require_running(self, what: str) -> None:
         if not self._is_running:
@@ -294,18 +332,23 @@ class Node:
     async def set_arms(self, arms: Sequence[ArmSpec]) -> None:
         """Choose among other arms; what is known of them counts at once."""
         self._require_running("change its arms")
-        await self.reload(configs.replace(self.config, arms=list(arms)))
+        await self.reload(msgspec.structs.replace(self.config, arms=list(arms)))
 
     def add_peer(self, name: str, address: str | None = None) -> None:
         """Link with a neighbour; without an address it is waited for."""
         self._require_running("add a neighbour")
-        self._add_peer(check_name("a neighbour's name", name), address)
+        others = [one for one in self.config.neighbours if one.name != name]
+        added = configs.NeighbourConfig(name=check_name("a neighbour's name", name), address=address)
+        self.config = msgspec.structs.replace(self.config, neighbours=[*others, added])
+        self._links.add(name, address)
 
     def remove_peer(self, name: str) -> None:
-        """End a link."""
+        """End the link with a neighbour."""
         self._require_running("remove a neighbour")
         if name not in self._links.neighbours:
-            raise InputError(f"there is no neighbour {name!r}")
+            raise InputError(f"{name!r} must be a neighbour to be removed, got none of that name")
+        others = [one for one in self.config.neighbours if one.name != name]
+        self.config = msgspec.structs.replace(self.config, neighbours=others)
         self._links.remove(name, "not a neighbour any more")
 
     async def notice(self, data: bytes) -> None:
@@ -315,9 +358,13 @@ class Node:
         ------
         NoticeError
             No trusted authority signed it.
+        StoreError
+            It is in effect, but could not be written yet; that is tried again.
         """
         self._require_running("take a notice")
-        self._exchange.post(data)
+        written = self._exchange.post(data)
+        if written is not None:
+            await written
 
     async def reload(self, config: NodeConfig) -> None:
         """Go on with another configuration: arms, protocol, neighbours, `accept`, `ignore` and keys may differ.
@@ -339,7 +386,8 @@ class Node:
             if config.ignore != old.ignore:
                 self._member.set_ignore(config.ignore)
             if config.protocol != old.protocol:
-                self._member.set_protocol(config.protocol)
+                self._member.set_protocol(config.protocol, config.max_ttl)
+                self._exchange.protocol = notation.write(config.protocol)
             if config.arms != old.arms:
                 self._member.set_arms(config.arms)
         self._links.accepts_members = config.accept == "members"
@@ -363,9 +411,26 @@ class Node:
     def state(self) -> StateView:
         """What it knows of each arm, and what it counted."""
         seen = self._member.snapshot()
-        counters = {**seen.counters, **self._exchange.counts, **self._links.counts, **self._counts()}
-        caps = {name: CapView(used, most) for name, (used, most) in seen.caps.items()}
-        return StateView(arms=seen.arms, counters=counters, caps=caps)
+        counters = Counter(seen.counters) + self._exchange.counts + self._links.counts
+        counters["failed_writes"] = self._committer.n_failures
+        counters["failed_tasks"] = len(self._tasks.failures)
+        return StateView(
+            mesh=seen.mesh,
+            node=seen.node,
+            epoch=epoch_text(seen.epoch),
+            start=seen.start,
+            protocol=self._exchange.protocol,
+            policy=self.config.policy.name,
+            n_choices=seen.n_choices,
+            arms=[
+                ArmView(one.name, one.own_count, one.heard_count, one.mean, one.index, one.n_origins)
+                for one in seen.arms
+            ],
+            counters=dict(counters),
+            caps={one.name: CapView(one.used, one.cap) for one in seen.usage}
+            | {"notices": CapView(len(self._board), self.config.caps.notices)},
+            warnings=seen.warnings,
+        )
 
     def peers(self) -> list[PeerView]:
         """How each link is."""
@@ -373,13 +438,17 @@ class Node:
 
     def _peer(self, neighbour: Neighbour) -> PeerView:
         hello, refusal = neighbour.hello, neighbour.refusal
+        waiting = self._exchange.waiting(neighbour.name)
+        behind = 0.0
+        if neighbour.conversation is not None and waiting:
+            behind = asyncio.get_running_loop().time() - neighbour.conversation.empty_at
         return PeerView(
             name=neighbour.name,
             address=neighbour.address,
             state="down" if neighbour.conversation is None else "up",
             since=neighbour.since,
-            waiting=self._member.waiting(neighbour.name),
-            behind=self._member.behind(neighbour.name),
+            waiting=waiting,
+            behind=behind,
             last_refusal=None if refusal is None else f"{refusal.reason}: {refusal}",
             refused_at=None if refusal is None else neighbour.refused_at,
             protocol=None if hello is None else hello.protocol,
@@ -388,14 +457,15 @@ class Node:
 
     def lives(self, name: str) -> list[str]:
         """The lives of a member that it knows, as 16 hexadecimal digits each."""
-        return [epoch_text(epoch) for epoch in self._member.lives(check_name("a member's name", name))]
+        check_name("a member's name", name)
+        return [epoch_text(epoch) for node, epoch in self._member.lives() if node == name]
 
     async def backup(self, path: str | PathLike[str]) -> None:
         """Copy its state into a file while it runs; what is restored from that begins a new life."""
         self._require_running("be copied")
         assert self._store is not None
         await self._committer.save()
-        await self._store.backup(Path(path))
+        await asyncio.get_running_loop().run_in_executor(None, self._store.backup, path)
 
     # --- inside
 
@@ -403,7 +473,25 @@ class Node:
         self._committer.look()
         self._links.wake()
 
+    def _part_from_banned(self) -> None:
+        self._links.part_from_banned()
+
     def _refused(self, refusal: Refusal) -> None:
         # What this node dialled is counted where it dialled.
         if not refusal.dialled:
             self._links.refused(RefusedError(refusal.reason, refusal.message), refusal.node)
+
+
+def _checked(observation: Observation) -> Observation:
+    """An observation whose ticket is one, or None; all else is for the member to say."""
+    ticket: Any
+    reward, ticket, arm, key = observation
+    if isinstance(ticket, str):
+        ticket = Ticket.parse(ticket)
+    if ticket is not None and not isinstance(ticket, Ticket):
+        raise InputError(f"a ticket must be one that choose() gave, got {checks.shown(ticket)}")
+    if (ticket is None) == (arm is None):
+        raise InputError("an observation must have either a ticket or an arm, got " + ("both" if arm else "neither"))
+    if ticket is not None and key is not None:
+        raise InputError(f"an observation with a ticket needs no key, got {checks.shown(key)}")
+    return Observation(reward, ticket, arm, key)
