@@ -47,15 +47,11 @@ class Oracle:
         By (origin, epoch, arm): by count, the sums that the first so many rewards have, in each branch.
     forked : set
         Lives (origin, epoch) of which there have been two disks.
-    retired : set
-        Lives (origin, epoch) that the authority has retired.
     """
 
     def __init__(self):
         self.allowed = defaultdict(lambda: defaultdict(set))
         self.forked = set()
-        self.retired = set()
-        self.told = {}
 
     # --- what happens
 
