@@ -211,7 +211,9 @@ class Member:
             raise InputError(f"node {self.node!r} must be told of the commit that is under way, got another one")
         self._in_flight = None
 
-    def _begun(self) -> Life:
+    @property
+    def life(self) -> Life:
+        """The life under way, as it was last begun."""
         if self._life is None:
             raise InputError(f"node {self.node!r} must begin its life first, and store that")
         return self._life
@@ -220,7 +222,7 @@ class Member:
 
     def choose(self, now: float, among: Collection[str] | None = None) -> tuple[str, Ticket]:
         """Choose an arm, of all or of those that are available now."""
-        life = self._begun()
+        life = self.life
         if not self._arms:
             raise InputError(f"node {self.node!r} has no arms to choose from: it only relays")
         clock = self._n_choices + 1
@@ -249,7 +251,7 @@ class Member:
 
     def plan(self, observations: Iterable[Observation], now: float) -> tuple[Commit, list[Answer]]:
         """What one transaction must write to count these observations, and the answer to each once it has."""
-        life = self._begun()
+        life = self.life
         if self.needs_new_life():
             raise InputError(f"node {self.node!r} must begin a new life before it counts anything")
         draft = self._ledger.draft(observations, life.epoch, self._n_choices, now)
@@ -390,7 +392,7 @@ class Member:
 
     def new_life(self, epoch: int, now: float, move: bool = True) -> Commit:
         """Begin a new life of this epoch. What the old one observed moves into the table, unless it is retired."""
-        old, table = self._begun(), self._table
+        old, table = self.life, self._table
         life = Life(epoch, 1, self._n_choices)
         moved: dict[str, tuple[int, float]] = {}
         if move and not table.roster.is_unwanted(self.node, old.epoch):
@@ -442,13 +444,29 @@ class Member:
         """What `dirty_entries` gave could not be stored: it will give it again."""
         self._table.give_back(entries, removed)
 
+    def own(self) -> list[OwnArm]:
+        """What this life observed, told and chose."""
+        return [
+            OwnArm(arm, own.count, own.total, *self._table.told_of(arm), own.n_chosen)
+            for arm, own in self._ledger.own.items()
+        ]
+
+    def entries(self) -> list[Entry]:
+        """The table."""
+        return self._table.entries()
+
+    def estimates(self) -> dict[str, tuple[int, float]]:
+        """For each of its arms, number and sum of all observations that it has learned of."""
+        estimates = self._agent.estimates
+        return dict(zip(self._names, zip(estimates.count, estimates.total, strict=True), strict=True))
+
     def lives(self) -> list[tuple[str, int]]:
         """All lives (name, epoch) that the node knows something of, its own present one first."""
-        return [(self.node, self._begun().epoch), *self._table.roster.lives()]
+        return [(self.node, self.life.epoch), *self._table.roster.lives()]
 
     def snapshot(self) -> Snapshot:
         """The node as it is now."""
-        life = self._begun()
+        life = self.life
         origins = self._table.origins_by_arm()
         usage = {**self._table.roster.usage(), "links": (len(self._outboxes.links), self.caps.links)}
         return Snapshot(

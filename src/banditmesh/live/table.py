@@ -70,6 +70,8 @@ class Table:
     proofs : dict
         By arm, the largest (count, sum) of the node's present life that it did not tell: it has told it all the same,
         before its state became an older copy.
+    told : dict
+        By arm, what the present life told.
     epoch : int
         The present life; -1 before the first.
     full_ttl : int
@@ -79,6 +81,7 @@ class Table:
     def __init__(self, node: str, outboxes: Outboxes, chances: LiveChances, caps: Caps, counters: Counter[str]) -> None:
         self.heard: list[Part] = []
         self.proofs: dict[str, tuple[int, float]] = {}
+        self.told: dict[str, Row] = {}
         self.roster = Roster(node, caps)
         self.epoch = -1
         self.full_ttl = 0
@@ -89,8 +92,6 @@ class Table:
         self._most_proofs = caps.arms
         self._counters = counters
         self._rows: dict[tuple[str, int, str], Row] = {}
-        #: What the present life told, by arm.
-        self._told: dict[str, Row] = {}
         self._position: dict[str, int] = {}
         #: By position: the arms that have a range of rewards.
         self._ranged: dict[int, ArmSpec] = {}
@@ -125,9 +126,9 @@ class Table:
 
     def use_life(self, epoch: int) -> None:
         """Begin this life, which has told nothing yet."""
-        for row in self._told.values():
+        for row in self.told.values():
             self._outboxes.discard(row)
-        self._told.clear()
+        self.told.clear()
         self.proofs.clear()
         self.epoch = epoch
 
@@ -137,20 +138,20 @@ class Table:
 
     def tell(self, arm: str, count: int, total: float) -> None:
         """Tell what the node saw of an arm: with the full ttl, to all links or to as many as the protocol says."""
-        row = self._told.get(arm)
+        row = self.told.get(arm)
         if row is None:
-            row = self._told[arm] = Row((self._node, self.epoch, arm), self._position.get(arm, -1), True)
+            row = self.told[arm] = Row((self._node, self.epoch, arm), self._position.get(arm, -1), True)
         row.count, row.total, row.ttl = count, total, self.full_ttl
         self._counters["waited_already"] += self._outboxes.put(row, NEWS, n_targets=self._n_targets)
 
     def told_of(self, arm: str) -> tuple[int, float]:
         """Count and sum that the present life last told of an arm; none if it never has."""
-        row = self._told.get(arm)
+        row = self.told.get(arm)
         return (0, 0.0) if row is None else (row.count, row.total)
 
     def decide_anew(self) -> None:
         """Whether entries pass, by the arms and the protocol of now; what newly passes goes to all links."""
-        for row in self._told.values():
+        for row in self.told.values():
             row.ttl = self.full_ttl
         for row in self._rows.values():
             passed, ttl = row.passes, row.ttl
@@ -338,13 +339,17 @@ class Table:
 
     def rows(self) -> Iterable[Row]:
         """All that may be offered: what was told, and all entries."""
-        return chain(self._told.values(), self._rows.values())
+        return chain(self.told.values(), self._rows.values())
 
     def parts(self) -> list[Part]:
         """All that the table knows of the node's arms, in the order in which it is learned."""
         return sorted(
             (*row.key[:2], row.position, row.count, row.total) for row in self._rows.values() if row.position >= 0
         )
+
+    def entries(self) -> list[Entry]:
+        """All entries, as they are stored."""
+        return [row.entry() for row in self._rows.values()]
 
     def origins_by_arm(self) -> dict[str, set[str]]:
         """From whom the table knows something of each of the node's arms."""
