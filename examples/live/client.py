@@ -1,6 +1,6 @@
 """A service that learns which of its arms pays best, with a node beside it.
 
-    python client.py [http://127.0.0.1:7780 | unix:/run/banditmesh/api.sock] [N_PULLS]
+python client.py [http://127.0.0.1:7780 | unix:/run/banditmesh/api.sock] [N_PULLS]
 """
 
 import random
@@ -19,7 +19,9 @@ def main(url="http://127.0.0.1:7780", n_pulls="200"):
             reward = float(rng.random() < MEANS.get(arm, 0.5))  # this is where a service would do its work
             node.observe(ticket, reward)
         for arm in node.state()["arms"]:
-            print(f"{arm['name']:10} {arm['own_count']:6} own {arm['heard_count']:6} heard, mean {arm['mean'] or 0:.2f}")
+            print(
+                f"{arm['name']:10} {arm['own_count']:6} own {arm['heard_count']:6} heard, mean {arm['mean'] or 0:.2f}"
+            )
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ def test_wrong_addresses_are_refused(url):
 
 def test_nobody_there(tmp_path):
     for url in (f"unix:{tmp_path / 'none.sock'}", "http://127.0.0.1:1"):
-        with pytest.raises(SidecarError, match="no answer from .*does the sidecar run"):
+        with pytest.raises(SidecarError, match=r"no answer from .*does the sidecar run"):
             Client(url).choose()
         with pytest.raises(SidecarError, match="no answer from"):
             Client(url, patience=0.1).observe("ticket", 1.0)
@@ -201,9 +201,12 @@ def test_a_lost_answer_is_asked_for_again_with_the_same_key():
 
 
 def test_patience_ends():
-    with answering(FULL) as (url, bodies), Client(url, patience=0) as node:
-        with pytest.raises(SidecarError, match="disk full"):
-            node.observe("ticket", 1.0)
+    with (
+        answering(FULL) as (url, bodies),
+        Client(url, patience=0) as node,
+        pytest.raises(SidecarError, match="disk full"),
+    ):
+        node.observe("ticket", 1.0)
     assert len(bodies) == 1
 
 

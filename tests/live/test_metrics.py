@@ -42,7 +42,9 @@ def test_metrics_are_what_the_node_says(client):
     assert values["banditmesh_link_up", "peer=b"] == 0
     assert values["banditmesh_link_waiting_keys", "peer=b"] == 0
     assert values["banditmesh_observe_seconds_count",] == 2
-    events = {key[1].removeprefix("event="): value for key, value in values.items() if key[0] == "banditmesh_events_total"}
+    events = {
+        key[1].removeprefix("event="): value for key, value in values.items() if key[0] == "banditmesh_events_total"
+    }
     assert events == state["counters"]
     for name, cap in state["caps"].items():
         assert values["banditmesh_cap_used", f"cap={name}"] == cap["used"]

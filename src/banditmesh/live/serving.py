@@ -22,13 +22,14 @@ from typing import Final
 import uvicorn
 
 from ..errors import BanditmeshError, InputError, SidecarError
-from .guard import Guard
 from .config import NodeConfig, load
+from .guard import Guard
 from .logs import LOG, note, set_up
 from .metrics import Metrics
-from .openapi import OPEN
 from .node import Node
+from .openapi import OPEN
 from .sidecar import Sidecar
+from .state import Store
 from .tokens import read_token
 
 #: How many connections there may be, and how long requests may take to end when the sidecar ends, in seconds.
@@ -237,7 +238,8 @@ async def _run(path: str | os.PathLike[str], config: NodeConfig, token: str | No
     until = asyncio.Event()
     main = asyncio.current_task()
     assert main is not None
-    async with Node(config, new_life=new_life) as node:
+    store = Store.open(config.state, config.mesh, config.node, new_life=new_life)
+    async with Node(config, store=store) as node:
 
         async def reload() -> None:
             await node.reload(load(path))
