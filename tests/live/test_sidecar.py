@@ -309,7 +309,7 @@ def test_other_addresses_than_loopback_need_a_token(address):
 
 @pytest.mark.parametrize("address", ["", "localhost", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", ":80"])
 def test_what_is_no_address_is_refused(address):
-    with pytest.raises(InputError, match=r"HOST:PORT or unix:PATH"), serving.bind(address):
+    with pytest.raises(InputError, match="api.listen must"), serving.bind(address):
         pass
 
 

@@ -119,7 +119,7 @@ class Error(Struct):
 
 
 class Operation(Struct, frozen=True):
-    """One method of one path: its name, what it takes, and by status what it gives: a type, several, or a media type."""
+    """A method of a path: its name, what it takes, and by status what it gives: a type, several, or a media type."""
 
     method: str
     path: str

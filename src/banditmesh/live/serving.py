@@ -22,6 +22,7 @@ from typing import Final
 import uvicorn
 
 from ..errors import BanditmeshError, InputError, SidecarError
+from .addresses import Address
 from .config import NodeConfig, load
 from .guard import Guard
 from .logs import LOG, note, set_up
@@ -133,12 +134,9 @@ def bind(address: str, token: str | None = None) -> Iterator[socket.socket]:
 
 
 def _resolve(address: str) -> tuple[socket.AddressFamily, str, int]:
-    host, _, port = address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise InputError(f"api.listen must be HOST:PORT or unix:PATH, got {address!r}")
+    host, port = Address.parse(address, "api.listen")
     try:
-        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
         raise InputError(f"api.listen: {host} has no address here: {error.strerror}") from None
     family, _, _, _, where = found[0]
