@@ -368,7 +368,9 @@ def test_older_tls_is_refused(mesh, a, b):
     run(test())
 
 
-@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", codec.encode_ping(), b"\x00"], ids=["http", "frame", "nul"])
+@pytest.mark.parametrize(
+    "data", [b"GET / HTTP/1.1\r\n\r\n", codec.encode_ping(), b"\x00"], ids=["http", "frame", "nul"]
+)
 def test_plaintext_is_refused_on_both_sides(data, a, b):
     async def test():
         async def answer(reader, writer):
@@ -439,7 +441,7 @@ def test_member_joins_while_300_connections_are_half_open(a, b):
             words = (b"", b"\x16\x03", hello.read())
             strangers = []
             for number in range(300):
-                reader, writer = await asyncio.open_connection(*Address.parse(one.address))
+                _, writer = await asyncio.open_connection(*Address.parse(one.address))
                 writer.write(words[number % 3])
                 strangers.append(writer)
             dialled, accepted = await pair(other, one)
