@@ -1,9 +1,12 @@
 """Notices: what the authority signs is read back, and nothing else is ever believed."""
 
 import random
+import re
+from pathlib import Path
 
 import msgspec
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from banditmesh.errors import InputError, NoticeError
 from banditmesh.live import certificates, notices
@@ -132,3 +135,13 @@ def test_notice_that_would_be_too_long_is_not_made():
     with pytest.raises(InputError, match="at most 65536 bytes"):
         notices.retire(KEY, "shop", lives, TIME)
     assert len(verify(notices.retire(KEY, "shop", lives[:400], TIME), TRUSTED).lives) == 400
+
+
+def test_example_of_the_document_is_what_is_signed():
+    page = (Path(__file__).parents[2] / "docs" / "live" / "wire.md").read_text(encoding="utf-8")
+    block = re.findall(r"^```text\n((?:[0-9a-f]{2} ).*?)^```$", page, re.MULTILINE | re.DOTALL)[-1]
+    shown = bytes.fromhex(re.sub(r"#.*", "", block))
+    key = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+    assert shown == notices.expel(key, "shop", "a", TIME + 1, TIME)
+    assert key.public_key().public_bytes_raw().hex() in page
+    assert verify(shown, [signer(key)]).node == "a"
