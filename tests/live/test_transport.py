@@ -532,15 +532,11 @@ def flip(a, b, at, from_dialler):
 
     async def take(connection, word):
         try:
-            await connection.write(word)
-            found = b""
-            while len(found) < 5:
-                piece = await connection.read()
-                if not piece:
-                    break
-                found += piece
-            return found
-        except ConnectionError:
+            # A record whose length was changed may be waited for; a node ends such a link by its silence.
+            async with asyncio.timeout(0.3):
+                await connection.write(word)
+                return await connection.read()
+        except OSError:
             return b""
         finally:
             connection.close()
