@@ -14,6 +14,7 @@ BanditmeshError                 anything below; catch this one to catch them all
 ├── RefusedError (ConnectionError)  two nodes cannot talk: one does not accept the other's certificate or name
 ├── StoreError                  the state of a node cannot be read or written; nothing was half done
 ├── StudyError                  a study cannot go on: its folder is taken, full or damaged, or a run failed
+├── SidecarError                a node's sidecar is out of reach, or cannot do it now
 ├── UnsupportedError            a valid request that the chosen engine does not run
 ├── InsufficientMemoryError     a run that would not fit into memory, refused before it starts
 └── MissingExtraError           an optional dependency is needed and absent
@@ -95,6 +96,10 @@ class StoreError(BanditmeshError):
 
 class StudyError(BanditmeshError):
     """A study cannot go on: its folder is taken, full or damaged, or a run failed."""
+
+
+class SidecarError(BanditmeshError):
+    """A node's sidecar is out of reach, lets nobody in without its token, or cannot do it now; asking again may help."""
 
 
 class UnsupportedError(BanditmeshError):
