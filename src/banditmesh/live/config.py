@@ -43,6 +43,9 @@ from .identity import KeyFiles
 from .limits import Caps
 from .names import check_name, parse_epoch
 from .runnable import refuse_live
+from .template import protocol_lines, template
+
+__all__ = ["ApiConfig", "NeighbourConfig", "NodeConfig", "check", "load", "protocol_lines", "refuse_live", "template"]
 
 ACCEPT: Final = ("neighbours", "members")
 LOGS: Final = ("plain", "json")
@@ -104,7 +107,7 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
     mesh, node : str
         Who it is.
     arms : list of ArmSpec
-        What it chooses among.
+        What it chooses among; none for a node that only relays.
     listen : str or None
         Host and port for neighbours; None for a node that only dials.
     state : Path
@@ -185,8 +188,6 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
         ):
             twice = [name for name, n_times in Counter(names).items() if n_times > 1]
             found += [f"{where}: names must differ, got {name!r} more than once" for name in twice]
-        if not self.arms:
-            found.append("[[arms]]: at least one arm is required, got none")
         if len(self.arms) > self.caps.arms:
             found.append(f"[[arms]]: at most caps.arms = {self.caps.arms} are allowed, got {len(self.arms)}")
         if len(self.neighbours) > self.caps.links:
