@@ -144,32 +144,20 @@ class Process:
         self.world.seen[f"answer {outcome}"] += 1
 
 
-def epoch_of(node):
-    """The present life."""
-    return node._member.lives()[0][1]
-
-
 def own_of(node):
     """By arm: count, sum, and what was told of them."""
-    own = {arm: (one.count, one.total, 0, 0.0) for arm, one in node._member._ledger.own.items() if one.count}
-    for arm, row in node._member._table._told.items():
-        own[arm] = *own.get(arm, (0, 0.0))[:2], row.count, row.total
-    return own
+    own = node._member.own()
+    return {one.arm: (one.count, one.total, one.told_count, one.told_total) for one in own if one.count}
 
 
 def table_of(node):
     """By key: count and sum."""
-    return {key: (row.count, row.total) for key, row in node._member._table._rows.items()}
+    return {tuple(entry.key): (entry.count, entry.total) for entry in node._member.entries()}
 
 
-def estimates_of(node):
-    """By arm: count and sum."""
-    member = node._member
-    member.settle()
-    return {
-        arm: (member._agent.estimates.count[place], member._agent.estimates.total[place])
-        for place, arm in enumerate(member._names)
-    }
+def epoch_of(node):
+    """The present life."""
+    return node._member.life.epoch
 
 
 class World:
@@ -287,8 +275,9 @@ class World:
             member = node._member
             epoch = epoch_of(node)
             name = process.machine.name
-            self.oracle.check_node(name, own_of(node), table_of(node), estimates_of(node), list(member._names), epoch)
-            n_keys = len(table_of(node)) + len(own_of(node))
+            table = table_of(node)
+            self.oracle.check_node(name, own_of(node), table, member.estimates(), epoch)
+            n_keys = len(table) + len(own_of(node))
             for peer, waiting in member._outboxes.links.items():
                 if len(waiting) > n_keys:
                     raise Violation(f"{name} has {len(waiting)} keys waiting for {peer}, and {n_keys} in all")
