@@ -10,8 +10,8 @@ from msgspec import Struct
 class ArmView(Struct, frozen=True):
     """What a node knows of one of its arms.
 
-    `mean` is None while nothing is known, `index` where the policy has none now; `n_origins` counts the members that
-    it knows something of this arm from, itself included.
+    `mean` is None while nothing is known, `index` where the policy has none now; `n_origins` counts the other nodes that
+    it has heard of the arm from.
     """
 
     name: str
