@@ -200,7 +200,7 @@ def test_read_may_be_cancelled_and_loses_nothing(a, b):
                     async with asyncio.timeout(0.01):
                         await accepted.read()
                 await dialled.write(b"%d" % number)
-            assert await read(accepted, 5) == b"01234"
+                assert await read(accepted, 1) == b"%d" % number
 
     run(test())
 
@@ -239,9 +239,8 @@ async def say_hello(side, address, name="a"):
         return error.reason
 
 
-def bad_certificate(kind, mesh, tmp_path):
+def bad_certificate(kind, mesh):
     """Contexts that trust the mesh's authority, and present something that it did not issue like this."""
-    other = Authority(tmp_path / "elsewhere")
     stranger, authority = certificates.new_key(), certificates.new_key()
     begin = now()
     make = {
@@ -271,7 +270,6 @@ def bad_certificate(kind, mesh, tmp_path):
             own.public_key(), "shop", "", key, crt, begin, begin + DAY
         ),
     }
-    assert other.mesh == "shop"
     return mesh.forge(f"x-{kind}", make[kind])
 
 
@@ -281,16 +279,16 @@ BAD = {
     "not_yet_valid": ("not_yet_valid", "other"),
     "self_signed": ("self_signed", "wrong_authority"),
     "wrong_authority": ("wrong_authority", "wrong_authority"),
-    "forged": ("wrong_authority", "other"),
+    "forged": ("wrong_authority", "wrong_authority"),
     "wrong_mesh": ("wrong_mesh", codec.encode_bye("wrong_mesh")),
     "bad_uri": ("bad_uri", codec.encode_bye("bad_uri")),
 }
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_dialler_with_a_bad_certificate_is_refused_and_both_know_why(kind, mesh, a, tmp_path):
+def test_dialler_with_a_bad_certificate_is_refused_and_both_know_why(kind, mesh, a):
     seen, heard = BAD[kind]
-    bad = bad_certificate(kind, mesh, tmp_path)
+    bad = bad_certificate(kind, mesh)
 
     async def test():
         async with Side(a) as one, Side(bad) as other:
@@ -306,9 +304,9 @@ def test_dialler_with_a_bad_certificate_is_refused_and_both_know_why(kind, mesh,
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_listener_with_a_bad_certificate_is_refused_and_both_know_why(kind, mesh, a, tmp_path):
+def test_listener_with_a_bad_certificate_is_refused_and_both_know_why(kind, mesh, a):
     seen, heard = BAD[kind]
-    bad = bad_certificate(kind, mesh, tmp_path)
+    bad = bad_certificate(kind, mesh)
 
     async def test():
         async with Side(bad) as one, Side(a) as other:

@@ -174,6 +174,8 @@ class TlsConnection:
             self._refused(refused)
             raise refused from None
         self._has_read = True
+        if not data:
+            self.close()  # there are no connections in one direction only
         return data
 
     async def write(self, data: bytes) -> None:
