@@ -12,6 +12,7 @@ BanditmeshError                 anything below; catch this one to catch them all
 │   ├── FrameError              bytes on a link that are no frame of the wire format
 │   └── NoticeError             a notice that the mesh's authority did not sign, or that cannot be read
 ├── RefusedError (ConnectionError)  two nodes cannot talk: one does not accept the other's certificate or name
+├── NodeError                   a node of a live mesh is not running
 ├── StoreError                  the state of a node cannot be read or written; nothing was half done
 ├── StudyError                  a study cannot go on: its folder is taken, full or damaged, or a run failed
 ├── SidecarError                a node's sidecar is out of reach, or cannot do it now
@@ -88,6 +89,10 @@ class RefusedError(BanditmeshError, ConnectionError):
 
     def __reduce__(self) -> tuple[type[RefusedError], tuple[str, str]]:
         return type(self), (self.reason, str(self))
+
+
+class NodeError(BanditmeshError):
+    """A node of a live mesh is not running: it has not been started, is leaving, or has ended."""
 
 
 class StoreError(BanditmeshError):

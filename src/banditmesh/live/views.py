@@ -48,8 +48,8 @@ class StateView(Struct, frozen=True):
 class PeerView(Struct, frozen=True):
     """How the link with a neighbour is.
 
-    `since` is when it came up or went down, in seconds since 1970. `waiting` counts keys in its outbox, `behind` the
-    observations in them that it has not been sent yet. The last refusal, with its reason, and when it was; protocol and
+    `since` is when it came up or went down, in seconds since 1970. `waiting` counts what waits to be sent to it,
+    and `behind` says for how many seconds something has been waiting. The last refusal, with its reason, and when it was; protocol and
     software as the neighbour's last hello said.
     """
 
@@ -58,7 +58,7 @@ class PeerView(Struct, frozen=True):
     state: Literal["up", "down"]
     since: float
     waiting: int
-    behind: int
+    behind: float
     last_refusal: str | None
     refused_at: float | None
     protocol: str | None
