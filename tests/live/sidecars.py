@@ -7,10 +7,9 @@ import random
 import socket
 import threading
 
-from banditmesh.live.arms import ArmSpec
-
 from banditmesh.errors import StoreError
 from banditmesh.live import Node, NodeConfig, serving
+from banditmesh.live.arms import ArmSpec
 from banditmesh.live.state import Store
 
 
@@ -45,8 +44,6 @@ class Beside:
         self.loop, self._until = asyncio.get_running_loop(), asyncio.Event()
         async with self._make() as self.node:
             with serving.bind(self._listen, self._options.get("token")) as listener:
-                # Whoever connects from now on waits in the backlog until it is answered.
-                listener.listen()
                 self.address = listener.getsockname()
                 self._begun.set()
                 await serving.serve(self.node, listener, until=self._until, **self._options)

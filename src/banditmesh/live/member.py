@@ -416,7 +416,8 @@ class Member:
                 table.roster.hold_arm(arm)
             self._life = life
             self._is_backup = False
-            self._ledger.tickets.begin(1, now, life.n_choices)
+            # Choices may have been made since it was planned, by tickets of the old life.
+            self._ledger.tickets.begin(1, now, self._n_choices)
             table.use_life(epoch)
             for arm, sums in [*moved.items(), *later.items()]:
                 table.adopt(old.epoch, arm, *sums)
