@@ -47,15 +47,11 @@ class Oracle:
         By (origin, epoch, arm): by count, the sums that the first so many rewards have, in each branch.
     forked : set
         Lives (origin, epoch) of which there have been two disks.
-    retired : set
-        Lives (origin, epoch) that the authority has retired.
     """
 
     def __init__(self):
         self.allowed = defaultdict(lambda: defaultdict(set))
         self.forked = set()
-        self.retired = set()
-        self.told = {}
 
     # --- what happens
 
@@ -111,9 +107,9 @@ class Oracle:
         if total not in sums:
             raise Violation(f"{where}: {key} has {count} rewards with sum {total}, the truth is {set(sums) or 'none'}")
 
-    def check_node(self, name, own, table, estimates, arms, epoch):
+    def check_node(self, name, own, table, estimates, epoch):
         """Promise 1 at one node: its own statistics, its table, and its estimates, which are their sum."""
-        sums = {arm: [0, 0.0] for arm in arms}
+        sums = {arm: [0, 0.0] for arm in estimates}
         for arm, (count, total, told_count, told_total) in own.items():
             if count:
                 self.check_value((name, epoch, arm), count, total, f"own of {name}")
@@ -131,9 +127,9 @@ class Oracle:
             if key[2] in sums:
                 sums[key[2]][0] += count
                 sums[key[2]][1] += total
-        for arm in arms:
-            if tuple(sums[arm]) != tuple(estimates[arm]):
-                raise Violation(f"{name} estimates {arm} by {estimates[arm]}, own and table have {sums[arm]}")
+        for arm, estimate in estimates.items():
+            if tuple(sums[arm]) != estimate:
+                raise Violation(f"{name} estimates {arm} by {estimate}, own and table have {sums[arm]}")
 
     def check_restart(self, name, own, branch):
         """Promise 2: what was durable is there again."""
