@@ -16,9 +16,12 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 
+from banditmesh import UCB, FwA
 from banditmesh.errors import InputError, StoreError
 from banditmesh.live import schema
+from banditmesh.live.arms import ArmSpec
 from banditmesh.live.folder import BESIDE, FILE
+from banditmesh.live.member import Member
 from banditmesh.live.records import CallerKey, Changes, Closed, Entry, Key, Life, OwnArm, Start, Stored
 from banditmesh.live.state import Store, copy_state
 
@@ -411,6 +414,7 @@ def test_a_full_disk_undoes_the_whole_transaction_and_the_next_try_works(folder)
 LIMITED = """
 import json, os, resource, signal, sys
 from banditmesh.errors import StoreError
+from banditmesh.live.member import Member
 from banditmesh.live.records import Changes, Life, OwnArm
 from banditmesh.live.state import Store
 
@@ -622,10 +626,32 @@ def test_a_backup_beside_the_log_of_another_file_is_refused(folder, tmp_path):
         open_store(restored)
 
 
+def test_a_member_begins_a_new_life_with_what_a_backup_holds(folder, tmp_path):
+    restored = tmp_path / "restored"
+    restored.mkdir()
+    copy_state(folder, restored / FILE)
+    with open_store(restored) as store:
+        arms = [ArmSpec("red"), ArmSpec("blue")]
+        member = Member("shop", "a", arms, FwA(4), UCB(), rng=random.Random(0))
+        member.restore(store.load())
+        for begin in (member.begin, member.new_life):
+            if begin == member.new_life:
+                assert "restored from a backup" in member.needs_new_life()
+            commit = begin(epoch=8, now=0.0)
+            store.write(commit.changes)
+            member.committed(commit)
+        assert member.needs_new_life() is None
+        found = store.load()
+    assert not found.is_backup
+    assert found.life.epoch == 8
+    assert Entry("a", EPOCH, "red", 7, 0.1 + 0.2, 4, True) in found.entries
+
+
 # Killed while writing
 
 WRITER = """
 import sys
+from banditmesh.live.member import Member
 from banditmesh.live.records import Changes, Closed, Entry, Life, OwnArm
 from banditmesh.live.state import Store
 
