@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from ..version import __version__
@@ -40,7 +40,7 @@ class Metrics(Collector):
         Whom to ask.
     """
 
-    media_type: Final = CONTENT_TYPE_PLAIN_0_0_4
+    media_type: Final = CONTENT_TYPE_LATEST
 
     def __init__(self, node: Node) -> None:
         self._node = node

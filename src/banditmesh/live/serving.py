@@ -187,7 +187,7 @@ def _clear(path: Path) -> None:
 
 @contextlib.contextmanager
 def signals(
-    leave: Callable[[], None], at_once: Callable[[], None], reload: Callable[[], Awaitable[None]]
+    leave: Callable[[], object], at_once: Callable[[], object], reload: Callable[[], Awaitable[None]]
 ) -> Iterator[None]:
     """Within it, SIGTERM and SIGINT call `leave`, or `at_once` if it was called before; SIGHUP awaits `reload`."""
     loop = asyncio.get_running_loop()
