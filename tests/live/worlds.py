@@ -116,7 +116,12 @@ class Process:
         if self.calls:
             await asyncio.wait(list(self.calls))
 
-    # --- observing
+    # --- choosing and observing
+
+    def choose(self):
+        choice = self.node.choose()
+        self.world.oracle.gave(self.branch, choice.ticket)
+        return choice
 
     def observe(self, observation, name):
         """Report a reward; the oracle hears of it before the node does."""
@@ -355,10 +360,9 @@ class World:
             for link in self.links:
                 if name in link:
                     [other] = link - {name}
-                    for key, (count, _) in tables[other].items():
-                        if key[0] == name and key[1] != epoch and key[:2] not in self.oracle.forked:
-                            if tables[name].get(key, (0, 0.0))[0] < count:
-                                raise Violation(f"{name} lost {key}, of which its neighbour {other} has {count}")
+                    for key, value in tables[other].items():
+                        if key[0] == name and stands_for.get(key, (0, 0.0)) < value:
+                            raise Violation(f"{name} has {stands_for.get(key)} of {key}, its neighbour {other} {value}")
 
     def in_reach(self, name, arm):
         """Who is within reach of a name: so many hops, and for FwA through inner nodes without the arm."""
@@ -402,7 +406,7 @@ async def observe(world):
             process.observe(Observation(draw_reward(rng), None, arm, f"key{world.n_names}"), f"key{world.n_names}")
             continue
         try:
-            choice = process.node.choose()
+            choice = process.choose()
         except NodeError:
             return
         entry = choice.ticket, draw_reward(rng)
@@ -440,12 +444,14 @@ async def leave(world):
 
 
 async def lose_disk(world):
-    machine = world.rng.choice(world.machines)
-    await world.kill(machine)
-    machine.disk.lose()
-    machine.branch = Branch()
-    machine.copies.clear()
-    await world.start(machine)
+    """A disk is lost, or all but one."""
+    n_lost = world.rng.choice((1, 1, 1, len(world.machines) - 1))
+    for machine in world.rng.sample(world.machines, n_lost):
+        await world.kill(machine)
+        machine.disk.lose()
+        machine.branch = Branch()
+        machine.copies.clear()
+        await world.start(machine)
 
 
 async def copy_disk(world):
@@ -490,7 +496,7 @@ async def end_clone(world):
 
 async def observe_at_clone(world):
     for process in world.clones:
-        choice = process.node.choose()
+        choice = process.choose()
         process.observe(Observation(draw_reward(world.rng), choice.ticket), f"clone {choice.ticket}")
 
 
@@ -537,6 +543,7 @@ async def retire(world):
     lives = sorted({key[:2] for key in table_of(machine.process.node)})
     if lives:
         life = world.rng.choice(lives)
+        world.oracle.retired.add(life)
         with contextlib.suppress(StoreError):  # in effect, and written later
             await machine.process.node.notice(notices.retire(KEY, MESH, [life], int(world.clock())))
 
