@@ -114,12 +114,12 @@ class Disk:
     is_full = False
 
 
-def a_node(folder, disk=None):
-    """What makes node a of the mesh shop, with arms red and blue; blue pays from 0 to 1."""
+def a_node(folder, disk=None, name="a", **options):
+    """What makes a node of the mesh shop, with arms red and blue; blue pays from 0 to 1."""
 
     def make():
         arms = [ArmSpec("red"), ArmSpec("blue", law="bernoulli", reward_range=(0.0, 1.0))]
-        config = NodeConfig(mesh="shop", node="a", arms=arms, state=folder / "state", plain=True)
+        config = NodeConfig(mesh="shop", node=name, arms=arms, state=folder / "state", plain=True, **options)
         store = Store.open(config.state, config.mesh, config.node)
         if disk is not None:
             commit = store.commit

@@ -72,7 +72,7 @@ def test_refusals_are_errors_in_the_nodes_words(client):
         lambda: client.observe(None, 1.0, arm="green"),
         lambda: client.observe_many([{"reward": "1"}]),
         lambda: client.remove_peer("nobody"),
-        lambda: client.set_arms([]),
+        lambda: client.set_arms(["red", "red"]),
         lambda: client.notice(b"nobody signed this"),
     ):
         with pytest.raises(InputError) as refused:
