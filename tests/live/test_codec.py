@@ -36,8 +36,7 @@ def check(frame):
     """A frame is refused, unknown, or a message of the right types; nothing else may happen."""
     try:
         message = codec.decode(frame)
-    except FrameError as error:
-        assert "\n" not in str(error)
+    except FrameError:
         return "refused"
     if message is None:
         return "unknown"
@@ -144,7 +143,9 @@ def test_many_random_frames_do_nothing_else():
     ids=lambda frame: frame[:12].hex(),
 )
 def test_hostile_frame_is_refused(frame):
-    assert check(frame) == "refused"
+    with pytest.raises(FrameError) as caught:
+        codec.decode(frame)
+    assert len(str(caught.value).splitlines()) == 1
 
 
 def test_unknown_kinds_are_skipped():

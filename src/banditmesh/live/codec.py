@@ -223,7 +223,7 @@ def _frame(kind: int, body: Any) -> bytes:
 
 
 class Splitter:
-    """Cuts a stream of bytes into frames.
+    r"""Cuts a stream of bytes into frames.
 
     It holds at most one unfinished frame, and no more of it than has come.
 
@@ -231,7 +231,7 @@ class Splitter:
     --------
     >>> splitter, stream = Splitter(), encode_ping(1) + encode_bye("leaving")
     >>> splitter.feed(stream[:9])
-    [b'\\x92\\x04\\x91\\x01']
+    [b'\x92\x04\x91\x01']
     >>> [decode(frame) for frame in splitter.feed(stream[9:])]
     [Bye(reason='leaving')]
     """

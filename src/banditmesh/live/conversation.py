@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
+from ..errors import FrameError, RefusedError
 from . import codec
 from .transport import Connection
 
@@ -43,6 +44,9 @@ class Host(Protocol):
     def heard(self, peer: str, statistics: Sequence[Any]) -> None:
         """Take statistics that came from a neighbour."""
 
+    def malformed(self, peer: str, n: int) -> None:
+        """Count what came in place of a statistic and was none."""
+
     def noticed(self, peer: str, notices: Sequence[Any]) -> None:
         """Take notices that came from a neighbour."""
 
@@ -53,7 +57,7 @@ class Host(Protocol):
         """The next notices for a neighbour, of so many bytes at most; none if nothing waits."""
 
     def waiting(self, peer: str) -> int:
-        """How many statistics wait for a neighbour."""
+        """How many statistics and notices wait for a neighbour."""
 
 
 class Turns:
@@ -91,17 +95,19 @@ class Frames:
                     data = await self.connection.read()
             except TimeoutError:
                 raise LinkEnded("silent", f"no byte came for {DEAD_AFTER:g} s") from None
+            except RefusedError:
+                raise
             except OSError as error:
                 raise LinkEnded("lost", f"the connection was lost: {error}") from None
             if not data:
                 raise LinkEnded("closed", "the other side closed the connection")
             try:
                 self._complete.extend(self._splitter.feed(data))
-            except codec.FrameError as error:
+            except FrameError as error:
                 raise LinkEnded("malformed", str(error)) from None
         try:
             return codec.decode(self._complete.popleft())
-        except codec.FrameError as error:
+        except FrameError as error:
             raise LinkEnded("malformed", str(error)) from None
 
     async def send(self, data: bytes) -> None:
@@ -140,12 +146,15 @@ class Conversation:
     ----------
     n_received, n_sent : int
         How many statistics came and went.
+    empty_at : float
+        When nothing waited the last time, by the event loop's clock.
     """
 
     def __init__(self, frames: Frames, peer: str, host: Host, turns: Turns) -> None:
         self.peer = peer
         self.n_received = 0
         self.n_sent = 0
+        self.empty_at = asyncio.get_running_loop().time()
         self._frames = frames
         self._host = host
         self._turns = turns
@@ -173,9 +182,10 @@ class Conversation:
         self._wake.set()
 
     def part(self, reason: str) -> None:
-        """Say bye after what is being sent, and end."""
+        """Say bye after what is being sent, and end; at once if that does not leave in time."""
         self._parting = reason
         self._wake.set()
+        asyncio.get_running_loop().call_later(BYE_WITHIN, self.close)
 
     def close(self) -> None:
         """End at once: nothing is read or sent any more."""
@@ -192,6 +202,8 @@ class Conversation:
     async def _take(self, message: Any) -> None:
         if isinstance(message, codec.Statistics):
             statistics = message.statistics
+            if message.n_malformed:
+                self._host.malformed(self.peer, message.n_malformed)
             self.n_received += len(statistics)
             for start in range(0, len(statistics), SLICE):
                 part = statistics[start : start + SLICE]
@@ -240,4 +252,5 @@ class Conversation:
             if self._is_open and (statistics := self._host.statistics_for(self.peer, BATCH)):
                 self.n_sent += len(statistics)
                 return codec.encode_statistics(statistics)
+        self.empty_at = asyncio.get_running_loop().time()
         return None

@@ -8,43 +8,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
+from ..errors import RefusedError
 from . import codec
 from .codec import Hello
 from .conversation import Frames, LinkEnded
-from .transport import Identity
+from .identity import Identity
 
 HELLO_WITHIN: Final = 10.0
-
-
-class Refusal(NamedTuple):
-    """Why there is no link: a short word that is counted, and a line for people."""
-
-    reason: str
-    detail: str
-
-
-class Refused(Exception):
-    """One of two nodes refuses to talk to the other."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(detail)
-        self.refusal = Refusal(reason, detail)
 
 
 def check(mesh: str, node: str, hello: Hello, identity: Identity | None, meant: str | None = None) -> None:
     """Refuse a hello that does not fit: to this node, to the sender's certificate, or to whom it was meant for."""
     if hello.mesh != mesh:
-        raise Refused("mesh", f"this is a node of mesh {mesh!r}, got a hello of mesh {hello.mesh!r}")
+        raise RefusedError("mesh", f"this is a node of mesh {mesh!r}, got a hello of mesh {hello.mesh!r}")
     if hello.version < 1:
-        raise Refused("version", f"wire versions begin at 1, got {hello.version}")
+        raise RefusedError("version", f"wire versions begin at 1, got {hello.version}")
     if hello.node == node:
-        raise Refused("own_name", f"this is {node!r} itself, or another node has taken its name")
+        raise RefusedError("own_name", f"this is {node!r} itself, or another node has taken its name")
     if identity is not None and (identity.mesh, identity.node) != (hello.mesh, hello.node):
-        raise Refused("certificate", f"its certificate is of {identity.node!r} in mesh {identity.mesh!r}")
+        raise RefusedError("certificate", f"its certificate is of {identity.node!r} in mesh {identity.mesh!r}")
     if meant is not None and hello.node != meant:
-        raise Refused("other_name", f"expected {meant!r} at this address, got {hello.node!r}")
+        raise RefusedError("other_name", f"expected {meant!r} at this address, got {hello.node!r}")
 
 
 async def as_dialler(frames: Frames, mine: Hello, accept: Callable[[Hello], None]) -> Hello:
@@ -65,16 +51,16 @@ async def _hello(frames: Frames, accept: Callable[[Hello], None]) -> Hello:
         async with asyncio.timeout(HELLO_WITHIN):
             message = await frames.next()
     except TimeoutError:
-        raise Refused("no_hello", f"no hello came within {HELLO_WITHIN:g} s") from None
+        raise RefusedError("no_hello", f"no hello came within {HELLO_WITHIN:g} s") from None
     except LinkEnded as end:
-        raise Refused("no_hello" if end.reason == "silent" else end.reason, end.detail) from None
+        raise RefusedError("no_hello" if end.reason == "silent" else end.reason, end.detail) from None
     if isinstance(message, codec.Bye):
-        raise Refused("by_peer", f"the other side refused: {message.reason}")
+        raise RefusedError("by_peer", f"the other side refused: {message.reason}")
     if not isinstance(message, Hello):
-        raise Refused("no_hello", "the first frame must be a hello")
+        raise RefusedError("no_hello", "the first frame must be a hello")
     try:
         accept(message)
-    except Refused as refused:
-        await frames.part(f"{refused.refusal.reason}: {refused.refusal.detail}")
+    except RefusedError as refusal:
+        await frames.part(f"{refusal.reason}: {refusal}")
         raise
     return message

@@ -1,8 +1,8 @@
 """All neighbours of a node: who dials, who is let in, and which connection counts.
 
 A neighbour with an address is dialled, one without is waited for. Of two that know each other's address the one with
-the smaller name dials. The other cannot know whether its own address is known, so it dials too, but only after it has
-waited in vain for a while. A new connection of a peer replaces the one before, which is closed unread. If two dial each
+the smaller name dials. The other cannot know whether its own address is known, so it dials too: once when it starts,
+and then only after it has waited in vain for a while. A new connection of a peer replaces the one before, which is closed unread. If two dial each
 other at the same moment, the one with the larger name gives up its attempt: so both end up with the same connection.
 
 Every refusal is counted by its reason on either side, and the last one is shown with its neighbour.
@@ -18,20 +18,22 @@ from collections.abc import Callable
 from typing import Final
 from typing import Protocol as Interface
 
+from ..errors import RefusedError
 from . import greeting
 from .codec import Hello
 from .conversation import Conversation, Frames, Host, LinkEnded, Turns
-from .greeting import Refusal, Refused
+from .identity import Identity
+from .logs import note
 from .tasks import Tasks
-from .transport import Connection, Identity, Transport
+from .transport import Connection, Transport
 
-log = logging.getLogger("banditmesh.live.links")
+LOG = logging.getLogger("banditmesh.live.links")
 
 DIAL_WITHIN: Final = 10.0
 SHORTEST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 30.0
-#: How long the one with the larger name waits to be dialled.
-COURTESY: Final = 2.0
+#: How long the one with the larger name waits to be dialled again, at least.
+COURTESY: Final = 1.0
 #: A link that lasted so long did work: what follows it begins with the shortest pause.
 LASTING: Final = 5.0
 #: How many connections may be between handshake and hello at a time.
@@ -71,7 +73,7 @@ class Neighbour:
         When it was linked or lost, by the node's clock.
     hello : Hello or None
         What it said last.
-    refusal, refused_at : Refusal or None, and float
+    refusal, refused_at : RefusedError or None, and float
         The last one, and when.
     ended : str
         Why the last link ended; empty if there was none.
@@ -87,7 +89,7 @@ class Neighbour:
         self.conversation: Conversation | None = None
         self.identity: Identity | None = None
         self.hello: Hello | None = None
-        self.refusal: Refusal | None = None
+        self.refusal: RefusedError | None = None
         self.refused_at = 0.0
         self.ended = ""
         self.n_links = 0
@@ -188,7 +190,7 @@ class Links:
     def wake(self) -> None:
         """Something may wait for somebody."""
         for neighbour in self.neighbours.values():
-            if neighbour.conversation is not None:
+            if neighbour.conversation is not None and self._host.waiting(neighbour.name):
                 neighbour.conversation.wake()
 
     def part_from_banned(self) -> None:
@@ -197,7 +199,7 @@ class Links:
             if neighbour.conversation is not None and neighbour.identity is not None:
                 why = self._host.banned(neighbour.identity)
                 if why is not None:
-                    self.refused(Refusal("expelled", why), neighbour.name)
+                    self.refused(RefusedError("expelled", why), neighbour.name)
                     self._end(neighbour, neighbour.conversation, LinkEnded("expelled", why))
 
     def part(self, reason: str) -> None:
@@ -208,18 +210,16 @@ class Links:
             if neighbour.conversation is not None:
                 neighbour.conversation.part(reason)
 
-    def refused(self, refusal: Refusal, name: str | None = None) -> None:
+    def refused(self, refusal: RefusedError, name: str | None = None) -> None:
         """Count a refusal, and show it with the neighbour of that name, if there is one."""
         self.counts[f"refused_{refusal.reason}"] += 1
         neighbour = self.neighbours.get(name) if name is not None else None
+        level = logging.WARNING
         if neighbour is not None:
-            is_new = neighbour.refusal != refusal
+            if neighbour.refusal is not None and str(neighbour.refusal) == str(refusal):
+                level = logging.DEBUG  # a neighbour that stays away is news once, not at every attempt
             neighbour.refusal, neighbour.refused_at = refusal, self._clock()
-            # A neighbour that stays away is told of once, not at every attempt.
-            level = logging.WARNING if is_new else logging.DEBUG
-            log.log(level, "no link with %s (%s): %s", name, refusal.reason, refusal.detail)
-        else:
-            log.warning("refused a connection of %s (%s): %s", name or "a stranger", refusal.reason, refusal.detail)
+        note(LOG, level, "no link", peer=name or "unknown", reason=refusal.reason, detail=refusal)
 
     # --- dialling
 
@@ -228,8 +228,6 @@ class Links:
         longest, pause = SHORTEST_PAUSE, 0.0
         while True:
             await neighbour.down.wait()
-            if self._node > neighbour.name:
-                pause += self._rng.uniform(COURTESY, 2 * COURTESY)
             if not await _happens(neighbour.up, pause):
                 neighbour.attempt = self._tasks.spawn(self._reach(neighbour), f"attempt to reach {neighbour.name}")
                 try:
@@ -241,6 +239,8 @@ class Links:
             longest = SHORTEST_PAUSE if neighbour.lasted > LASTING else min(2 * longest, LONGEST_PAUSE)
             neighbour.lasted = 0.0
             pause = self._rng.uniform(longest / 2, longest)
+            if self._node > neighbour.name:
+                pause += self._rng.uniform(COURTESY, 2 * COURTESY)
 
     async def _reach(self, neighbour: Neighbour) -> None:
         """Dial a neighbour once."""
@@ -256,14 +256,14 @@ class Links:
             )
             self._adopt(neighbour, frames, hello, identity)
             connection = None
-        except TimeoutError:
-            self.refused(Refusal("unreachable", f"no answer came within {DIAL_WITHIN:g} s"), neighbour.name)
-        except OSError as error:
-            self.refused(Refusal("unreachable", str(error)), neighbour.name)
+        except RefusedError as refusal:
+            self.refused(refusal, neighbour.name)
         except LinkEnded as end:
-            self.refused(Refusal(end.reason, end.detail), neighbour.name)
-        except Refused as refused:
-            self.refused(refused.refusal, neighbour.name)
+            self.refused(RefusedError(end.reason, end.detail), neighbour.name)
+        except TimeoutError:
+            self.refused(RefusedError("unreachable", f"no answer came within {DIAL_WITHIN:g} s"), neighbour.name)
+        except OSError as error:
+            self.refused(RefusedError("unreachable", str(error)), neighbour.name)
         finally:
             if connection is not None:
                 connection.close()
@@ -280,42 +280,42 @@ class Links:
         """Talk on a connection that came, if its other end may."""
         if self._is_parting or self._n_greetings >= MOST_GREETINGS:
             why = "this node is leaving" if self._is_parting else f"{MOST_GREETINGS} connections have not said hello yet"
-            self.refused(Refusal("busy", why), connection.peer and connection.peer.node)
+            self.refused(RefusedError("busy", why), connection.peer and connection.peer.node)
             connection.close()
             return
         self._tasks.spawn(self._welcome(connection), "welcome")
 
     async def _welcome(self, connection: Connection) -> None:
         self._n_greetings += 1
-        name = connection.peer and connection.peer.node
+        identity = connection.peer
+        name = identity and identity.node
         frames = Frames(connection)
+        is_adopted = False
         try:
-            hello = await greeting.as_listener(
-                frames, self._host.hello, lambda hello: self._check(hello, connection.peer)
-            )
-            self._adopt(self._neighbour(hello.node), frames, hello, connection.peer)
-            connection = None
+            hello = await greeting.as_listener(frames, self._host.hello, lambda hello: self._check(hello, identity))
+            self._adopt(self._neighbour(hello.node), frames, hello, identity)
+            is_adopted = True
+        except RefusedError as refusal:
+            self.refused(refusal, name)
         except LinkEnded as end:
-            self.refused(Refusal(end.reason, end.detail), name)
-        except Refused as refused:
-            self.refused(refused.refusal, name)
+            self.refused(RefusedError(end.reason, end.detail), name)
         finally:
             self._n_greetings -= 1
-            if connection is not None:
+            if not is_adopted:
                 connection.close()
 
     def _check(self, hello: Hello, identity: Identity | None, meant: str | None = None) -> None:
         """Refuse whom this node does not talk to."""
         greeting.check(self._mesh, self._node, hello, identity, meant)
         if identity is not None and (why := self._host.banned(identity)) is not None:
-            raise Refused("expelled", why)
+            raise RefusedError("expelled", why)
         neighbour = self.neighbours.get(hello.node)
         if neighbour is None or not neighbour.is_configured:
             if not self.accepts_members:
-                raise Refused("not_a_neighbour", f"{hello.node!r} is not among the neighbours of {self._node!r}")
+                raise RefusedError("not_a_neighbour", f"{hello.node!r} is not among the neighbours of {self._node!r}")
         is_linked = neighbour is not None and neighbour.conversation is not None
         if not is_linked and len(self.linked()) >= self.most:
-            raise Refused("too_many_links", f"{self._node!r} has {self.most} links, the most that it may have")
+            raise RefusedError("too_many_links", f"{self._node!r} has {self.most} links, the most that it may have")
 
     def _neighbour(self, name: str) -> Neighbour:
         if name not in self.neighbours:
@@ -341,11 +341,10 @@ class Links:
         self.neighbours[neighbour.name] = neighbour
         self.counts["links"] += 1
         self._host.link_up(neighbour.name)
+        note(LOG, logging.INFO, "link up", peer=neighbour.name)
         mine = self._host.hello().protocol
         if hello.protocol != mine:
-            log.warning("link with %s up; it runs protocol %s, this node %s", neighbour.name, hello.protocol, mine)
-        else:
-            log.info("link with %s up", neighbour.name)
+            note(LOG, logging.WARNING, "another protocol", peer=neighbour.name, theirs=hello.protocol, ours=mine)
         neighbour.talk = self._tasks.spawn(self._talk(neighbour, conversation), f"link with {neighbour.name}")
 
     async def _talk(self, neighbour: Neighbour, conversation: Conversation) -> None:
@@ -369,7 +368,7 @@ class Links:
         neighbour.down.set()
         self.counts[f"ended_{end.reason}"] += 1
         self._host.link_down(neighbour.name)
-        log.info("link with %s down (%s): %s", neighbour.name, end.reason, end.detail)
+        note(LOG, logging.INFO, "link down", peer=neighbour.name, reason=end.reason, detail=end.detail)
         if not neighbour.is_configured and self.neighbours.get(neighbour.name) is neighbour:
             del self.neighbours[neighbour.name]
 
