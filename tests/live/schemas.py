@@ -56,7 +56,9 @@ def _properties(value, schema, root, where):
     if not isinstance(value, dict):
         return []
     known = schema["properties"]
-    lines = [line for key in value.keys() & known.keys() for line in problems(value[key], known[key], root, f"{where}.{key}")]
+    lines = [
+        line for key in value.keys() & known.keys() for line in problems(value[key], known[key], root, f"{where}.{key}")
+    ]
     return lines
 
 
@@ -148,7 +150,20 @@ _CHECKS = {
     "maxItems": _bound("maxItems", _length(list), _at_most),
 }
 
-STRINGS = ["", "a", "red", "blue", "nobody", "127.0.0.1:1", "x" * 300, "\x00", "é\u2028", "../../etc/passwd", "%2e%2e", "1" * 40]
+STRINGS = [
+    "",
+    "a",
+    "red",
+    "blue",
+    "nobody",
+    "127.0.0.1:1",
+    "x" * 300,
+    "\x00",
+    "é\u2028",
+    "../../etc/passwd",
+    "%2e%2e",
+    "1" * 40,
+]
 NUMBERS = [0, 1, -1, 0.5, 1e12, 1.1e12, -1e300, 2**53, 2**64, 10**30, 5e-324]
 
 
@@ -175,7 +190,9 @@ def draw(rng, schema, root, strings=STRINGS):
 
 def spoil(rng, value):
     """The same value with one part replaced by something else."""
-    inner = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    inner = (
+        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    )
     if inner and rng.random() < 0.7:
         key, one = rng.choice(inner)
         spoiled = value.copy()

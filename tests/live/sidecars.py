@@ -3,10 +3,15 @@
 import asyncio
 import http.client
 import json
+import random
 import socket
 import threading
 
-from banditmesh.live import serving
+from banditmesh.live.arms import ArmSpec
+
+from banditmesh.errors import StoreError
+from banditmesh.live import Node, NodeConfig, serving
+from banditmesh.live.state import Store
 
 
 class Beside:
@@ -93,8 +98,8 @@ class Beside:
             given["content_type"] = "application/json"
         lines = [f"{method} {path} HTTP/1.1", "connection: close"]
         for name, value in (given | headers).items():
-            for one in [value] if isinstance(value, str) else value or []:
-                lines.append(f"{name.replace('_', '-')}: {one}")
+            values = [value] if isinstance(value, str) else value or []
+            lines += [f"{name.replace('_', '-')}: {one}" for one in values]
         with self.connect() as connection:
             connection.sendall("\r\n".join([*lines, "", ""]).encode() + (data or b""))
             response = http.client.HTTPResponse(connection, method=method)
@@ -106,9 +111,28 @@ class Beside:
         return response.status, found, answer
 
 
-def a_node(folder, disk=None):
-    from banditmesh.live.node import Node
-    return Node
+class Disk:
+    """A disk that may be full."""
 
-class Full:
-    is_full=False
+    is_full = False
+
+
+def a_node(folder, disk=None):
+    """What makes node a of the mesh shop, with arms red and blue; blue pays from 0 to 1."""
+
+    def make():
+        arms = [ArmSpec("red"), ArmSpec("blue", law="bernoulli", reward_range=(0.0, 1.0))]
+        config = NodeConfig(mesh="shop", node="a", arms=arms, state=folder / "state", plain=True)
+        store = Store.open(config.state, config.mesh, config.node)
+        if disk is not None:
+            commit = store.commit
+
+            async def commit_if_possible(changes):
+                if disk.is_full:
+                    raise StoreError("the disk is full")
+                await commit(changes)
+
+            store.commit = commit_if_possible
+        return Node(config, store=store, rng=random.Random(0))
+
+    return make

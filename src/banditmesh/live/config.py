@@ -21,6 +21,7 @@ from ..errors import ConfigError, InputError
 from ..policies import UCB, Policy
 from ..protocols import AnyProtocol, FwA, notation
 from ..protocols.base import MAX_TTL
+from .addresses import Address
 from .arms import LAWS, ArmSpec, policy_arms
 from .fields import (
     Check,
@@ -42,10 +43,25 @@ from .identity import KeyFiles
 from .limits import Caps
 from .names import check_name, parse_epoch
 from .runnable import refuse_live
+from .template import protocol_lines, template
+
+__all__ = ["ApiConfig", "NeighbourConfig", "NodeConfig", "check", "load", "protocol_lines", "refuse_live", "template"]
 
 ACCEPT: Final = ("neighbours", "members")
 LOGS: Final = ("plain", "json")
 LEVELS: Final = ("debug", "info", "warning", "error")
+#: The keys in no table whose values are as they are written.
+_PLAIN_KEYS: Final[dict[str, Check]] = {
+    "mesh": check_name,
+    "node": check_name,
+    "listen": address,
+    "accept": one_of(*ACCEPT),
+    "max_ttl": at_least(1, MAX_TTL),
+    "ticket_lifetime": checks.positive,
+    "plain": boolean,
+    "log": one_of(*LOGS),
+    "log_level": one_of(*LEVELS),
+}
 #: A node that is ignored, or one life of it.
 Ignored: TypeAlias = str | tuple[str, int]
 
@@ -68,7 +84,8 @@ class ApiConfig(Struct, frozen=True, kw_only=True):
     hosts: list[str] = []
 
     def __post_init__(self) -> None:
-        if self.token_file is None and not self.listen.startswith("unix:") and not is_loopback(self.listen):
+        is_local = self.listen.startswith("unix:") or Address.parse(self.listen, "listen").is_loopback
+        if self.token_file is None and not is_local:
             raise InputError(
                 f"token_file is required where listen is not on loopback, got none with listen = {self.listen!r}; "
                 'name a file with a token, or listen on "127.0.0.1:7780"'
@@ -90,7 +107,7 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
     mesh, node : str
         Who it is.
     arms : list of ArmSpec
-        What it chooses among.
+        What it chooses among; none for a node that only relays.
     listen : str or None
         Host and port for neighbours; None for a node that only dials.
     state : Path
@@ -154,16 +171,23 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
             raise ConfigError(*problems)
 
     def _problems(self) -> list[str]:
-        """What is wrong with values that are right one by one."""
+        """What is wrong with single values, which may have been given by hand, and with several of them together."""
         found: list[str] = []
+        for key, check in _PLAIN_KEYS.items():
+            value = getattr(self, key)
+            if value is not None or key in ("mesh", "node"):
+                try:
+                    check(key, value)
+                except InputError as error:
+                    found.append(str(error))
+        if found:
+            return found
         for where, names in (
             ("[[arms]]", [arm.name for arm in self.arms]),
             ("[[neighbours]]", [neighbour.name for neighbour in self.neighbours]),
         ):
             twice = [name for name, n_times in Counter(names).items() if n_times > 1]
             found += [f"{where}: names must differ, got {name!r} more than once" for name in twice]
-        if not self.arms:
-            found.append("[[arms]]: at least one arm is required, got none")
         if len(self.arms) > self.caps.arms:
             found.append(f"[[arms]]: at most caps.arms = {self.caps.arms} are allowed, got {len(self.arms)}")
         if len(self.neighbours) > self.caps.links:
@@ -187,27 +211,8 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
         return [
             f"{key} must be on loopback, such as 127.0.0.1:7700, where plain = true, got {value!r}; use [keys] instead"
             for key, value in addresses.items()
-            if value is not None and not is_loopback(value)
+            if value is not None and not Address.parse(value).is_loopback
         ]
-
-
-def is_loopback(where: str) -> bool:
-    """Whether a host and port are on this machine alone.
-
-    Examples
-    --------
-    >>> is_loopback("127.0.0.1:7700"), is_loopback("[::1]:7700"), is_loopback("0.0.0.0:7700")
-    (True, True, False)
-    """
-    try:
-        return host_of(where) == "localhost" or ipaddress.ip_address(host_of(where)).is_loopback
-    except ValueError:
-        return False
-
-
-def host_of(where: str) -> str:
-    """The host of a host and port, without the brackets of an IPv6 address."""
-    return where.rpartition(":")[0].removeprefix("[").removesuffix("]")
 
 
 def load(path: str | PathLike[str]) -> NodeConfig:
@@ -245,17 +250,9 @@ def _keys(folder: Path, emission: object) -> dict[str, Check]:
     """The checks of all keys, table by table."""
     path = path_in(folder)
     return {
-        "mesh": check_name,
-        "node": check_name,
-        "listen": address,
+        **_PLAIN_KEYS,
         "state": path,
-        "accept": one_of(*ACCEPT),
         "ignore": list_of(_ignored),
-        "max_ttl": at_least(1, MAX_TTL),
-        "ticket_lifetime": checks.positive,
-        "plain": boolean,
-        "log": one_of(*LOGS),
-        "log_level": one_of(*LEVELS),
         "policy": _policy,
         "protocol": partial(_protocol, emission),
         "arms": tables(
@@ -283,12 +280,11 @@ def _ignored(key: str, value: Any) -> Ignored:
 def _api_address(path: Check, key: str, value: Any) -> str:
     if isinstance(value, str) and value.startswith("unix:"):
         return f"unix:{path(key, value.removeprefix('unix:'))}"
-    found = address(key, value)
     try:
-        ipaddress.ip_address(host_of(found))
+        ipaddress.ip_address(Address.parse(value, key).host)
     except ValueError:
         raise InputError(f'{key} must be an IP address and a port, or "unix:PATH", got {checks.shown(value)}') from None
-    return found
+    return address(key, value)
 
 
 def _policy(key: str, raw: Any) -> Policy:
@@ -298,6 +294,8 @@ def _policy(key: str, raw: Any) -> Policy:
 
 def _protocol(emission: object, key: str, raw: Any) -> AnyProtocol:
     """The protocol, with the emission that is written out with it or has a table of its own."""
+    if raw is None:
+        raise ConfigError("[emission]: a [protocol] is required with it, got none")
     if isinstance(raw, str):
         try:
             written = notation.parse(raw).tables

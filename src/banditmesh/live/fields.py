@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from .. import checks
 from ..errors import ConfigError, InputError
+from .addresses import Address
 
 #: Takes the name of a key and its value, and returns the value as it is used.
 Check: TypeAlias = Callable[[str, Any], Any]
@@ -181,16 +182,8 @@ def path_in(folder: Path) -> Check:
 
 
 def address(key: str, value: Any) -> str:
-    """A check for a host and a port, as in "10.0.0.7:7700" or "[::1]:7700"."""
-    if isinstance(value, str):
-        host, colon, port = value.rpartition(":")
-        bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-        is_host = (
-            bool(bare) and bare.isprintable() and not set(bare) & set(" /[]@") and (":" not in host or bare != host)
-        )
-        if colon and is_host and port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= 65535:
-            return value
-    raise InputError(f'{key} must be a host and a port such as "10.0.0.7:7700", got {checks.shown(value)}')
+    """A check for a host and a port."""
+    return str(Address.parse(value, key))
 
 
 def interval(key: str, value: Any) -> tuple[float, float]:

@@ -10,16 +10,14 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ..errors import FileError, MissingExtraError
 from .identity import KeyFiles, contexts
+from .tokens import read_token
 
 if TYPE_CHECKING:
     from .config import NodeConfig
-
-#: The fewest characters of a token.
-LEAST_TOKEN: Final = 16
 
 
 def file_problems(config: NodeConfig, now: float | None = None) -> list[str]:
@@ -43,12 +41,12 @@ def _state(folder: Path) -> Iterator[str]:
         yield f"state must be a folder that can be written to, got {folder}"
 
 
-def _token(path: Path) -> Iterator[str]:
-    problem = _why_unreadable(path)
-    if problem is not None:
-        yield f"[api]: token_file {problem}"
-    elif len(path.read_bytes().strip()) < LEAST_TOKEN:
-        yield f"[api]: token_file must hold at least {LEAST_TOKEN} characters, got fewer in {path}"
+def _token(path: Path) -> list[str]:
+    try:
+        read_token(path)
+    except FileError as error:
+        return [f"[api]: {error}"]
+    return []
 
 
 def _unreadable(keys: KeyFiles) -> Iterator[str]:

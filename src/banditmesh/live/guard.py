@@ -32,7 +32,6 @@ class Refusal(NamedTuple):
 
     status: int
     error: str
-    headers: dict[str, str] = {}
 
 
 class Guard:
@@ -106,7 +105,7 @@ class Guard:
         if hmac.compare_digest(given.strip(), self._token) and scheme.lower() == b"bearer":
             return None
         line = "a token is required here: send 'Authorization: Bearer TOKEN'" if not given else "the token is wrong"
-        return Refusal(401, line, {"WWW-Authenticate": "Bearer"})
+        return Refusal(401, line)
 
     def around(self, app: ASGIApp) -> ASGIApp:
         """The same application, behind this guard."""
@@ -117,7 +116,8 @@ class Guard:
             if refusal is None:
                 await app(scope, receive, send)
             else:
-                answer = JSONResponse({"error": refusal.error}, refusal.status, refusal.headers)
+                headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
+                answer = JSONResponse({"error": refusal.error}, refusal.status, headers)
                 await answer(scope, receive, send)
 
         return guarded
@@ -148,10 +148,5 @@ def _refuse_content(method: str, headers: dict[bytes, list[bytes]]) -> Refusal |
     kinds = [value.partition(b";")[0].strip().lower() for value in headers.get(b"content-type", [])]
     if kinds == [b"application/json"]:
         return None
-    got = kinds[0].decode("latin-1")[:100] if kinds else "none"
-    return Refusal(
-        415,
-        f"Content-Type must be application/json, got {got!r}"
-        if kinds
-        else "Content-Type must be application/json, got none",
-    )
+    got = repr(b", ".join(kinds).decode("latin-1")[:100]) if kinds else "none"
+    return Refusal(415, f"Content-Type must be application/json, got {got}")

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..version import __version__
-from .member import ArmSpec
+from .arms import ArmSpec
 from .views import PeerView, StateView
 
 #: The most observations of one request.
@@ -119,7 +119,7 @@ class Error(Struct):
 
 
 class Operation(Struct, frozen=True):
-    """One method of one path: its name, what it takes, and what it gives by status (a type, several, or a media type)."""
+    """A method of a path: its name, what it takes, and by status what it gives: a type, several, or a media type."""
 
     method: str
     path: str

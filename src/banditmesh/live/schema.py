@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -95,7 +96,12 @@ class Table:
         if [row[-1] for row in found] != self._checksums(rows):
             raise UnusableError.damaged(f"a row of {self.name} is not as it was written")
         try:
-            checked: list[tuple[Any, ...]] = msgspec.convert(rows, list[self.row])  # type: ignore[name-defined]
+            # Bytes as they are: otherwise a text would be taken for their base64.
+            checked: list[tuple[Any, ...]] = msgspec.convert(
+                rows,
+                list[self.row],  # type: ignore[name-defined]
+                builtin_types=(bytes,),
+            )
         except msgspec.ValidationError:
             raise UnusableError.damaged(f"a row of {self.name} is out of range") from None
         if len({row[: self.n_key] for row in checked}) < len(checked):
@@ -160,8 +166,8 @@ def identify(db: sqlite3.Connection) -> tuple[str, str, str]:
         raise UnusableError.damaged("it is not the state of a node")
     if version > FORMAT:
         raise UnusableError(f"has format {version}, of a later banditmesh than this one, which reads up to {FORMAT}")
-    made = sorted(sql or "" for (sql,) in db.execute("SELECT sql FROM sqlite_master"))
-    if version != FORMAT or made != sorted(table.create for table in TABLES):
+    made = Counter(sql for (sql,) in db.execute("SELECT sql FROM sqlite_master"))
+    if version != FORMAT or made != Counter(table.create for table in TABLES):
         raise UnusableError.damaged("its tables are not those of its format")
     [verdict], *more = db.execute("PRAGMA quick_check(1)").fetchall()
     if verdict != "ok" or more:

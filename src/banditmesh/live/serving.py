@@ -22,13 +22,15 @@ from typing import Final
 import uvicorn
 
 from ..errors import BanditmeshError, InputError, SidecarError
-from .guard import Guard
+from .addresses import Address
 from .config import NodeConfig, load
+from .guard import Guard
 from .logs import LOG, note, set_up
 from .metrics import Metrics
-from .openapi import OPEN
 from .node import Node
+from .openapi import OPEN
 from .sidecar import Sidecar
+from .state import Store
 from .tokens import read_token
 
 #: How many connections there may be, and how long requests may take to end when the sidecar ends, in seconds.
@@ -132,12 +134,9 @@ def bind(address: str, token: str | None = None) -> Iterator[socket.socket]:
 
 
 def _resolve(address: str) -> tuple[socket.AddressFamily, str, int]:
-    host, _, port = address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise InputError(f"api.listen must be HOST:PORT or unix:PATH, got {address!r}")
+    host, port = Address.parse(address, "api.listen")
     try:
-        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
         raise InputError(f"api.listen: {host} has no address here: {error.strerror}") from None
     family, _, _, _, where = found[0]
@@ -237,7 +236,8 @@ async def _run(path: str | os.PathLike[str], config: NodeConfig, token: str | No
     until = asyncio.Event()
     main = asyncio.current_task()
     assert main is not None
-    async with Node(config, new_life=new_life) as node:
+    store = Store.open(config.state, config.mesh, config.node, new_life=new_life)
+    async with Node(config, store=store) as node:
 
         async def reload() -> None:
             await node.reload(load(path))

@@ -23,6 +23,8 @@ from starlette.routing import Route
 
 from ..errors import BanditmeshError, InputError, MessageError
 from . import openapi
+from .member import ALREADY_COUNTED, COUNTED, REFUSED, Observation
+from .tickets import Ticket
 
 if TYPE_CHECKING:
     from .metrics import Metrics
@@ -39,6 +41,7 @@ _DECODERS = {
     for operation in openapi.OPERATIONS
     if operation.takes is not None
 }
+_ANSWERS = {COUNTED: openapi.Answer("counted"), ALREADY_COUNTED: openapi.Answer("already_counted")}
 _ENCODE = msgspec.json.Encoder().encode
 
 
@@ -90,11 +93,20 @@ class Sidecar:
         line = f"all {len(answers)} observations are refused, the first: {refused[0]}"
         return _answer(openapi.Answers(answers, line), status)
 
-    async def _observe(self, observations: list[openapi.ObservationRequest]) -> list[openapi.Answer]:
+    async def _observe(self, asked: list[openapi.ObservationRequest]) -> list[openapi.Answer]:
+        """What becomes of each observation; all that can be counted are, in one transaction."""
+        answers: dict[int, openapi.Answer] = {}
+        possible: dict[int, Observation] = {}
+        for place, one in enumerate(asked):
+            try:
+                possible[place] = _observation(one)
+            except InputError as error:
+                answers[place] = _refusal(str(error))
         began = perf_counter()
-        answers = await self._node.observe_many(observations)
+        for place, answer in zip(possible, await self._node.observe_many(list(possible.values())), strict=True):
+            answers[place] = _refusal(answer.reason) if answer.outcome == REFUSED else _ANSWERS[answer.outcome]
         self._metrics.observed(perf_counter() - began)
-        return [openapi.Answer(a, e or msgspec.UNSET) for a, e in answers]
+        return [answers[place] for place in range(len(asked))]
 
     async def state(self, request: Request) -> Response:  # noqa: D102
         return _answer(self._node.state())
@@ -150,6 +162,19 @@ class Sidecar:
 
     async def describe(self, request: Request) -> Response:  # noqa: D102
         return Response(self._description, media_type="application/json")
+
+
+def _observation(asked: openapi.ObservationRequest) -> Observation:
+    if asked.ticket is not None and asked.arm is None and asked.key is None:
+        return Observation(asked.reward, ticket=Ticket.parse(asked.ticket))
+    if asked.ticket is None and asked.arm is not None and asked.key is not None:
+        return Observation(asked.reward, arm=asked.arm, key=asked.key)
+    given = [name for name in ("ticket", "arm", "key") if getattr(asked, name) is not None]
+    raise InputError(f"an observation must have a ticket, or an arm and a key, got {' and '.join(given) or 'neither'}")
+
+
+def _refusal(reason: str) -> openapi.Answer:
+    return openapi.Answer("refused", " ".join(reason.split()))
 
 
 async def _read(request: Request, operation: str) -> Any:

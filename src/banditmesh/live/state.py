@@ -316,6 +316,9 @@ def _plainly(path: Path) -> Iterator[None]:
         raise StoreError(f"cannot use {path}: {_reason(error)}") from None
     except OSError as error:
         raise StoreError(f"cannot use {path}: {_reason(error)}") from None
+    except UnicodeDecodeError:
+        # Of SQLite's own messages, where they name what is damaged.
+        raise StoreError(f"{path} is damaged: a text in it is not UTF-8; {_WAY_OUT}") from None
 
 
 @contextmanager
