@@ -7,10 +7,9 @@ import random
 import socket
 import threading
 
-from banditmesh.live.arms import ArmSpec
-
 from banditmesh.errors import StoreError
 from banditmesh.live import Node, NodeConfig, serving
+from banditmesh.live.arms import ArmSpec
 from banditmesh.live.state import Store
 
 

@@ -141,7 +141,11 @@ def run_mesh(
     cores = os.cpu_count() or 1
     processes = min(problem.n_agents, checks.integer("processes", processes or cores, at_least=1))
     with ExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="banditmesh-"))) if folder is None else Path(folder)
+        home = (
+            Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="banditmesh-")))
+            if folder is None
+            else Path(folder)
+        )
         seats = make_seats(problem, protocol, policy, home)
         shares = [seats[place::processes] for place in range(processes)]
         crew = stack.enter_context(_crew(shares, seed, horizon, 1.0 / pace))
@@ -200,7 +204,9 @@ class _Crew:
             left = None if give_up is None else max(0.0, give_up - time.monotonic())
             ready = wait(list(open_), left)
             if not ready:
-                raise MeshError(f"the nodes did not get ready within {patience:g} s; take fewer agents or more processes")
+                raise MeshError(
+                    f"the nodes did not get ready within {patience:g} s; take fewer agents or more processes"
+                )
             for pipe in ready:
                 assert isinstance(pipe, Connection)
                 try:

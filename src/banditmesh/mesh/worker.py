@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 from multiprocessing.connection import Connection
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ..arms.base import Law, reward_of
 from ..draws import PHASE, REWARD, Draws
@@ -67,6 +68,8 @@ def run_worker(pipe: Connection, seats: list[Seat], seed: int, horizon: int, int
     """Run the nodes of these seats until the parent closes the pipe; whatever fails is told to the parent."""
     # Ctrl-C goes to the whole group of processes; the parent decides what comes of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What a node says of itself is in its counters; the parent's terminal is for the mesh as a whole.
+    logging.getLogger("banditmesh").addHandler(logging.NullHandler())
     with contextlib.suppress(EOFError, OSError):
         try:
             asyncio.run(_Worker(pipe, seats, seed, horizon, interval).run())
@@ -96,7 +99,7 @@ class _Worker:
         async with contextlib.AsyncExitStack() as stack:
             for seat in self._seats:
                 self._nodes.append(await stack.enter_async_context(Node(seat.config)))
-            self._pipe.send(("answer", {node.name: node.address for node in self._nodes}))
+            self._pipe.send(("answer", {node.config.node: node.address for node in self._nodes}))
             while True:
                 question, *details = await asyncio.to_thread(self._pipe.recv)
                 self._pipe.send(("answer", await questions[question](*details)))
@@ -105,8 +108,8 @@ class _Worker:
         """Link every node with its neighbours."""
         for node, seat in zip(self._nodes, self._seats, strict=True):
             for name in seat.neighbours:
-                await node.add_peer(name, addresses[name])
-        while any(not peer.is_up for node in self._nodes for peer in node.peers()):
+                node.add_peer(name, addresses[name])
+        while any(peer.state != "up" for node in self._nodes for peer in node.peers()):
             await asyncio.sleep(LOOK_EVERY)
 
     async def play(self) -> None:
@@ -146,12 +149,14 @@ class _Worker:
     async def ask(self) -> tuple[bool, int]:
         """Whether nothing waits in any outbox, and how much the nodes have heard."""
         is_quiet = not any(peer.waiting for node in self._nodes for peer in node.peers())
-        return is_quiet, sum(node.n_heard for node in self._nodes)
+        counters = [node.state().counters for node in self._nodes]
+        return is_quiet, sum(n for one in counters for name, n in one.items() if name.startswith("heard_"))
 
     async def tell(self) -> list[Played]:
         """What became of each node."""
         played = []
         for place, (seat, node) in enumerate(zip(self._seats, self._nodes, strict=True)):
-            known = {arm.name: (arm.count, arm.mean) for arm in node.state().arms}
-            played.append(Played(seat.agent, self._pulls[place], known, node.counters(), self._behind[place]))
+            state = node.state()
+            known = {arm.name: (arm.own_count + arm.heard_count, arm.mean or 0.0) for arm in state.arms}
+            played.append(Played(seat.agent, self._pulls[place], known, dict(state.counters), self._behind[place]))
         return played

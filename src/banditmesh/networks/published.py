@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from .. import checks
 from ..errors import NetworkError
-
 from .dynamic import EdgeMarkovian
 from .static import ba, er, first_connected, sbm
 

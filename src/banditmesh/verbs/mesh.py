@@ -43,7 +43,9 @@ def _mesh_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--horizon", default=1000, show_default=True, help="How often each node pulls."),
         click.option("--seed", default=0, show_default=True, help="Decides arms and rewards."),
         click.option("--pace", default=10.0, show_default=True, help="Pulls per second of each node."),
-        click.option("--processes", type=int, help="Over how many processes nodes are spread; one per core if not given."),
+        click.option(
+            "--processes", type=int, help="Over how many processes nodes are spread; one per core if not given."
+        ),
         click.option("--json", "as_json", is_flag=True, help="Print what a program can read."),
     ]
     for option in reversed(options):
@@ -186,6 +188,7 @@ def _as_json(run: MeshRun) -> dict[str, Any]:
 
 def _as_text(run: MeshRun) -> str:
     counters = run.counters
+    n_heard = sum(counters.get(name, 0) for name in ("heard_news", "heard_extended", "heard_stale"))
     lines = [
         repr(run.problem),
         f"{run.protocol}, {run.policy}, {run.horizon:,} pulls of each node in {run.seconds:.1f} s",
@@ -193,8 +196,8 @@ def _as_text(run: MeshRun) -> str:
         f"group regret    {run.regret:,.0f}",
         f"transmissions   {run.transmissions:,}",
         f"  extended      {counters.get('sent_extended', 0):,} (the same again, since it may travel further)",
-        f"  offered       {counters.get('sent_offer', 0):,} (when a link came up)",
-        f"learned         {counters.get('heard_news', 0):,} of {counters.get('heard', 0):,} statistics heard were news",
+        f"  offered       {counters.get('sent_offers', 0):,} (when a link came up)",
+        f"learned         {counters.get('heard_news', 0):,} of {n_heard:,} statistics heard were news",
     ]
     refused = {name: count for name, count in counters.items() if name.startswith("refused") and count}
     if refused:
