@@ -117,7 +117,17 @@ def _all_commands(command: click.Command) -> list[click.Command]:
     return [command, *(one for each in inner for one in _all_commands(each))]
 
 
-for _verb in (paper_verb, compare_verb, frontier_verb, bounds_verb, new_verb, run_verb, plot_verb, node_verb, mesh_verb):
+for _verb in (
+    paper_verb,
+    compare_verb,
+    frontier_verb,
+    bounds_verb,
+    new_verb,
+    run_verb,
+    plot_verb,
+    node_verb,
+    mesh_verb,
+):
     cli.add_command(_verb)
 for _command in _all_commands(cli):
     _command.params.append(

@@ -7,9 +7,10 @@ import random
 import socket
 import threading
 
+from banditmesh.live.arms import ArmSpec
+
 from banditmesh.errors import StoreError
 from banditmesh.live import Node, NodeConfig, serving
-from banditmesh.live.arms import ArmSpec
 from banditmesh.live.state import Store
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import banditmesh as bm
-from banditmesh.errors import NodeError, StoreError
+from banditmesh.errors import InputError, NodeError, StoreError
 from banditmesh.live import codec, notices
 from banditmesh.live.config import NeighbourConfig, NodeConfig
 from banditmesh.live.limits import Caps
@@ -25,7 +25,7 @@ from banditmesh.live.node import Node
 from banditmesh.live.notices import Signer, key_id
 
 from .oracle import Branch, Oracle, Report, Violation
-from .simulated import Disk, Network, SimulatedTransport, identity
+from .simulated import Disk, Frames, Network, SimulatedTransport, identity
 
 MESH = "simulated"
 ARMS = ("red", "blue", "green", "grey")

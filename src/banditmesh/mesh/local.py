@@ -141,12 +141,9 @@ def run_mesh(
     cores = os.cpu_count() or 1
     processes = min(problem.n_agents, checks.integer("processes", processes or cores, at_least=1))
     with ExitStack() as stack:
-        home = (
-            Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="banditmesh-")))
-            if folder is None
-            else Path(folder)
-        )
-        seats = make_seats(problem, protocol, policy, home)
+        if folder is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="banditmesh-"))
+        seats = make_seats(problem, protocol, policy, Path(folder))
         shares = [seats[place::processes] for place in range(processes)]
         crew = stack.enter_context(_crew(shares, seed, horizon, 1.0 / pace))
         played, seconds, is_quiet = _direct(crew, horizon * problem.n_agents, progress)
@@ -205,7 +202,7 @@ class _Crew:
             ready = wait(list(open_), left)
             if not ready:
                 raise MeshError(
-                    f"the nodes did not get ready within {patience:g} s; take fewer agents or more processes"
+                    f"the nodes must be ready within {patience:g} s, got some that were not; take fewer agents"
                 )
             for pipe in ready:
                 assert isinstance(pipe, Connection)

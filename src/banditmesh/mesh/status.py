@@ -42,24 +42,24 @@ def gather(urls: Sequence[str], token: str | None = None) -> list[Row]:
 
 def _row(url: str, token: str | None) -> Row:
     try:
-        with Client(url, token=token, timeout=TIMEOUT) as client:
+        with Client(url, token=token, timeout=TIMEOUT, patience=0.0) as client:
             return _as_row(url, client.state(), client.peers(), client.ready())
     except (BanditmeshError, OSError) as error:
         return Row(url, state=str(error))
 
 
-def _as_row(url: str, state: dict[str, Any], peers: list[dict[str, Any]], ready: tuple[bool, str]) -> Row:
+def _as_row(url: str, state: dict[str, Any], peers: list[dict[str, Any]], trouble: str | None) -> Row:
     arms = state["arms"]
-    tried = [arm for arm in arms if arm["count"]]
+    known = [arm for arm in arms if arm["mean"] is not None]
     return Row(
         url=url,
         node=state["node"],
-        state="ready" if ready[0] else ready[1],
+        state=trouble or "ready",
         links_up=sum(peer["state"] == "up" for peer in peers),
         links=len(peers),
         choices=state["n_choices"],
         arms=len(arms),
-        best_arm=max(tried, key=lambda arm: arm["mean"])["name"] if tried else "",
+        best_arm=max(known, key=lambda arm: arm["mean"])["name"] if known else "",
         waiting=sum(peer["waiting"] for peer in peers),
         refused=sum(count for name, count in state["counters"].items() if name.startswith("refused")),
         protocol=state["protocol"],
@@ -75,7 +75,7 @@ def as_table(rows: Sequence[Row]) -> str:
     node  state  links  choices  arms  best arm  waiting  refused  protocol
     ann   ready    1/2       40     3       red        0        0    fwa(4)
     """
-    table = [HEADINGS]
+    table: list[tuple[str, ...]] = [HEADINGS]
     for row in rows:
         if row.node:
             links = f"{row.links_up}/{row.links}"

@@ -17,8 +17,9 @@ import asyncio
 import contextlib
 import logging
 import signal
+from collections.abc import Awaitable, Callable
 from multiprocessing.connection import Connection
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..arms.base import Law, reward_of
 from ..draws import PHASE, REWARD, Draws
@@ -95,7 +96,12 @@ class _Worker:
 
     async def run(self) -> None:
         """Open the nodes, and answer until the parent hangs up."""
-        questions = {"meet": self.meet, "play": self.play, "ask": self.ask, "tell": self.tell}
+        questions: dict[str, Callable[..., Awaitable[Any]]] = {
+            "meet": self.meet,
+            "play": self.play,
+            "ask": self.ask,
+            "tell": self.tell,
+        }
         async with contextlib.AsyncExitStack() as stack:
             for seat in self._seats:
                 self._nodes.append(await stack.enter_async_context(Node(seat.config)))
@@ -124,7 +130,7 @@ class _Worker:
             teller.cancel()
 
     async def _player(self, place: int, begin: float) -> None:
-        """Choose, pull and observe once an interval, at a moment of its own; what pulls pay is what the simulator draws."""
+        """Choose, pull and observe once an interval, at moments of its own; pulls pay what the simulator draws."""
         node, seat, draws = self._nodes[place], self._seats[place], self._draws
         loop = asyncio.get_running_loop()
         phase = draws.uniform(PHASE, seat.agent, 0)
