@@ -19,12 +19,16 @@ class Violation(AssertionError):
 
 
 class Branch:
-    """What is durable on one disk: the present life's own statistics, and the tickets and keys that were counted."""
+    """What is durable on one disk: the present life's own statistics, and the tickets and keys that were counted.
+
+    `given` are all tickets that were ever given by a process on it.
+    """
 
     def __init__(self):
         self.epoch = None
         self.own = {}
         self.counted = set()
+        self.given = set()
 
     def copy(self):
         return copy.deepcopy(self)
@@ -48,23 +52,21 @@ class Oracle:
     forked : set
         Lives (origin, epoch) of which there have been two disks.
     retired : set
-        Lives (origin, epoch) that the authority has retired.
+        Lives (origin, epoch) that the authority has retired, whoever knows.
     """
 
     def __init__(self):
         self.allowed = defaultdict(lambda: defaultdict(set))
         self.forked = set()
         self.retired = set()
-        self.told = {}
 
     # --- what happens
 
     def committed(self, branch, origin, changes, reports):
         """A transaction is durable: what it counts must be rewards that were reported and not counted before."""
         if changes.life is not None and changes.life.epoch != branch.epoch:
+            self._check_new_life(branch, origin, changes)
             branch.epoch = changes.life.epoch
-            branch.own = {}
-        elif changes.clear_own:
             branch.own = {}
         for row in changes.own:
             count, total = branch.own.get(row.arm, (0, 0.0))
@@ -78,6 +80,19 @@ class Oracle:
                 branch.own[row.arm] = count, total
             if (row.told_count, row.told_total) != (0, 0.0):
                 self.check_value((origin, branch.epoch, row.arm), row.told_count, row.told_total, f"{origin} told")
+
+    def _check_new_life(self, branch, origin, changes):
+        """Promise 2 at a new life: what the old one observed, or more, is in the table from then on."""
+        moved = {tuple(entry.key): (entry.count, entry.total) for entry in changes.entries}
+        for arm, value in branch.own.items():
+            if moved.get((origin, branch.epoch, arm), (0, 0.0)) < value and (origin, branch.epoch) not in self.retired:
+                raise Violation(f"{origin} begins a new life and leaves {value} of {arm} behind")
+
+    def gave(self, branch, ticket):
+        """A ticket was given: no other one is the same."""
+        if ticket in branch.given:
+            raise Violation(f"ticket {ticket} was given twice")
+        branch.given.add(ticket)
 
     @staticmethod
     def _explain(row, count, total, reports, branch):
@@ -111,9 +126,9 @@ class Oracle:
         if total not in sums:
             raise Violation(f"{where}: {key} has {count} rewards with sum {total}, the truth is {set(sums) or 'none'}")
 
-    def check_node(self, name, own, table, estimates, arms, epoch):
+    def check_node(self, name, own, table, estimates, epoch):
         """Promise 1 at one node: its own statistics, its table, and its estimates, which are their sum."""
-        sums = {arm: [0, 0.0] for arm in arms}
+        sums = {arm: [0, 0.0] for arm in estimates}
         for arm, (count, total, told_count, told_total) in own.items():
             if count:
                 self.check_value((name, epoch, arm), count, total, f"own of {name}")
@@ -131,9 +146,9 @@ class Oracle:
             if key[2] in sums:
                 sums[key[2]][0] += count
                 sums[key[2]][1] += total
-        for arm in arms:
-            if tuple(sums[arm]) != tuple(estimates[arm]):
-                raise Violation(f"{name} estimates {arm} by {estimates[arm]}, own and table have {sums[arm]}")
+        for arm, estimate in estimates.items():
+            if tuple(sums[arm]) != estimate:
+                raise Violation(f"{name} estimates {arm} by {estimate}, own and table have {sums[arm]}")
 
     def check_restart(self, name, own, branch):
         """Promise 2: what was durable is there again."""

@@ -7,10 +7,9 @@ import random
 import socket
 import threading
 
-from banditmesh.live.arms import ArmSpec
-
 from banditmesh.errors import StoreError
 from banditmesh.live import Node, NodeConfig, serving
+from banditmesh.live.arms import ArmSpec
 from banditmesh.live.state import Store
 
 
@@ -45,8 +44,6 @@ class Beside:
         self.loop, self._until = asyncio.get_running_loop(), asyncio.Event()
         async with self._make() as self.node:
             with serving.bind(self._listen, self._options.get("token")) as listener:
-                # Whoever connects from now on waits in the backlog until it is answered.
-                listener.listen()
                 self.address = listener.getsockname()
                 self._begun.set()
                 await serving.serve(self.node, listener, until=self._until, **self._options)
@@ -117,12 +114,12 @@ class Disk:
     is_full = False
 
 
-def a_node(folder, disk=None):
-    """What makes node a of the mesh shop, with arms red and blue; blue pays from 0 to 1."""
+def a_node(folder, disk=None, name="a", **options):
+    """What makes a node of the mesh shop, with arms red and blue; blue pays from 0 to 1."""
 
     def make():
         arms = [ArmSpec("red"), ArmSpec("blue", law="bernoulli", reward_range=(0.0, 1.0))]
-        config = NodeConfig(mesh="shop", node="a", arms=arms, state=folder / "state", plain=True)
+        config = NodeConfig(mesh="shop", node=name, arms=arms, state=folder / "state", plain=True, **options)
         store = Store.open(config.state, config.mesh, config.node)
         if disk is not None:
             commit = store.commit

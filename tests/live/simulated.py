@@ -20,8 +20,9 @@ from banditmesh.live.state import Store
 
 #: How many bytes may be on their way before a writer waits.
 BUFFER = 64 * 1024
-#: How many frames are recorded for replays.
+#: How many frames are recorded for replays, of all but this name.
 MOST_RECORDED = 200
+HOSTILE = "mallory"
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
@@ -100,7 +101,7 @@ class Pipe:
     def arrive(self):
         self.timer = None
         if self.network.is_blocked(*self.ends):
-            self.network.held.add(self)
+            self.network.held[self] = None
             return
         now = asyncio.get_running_loop().time() + 1e-6
         while self.flight and self.flight[0][0] <= now:
@@ -151,7 +152,8 @@ class SimulatedConnection:
         pipe = self.outgoing
         if self.is_closed or pipe.is_ended:
             raise ConnectionResetError("the connection is closed")
-        self.network.record(data)
+        if pipe.ends[0] != HOSTILE:
+            self.network.record(data)
         pipe.send(data)
         while pipe.n_flying >= BUFFER:
             pipe.writer = asyncio.get_running_loop().create_future()
@@ -163,7 +165,7 @@ class SimulatedConnection:
         """Close this end; the other one sees it after what is on its way."""
         if not self.is_closed:
             self.is_closed = True
-            self.network.connections.discard(self)
+            self.network.connections.pop(self, None)
             self.incoming.end()
             pipe = self.outgoing
             if pipe.flight:
@@ -175,7 +177,7 @@ class SimulatedConnection:
         """Lose the connection and what is on its way."""
         for pipe in (self.incoming, self.outgoing):
             pipe.end(ConnectionResetError("connection reset by peer"))
-        self.network.connections.discard(self)
+        self.network.connections.pop(self, None)
 
 
 class Network:
@@ -193,8 +195,9 @@ class Network:
         self.rng = rng
         self.slowest = slowest
         self.listeners = {}
-        self.connections = set()
-        self.held = set()
+        #: These are dictionaries for their order, which must depend on nothing but the seed.
+        self.connections = {}
+        self.held = {}
         self.sides = {}
         self.stalled = set()
         self.recorded = []
@@ -208,7 +211,7 @@ class Network:
 
     def release(self):
         """Let what was held travel on, after links were unblocked."""
-        held, self.held = self.held, set()
+        held, self.held = self.held, {}
         for pipe in held:
             pipe.plan()
 
@@ -226,7 +229,7 @@ class SimulatedTransport:
         self.network = network
         self.identity = identity
         self.is_dead = False
-        self._own = set()
+        self._own = {}
         self._addresses = []
 
     async def listen(self, address, accept):
@@ -251,10 +254,14 @@ class SimulatedTransport:
         mine = SimulatedConnection(network, other.identity, here, there)
         theirs = SimulatedConnection(network, self.identity, there, here)
         for transport, connection in ((self, mine), (other, theirs)):
-            transport._own.add(connection)
-            network.connections.add(connection)
+            transport._own[connection] = None
+            network.connections[connection] = None
         await accept(theirs)
         return mine
+
+    async def close(self):
+        for connection in list(self._own):
+            connection.close()
 
     def close_listener(self, address):
         if self.network.listeners.get(address, (None,))[0] is self:
@@ -308,7 +315,7 @@ class Disk:
         return DiskStore(self, Store.open(self.folder, self.mesh, self.node, executor=Inline()), committed)
 
     def lose(self):
-        shutil.rmtree(self.folder)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def copy_to(self, folder):
         if folder.exists():
@@ -360,7 +367,7 @@ class DiskStore:
 
     def abandon(self):
         """End as a killed process does: the file is left as it is, and the lock goes."""
-        self.store.abandon()
+        self.store.close()
 
 
 def identity(mesh, node, not_before=0):

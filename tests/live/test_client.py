@@ -9,7 +9,7 @@ import pytest
 from sidecars import Beside, a_node
 
 from banditmesh.errors import InputError, SidecarError
-from banditmesh.live import Client
+from banditmesh.live import Client, serving
 
 TOKEN = "correct-horse-battery"
 
@@ -72,7 +72,7 @@ def test_refusals_are_errors_in_the_nodes_words(client):
         lambda: client.observe(None, 1.0, arm="green"),
         lambda: client.observe_many([{"reward": "1"}]),
         lambda: client.remove_peer("nobody"),
-        lambda: client.set_arms([]),
+        lambda: client.set_arms(["red", "red"]),
         lambda: client.notice(b"nobody signed this"),
     ):
         with pytest.raises(InputError) as refused:
@@ -223,3 +223,12 @@ def test_a_lost_choice_is_tried_once_more():
 def test_somebody_else_answers(answer):
     with answering(answer) as (url, _), Client(url) as node, pytest.raises(SidecarError, match="is it one"):
         node.choose()
+
+
+def test_too_many_callers(tmp_path, monkeypatch):
+    monkeypatch.setattr(serving, "MOST_CONNECTIONS", 2)
+    with Beside(a_node(tmp_path)) as beside, Client(beside.url) as one, Client(beside.url, patience=60) as other:
+        ticket = one.choose().ticket
+        with beside.connect(), pytest.raises(SidecarError, match="too many callers"):
+            other.choose()
+        assert other.observe(ticket, 0.5) == "counted"

@@ -248,8 +248,8 @@ def test_errors_of_peers_are_errors_of_banditmesh():
 
 def test_example_of_the_document_is_what_is_sent():
     page = (Path(__file__).parents[2] / "docs" / "live" / "wire.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```hex\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    shown = [bytes.fromhex(re.sub(r"#.*", "", block)) for block in blocks]
+    blocks = re.findall(r"^```text\n((?:[0-9a-f]{2} ).*?)^```$", page, re.MULTILINE | re.DOTALL)
+    *shown, _ = (bytes.fromhex(re.sub(r"#.*", "", block)) for block in blocks)  # the last one is a notice
     hello = Hello("shop", "a", 0x0123456789ABCDEF, 1, "fwa(4)", "banditmesh 1.0")
     statistics = [(("a", 0x0123456789ABCDEF, "red"), 3, 2.5, 4)]
     assert shown == [

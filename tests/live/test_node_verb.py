@@ -47,13 +47,15 @@ def write(folder, *arms):
     return path
 
 
+START = [sys.executable, "-W", "error", "-c", "from banditmesh.cli import main; main()", "node"]
+
+
 class Process:
     """A node's process, from `with` to its end."""
 
     def __init__(self, folder, *options):
         self.url = f"unix:{folder}/api.sock"
-        start = [sys.executable, "-W", "error", "-c", "from banditmesh.cli import main; main()"]
-        command = [*start, "node", "--config", str(folder / "node.toml"), *options]
+        command = [*START, "--config", str(folder / "node.toml"), *options]
         self._running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
     def __enter__(self):
@@ -118,6 +120,12 @@ def test_a_node_reads_its_configuration_again(tmp_path):
         line = process.wait_for("configuration not read again, the old one holds")
         assert "mesh" in line["error"]
         assert node.choose().arm == "green"
+        second = subprocess.run([*START, "--config", path], capture_output=True, text=True, timeout=60)
+        assert (second.returncode, second.stderr.count("\n")) == (2, 1)
+        write(tmp_path, "green")
+        second = subprocess.run([*START, "--config", path], capture_output=True, text=True, timeout=60)
+        assert (second.returncode, second.stderr.count("\n")) == (1, 1)
+        assert "in use" in second.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

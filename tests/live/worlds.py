@@ -9,6 +9,7 @@ Which events happen, when and to whom is drawn from the seed, so a run can be re
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections import Counter
 from pathlib import Path
@@ -16,16 +17,16 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import banditmesh as bm
-from banditmesh.errors import InputError, NodeError, StoreError
+from banditmesh.errors import NodeError, StoreError
 from banditmesh.live import codec, notices
 from banditmesh.live.config import NeighbourConfig, NodeConfig
 from banditmesh.live.limits import Caps
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, ArmSpec, Observation
 from banditmesh.live.node import Node
 from banditmesh.live.notices import Signer, key_id
+from oracle import Branch, Oracle, Report, Violation
+from simulated import HOSTILE, Disk, Network, SimulatedTransport, identity
 
-from .oracle import Branch, Oracle, Report, Violation
-from .simulated import Disk, Frames, Network, SimulatedTransport, identity
 
 MESH = "simulated"
 ARMS = ("red", "blue", "green", "grey")
@@ -74,7 +75,7 @@ class Process:
         world = machine.world
         self.machine, self.world, self.branch = machine, world, branch
         self.reports = []
-        self.calls = set()
+        self.calls = {}
         self.choices = []
         self.transport = SimulatedTransport(world.network, identity(MESH, machine.name, machine.not_before))
         self.store = disk.open(self.committed)
@@ -106,16 +107,21 @@ class Process:
         for call in self.calls:
             call.cancel()
         if self.calls:
-            await asyncio.wait(self.calls)
+            await asyncio.wait(list(self.calls))
         await self.node._tasks.end()
         self.store.abandon()
 
     async def leave(self):
         await self.node.leave()
         if self.calls:
-            await asyncio.wait(self.calls)
+            await asyncio.wait(list(self.calls))
 
-    # --- observing
+    # --- choosing and observing
+
+    def choose(self):
+        choice = self.node.choose()
+        self.world.oracle.gave(self.branch, choice.ticket)
+        return choice
 
     def observe(self, observation, name):
         """Report a reward; the oracle hears of it before the node does."""
@@ -123,11 +129,11 @@ class Process:
         report = Report(arm, observation.reward, name)
         self.reports.append(report)
         call = asyncio.get_running_loop().create_task(self._observe(observation, report))
-        self.calls.add(call)
+        self.calls[call] = None
         call.add_done_callback(self._answered)
 
     def _answered(self, call):
-        self.calls.discard(call)
+        self.calls.pop(call)
         if not call.cancelled() and call.exception() is not None:
             self.world.failures.append(call.exception())
 
@@ -145,25 +151,18 @@ class Process:
 
 def own_of(node):
     """By arm: count, sum, and what was told of them."""
-    own = {arm: (one.count, one.total, 0, 0.0) for arm, one in node._member._ledger.own.items() if one.count}
-    for arm, row in node._member._table.told.items():
-        own[arm] = *own.get(arm, (0, 0.0))[:2], row.count, row.total
-    return own
+    own = node._member.own()
+    return {one.arm: (one.count, one.total, one.told_count, one.told_total) for one in own if one.count}
 
 
 def table_of(node):
     """By key: count and sum."""
-    return {key: (row.count, row.total) for key, row in node._member._table._rows.items()}
+    return {tuple(entry.key): (entry.count, entry.total) for entry in node._member.entries()}
 
 
-def estimates_of(node):
-    """By arm: count and sum."""
-    member = node._member
-    member.settle()
-    return {
-        arm: (member._agent.estimates.count[place], member._agent.estimates.total[place])
-        for place, arm in enumerate(member._names)
-    }
+def epoch_of(node):
+    """The present life."""
+    return node._member.life.epoch
 
 
 class World:
@@ -198,6 +197,8 @@ class World:
         self.arms = arms
         self.draw_links()
         self.n_names = 0
+        #: Machines, tickets and rewards that come later, or again.
+        self.late = []
 
     def draw_links(self):
         """A random tree, and some more links; one of the two ends may not know the other's address."""
@@ -277,10 +278,11 @@ class World:
             if node.ready()[1] == "it has not been started":
                 continue
             member = node._member
-            epoch = member.life.epoch
+            epoch = epoch_of(node)
             name = process.machine.name
-            self.oracle.check_node(name, own_of(node), table_of(node), estimates_of(node), list(member._names), epoch)
-            n_keys = len(table_of(node)) + len(own_of(node))
+            table = table_of(node)
+            self.oracle.check_node(name, own_of(node), table, member.estimates(), epoch)
+            n_keys = len(table) + len(own_of(node))
             for peer, waiting in member._outboxes.links.items():
                 if len(waiting) > n_keys:
                     raise Violation(f"{name} has {len(waiting)} keys waiting for {peer}, and {n_keys} in all")
@@ -331,14 +333,19 @@ class World:
         """Promises 2 and 3: everybody in reach has what each origin told last, and origins have back what they lost."""
         nodes = {machine.name: machine.process.node for machine in self.machines}
         tables = {name: table_of(node) for name, node in nodes.items()}
+        boards = {name: set(node._board.notices) for name, node in nodes.items()}
+        everything = set().union(*boards.values())
+        retired = {life for notice in everything for life in notice.lives}
         for name, table in tables.items():
-            for key in table:
-                if key[:2] in self.oracle.retired:
+            if boards[name] != everything:
+                raise Violation(f"{name} has {len(boards[name])} of {len(everything)} notices")
+            for key in [*table, (name, epoch_of(nodes[name]))]:
+                if key[:2] in retired:
                     raise Violation(f"{name} still knows the retired life {key[:2]}")
         if self.protocol.name in ("gossip", "probabilistic", "none"):
             return
         for name, node in nodes.items():
-            epoch = node._member.life.epoch
+            epoch = epoch_of(node)
             stands_for = {key: value for key, value in tables[name].items() if key[0] == name}
             for arm, (_, _, count, total) in own_of(node).items():
                 if count:
@@ -353,10 +360,9 @@ class World:
             for link in self.links:
                 if name in link:
                     [other] = link - {name}
-                    for key, (count, _) in tables[other].items():
-                        if key[0] == name and key[1] != epoch and key[:2] not in self.oracle.forked:
-                            if tables[name].get(key, (0, 0.0))[0] < count:
-                                raise Violation(f"{name} lost {key}, of which its neighbour {other} has {count}")
+                    for key, value in tables[other].items():
+                        if key[0] == name and stands_for.get(key, (0, 0.0)) < value:
+                            raise Violation(f"{name} has {stands_for.get(key)} of {key}, its neighbour {other} {value}")
 
     def in_reach(self, name, arm):
         """Who is within reach of a name: so many hops, and for FwA through inner nodes without the arm."""
@@ -400,7 +406,7 @@ async def observe(world):
             process.observe(Observation(draw_reward(rng), None, arm, f"key{world.n_names}"), f"key{world.n_names}")
             continue
         try:
-            choice = process.node.choose()
+            choice = process.choose()
         except NodeError:
             return
         entry = choice.ticket, draw_reward(rng)
@@ -438,12 +444,14 @@ async def leave(world):
 
 
 async def lose_disk(world):
-    machine = world.rng.choice(world.machines)
-    await world.kill(machine)
-    machine.disk.lose()
-    machine.branch = Branch()
-    machine.copies.clear()
-    await world.start(machine)
+    """A disk is lost, or all but one."""
+    n_lost = world.rng.choice((1, 1, 1, len(world.machines) - 1))
+    for machine in world.rng.sample(world.machines, n_lost):
+        await world.kill(machine)
+        machine.disk.lose()
+        machine.branch = Branch()
+        machine.copies.clear()
+        await world.start(machine)
 
 
 async def copy_disk(world):
@@ -488,7 +496,7 @@ async def end_clone(world):
 
 async def observe_at_clone(world):
     for process in world.clones:
-        choice = process.node.choose()
+        choice = process.choose()
         process.observe(Observation(draw_reward(world.rng), choice.ticket), f"clone {choice.ticket}")
 
 
@@ -514,8 +522,7 @@ async def stall(world):
 
 async def cut(world):
     if world.network.connections:
-        connections = sorted(world.network.connections, key=lambda one: (one.incoming.ends, one.number))
-        world.rng.choice(connections).cut()
+        world.rng.choice(list(world.network.connections)).cut()
 
 
 async def change_arms(world):
@@ -537,7 +544,8 @@ async def retire(world):
     if lives:
         life = world.rng.choice(lives)
         world.oracle.retired.add(life)
-        await machine.process.node.notice(notices.retire(KEY, MESH, [life], int(world.clock())))
+        with contextlib.suppress(StoreError):  # in effect, and written later
+            await machine.process.node.notice(notices.retire(KEY, MESH, [life], int(world.clock())))
 
 
 async def set_clock_back(world):
@@ -549,12 +557,12 @@ async def be_hostile(world):
     machine, rng = world.draw_running(), world.rng
     if machine is None:
         return
-    transport = SimulatedTransport(world.network, identity(MESH, "mallory"))
+    transport = SimulatedTransport(world.network, identity(MESH, HOSTILE))
     try:
         connection = await transport.dial(machine.address, machine.name)
-        await connection.write(codec.encode_hello(codec.Hello(MESH, "mallory", 7, 1, "fwa(4)", "hostile")))
+        await connection.write(codec.encode_hello(codec.Hello(MESH, HOSTILE, 7, 1, "fwa(4)", "hostile")))
         for _ in range(rng.randint(1, 5)):
-            await connection.write(rng.choice(HOSTILE)(world, rng))
+            await connection.write(rng.choice(MALICE)(world, rng))
             await asyncio.sleep(rng.random())
     except OSError:
         pass
@@ -596,7 +604,7 @@ def nonsense(world, rng):
     return rng.choice((rng.randbytes(rng.randint(1, 50)), b"\xff\xff\xff\xff", codec.encode_notices([rng.randbytes(90)])))
 
 
-HOSTILE = (replayed, replayed_further, impossible, nonsense)
+MALICE = (replayed, replayed_further, impossible, nonsense)
 
 
 def draw_reward(rng):

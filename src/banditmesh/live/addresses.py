@@ -9,7 +9,9 @@ from typing import Any, Final, NamedTuple
 from .. import checks
 from ..errors import InputError
 
-_ADDRESS: Final = re.compile(r"(?:\[(?P<six>[0-9a-fA-F.]*:[0-9a-fA-F:.]*(?:%\w+)?)\]|(?P<host>[^\s:\[\]/]+)):(?P<port>[0-9]{1,5})")
+_ADDRESS: Final = re.compile(
+    r"(?:\[(?P<six>[0-9a-fA-F.]*:[0-9a-fA-F:.]*(?:%\w+)?)\]|(?P<host>[^\s:\[\]/]+)):(?P<port>[0-9]{1,5})"
+)
 
 
 class Address(NamedTuple):

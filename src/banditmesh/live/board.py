@@ -25,6 +25,8 @@ class Board:
 
     Attributes
     ----------
+    notices : dict
+        By what they say: their bytes, as they were signed.
     expelled : dict
         By member: its certificates from before this time are not accepted any more.
     """
@@ -33,12 +35,12 @@ class Board:
         self.expelled: dict[str, int] = {}
         self._verify = verify
         self._most = most
-        self._known: dict[Retirement | Expulsion, bytes] = {}
+        self.notices: dict[Retirement | Expulsion, bytes] = {}
         self._bytes: set[bytes] = set()
         self._waiting: dict[str, dict[bytes, None]] = {}
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self.notices)
 
     def knows(self, data: bytes) -> bool:
         """Whether these very bytes are kept."""
@@ -53,11 +55,11 @@ class Board:
             No trusted authority signed it, or there are too many already.
         """
         notice = self._verify(data)
-        if notice in self._known:
+        if notice in self.notices:
             return None
-        if len(self._known) >= self._most:
+        if len(self.notices) >= self._most:
             raise NoticeError(f"at most {self._most} notices are kept (caps.notices), got one more")
-        self._known[notice] = data
+        self.notices[notice] = data
         self._bytes.add(data)
         if isinstance(notice, Expulsion):
             self.expelled[notice.node] = max(notice.before, self.expelled.get(notice.node, 0))
@@ -75,7 +77,7 @@ class Board:
 
     def link_up(self, peer: str) -> None:
         """Let all notices wait for a new link."""
-        self._waiting[peer] = dict.fromkeys(self._known.values())
+        self._waiting[peer] = dict.fromkeys(self.notices.values())
 
     def link_down(self, peer: str) -> None:
         """Discard what waited for a link."""

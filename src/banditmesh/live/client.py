@@ -282,8 +282,10 @@ class Client:
         try:
             line = str(json.loads(answer)["error"])
         except (ValueError, KeyError, TypeError):
-            line = f"{self._where} answered {status}, and not as a sidecar does; is it one?"
-            raise SidecarError(line) from None
+            what = (
+                "has too many callers; try again" if status in _NOT_NOW else "does not answer as a sidecar; is it one?"
+            )
+            raise SidecarError(f"{self._where} {what} (status {status})") from None
         if status in (401, 403, 421) or status >= 429:
             raise SidecarError(line)
         raise InputError(line)

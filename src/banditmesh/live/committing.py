@@ -211,10 +211,11 @@ class Committer:
     # --- the table
 
     async def keep_saving(self) -> None:
-        """Write the table, once in a while."""
+        """Write the table once in a while, as long as writing works."""
         while True:
             await asyncio.sleep(LAG)
-            await self.save()
+            if not self.trouble:
+                await self.save()
 
     async def save(self) -> None:
         """Write what is new in the table; if that fails, it is tried again the next time."""
@@ -230,6 +231,7 @@ class Committer:
                     if not isinstance(error, StoreError):
                         raise
                     self._failed(error)
+                    self._work.set()  # from now on it is tried again
                     return
 
 

@@ -225,6 +225,7 @@ def load(path: str | PathLike[str]) -> NodeConfig:
     """
     path = Path(path)
     raw = read_toml(path)
+    raw.setdefault("state", "state")  # so that the default, too, is meant from the folder of the file
     emission = raw.pop("emission", None)
     if emission is not None:
         raw.setdefault("protocol", None)

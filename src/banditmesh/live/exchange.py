@@ -68,8 +68,7 @@ class Exchange:
     def hello(self) -> Hello:
         """What this node says first."""
         member = self._member
-        _, epoch = member.lives()[0]
-        return Hello(member.mesh, member.node, epoch, codec.VERSION, self.protocol, f"banditmesh {__version__}")
+        return Hello(member.mesh, member.node, member.life.epoch, codec.VERSION, self.protocol, f"banditmesh {__version__}")
 
     def heard(self, peer: str, statistics: Sequence[Any]) -> None:
         """Take statistics that came from a neighbour."""

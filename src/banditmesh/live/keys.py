@@ -17,6 +17,7 @@ What a node needs goes into a folder of its own, `NAME.pem`, `NAME.key` and `aut
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Sequence
@@ -40,7 +41,7 @@ from .identity import (
     read_certificates,
     signer_in,
 )
-from .names import check_name, epoch_text
+from .names import check_name
 
 __all__ = [
     "AUTHORITIES",
@@ -208,18 +209,16 @@ def retire(authority: Path | str, node: str, epochs: Sequence[int]) -> Path:
         The notice, for `banditmesh node notice`.
     """
     signer = _open(authority)
-    if not epochs:
-        raise InputError(f"there must be a life of {node!r} to retire, got none")
     data = notices.retire(signer.key, signer.mesh, [(node, epoch) for epoch in epochs], _now())
-    return _keep(signer, f"retire-{file_name(node)}-{epoch_text(sorted(epochs)[0])}", data)
+    return _keep(signer, f"retire-{file_name(node)}", data)
 
 
 def expel(authority: Path | str, node: str) -> Path:
     """Sign that a member's certificates, up to this second, are not accepted any more; returns the notice."""
     signer = _open(authority)
-    before = _now() + 1
-    data = notices.expel(signer.key, signer.mesh, node, before, _now())
-    return _keep(signer, f"expel-{file_name(node)}-{before}", data)
+    now = _now()
+    data = notices.expel(signer.key, signer.mesh, node, now + 1, now)
+    return _keep(signer, f"expel-{file_name(node)}", data)
 
 
 def _open(folder: Path | str) -> _Authority:
@@ -282,7 +281,8 @@ def _expelled_before(signer: _Authority, node: str) -> int:
 def _keep(signer: _Authority, name: str, data: bytes) -> Path:
     folder = signer.folder / "notices"
     folder.mkdir(exist_ok=True)
-    path = folder / f"{name}{NOTICE_SUFFIX}"
+    # Named by what it says, so that no notice ever replaces another one.
+    path = folder / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}{NOTICE_SUFFIX}"
     _write(path, data)
     return path
 

@@ -166,8 +166,8 @@ class Member:
         self._n_choices = stored.life.n_choices
         self._ledger.restore(stored)
         for arm in self._ledger.own:
-            self._table.hold_arm(arm)
-        self._table.retire(stored.retired)
+            self._table.roster.hold_arm(arm)
+        self._table.roster.retire(stored.retired)
         self._table.use_life(stored.life.epoch)
         for own in stored.own:
             if own.told_count:
@@ -213,7 +213,9 @@ class Member:
             raise InputError(f"node {self.node!r} must be told of the commit that is under way, got another one")
         self._in_flight = None
 
-    def _begun(self) -> Life:
+    @property
+    def life(self) -> Life:
+        """The life under way, as it was last begun."""
         if self._life is None:
             raise InputError(f"node {self.node!r} must begin its life first, and store that")
         return self._life
@@ -222,7 +224,7 @@ class Member:
 
     def choose(self, now: float, among: Collection[str] | None = None) -> tuple[str, Ticket]:
         """Choose an arm, of all or of those that are available now."""
-        life = self._begun()
+        life = self.life
         if not self._arms:
             raise InputError(f"node {self.node!r} has no arms to choose from: it only relays")
         clock = self._n_choices + 1
@@ -244,14 +246,14 @@ class Member:
         if arm not in self._arms and arm not in self._ledger.own:
             if not has_ticket:
                 raise InputError(f"a reward must be of an arm of node {self.node!r}, got one of {arm!r}")
-            if not self._table.has_room_for_arm(arm):
+            if not self._table.roster.has_room_for_arm(arm):
                 raise InputError(f"there may be {self.caps.arms} arms at most (caps.arms), got one more, {arm!r}")
         spec = self._arms.get(arm)
         return check_reward(arm, reward) if spec is None else spec.check_reward(reward)
 
     def plan(self, observations: Iterable[Observation], now: float) -> tuple[Commit, list[Answer]]:
         """What one transaction must write to count these observations, and the answer to each once it has."""
-        life = self._begun()
+        life = self.life
         if self.needs_new_life():
             raise InputError(f"node {self.node!r} must begin a new life before it counts anything")
         draft = self._ledger.draft(observations, life.epoch, self._n_choices, now)
@@ -296,7 +298,7 @@ class Member:
     def _own_of(self, arm: str) -> Own:
         """What the node observed of an arm; from the first time on it is one that it knows."""
         if arm not in self._ledger.own:
-            self._table.hold_arm(arm)
+            self._table.roster.hold_arm(arm)
         return self._ledger.own_of(arm)
 
     # Hearing
@@ -305,12 +307,20 @@ class Member:
         """Take statistics (origin, epoch, arm, count, sum, ttl), of the right types, that came from a neighbour."""
         self._table.hear(statistics, peer)
 
-    def settle(self) -> None:
-        """Let what was heard enter the estimates, in ascending order of origins as in the simulator."""
+    def settle(self, in_order: bool = False) -> None:
+        """Let what was heard enter the estimates.
+
+        Parameters
+        ----------
+        in_order : bool
+            Whether it enters in ascending order of origins, as in the simulator, and not as it came. Only the last
+            bits of sums depend on it.
+        """
         heard = self._table.heard
         if heard:
-            heard.sort()
-            self._agent.learn([part[2:] for part in heard])
+            if in_order:
+                heard.sort()
+            self._agent.learn([(position, more, total) for _, _, position, more, total in heard])
             heard.clear()
 
     # Links
@@ -361,19 +371,21 @@ class Member:
         """Treat these names, and lives (name, epoch), as retired from now on, and no others."""
         if self.node in ignore:
             raise InputError(f"ignore must name others than the node itself, got {self.node!r}")
-        if self._table.ignore(ignore):
+        self._table.roster.ignore(ignore)
+        if self._table.purge():
             self._make_agent()
 
     def retire(self, lives: Iterable[tuple[str, int]]) -> None:
         """These lives leave table and estimates, and are refused for ever. That they are must be stored before."""
-        if self._table.retire(lives):
+        self._table.roster.retire(lives)
+        if self._table.purge():
             self._make_agent()
 
     def needs_new_life(self) -> str | None:
         """Why the node must begin a new life at once, if so."""
         if self._is_backup:
             return "the state was restored from a backup, and the life in it may have gone on"
-        if self._table.is_retired(self.node, self._table.epoch):
+        if self._table.roster.is_unwanted(self.node, self._table.epoch):
             return "the present life is retired"
         for arm, (count, _) in self._table.proofs.items():
             return (
@@ -384,10 +396,10 @@ class Member:
 
     def new_life(self, epoch: int, now: float, move: bool = True) -> Commit:
         """Begin a new life of this epoch. What the old one observed moves into the table, unless it is retired."""
-        old, table = self._begun(), self._table
+        old, table = self.life, self._table
         life = Life(epoch, 1, self._n_choices)
         moved: dict[str, tuple[int, float]] = {}
-        if move and not table.is_retired(self.node, old.epoch):
+        if move and not table.roster.is_unwanted(self.node, old.epoch):
             moved = {arm: (own.count, own.total) for arm, own in self._ledger.own.items() if own.count}
             for arm, proof in table.proofs.items():
                 moved[arm] = max(moved.get(arm, proof), proof)
@@ -398,13 +410,14 @@ class Member:
         def apply() -> None:
             later = dict(table.proofs) if move else {}
             for arm in self._ledger.own:
-                table.hold_arm(arm, -1)
+                table.roster.hold_arm(arm, -1)
             self._ledger.new_life()
             for arm in self._ledger.own:
-                table.hold_arm(arm)
+                table.roster.hold_arm(arm)
             self._life = life
             self._is_backup = False
-            self._ledger.tickets.begin(1, now, life.n_choices)
+            # Choices may have been made since it was planned, by tickets of the old life.
+            self._ledger.tickets.begin(1, now, self._n_choices)
             table.use_life(epoch)
             for arm, sums in [*moved.items(), *later.items()]:
                 table.adopt(old.epoch, arm, *sums)
@@ -437,19 +450,31 @@ class Member:
         """What `dirty_entries` gave could not be stored: it will give it again."""
         self._table.give_back(entries, removed)
 
+    def own(self) -> list[OwnArm]:
+        """What this life observed, told and chose."""
+        return [
+            OwnArm(arm, own.count, own.total, *self._table.told_of(arm), own.n_chosen)
+            for arm, own in self._ledger.own.items()
+        ]
+
+    def entries(self) -> list[Entry]:
+        """The table."""
+        return self._table.entries()
+
+    def estimates(self) -> dict[str, tuple[int, float]]:
+        """For each of its arms, number and sum of all observations that it has learned of."""
+        estimates = self._agent.estimates
+        return dict(zip(self._names, zip(estimates.count, estimates.total, strict=True), strict=True))
+
     def lives(self) -> list[tuple[str, int]]:
         """All lives (name, epoch) that the node knows something of, its own present one first."""
-        return [(self.node, self._begun().epoch), *self._table.lives()]
+        return [(self.node, self.life.epoch), *self._table.roster.lives()]
 
     def snapshot(self) -> Snapshot:
         """The node as it is now."""
-        life = self._begun()
+        life = self.life
         origins = self._table.origins_by_arm()
-        used = {**self._table.usage(), "links": len(self._outboxes.links)}
-        caps = {
-            **{name: getattr(self.caps, name) for name in used if name != "own_entries"},
-            "own_entries": self.caps.entries,
-        }
+        usage = {**self._table.roster.usage(), "links": (len(self._outboxes.links), self.caps.links)}
         return Snapshot(
             self.mesh,
             self.node,
@@ -458,7 +483,7 @@ class Member:
             self._n_choices,
             tuple(self._arm_snapshot(arm, len(origins[arm] - {self.node})) for arm in self._names),
             {peer: len(outbox) for peer, outbox in self._outboxes.links.items()},
-            tuple(Usage(name, n, caps[name], n >= WARN_FROM * caps[name]) for name, n in used.items()),
+            tuple(Usage(name, used, cap, used >= WARN_FROM * cap) for name, (used, cap) in usage.items()),
             dict(self.counters),
         )
 

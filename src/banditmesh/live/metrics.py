@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from ..version import __version__
@@ -28,7 +28,6 @@ MOST_ARMS: Final = 200
 #: How often the loop's lag is measured, in seconds.
 LAG_EVERY: Final = 0.25
 LAG_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-#: How far behind its time the table may be written, and observations answered, in seconds.
 COMMIT_BUCKETS: Final = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
 
@@ -41,7 +40,7 @@ class Metrics(Collector):
         Whom to ask.
     """
 
-    media_type: Final = CONTENT_TYPE_PLAIN_0_0_4
+    media_type: Final = CONTENT_TYPE_LATEST
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -110,7 +109,7 @@ class Metrics(Collector):
         waiting = {one.name: one.waiting for one in peers}
         yield _by("banditmesh_link_waiting_keys", "Statistics that wait to be sent.", "peer", waiting)
         behind = {one.name: one.behind for one in peers}
-        yield _by("banditmesh_link_behind", "Observations in statistics that wait to be sent.", "peer", behind)
+        yield _by("banditmesh_link_behind_seconds", "For how long something has been waiting.", "peer", behind)
 
     @staticmethod
     def _arms(state: StateView) -> Iterable[Metric]:

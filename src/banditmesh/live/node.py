@@ -191,8 +191,8 @@ class Node:
             self._member.restore(stored)
             self._restore_notices(stored.notices)
         await self._committer.commit(self._member.begin(new_epoch(self._rng), self._clock()))
-        if stored is not None and stored.is_backup:
-            await self._committer.begin_life("the state was restored from a backup")
+        if (reason := self._member.needs_new_life()) is not None:
+            await self._committer.begin_life(reason)
 
     def _restore_notices(self, stored: Sequence[bytes]) -> None:
         for data in stored:

@@ -96,13 +96,13 @@ class Lives(Struct):
 class Done(Struct):
     """It is done."""
 
-    done: Literal[True] = True
+    done: bool = True
 
 
 class Health(Struct):
     """The process answers."""
 
-    healthy: Literal[True] = True
+    healthy: bool = True
 
 
 class Readiness(Struct):

@@ -30,12 +30,12 @@ from .metrics import Metrics
 from .node import Node
 from .openapi import OPEN
 from .sidecar import Sidecar
-from .state import Store
 from .tokens import read_token
 
 #: How many connections there may be, and how long requests may take to end when the sidecar ends, in seconds.
 MOST_CONNECTIONS: Final = 256
 LAST_REQUESTS_WITHIN: Final = 5
+BACKLOG: Final = 128
 
 
 async def serve(
@@ -53,7 +53,7 @@ async def serve(
     node : Node
         A node that runs on this event loop.
     listener : socket.socket
-        A bound socket, see `bind`.
+        A socket that listens, see `bind`.
     hosts : tuple of str
         Further names that the sidecar may be called by.
     token : str, optional
@@ -73,6 +73,7 @@ async def serve(
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        backlog=BACKLOG,
         limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=LAST_REQUESTS_WITHIN,
     )
@@ -99,7 +100,7 @@ class _Server(uvicorn.Server):
 
 @contextlib.contextmanager
 def bind(address: str, token: str | None = None) -> Iterator[socket.socket]:
-    """A socket that is bound to `HOST:PORT` or `unix:PATH`.
+    """A socket that listens on `HOST:PORT` or `unix:PATH`; who connects is answered once it is served.
 
     Anybody can ask a sidecar who reaches it. So an address other than loopback is refused unless there is a token, and
     a Unix socket is for its user alone.
@@ -123,11 +124,13 @@ def bind(address: str, token: str | None = None) -> Iterator[socket.socket]:
     family, ip, port = _resolve(address)
     if not ipaddress.ip_address(ip).is_loopback and token is None:
         raise InputError(f"api.listen is not loopback, got {address!r}: set api.token_file, or listen on 127.0.0.1")
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # With the protocol named, the event loop sends what there is at once, instead of waiting for more.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     with listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((ip, port))
+            listener.listen(BACKLOG)
         except OSError as error:
             raise SidecarError(f"api.listen: cannot listen on {address}: {error.strerror}") from None
         yield listener
@@ -151,6 +154,7 @@ def _bind_unix(path: Path) -> Iterator[socket.socket]:
         mask = os.umask(0o177)
         try:
             listener.bind(str(path))
+            listener.listen(BACKLOG)
         except OSError as error:
             raise SidecarError(f"api.listen: cannot listen on unix:{path}: {error.strerror or error}") from None
         finally:
@@ -183,7 +187,7 @@ def _clear(path: Path) -> None:
 
 @contextlib.contextmanager
 def signals(
-    leave: Callable[[], None], at_once: Callable[[], None], reload: Callable[[], Awaitable[None]]
+    leave: Callable[[], object], at_once: Callable[[], object], reload: Callable[[], Awaitable[None]]
 ) -> Iterator[None]:
     """Within it, SIGTERM and SIGINT call `leave`, or `at_once` if it was called before; SIGHUP awaits `reload`."""
     loop = asyncio.get_running_loop()
@@ -236,8 +240,7 @@ async def _run(path: str | os.PathLike[str], config: NodeConfig, token: str | No
     until = asyncio.Event()
     main = asyncio.current_task()
     assert main is not None
-    store = Store.open(config.state, config.mesh, config.node, new_life=new_life)
-    async with Node(config, store=store) as node:
+    async with Node(config, new_life=new_life) as node:
 
         async def reload() -> None:
             await node.reload(load(path))

@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from ..errors import BanditmeshError, InputError, MessageError
 from . import openapi
-from .member import ALREADY_COUNTED, COUNTED, REFUSED, Observation
+from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, Observation
 from .tickets import Ticket
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import asyncio
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from .addresses import Address
 
@@ -49,7 +49,7 @@ class Stream(asyncio.Protocol):
         self._cut: asyncio.TimerHandle | None = None
 
     async def receive(self) -> bytes:
-        """What came next, in pieces as they came; b"" at the end.
+        """What came next, at most 64 KiB; b"" at the end.
 
         Raises
         ------
@@ -62,6 +62,9 @@ class Stream(asyncio.Protocol):
                 raise ConnectionResetError(f"the connection was lost: {self._error}")
             return b""
         chunk = self._chunks.popleft()
+        if len(chunk) > BUFFER:
+            self._chunks.appendleft(chunk[BUFFER:])
+            chunk = chunk[:BUFFER]
         self._n_waiting -= len(chunk)
         if self._paused and self._n_waiting <= BUFFER // 2:
             self._paused = False
@@ -73,11 +76,6 @@ class Stream(asyncio.Protocol):
         while not (self._chunks or self._is_over or self.is_closing):
             self._came.clear()
             await self._came.wait()
-
-    def put_back(self, chunk: bytes) -> None:
-        """Let a piece that was received be received again."""
-        self._chunks.appendleft(chunk)
-        self._n_waiting += len(chunk)
 
     def send(self, data: bytes) -> None:
         """Send without waiting; nothing happens if the connection is over."""
@@ -128,8 +126,7 @@ class Stream(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = transport = cast(asyncio.Transport, transport)
         transport.set_write_buffer_limits(high=BUFFER)
         # A peer that has gone already has no address any more.
         self.address = Address.of(transport.get_extra_info("peername") or ("unknown", 0))

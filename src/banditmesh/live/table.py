@@ -11,19 +11,17 @@ Rules kept here, for a statistic (origin, epoch, arm, count, sum, ttl) that came
    links but p's, or to as many drawn ones as the protocol says.
 5. News whose origin is itself linked, and not p, also goes there: its memory, should it have lost it.
 6. Own name and another epoch, an earlier life: news has the full ttl, passes, and goes to all links, p's too; all else
-   is stale. Own name and present epoch, with a count above what it told, or that count and another sum: the node's state
-   is an older copy, and it needs a new life. What proved it is kept until then. All else is stale.
+   is stale. Own name and present epoch, with a count above what it told, or that count and another sum: the state is an
+   older copy, and the node needs a new life. What proved it is kept until then. All else is stale.
+8. At the start, and when arms or protocol change, it is decided anew what passes; what newly does goes to all links.
 
-Lives that are retired or ignored are refused, and leave. Beyond a cap a new key is refused. A node's own earlier lives
-count towards no cap: it may hear as many entries of them as `caps.entries` says once more, and those that it has lived
-itself always have a place. Whatever is refused is counted by its reason.
+Which keys there may be is in `Roster`. Whatever is refused is counted by its reason. Rule 7 is the member's.
 """
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final
 
@@ -32,9 +30,9 @@ from ..protocols.base import AnyProtocol, Protocol
 from .arms import ArmSpec, may_be_sum
 from .chances import LiveChances
 from .limits import MOST_COUNT, MOST_REWARD, Caps
-from .names import is_epoch, is_name
 from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, Outboxes
 from .records import Entry, Key
+from .roster import Roster
 from .rows import Row
 
 #: A statistic as it came: (origin, epoch, arm, count, sum, ttl). The types are right; nothing else is known of it.
@@ -50,17 +48,6 @@ FATES: Final = {
     Fate.STOPPED: "news_stopped",
     Fate.RELAYED: "news_relayed",
 }
-
-
-class _Life:
-    """A life that the table has rows of."""
-
-    __slots__ = ("epoch", "n_rows", "origin")
-
-    def __init__(self, origin: str, epoch: int) -> None:
-        self.origin = origin
-        self.epoch = epoch
-        self.n_rows = 0
 
 
 class Table:
@@ -83,6 +70,8 @@ class Table:
     proofs : dict
         By arm, the largest (count, sum) of the node's present life that it did not tell: it has told it all the same,
         before its state became an older copy.
+    told : dict
+        By arm, what the present life told.
     epoch : int
         The present life; -1 before the first.
     full_ttl : int
@@ -92,31 +81,24 @@ class Table:
     def __init__(self, node: str, outboxes: Outboxes, chances: LiveChances, caps: Caps, counters: Counter[str]) -> None:
         self.heard: list[Part] = []
         self.proofs: dict[str, tuple[int, float]] = {}
+        self.told: dict[str, Row] = {}
+        self.roster = Roster(node, caps)
         self.epoch = -1
         self.full_ttl = 0
         self._n_targets: int | None = None
         self._node = node
         self._outboxes = outboxes
         self._chances = chances
-        self._caps = caps
+        self._most_proofs = caps.arms
         self._counters = counters
         self._rows: dict[tuple[str, int, str], Row] = {}
-        #: What the present life told, by arm.
-        self._told: dict[str, Row] = {}
-        self._lives: dict[tuple[str, int], _Life] = {}
-        #: By origin, the node itself aside: how many lives.
-        self._n_lives: Counter[str] = Counter()
-        #: By arm: how many rows, and one more if the node has or has observed it.
-        self._arms: Counter[str] = Counter()
-        self._n_own_rows = 0
-        self._specs: Sequence[ArmSpec] = ()
         self._position: dict[str, int] = {}
+        #: By position: the arms that have a range of rewards.
+        self._ranged: dict[int, ArmSpec] = {}
         self._protocol: AnyProtocol | None = None
         self._max_ttl = 0
         #: What the relay rule says of a ttl, inverted (~ttl) if the node has the arm; empty if it draws.
         self._fates: dict[int, int] = {}
-        self._retired: set[tuple[str, int]] = set()
-        self._ignored: set[str | tuple[str, int]] = set()
         self._dirty: dict[Row, None] = {}
         self._removed: dict[tuple[str, int, str], None] = {}
 
@@ -125,9 +107,9 @@ class Table:
     def use_arms(self, specs: Sequence[ArmSpec]) -> None:
         """The node has these arms now. What their ranges do not allow leaves, but for what the node saw itself."""
         for arm, change in chain(((arm, -1) for arm in self._position), ((spec.name, 1) for spec in specs)):
-            self.hold_arm(arm, change)
-        self._specs = specs
+            self.roster.hold_arm(arm, change)
         self._position = {spec.name: position for position, spec in enumerate(specs)}
+        self._ranged = {position: spec for position, spec in enumerate(specs) if spec.reward_range}
         for row in list(self._rows.values()):
             row.position = self._position.get(row.key[2], -1)
             if row.position >= 0 and not row.stands and not specs[row.position].accepts_sum(row.count, row.total):
@@ -135,7 +117,7 @@ class Table:
                 self._remove(row)
 
     def use_protocol(self, protocol: AnyProtocol, max_ttl: int | None) -> None:
-        """Relay by this protocol from now on; what comes has `max_ttl` hops before it at most, or the protocol's ttl."""
+        """Relay by this protocol from now on; `max_ttl` is its ttl unless given."""
         self._protocol = protocol
         self.full_ttl = protocol.most_hops
         self._n_targets = protocol.n_targets if isinstance(protocol, Protocol) else None
@@ -144,9 +126,9 @@ class Table:
 
     def use_life(self, epoch: int) -> None:
         """Begin this life, which has told nothing yet."""
-        for row in self._told.values():
+        for row in self.told.values():
             self._outboxes.discard(row)
-        self._told.clear()
+        self.told.clear()
         self.proofs.clear()
         self.epoch = epoch
 
@@ -156,20 +138,20 @@ class Table:
 
     def tell(self, arm: str, count: int, total: float) -> None:
         """Tell what the node saw of an arm: with the full ttl, to all links or to as many as the protocol says."""
-        row = self._told.get(arm)
+        row = self.told.get(arm)
         if row is None:
-            row = self._told[arm] = Row((self._node, self.epoch, arm), self._position.get(arm, -1), True)
+            row = self.told[arm] = Row((self._node, self.epoch, arm), self._position.get(arm, -1), True)
         row.count, row.total, row.ttl = count, total, self.full_ttl
         self._counters["waited_already"] += self._outboxes.put(row, NEWS, n_targets=self._n_targets)
 
     def told_of(self, arm: str) -> tuple[int, float]:
         """Count and sum that the present life last told of an arm; none if it never has."""
-        row = self._told.get(arm)
+        row = self.told.get(arm)
         return (0, 0.0) if row is None else (row.count, row.total)
 
     def decide_anew(self) -> None:
         """Whether entries pass, by the arms and the protocol of now; what newly passes goes to all links."""
-        for row in self._told.values():
+        for row in self.told.values():
             row.ttl = self.full_ttl
         for row in self._rows.values():
             passed, ttl = row.passes, row.ttl
@@ -182,40 +164,32 @@ class Table:
             if row.passes != passed or row.ttl != ttl:
                 self._dirty[row] = None
 
-    def hold_arm(self, arm: str, change: int = 1) -> None:
-        """The node has or has observed that arm, or (-1) no longer."""
-        self._arms[arm] += change
-        if not self._arms[arm]:
-            del self._arms[arm]
-
-    def has_room_for_arm(self, arm: str) -> bool:
-        """Whether the node may know of that arm."""
-        return arm in self._arms or len(self._arms) < self._caps.arms
-
     # Hearing
 
     def hear(self, statistics: Iterable[Heard], peer: str) -> None:
         """Take statistics that came from a neighbour; what is to be learned of them is appended to `heard`."""
-        links, rows, specs = self._outboxes.links, self._rows, self._specs
+        links, rows, ranged = self._outboxes.links, self._rows, self._ranged
         heard, dirty, counters, fates = self.heard, self._dirty, self._counters, self._fates
         n_targets, max_ttl = self._n_targets, self._max_ttl
         others = [outbox for name, outbox in links.items() if name != peer]
         n_news = n_stale = n_learned = n_merged = 0
         n_fates = [0] * len(Fate)
         for origin, epoch, arm, count, total, ttl in statistics:
-            bound = MOST_REWARD * count
-            if not (1 <= count <= MOST_COUNT and (-bound <= total <= bound or may_be_sum(count, total))):
-                counters["refused_sum" if 1 <= count <= MOST_COUNT else "refused_count"] += 1
+            if not 1 <= count <= MOST_COUNT:
+                counters["refused_count"] += 1
+                continue
+            if not -MOST_REWARD <= total <= MOST_REWARD and not may_be_sum(count, total):
+                counters["refused_sum"] += 1
                 continue
             ttl = (ttl if ttl < max_ttl else max_ttl) - 1
             if ttl < 0:
                 counters["refused_ttl"] += 1
                 continue
-            row = rows.get((origin, epoch, arm)) or self._candidate(origin, epoch, arm, count, total)
+            row = rows.get((origin, epoch, arm)) or self._new_row(origin, epoch, arm, count, total)
             if row is None:
                 continue
             known, known_total, position = row.count, row.total, row.position
-            if position >= 0 and specs[position].reward_range and not specs[position].accepts_sum(count, total):
+            if position in ranged and not ranged[position].accepts_sum(count, total):
                 counters["refused_reward_range"] += 1
                 continue
             if count <= known:
@@ -233,8 +207,6 @@ class Table:
             row.count = count
             row.total = total
             dirty[row] = None
-            if not known:
-                self._insert(row)
             if position >= 0:
                 n_learned += 1
                 heard.append((origin, epoch, position, count - known, total - known_total))
@@ -246,8 +218,8 @@ class Table:
             if fate is None:
                 fate = self._fate(position >= 0, ttl)
             n_fates[fate] += 1
-            row.passes = fate == RELAYED
-            if row.passes:
+            if fate == RELAYED:
+                row.passes = True
                 if n_targets is None:
                     for outbox in others:
                         if row in outbox:
@@ -255,6 +227,8 @@ class Table:
                         outbox[row] = NEWS
                 else:
                     n_merged += self._outboxes.put(row, NEWS, peer, n_targets)
+            else:
+                row.passes = False
             if origin in links and origin != peer:
                 links[origin].setdefault(row, MEMORY)
         counters["heard_news"] += n_news
@@ -291,41 +265,39 @@ class Table:
             self._fates[~ttl if has_arm else ttl] = fate
         return fate
 
-    # Keys
+    # Rows
 
-    def _candidate(self, origin: str, epoch: int, arm: str, count: int, total: float) -> Row | None:
-        """A row for a key that is not known, not yet in the table; None if it is refused, or the present life's."""
-        refusal = self._refusal(origin, epoch, arm)
+    def _new_row(self, origin: str, epoch: int, arm: str, count: int, total: float) -> Row | None:
+        """A row, still empty, for a key that is not known; None if that is refused, or of the present life."""
         position = self._position.get(arm, -1)
-        if not refusal and position >= 0 and not self._specs[position].accepts_sum(count, total):
+        refusal = self.roster.refusal(origin, epoch, arm)
+        is_present = origin == self._node and epoch == self.epoch
+        if is_present and refusal == "own_entries":
+            # The present life has no rows here, and needs no room.
+            refusal = None
+        if not refusal and position in self._ranged and not self._ranged[position].accepts_sum(count, total):
             refusal = "reward_range"
-        if not refusal and origin == self._node and epoch == self.epoch:
-            self._look_into_mirror(arm, count, total)
-            return None
         if refusal:
             self._counters[f"refused_{refusal}"] += 1
             return None
-        return Row((origin, epoch, arm), position, origin == self._node)
+        if is_present:
+            self._look_into_mirror(arm, count, total)
+            return None
+        return self._add(origin, epoch, arm)
 
-    def _refusal(self, origin: str, epoch: int, arm: str) -> str | None:
-        """Why a new key cannot be taken, in a word."""
-        if not (is_name(origin) and is_name(arm) and is_epoch(epoch)):
-            return "names"
-        if (origin, epoch) in self._retired:
-            return "retired"
-        if origin in self._ignored or (origin, epoch) in self._ignored:
-            return "ignored"
-        if origin == self._node:
-            # The present life has no rows, and so needs no room.
-            has_room = self._n_own_rows < self._caps.entries or epoch == self.epoch
-            return None if has_room else "own_entries"
-        if len(self._rows) - self._n_own_rows >= self._caps.entries:
-            return "entries"
-        if origin not in self._n_lives and len(self._n_lives) >= self._caps.origins:
-            return "origins"
-        if (origin, epoch) not in self._lives and self._n_lives[origin] >= self._caps.epochs:
-            return "epochs"
-        return None if self.has_room_for_arm(arm) else "arms"
+    def _add(self, origin: str, epoch: int, arm: str) -> Row:
+        key = self.roster.enter(origin, epoch, arm)
+        row = self._rows[key] = Row(key, self._position.get(arm, -1), origin == self._node)
+        if self._removed:
+            self._removed.pop(key, None)
+        return row
+
+    def _remove(self, row: Row) -> None:
+        self.roster.leave(*row.key)
+        del self._rows[row.key]
+        self._outboxes.discard(row)
+        self._dirty.pop(row, None)
+        self._removed[row.key] = None
 
     def _look_into_mirror(self, arm: str, count: int, total: float) -> None:
         """Hear of the present life: either what it told, or more than it knows to have told."""
@@ -334,105 +306,50 @@ class Table:
             self._counters["heard_stale"] += 1
             return
         self._counters["heard_proofs"] += 1
-        if arm in self.proofs or len(self.proofs) < self._caps.arms:
+        if arm in self.proofs or len(self.proofs) < self._most_proofs:
             self.proofs[arm] = max(self.proofs.get(arm, (0, 0.0)), (count, total))
-
-    def _insert(self, row: Row) -> None:
-        """A new row enters the table. Names and epochs are the same objects in all rows of a life."""
-        origin, epoch, arm = row.key
-        life = self._lives.get((origin, epoch))
-        if life is None:
-            life = self._lives[origin, epoch] = _Life(sys.intern(origin), epoch)
-            if not row.stands:
-                self._n_lives[life.origin] += 1
-        life.n_rows += 1
-        row.key = life.origin, life.epoch, sys.intern(arm)
-        self._rows[row.key] = row
-        self._removed.pop(row.key, None)
-        if row.stands:
-            self._n_own_rows += 1
-        else:
-            self._arms[row.key[2]] += 1
-
-    def _remove(self, row: Row) -> None:
-        """A row leaves the table."""
-        origin, epoch, arm = row.key
-        del self._rows[row.key]
-        life = self._lives[origin, epoch]
-        life.n_rows -= 1
-        if not life.n_rows:
-            del self._lives[origin, epoch]
-            if not row.stands:
-                self._n_lives[origin] -= 1
-                if not self._n_lives[origin]:
-                    del self._n_lives[origin]
-        if row.stands:
-            self._n_own_rows -= 1
-        else:
-            self.hold_arm(arm, -1)
-        self._outboxes.discard(row)
-        self._dirty.pop(row, None)
-        self._removed[row.key] = None
 
     def place(self, entry: Entry) -> None:
         """Put back an entry that was stored, unless it would be refused today."""
-        key = entry.key
-        if key in self._rows or (entry.origin, entry.epoch) == (self._node, self.epoch):
+        origin, epoch, arm = key = entry.key
+        if key in self._rows or (origin, epoch) == (self._node, self.epoch):
             return
-        if entry.origin == self._node and not self.is_retired(entry.origin, entry.epoch):
-            row: Row | None = Row(key, self._position.get(entry.arm, -1), True)
+        if origin == self._node and not self.roster.is_unwanted(origin, epoch):
+            row: Row | None = self._add(origin, epoch, arm)
         else:
-            row = self._candidate(*key, entry.count, entry.total)
+            row = self._new_row(origin, epoch, arm, entry.count, entry.total)
         if row is not None:
             row.count, row.total, row.ttl, row.passes = entry.count, entry.total, entry.ttl, entry.passes or row.stands
-            self._insert(row)
 
     def adopt(self, epoch: int, arm: str, count: int, total: float) -> None:
         """What the node saw in the life that has just ended: it stands for it now, and it goes to all links."""
-        key = self._node, epoch, arm
-        row = self._rows.get(key)
-        if row is None:
-            row = Row(key, self._position.get(arm, -1), True)
-            self._insert(row)
+        row = self._rows.get((self._node, epoch, arm)) or self._add(self._node, epoch, arm)
         if (count, total) > (row.count, row.total):
             row.count, row.total = count, total
         self._stand_for(row)
 
-    # Lives that are not wanted
-
-    def retire(self, lives: Iterable[tuple[str, int]]) -> bool:
-        """These lives leave, and are refused from now on; whether any left."""
-        self._retired.update(lives)
-        return self._purge()
-
-    def ignore(self, ignored: Collection[str | tuple[str, int]]) -> bool:
-        """These names and lives leave, and are refused until others are named; whether any left."""
-        self._ignored = set(ignored)
-        return self._purge()
-
-    def is_retired(self, origin: str, epoch: int) -> bool:
-        """Whether a life is retired or ignored."""
-        return (origin, epoch) in self._retired or (origin, epoch) in self._ignored
-
-    def _purge(self) -> bool:
-        gone = [
-            row for row in self._rows.values() if row.key[0] in self._ignored or self.is_retired(row.key[0], row.key[1])
-        ]
-        for row in gone:
+    def purge(self) -> bool:
+        """Let all lives that are not wanted any more leave; whether there were any."""
+        unwanted = {life for life in self.roster.lives() if self.roster.is_unwanted(*life)}
+        for row in [row for row in self._rows.values() if row.key[:2] in unwanted] if unwanted else ():
             self._remove(row)
-        return bool(gone)
+        return bool(unwanted)
 
     # Looking, and storing
 
     def rows(self) -> Iterable[Row]:
         """All that may be offered: what was told, and all entries."""
-        return chain(self._told.values(), self._rows.values())
+        return chain(self.told.values(), self._rows.values())
 
     def parts(self) -> list[Part]:
         """All that the table knows of the node's arms, in the order in which it is learned."""
         return sorted(
             (*row.key[:2], row.position, row.count, row.total) for row in self._rows.values() if row.position >= 0
         )
+
+    def entries(self) -> list[Entry]:
+        """All entries, as they are stored."""
+        return [row.entry() for row in self._rows.values()]
 
     def origins_by_arm(self) -> dict[str, set[str]]:
         """From whom the table knows something of each of the node's arms."""
@@ -441,20 +358,6 @@ class Table:
             if row.position >= 0:
                 origins[arm].add(origin)
         return origins
-
-    def lives(self) -> list[tuple[str, int]]:
-        """All lives that the table has something of."""
-        return list(self._lives)
-
-    def usage(self) -> dict[str, int]:
-        """How much there is of what has a cap."""
-        return {
-            "origins": len(self._n_lives),
-            "epochs": max(self._n_lives.values(), default=0),
-            "arms": len(self._arms),
-            "entries": len(self._rows) - self._n_own_rows,
-            "own_entries": self._n_own_rows,
-        }
 
     def take_dirty(self, most: int) -> tuple[list[Entry], list[Key]]:
         """Some entries that were changed, and keys that were removed, since they were last taken."""

@@ -34,7 +34,8 @@ class Tasks:
     _MOST_KEPT = 8
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[Any]] = set()
+        #: In the order in which they were started, so that they end in that order as well.
+        self._tasks: dict[asyncio.Task[Any], None] = {}
         self.failures: list[BaseException] = []
 
     def __len__(self) -> int:
@@ -43,12 +44,12 @@ class Tasks:
     def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
         """Start a task."""
         task = asyncio.get_running_loop().create_task(coroutine, name=name)
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(self._done)
         return task
 
     def _done(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if task.cancelled():
             return
         error = task.exception()
@@ -61,7 +62,7 @@ class Tasks:
     async def end(self) -> None:
         """Cancel all of them, but the one that calls, and wait until they have ended."""
         current = asyncio.current_task()
-        while rest := {task for task in self._tasks if task is not current}:
+        while rest := [task for task in self._tasks if task is not current]:
             for task in rest:
                 task.cancel()
             await asyncio.wait(rest)

@@ -16,8 +16,10 @@ from .addresses import Address
 from .codec import encode_bye
 from .door import AT_A_TIME, WITHIN, Door, Streams, Turns
 from .identity import Contexts, Identity, peer_identity
-from .streams import BUFFER, Stream
+from .streams import Stream
 from .tls import Session, TlsConnection
+
+__all__ = ["Accept", "Connection", "Identity", "Listener", "PlainTransport", "Refusal", "TlsTransport", "Transport"]
 
 
 class Connection(Protocol):
@@ -83,10 +85,7 @@ class PlainConnection:
 
     async def read(self) -> bytes:
         """See `Connection`."""
-        data = await self._stream.receive()
-        if len(data) > BUFFER:
-            self._stream.put_back(data[BUFFER:])
-        return data[:BUFFER]
+        return await self._stream.receive()
 
     async def write(self, data: bytes) -> None:
         """See `Connection`."""

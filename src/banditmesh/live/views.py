@@ -10,8 +10,8 @@ from msgspec import Struct
 class ArmView(Struct, frozen=True):
     """What a node knows of one of its arms.
 
-    `mean` is None while nothing is known, `index` where the policy has none now; `n_origins` counts the members that
-    it knows something of this arm from, itself included.
+    `mean` is None while nothing is known, `index` where the policy has none now; `n_origins` counts the other nodes
+    that it has heard of the arm from.
     """
 
     name: str
@@ -49,8 +49,8 @@ class PeerView(Struct, frozen=True):
     """How the link with a neighbour is.
 
     `since` is when it came up or went down, in seconds since 1970. `waiting` counts what waits to be sent to it,
-    and `behind` says for how many seconds something has been waiting. The last refusal, with its reason, and when it was; protocol and
-    software as the neighbour's last hello said.
+    and `behind` says for how many seconds something has been waiting. The last refusal, with its reason, and when it
+    was; protocol and software as the neighbour's last hello said.
     """
 
     name: str

@@ -53,7 +53,7 @@ def new_verb(mesh: str, name: str) -> None:
     Example:
       banditmesh node new --mesh shop --node a > node.toml
     """
-    from ..live.config import template
+    from ..live.template import template
 
     click.echo(template(mesh, name), nl=False)
 
