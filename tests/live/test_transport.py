@@ -1,6 +1,7 @@
 """Connections on real loopback sockets: members get through, everybody else is refused by name on both sides."""
 
 import asyncio
+import gc
 import random
 import socket
 import ssl
@@ -222,6 +223,61 @@ def test_two_authorities_are_trusted_while_the_mesh_moves(tmp_path):
         async with Side(old.issue("a", trust=[new.crt])) as one, Side(new.issue("b", trust=[old.crt])) as other:
             dialled, accepted = await pair(other, one)
             assert (dialled.peer.node, accepted.peer.node) == ("a", "b")
+
+    run(test())
+
+
+def test_members_stay_when_the_listener_closes(a, b):
+    async def test():
+        async with Side(a) as one, Side(b) as other:
+            dialled, accepted = await pair(other, one)
+            _, stranger = await asyncio.open_connection(*Address.parse(one.address))
+            while len(one.transport._streams._open) < 2:
+                await asyncio.sleep(0.005)
+            one.listener.close()
+            await dialled.write(b"still here")
+            assert await accepted.read() == b"still here"
+            with pytest.raises(ConnectionRefusedError):
+                await other.transport.dial(one.address, "a")
+            assert one.refusals == []
+            stranger.close()
+
+    run(test())
+
+
+def test_connection_is_closed_if_nobody_takes_it(a, b):
+    async def test():
+        async def accept(_):
+            raise RuntimeError("a mistake")
+
+        failed = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context["exception"]))
+        async with Side(a) as one, Side(b) as other:
+            listener = await one.transport.listen(ANY, accept)
+            dialled = await other.transport.dial(listener.address, "a")
+            assert await dialled.read() == b""
+            listener.close()
+            gc.collect()
+        assert [str(error) for error in failed] == ["a mistake"]
+
+    run(test())
+
+
+def test_handshakes_take_turns_with_everything_else():
+    async def test():
+        turns, order = door.Turns(4), []
+
+        async def work():
+            await turns.take()
+            order.append("s")
+
+        async def others():
+            for _ in range(4):
+                order.append("o")
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*(work() for _ in range(12)), others())
+        assert "".join(order) == "ssssossssossssoo"
 
     run(test())
 
