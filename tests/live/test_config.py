@@ -137,7 +137,7 @@ WRONG = {
     "protocol = {ttl = 4}": "[protocol]: name is required, got {'ttl': 4}",
     "protocol = 4": "[protocol]: name is required, got 4",
     'emission = "growth"': "[emission]: a [protocol] is required with it, got none",
-    'protocol = "fwa(4)"\nemission = {name = "growth", factor = -1}': "[emission]: factor must be a number of at least 0",
+    'protocol = "fwa(4)"\nemission = {name = "growth", factor = -1}': "[emission]: factor must be a number of at least",
     'protocol = "fwa(4)"\nemission = {name = "growth", factor = "a"}': "[emission]: factor must be a number, got 'a'",
     'protocol = "centralised"': "protocol 'centralised' cannot run live",
     'policy = {name = "ucb", alpha = 0}': "[policy]: alpha must be a positive number, got 0",
