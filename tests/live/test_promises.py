@@ -1,4 +1,4 @@
-"""Members under random faults, against an oracle that knows every reward: at most once, nothing lost, convergence, caps.
+"""Members under random faults, against an oracle that knows every reward: the promises that members can keep alone.
 
 Nodes observe, retry, crash before and after what they store is stored, lose their disks, get old copies of them back,
 change their arms, and hear what others sent late, twice, out of order or never. A run is a function of its seed.
@@ -17,7 +17,7 @@ from members import make, taken
 import banditmesh as bm
 from banditmesh.live.limits import Caps
 from banditmesh.live.member import COUNTED, ArmSpec, Observation
-from banditmesh.live.records import CallerKey, Changes, Closed, Entry, Life, OwnArm, Start, Stored
+from banditmesh.live.records import Changes, Stored
 
 ARMS = ("red", "green", "blue", "grey")
 
@@ -68,6 +68,7 @@ class Oracle:
         #: By life (node, epoch): its branches, each by arm the sums of the first 0, 1, 2, ... rewards.
         self.branches = defaultdict(lambda: [defaultdict(lambda: [0.0])])
         self.forked = set()
+        self.counted = set()
 
     def reward(self, life, arm, reward):
         sums = self.branches[life][-1][arm]
@@ -81,11 +82,16 @@ class Oracle:
         self.branches[life].append(branch)
         self.forked.add(life)
 
+    def count_once(self, life, one):
+        """A ticket or a caller's key is counted: once in each branch of a life."""
+        mark = life, len(self.branches[life]), one.ticket or one.key
+        assert mark not in self.counted
+        self.counted.add(mark)
+        self.reward(life, one.arm or one.ticket.arm, one.reward)
+
     def is_true(self, life, arm, count, total):
         """Whether so many rewards of that life sum to that in some branch of it."""
-        return any(
-            count < len(branch[arm]) and branch[arm][count] == total for branch in self.branches[life]
-        )
+        return any(count < len(branch[arm]) and branch[arm][count] == total for branch in self.branches[life])
 
 
 class World:
@@ -106,6 +112,7 @@ class World:
         self.retired = set()
         self.lost = set()
         self.up = set()
+        self.leaky = set()
         self.sent = []
         self.archive = []
         self.open = defaultdict(list)
@@ -154,14 +161,23 @@ class World:
         del self.nodes[name]
 
     def cut(self, pair):
+        """A link goes down. What was on its way is not read any more, unless somebody replays it."""
         self.up.discard(pair)
         for a, b in (pair, pair[::-1]):
             self.nodes[a].link_down(b)
+        self.forget(pair)
 
     def connect(self, pair):
+        """A link comes up, in the place of the one before."""
+        self.forget(pair)
         self.up.add(pair)
         for a, b in (pair, pair[::-1]):
             self.nodes[a].link_up(b)
+
+    def forget(self, pair):
+        self.leaky.discard(pair)
+        self.archive += [one for one in self.sent if {*one[:2]} == {*pair}]
+        self.sent = [one for one in self.sent if {*one[:2]} != {*pair}]
 
     def deliver(self, sender, receiver, statistics):
         if receiver in self.nodes:
@@ -196,7 +212,7 @@ class World:
             return
         for one, answer in zip(batch, answers, strict=True):
             if answer.outcome == COUNTED:
-                self.oracle.reward(life, one.arm or one.ticket.arm, one.reward)
+                self.oracle.count_once(life, one)
         self.disks[name].write(commit.changes)
         if self.rng.random() < 0.1:
             self.stop(name)
@@ -218,14 +234,18 @@ class World:
             self.deliver(*one)
 
     def on_replay(self, name):
-        """Something arrives again, from anybody."""
+        """Something arrives again, from anybody. Who says that it comes from its origin keeps it from its origin."""
         if self.archive:
             _, _, statistics = self.rng.choice(self.archive)
-            self.deliver(self.rng.choice([one for one in self.names if one != name]), name, statistics)
+            sender = self.rng.choice([one for one in self.names if one != name])
+            self.leaky.add((min(sender, name), max(sender, name)))
+            self.deliver(sender, name, statistics)
 
     def on_lose(self, name):
+        """What is lost ends the link that it was lost on, sooner or later."""
         if self.sent:
-            self.sent.pop(self.rng.randrange(len(self.sent)))
+            a, b, _ = self.sent.pop(self.rng.randrange(len(self.sent)))
+            self.leaky.add((min(a, b), max(a, b)))
 
     def on_connect(self, name):
         self.connect(self.rng.choice(self.network))
@@ -295,12 +315,12 @@ class World:
                 assert math.isclose(total, math.fsum(s for _, s in known[arm]), abs_tol=1e-9)
 
     def heal(self):
-        """All links come up anew and stay up, until nothing is left to send."""
-        for pair in sorted(self.up):
-            self.cut(pair)
-        self.sent.clear()
+        """All links are up and lose nothing any more, until nothing is left to send."""
         for pair in self.network:
-            self.connect(pair)
+            if pair not in self.up or pair in self.leaky:
+                self.connect(pair)
+        while self.sent:
+            self.on_deliver(None)
         for _ in range(1000):
             sent = [(a, b, taken(self.nodes[a], b)) for pair in self.network for a, b in (pair, pair[::-1])]
             if not any(statistics for _, _, statistics in sent):
@@ -326,11 +346,12 @@ class World:
         return seen - {origin}
 
     def check_convergence(self):
-        """Promises 2 and 3: what an origin stands for is known wherever it reaches, and by itself where others know it."""
+        """Promises 2 and 3: what a node stands for is known wherever it reaches, and to itself if to a neighbour."""
         tables = {name: {one.key: one for one in member.entries()} for name, member in self.nodes.items()}
         for name, member in self.nodes.items():
             epoch = member.life.epoch
-            stands_for = [((name, epoch, one.arm), one.told_count, one.told_total) for one in member.own()]
+            told = {one.arm: (one.told_count, one.told_total) for one in member.own()}
+            stands_for = [((name, epoch, arm), *sums) for arm, sums in told.items()]
             stands_for += [(key, one.count, one.total) for key, one in tables[name].items() if key[0] == name]
             for key, count, total in stands_for:
                 for other in self.reach(name, key[2]) if count else ():
@@ -340,7 +361,10 @@ class World:
                         assert (one.count, one.total) == (count, total)
             for a, b in (two for pair in self.network for two in (pair, pair[::-1]) if two[0] == name):
                 for key, one in tables[b].items():
-                    if key[0] == a and key[1] != epoch:
+                    if key[:2] == (a, epoch):
+                        # Nobody knows more of a life than it does itself: it would have begun another one.
+                        assert (one.count, one.total) <= told[key[2]]
+                    elif key[0] == a:
                         assert tables[a][key].count >= one.count
 
 

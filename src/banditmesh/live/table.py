@@ -13,7 +13,8 @@ Rules kept here, for a statistic (origin, epoch, arm, count, sum, ttl) that came
 6. Own name and another epoch, an earlier life: news has the full ttl, passes, and goes to all links, p's too; all else
    is stale. Own name and present epoch, with a count above what it told, or that count and another sum: the state is an
    older copy, and the node needs a new life. What proved it is kept until then. All else is stale.
-8. At the start, and when arms or protocol change, it is decided anew what passes; what newly does goes to all links.
+8. At the start, and when arms or protocol change, it is decided anew what passes. What newly does goes to all links,
+   and so does what the node stands for, if it may travel further than before.
 
 Which keys there may be is in `Roster`. Whatever is refused is counted by its reason. Rule 7 is the member's.
 """
@@ -151,17 +152,15 @@ class Table:
 
     def decide_anew(self) -> None:
         """Whether entries pass, by the arms and the protocol of now; what newly passes goes to all links."""
-        for row in self.told.values():
-            row.ttl = self.full_ttl
-        for row in self._rows.values():
+        for row in self.rows():
             passed, ttl = row.passes, row.ttl
             if row.stands:
                 row.ttl = self.full_ttl
             else:
                 row.passes = self._fate(row.position >= 0, ttl) == RELAYED
-                if row.passes and not passed:
-                    self._outboxes.put(row, OFFER)
-            if row.passes != passed or row.ttl != ttl:
+            if (row.passes and not passed) or row.ttl > ttl:
+                self._outboxes.put(row, OFFER)
+            if (row.passes != passed or row.ttl != ttl) and row.key in self._rows:
                 self._dirty[row] = None
 
     # Hearing
