@@ -12,6 +12,8 @@ from ..text_tables import as_text
 
 #: How long a sidecar may take to answer, in seconds.
 TIMEOUT: Final = 2.0
+#: Reasons why a link did not come up that are no refusals by anybody.
+NOT_THERE: Final = ("unreachable", "closed", "lost", "timeout")
 HEADINGS: Final = ("node", "state", "links", "choices", "arms", "best arm", "waiting", "refused", "protocol")
 
 
@@ -61,7 +63,11 @@ def _as_row(url: str, state: dict[str, Any], peers: list[dict[str, Any]], troubl
         arms=len(arms),
         best_arm=max(known, key=lambda arm: arm["mean"])["name"] if known else "",
         waiting=sum(peer["waiting"] for peer in peers),
-        refused=sum(count for name, count in state["counters"].items() if name.startswith("refused")),
+        refused=sum(
+            count
+            for name, count in state["counters"].items()
+            if name.startswith("refused_") and name.removeprefix("refused_") not in NOT_THERE
+        ),
         protocol=state["protocol"],
     )
 
