@@ -11,13 +11,16 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tables import Row
+
 import banditmesh as bm
 from banditmesh.live import ArmSpec, Node, codec
 from banditmesh.live.conversation import BATCH, SLICE
 from banditmesh.live.identity import contexts
 from banditmesh.live.member import Member
+from banditmesh.live.records import Entry
+from banditmesh.live.state import Store
 from banditmesh.live.transport import Connection, TlsTransport
-from tables import Row
 
 from .nodes import ARMS, MESH, Grounds, Heard, grounds, statistics, until
 
@@ -35,10 +38,15 @@ def measure(quick: bool) -> list[Row]:
         both, tls = asyncio.run(over_tls(place, batches, repeats))
         per_second |= {"TLS alone, both ends": n_keys / tls, "encoding and TLS": n_keys / both}
         pair = n_keys / asyncio.run(two_nodes(place, n_keys, repeats))
+        writing = n_keys / saving(place, n_keys, min(repeats, 4))
     rows: list[Row] = [{"what": what, "value": value, "unit": UNIT} for what, value in per_second.items()]
     share = pair / per_second["encoding and TLS"]
-    beside = "of encoding and TLS"
-    return [*rows, {"what": "two nodes over mutual TLS", "value": pair, "unit": UNIT, "share": share, "beside": beside}]
+    beside = "encoding and TLS"
+    return [
+        *rows,
+        {"what": "two nodes over mutual TLS", "value": pair, "unit": UNIT, "share": share, "beside": beside},
+        {"what": "writing the table to disk", "value": writing, "unit": UNIT},
+    ]
 
 
 def least(repeats: int, work: Callable[[], object]) -> float:
@@ -91,6 +99,17 @@ def hearing(n_keys: int, repeats: int) -> float:
 
     hear()
     return least(repeats, hear)
+
+
+def saving(place: Grounds, n_keys: int, repeats: int) -> float:
+    """A store writes all keys, which it has already, with larger counts."""
+    with Store.open(place.folder / "state" / "saving", MESH, "saving") as store:
+        rounds = [
+            [Entry(*key, count, 0.5 * count, 3, True) for *key, _, _, _ in statistics(n_keys)]
+            for count in range(1, repeats + 2)
+        ]
+        store.write_entries(rounds.pop(0))
+        return least(repeats, lambda: store.write_entries(rounds.pop(0)))
 
 
 async def over_tls(place: Grounds, batches: list[list[Any]], repeats: int) -> tuple[float, float]:

@@ -53,12 +53,12 @@ def grounds() -> Iterator[Grounds]:
         yield Grounds(Path(folder))
 
 
-def statistics(n_keys: int, count: int, ttl: int = 3) -> list[Heard]:
-    """Counts and sums of so many keys, from many origins; half of the arms are `ARMS`."""
+def statistics(n_keys: int, count: int = 1, first: int = 0) -> list[Heard]:
+    """Counts and sums of so many keys from a first one on, from many origins; half of the arms are `ARMS`."""
     arms = [arm for pair in zip(ARMS, FOREIGN, strict=True) for arm in pair]
     return [
-        (f"node {number // len(arms)}", 1 << 63, arms[number % len(arms)], count, 0.5 * count, ttl)
-        for number in range(n_keys)
+        (f"node {number // len(arms)}", 1 << 63, arms[number % len(arms)], count, 0.5 * count, 3)
+        for number in range(first, first + n_keys)
     ]
 
 
