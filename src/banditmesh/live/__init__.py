@@ -23,18 +23,35 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .arms import ArmSpec
     from .client import Client
-    from .config import NodeConfig
+    from .config import NeighbourConfig, NodeConfig
+    from .member import Answer, Observation, Ticket
     from .node import Choice, Node
 
 _HOMES = {
+    "Answer": "member",
+    "ArmSpec": "arms",
     "Choice": "node",
     "Client": "client",
+    "NeighbourConfig": "config",
     "Node": "node",
     "NodeConfig": "config",
+    "Observation": "member",
+    "Ticket": "member",
 }
 
-__all__ = ["Choice", "Client", "Node", "NodeConfig"]
+__all__ = [
+    "Answer",
+    "ArmSpec",
+    "Choice",
+    "Client",
+    "NeighbourConfig",
+    "Node",
+    "NodeConfig",
+    "Observation",
+    "Ticket",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -140,6 +140,7 @@ class Member:
         #: The life under way, once it has begun; what was restored waits in `_restored`.
         self._life: Life | None = None
         self._restored: Life | None = None
+        self._is_backup = False
         self._n_choices = 0
         #: Arms that were chosen since that was last stored.
         self._chosen: dict[str, None] = {}
@@ -161,6 +162,7 @@ class Member:
                 f"got that of {stored.node!r} of {stored.mesh!r}"
             )
         self._restored = stored.life
+        self._is_backup = stored.is_backup
         self._n_choices = stored.life.n_choices
         self._ledger.restore(stored)
         for arm in self._ledger.own:
@@ -381,6 +383,8 @@ class Member:
 
     def needs_new_life(self) -> str | None:
         """Why the node must begin a new life at once, if so."""
+        if self._is_backup:
+            return "the state was restored from a backup, and the life in it may have gone on"
         if self._table.roster.is_unwanted(self.node, self._table.epoch):
             return "the present life is retired"
         for arm, (count, _) in self._table.proofs.items():
@@ -411,7 +415,9 @@ class Member:
             for arm in self._ledger.own:
                 table.roster.hold_arm(arm)
             self._life = life
-            self._ledger.tickets.begin(1, now, life.n_choices)
+            self._is_backup = False
+            # Choices may have been made since it was planned, by tickets of the old life.
+            self._ledger.tickets.begin(1, now, self._n_choices)
             table.use_life(epoch)
             for arm, sums in [*moved.items(), *later.items()]:
                 table.adopt(old.epoch, arm, *sums)

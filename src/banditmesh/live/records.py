@@ -91,7 +91,8 @@ class CallerKey(Struct, frozen=True):
 class Stored(Struct, frozen=True):
     """Everything that a node has written down.
 
-    `notices` are the signed bytes as they travel; `retired` are the lives (node, epoch) that they name.
+    `notices` are the signed bytes as they travel; `retired` are the lives (node, epoch) that they name. `is_backup`
+    says that it was read from a backup, behind which the node may have gone on: a new life must begin.
     """
 
     mesh: str
@@ -104,6 +105,7 @@ class Stored(Struct, frozen=True):
     entries: list[Entry] = []
     notices: list[bytes] = []
     retired: list[tuple[str, int]] = []
+    is_backup: bool = False
 
 
 class Changes(Struct, frozen=True):

@@ -232,6 +232,8 @@ class Policy:
     name: ClassVar[str] = "policy"
     #: Whether `index` uses its random number `u`. If not, none is drawn and `u` is 0.
     random: ClassVar[bool] = False
+    #: Whether counts and sums are all that it needs; False for a policy that asks for `Estimates.variance`.
+    counts_and_sums: ClassVar[bool] = True
 
     @property
     def parameter(self) -> float:
