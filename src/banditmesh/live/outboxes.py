@@ -114,8 +114,12 @@ class Outboxes:
             if ttl:
                 batch.append((row.key, row.count, row.total, ttl))
                 n_sent[why] += 1
-        for row in taken:
-            del outbox[row]
+        if len(taken) == len(outbox):
+            # Unlike one row after the other, all at once give their memory back.
+            outbox.clear()
+        else:
+            for row in taken:
+                del outbox[row]
         for name, n in zip(SENT, n_sent, strict=True):
             self._counters[name] += n
         self._counters["left_unsent"] += len(taken) - len(batch)
