@@ -342,11 +342,9 @@ class Table:
         """All that may be offered: what was told, and all entries."""
         return chain(self.told.values(), self._rows.values())
 
-    def parts(self) -> list[Part]:
-        """All that the table knows of the node's arms, in the order in which it is learned."""
-        return sorted(
-            (*row.key[:2], row.position, row.count, row.total) for row in self._rows.values() if row.position >= 0
-        )
+    def parts(self) -> list[tuple[int, int, float]]:
+        """All that the table knows of the node's arms: position, count and sum."""
+        return [(row.position, row.count, row.total) for row in self._rows.values() if row.position >= 0]
 
     def entries(self) -> list[Entry]:
         """All entries, as they are stored."""
