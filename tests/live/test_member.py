@@ -47,7 +47,7 @@ def test_choice_among_some_arms_follows_the_same_rules():
     observe(member, ("red", 9.0), ("blue", 1.0), ("grey", 2.0))
     assert member.choose(0.0, among=["grey", "blue"])[0] == "grey"
     assert member.choose(0.0, among=["blue"])[0] == "blue"
-    for wrong in ([], ["pink"], "red", ["red", "pink"]):
+    for wrong in ([], ["pink"], "red", ["red", "pink"], [["red"]], [0]):
         with pytest.raises(bm.InputError, match="among must name some of the arms of node 'n', got"):
             member.choose(0.0, among=wrong)
     # What was refused is no choice.
@@ -324,6 +324,23 @@ def test_node_whose_present_life_is_retired_begins_a_new_one_and_moves_nothing(h
     assert taken(member, "p") == []
     hear(member, "p", ("n", 1, "red", 1, 1.0, 4))
     assert known(member)["red"] == (1, 3.0)
+
+
+@pytest.mark.parametrize("when", ["before", "while it is stored"])
+def test_life_that_is_retired_when_another_begins_moves_nothing(when):
+    member = make(links="p")
+    observe(member, ("red", 1.0))
+    hear(member, "p", ("n", 1, "red", 5, 3.0, 2))
+    if when == "before":
+        member.retire([("n", 1)])
+    commit = member.new_life(2, 0.0)
+    member.retire([("n", 1)])
+    member.committed(commit)
+    assert member.entries() == []
+    assert known(member)["red"] == (0, None)
+    assert taken(member, "p") == []
+    # What was stored with the new life goes, too.
+    assert {one.key for one in commit.changes.entries} <= set(member.dirty_entries()[1])
 
 
 def test_own_lives_always_have_a_place_whatever_the_caps_are():
