@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import random
 import shutil
 from collections import deque
@@ -89,7 +88,7 @@ class Pipe:
         rng, loop = self.network.rng, asyncio.get_running_loop()
         cuts = sorted({0, len(data), *(rng.randrange(len(data) + 1) for _ in range(rng.choice((0, 0, 1, 2))))})
         for start, end in zip(cuts, cuts[1:], strict=False):
-            self.last = max(self.last, loop.time()) + self.network.delay()
+            self.last = max(self.last, loop.time() + self.network.delay())
             self.flight.append((self.last, bytes(data[start:end])))
         self.n_flying += len(data)
         self.plan()
@@ -287,18 +286,6 @@ class SimulatedListener:
         self.transport.close_listener(self.address)
 
 
-class Inline(concurrent.futures.Executor):
-    """Does what it is given at once, in the caller's thread."""
-
-    def submit(self, call, /, *args, **keywords):
-        future = concurrent.futures.Future()
-        try:
-            future.set_result(call(*args, **keywords))
-        except BaseException as error:
-            future.set_exception(error)
-        return future
-
-
 class Disk:
     """The disk of one machine: a folder with a store in it."""
 
@@ -312,7 +299,7 @@ class Disk:
     def open(self, committed=None):
         """Open the store in it; `committed` is called with changes at the moment when they are durable."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        return DiskStore(self, Store.open(self.folder, self.mesh, self.node, executor=Inline()), committed)
+        return DiskStore(self, Store.open(self.folder, self.mesh, self.node), committed)
 
     def lose(self):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -340,10 +327,10 @@ class DiskStore:
         return self.store.load()
 
     async def commit(self, changes):
-        await self._slowly(self.store.commit, changes)
+        await self._slowly(self.store.write, changes)
 
     async def save_entries(self, entries, removed):
-        await self._slowly(self.store.save_entries, entries, removed)
+        await self._slowly(self.store.write_entries, entries, removed)
 
     async def _slowly(self, write, *what):
         disk = self.disk
@@ -351,9 +338,9 @@ class DiskStore:
         await self._answer_if_alive()
         if disk.is_full:
             raise StoreError("no space left on the simulated disk")
-        await write(*what)
-        if len(what) == 1:
-            self.committed(*what)
+        write(*what)
+        if write == self.store.write:
+            self.committed(*what)  # in the same instant: a kill comes before both or after both
         await asyncio.sleep(disk.rng.uniform(0, disk.slowest))
         await self._answer_if_alive()
 

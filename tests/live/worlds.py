@@ -197,6 +197,10 @@ class World:
         self.arms = arms
         self.draw_links()
         self.n_names = 0
+        #: In each world some kinds of events are frequent, and others never happen: so more of them meet each other.
+        self.weights = [weight * rng.choice((0, 0, 1, 4)) for weight in WEIGHTS]
+        self.weights[EVENTS.index(observe)] = 40
+        self.weights[EVENTS.index(restart)] = 8
         #: Machines, tickets and rewards that come later, or again.
         self.late = []
 
@@ -225,7 +229,7 @@ class World:
                 await self.start(machine)
         for _ in range(self.n_events):
             await asyncio.sleep(self.rng.choice((0.0, 0.05, 0.3, 1.0, 4.0)) * self.rng.random())
-            event = self.rng.choices(EVENTS, WEIGHTS)[0]
+            event = self.rng.choices(EVENTS, self.weights)[0]
             self.seen[event.__name__] += 1
             await event(self)
             self.check()
