@@ -1,12 +1,10 @@
 """Nodes on real sockets and disks: what an application that embeds one relies on."""
 
 import asyncio
-import random
 
 import pytest
 
 import banditmesh as bm
-from banditmesh.errors import InputError, NodeError
 from banditmesh.live import ArmSpec, NeighbourConfig, Node, NodeConfig, keys
 
 MESH = "shop"

@@ -4,16 +4,20 @@ import inspect
 import textwrap
 
 import pytest
+from oracle import Violation
 
 from banditmesh.live import committing, ledger, member, outboxes, roster, table
-from oracle import Violation
 from test_simulation import live_through
 
 #: How many seeds are tried before a broken rule counts as unseen.
 MOST_SEEDS = 300
 
 #: Rules that only few runs depend on.
-RARE = ("nothing travels further than it first did", "nobody stands for an earlier life", "an origin is not given back what it told")
+RARE = (
+    "nothing travels further than it first did",
+    "nobody stands for an earlier life",
+    "an origin is not given back what it told",
+)
 
 #: What is broken, where, and how: a piece of a method's text, and what is put in its place.
 BROKEN = {
@@ -67,7 +71,9 @@ def break_rule(monkeypatch, owner, name, old, new):
     assert old in source, f"{name} has no {old!r} any more: break it in another way"
     function = getattr(owner, name)
     found = {}
-    code = compile("from __future__ import annotations\n" + source.replace(old, new, 1), inspect.getfile(function), "exec")
+    code = compile(
+        "from __future__ import annotations\n" + source.replace(old, new, 1), inspect.getfile(function), "exec"
+    )
     exec(code, function.__globals__, found)
     monkeypatch.setattr(owner, name, found[name])
 

@@ -10,7 +10,6 @@ import tempfile
 from pathlib import Path
 
 import pytest
-
 from oracle import Violation
 from simulated import run
 from worlds import World

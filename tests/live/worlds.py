@@ -15,6 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from oracle import Branch, Oracle, Report, Violation
+from simulated import HOSTILE, Disk, Network, SimulatedTransport, identity
 
 import banditmesh as bm
 from banditmesh.errors import NodeError, StoreError
@@ -24,9 +26,6 @@ from banditmesh.live.limits import Caps
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, ArmSpec, Observation
 from banditmesh.live.node import Node
 from banditmesh.live.notices import Signer, key_id
-from oracle import Branch, Oracle, Report, Violation
-from simulated import HOSTILE, Disk, Network, SimulatedTransport, identity
-
 
 MESH = "simulated"
 ARMS = ("red", "blue", "green", "grey")
@@ -357,7 +356,9 @@ class World:
                     [other] = link - {machine.name}
                     if other not in linked:
                         found.append(f"{machine.name} has no link with {other}")
-            found += [f"{machine.name} has {node._exchange.waiting(peer)} waiting for {peer}" for peer in linked if node._exchange.waiting(peer)]
+            waiting = {peer: n for peer in linked if (n := node._exchange.waiting(peer))}
+            if waiting:
+                found.append(f"{machine.name} has this much waiting: {waiting}")
             if not node.ready()[0]:
                 found.append(f"{machine.name} is not ready: {node.ready()[1]}")
             if machine.process.calls or not node._committer.is_idle:
@@ -580,10 +581,7 @@ async def change_arms(world):
     machine = world.draw_running()
     if machine is not None:
         machine.arms = world.rng.sample(world.arms, world.rng.randint(1, len(world.arms)))
-        try:
-            await machine.process.node.set_arms([ArmSpec(arm, sigma=1.0) for arm in machine.arms])
-        except NodeError:
-            pass
+        await machine.process.node.set_arms([ArmSpec(arm, sigma=1.0) for arm in machine.arms])
 
 
 async def retire(world):
@@ -670,7 +668,8 @@ def impossible(world, rng):
 
 
 def nonsense(world, rng):
-    return rng.choice((rng.randbytes(rng.randint(1, 50)), b"\xff\xff\xff\xff", codec.encode_notices([rng.randbytes(90)])))
+    notice = codec.encode_notices([rng.randbytes(90)])
+    return rng.choice((rng.randbytes(rng.randint(1, 50)), b"\xff\xff\xff\xff", notice))
 
 
 MALICE = (replayed, replayed_further, impossible, nonsense)

@@ -68,7 +68,9 @@ class Exchange:
     def hello(self) -> Hello:
         """What this node says first."""
         member = self._member
-        return Hello(member.mesh, member.node, member.life.epoch, codec.VERSION, self.protocol, f"banditmesh {__version__}")
+        return Hello(
+            member.mesh, member.node, member.life.epoch, codec.VERSION, self.protocol, f"banditmesh {__version__}"
+        )
 
     def heard(self, peer: str, statistics: Sequence[Any]) -> None:
         """Take statistics that came from a neighbour."""
