@@ -452,7 +452,7 @@ async def observe(world):
             return
         entry = choice.ticket, draw_reward(rng)
         if rng.random() < 0.7:
-            process.observe(Observation(entry[1], entry[0]), str(entry[0]))
+            process.observe(Observation(entry[1], entry[0]), name_of(entry[0]))
         if rng.random() < 0.5:
             world.late.append((machine, *entry))
 
@@ -463,7 +463,7 @@ async def observe_late(world):
         if world.late:
             machine, ticket, reward = world.rng.choice(world.late)
             if machine.process is not None:
-                machine.process.observe(Observation(reward, ticket), str(ticket))
+                machine.process.observe(Observation(reward, ticket), name_of(ticket))
 
 
 async def kill(world):
@@ -549,7 +549,7 @@ async def end_clone(world):
 async def observe_at_clone(world):
     for process in world.clones:
         choice = process.choose()
-        process.observe(Observation(draw_reward(world.rng), choice.ticket), f"clone {choice.ticket}")
+        process.observe(Observation(draw_reward(world.rng), choice.ticket), name_of(choice.ticket))
 
 
 async def fill_disk(world):
@@ -673,6 +673,11 @@ def nonsense(world, rng):
 
 
 MALICE = (replayed, replayed_further, impossible, nonsense)
+
+
+def name_of(ticket):
+    """What a ticket is known by; two branches of a forked life may give the same one for different arms."""
+    return ticket.epoch, ticket.start, ticket.number
 
 
 def draw_reward(rng):
