@@ -19,6 +19,7 @@ from .verbs.bounds import bounds_verb
 from .verbs.compare import compare_verb
 from .verbs.frontier import frontier_verb
 from .verbs.keys import keys_verb
+from .verbs.mesh import mesh_verb
 from .verbs.node import node_verb
 from .verbs.paper import paper_verb
 from .verbs.study import new_verb, plot_verb, run_verb
@@ -119,7 +120,7 @@ def _all_commands(command: click.Command) -> list[click.Command]:
 
 for _verb in (paper_verb, compare_verb, frontier_verb, bounds_verb, new_verb, run_verb, plot_verb):
     cli.add_command(_verb)
-for _verb in (keys_verb, node_verb):
+for _verb in (keys_verb, node_verb, mesh_verb):
     cli.add_command(_verb)
 for _command in _all_commands(cli):
     _command.params.append(

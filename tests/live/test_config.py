@@ -47,7 +47,7 @@ def loaded(tmp_path, text):
 
 def test_the_least_file_has_the_defaults_of_the_class(tmp_path):
     found = loaded(tmp_path, LEAST + ARM)
-    by_hand = NodeConfig(mesh="shop", node="a", plain=True, arms=[ArmSpec("red")])
+    by_hand = NodeConfig(mesh="shop", node="a", plain=True, arms=[ArmSpec("red")], state=tmp_path / "state")
     assert found == by_hand
     assert found.protocol == bm.FwA(4)
     assert found.policy == bm.UCB()

@@ -444,3 +444,22 @@ def test_epochs_are_sixteen_digits():
 def test_caps_are_numbers_of_at_least_one():
     with pytest.raises(bm.InputError, match=r"caps.entries must be an integer of at least 1, got 0"):
         Caps(entries=0)
+
+
+def test_ticket_of_another_life_is_refused_although_one_of_the_same_number_closes_with_it():
+    member = make(epoch=2)
+    _, old = make(epoch=1).choose(0.0)
+    _, new = member.choose(0.0)
+    assert new[1:3] == old[1:3]
+    first, second = observe(member, Observation(1.0, new), Observation(1.0, old))
+    assert (first.outcome, second.outcome) == (COUNTED, REFUSED)
+
+
+def test_choices_made_while_a_new_life_is_written_leave_its_tickets_alone():
+    member = make()
+    commit = member.new_life(2, 0.0)
+    for _ in range(3):
+        member.choose(0.0)
+    member.committed(commit)
+    _, ticket = member.choose(0.0)
+    assert observe(member, Observation(1.0, ticket))[0].outcome == COUNTED

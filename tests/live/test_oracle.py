@@ -10,7 +10,10 @@ from oracle import Violation
 from test_simulation import live_through
 
 #: How many seeds are tried before a broken rule counts as unseen.
-MOST_SEEDS = 60
+MOST_SEEDS = 300
+
+#: Rules that only few runs depend on.
+RARE = ("nothing travels further than it first did", "nobody stands for an earlier life", "an origin is not given back what it told")
 
 #: What is broken, where, and how: a piece of a method's text, and what is put in its place.
 BROKEN = {
@@ -33,7 +36,7 @@ BROKEN = {
     "an older copy of a state goes on": (table.Table, "_look_into_mirror", "self.proofs[arm] =", "_ ="),
     "a new life forgets the old one": (member.Member, "new_life", "if own.count}", "if not own}"),
     "a link that comes up is offered nothing": (outboxes.Outboxes, "up", "if _ttl_to(peer, row)]", "if not row]"),
-    "what passes is not decided anew": (table.Table, "decide_anew", "for row in self._rows.values():", "for row in ():"),
+    "what passes is not decided anew": (table.Table, "decide_anew", "self._outboxes.put(row, OFFER", "(row, OFFER"),
     "statistics are told before they are durable": (
         committing.Committer,
         "commit",
@@ -58,7 +61,7 @@ BROKEN = {
 }
 
 
-def broken(monkeypatch, owner, name, old, new):
+def break_rule(monkeypatch, owner, name, old, new):
     """Put a method in the place of one that differs from it in one piece."""
     source = textwrap.dedent(inspect.getsource(getattr(owner, name)))
     assert old in source, f"{name} has no {old!r} any more: break it in another way"
@@ -69,13 +72,14 @@ def broken(monkeypatch, owner, name, old, new):
     monkeypatch.setattr(owner, name, found[name])
 
 
-@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=pytest.mark.slow) if what in RARE else what for what in BROKEN]
+)
 def test_a_broken_rule_is_seen(monkeypatch, what):
-    broken(monkeypatch, *BROKEN[what])
+    break_rule(monkeypatch, *BROKEN[what])
     for seed in range(MOST_SEEDS):
         try:
             live_through(seed)
-        except Violation as violation:
-            print(f"{what}: seed {seed}: {violation.__cause__}")
+        except Violation:
             return
     pytest.fail(f"{MOST_SEEDS} runs were fine although {what}")

@@ -44,7 +44,7 @@ class Exchange:
     protocol : str
         The node's protocol, as it is written.
     counts : Counter
-        What was refused, by a name such as `refused_notice`.
+        How many statistics came, and what was refused, by a name such as `refused_notice`.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class Exchange:
 
     def heard(self, peer: str, statistics: Sequence[Any]) -> None:
         """Take statistics that came from a neighbour."""
+        self.counts["heard"] += len(statistics)
         self._member.hear(statistics, peer)
         self._member.settle()
         self._heard_something()
