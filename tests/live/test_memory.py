@@ -29,7 +29,7 @@ def grown(act):
 
 
 @pytest.mark.parametrize("name", [SHORT, WIDE])
-@pytest.mark.parametrize("n_origins, n_epochs, n_arms", [(1, 1, 1400), (1400, 1, 1), (3, 470, 1), (20, 2, 70)])
+@pytest.mark.parametrize("n_origins, n_epochs, n_arms", [(1, 1, 700), (700, 1, 1), (2, 350, 1), (10, 2, 35)])
 def test_entries_take_what_the_formula_says_at_most(name, n_origins, n_epochs, n_arms):
     member = make(arms=(), protocol=bm.Flooding(4), caps=Caps(epochs=500))
 
@@ -47,9 +47,9 @@ def test_entries_take_what_the_formula_says_at_most(name, n_origins, n_epochs, n
 
 def test_links_take_what_waits_for_them_and_nothing_once_it_is_sent():
     member = make(arms=(), protocol=bm.Flooding(4))
-    member.hear([("o", 1, f"arm {number}", 1, 0.5, 4) for number in range(1400)], "p")
+    member.hear([("o", 1, f"arm {number}", 1, 0.5, 4) for number in range(700)], "p")
     taken, _ = grown(lambda: [member.link_up(peer) for peer in "qr"])
-    assert 0.12 * memory.WAITING * 2800 < taken < memory.WAITING * 2800
+    assert 0.12 * memory.WAITING * 1400 < taken < memory.WAITING * 1400
     given, _ = grown(lambda: member.take("q", 10**9) and None)
     assert given < 2000
 
@@ -57,12 +57,12 @@ def test_links_take_what_waits_for_them_and_nothing_once_it_is_sent():
 @pytest.mark.parametrize("name", [SHORT, WIDE])
 def test_own_arms_take_what_the_formula_says_at_most(name):
     def act():
-        member = make(arms=[ArmSpec(f"{name}{number:05d}", sigma=1.0) for number in range(1400)])
-        observe(member, *[(f"{name}{number:05d}", 0.5 + number) for number in range(1400)])
+        member = make(arms=[ArmSpec(f"{name}{number:05d}", sigma=1.0) for number in range(700)])
+        observe(member, *[(f"{name}{number:05d}", 0.5 + number) for number in range(700)])
         return member
 
     taken, _ = grown(act)
-    assert 0.12 * memory.ARM * 1400 < taken < memory.ARM * 1400 + memory.REST
+    assert 0.12 * memory.ARM * 700 < taken < memory.ARM * 700 + memory.REST
 
 
 def test_tickets_and_keys_take_what_the_formula_says_at_most():
@@ -73,8 +73,8 @@ def test_tickets_and_keys_take_what_the_formula_says_at_most():
     taken, _ = grown(lambda: observe(member, *odd) and None)
     assert 0.12 * memory.INTERVAL * 1500 < taken < memory.INTERVAL * 1500
     taken, _ = grown(
-        lambda: observe(member, *[Observation(0.5, arm="red", key=f"{WIDE}{n:05d}") for n in range(1400)]) and None
+        lambda: observe(member, *[Observation(0.5, arm="red", key=f"{WIDE}{n:05d}") for n in range(700)]) and None
     )
-    assert 0.12 * memory.KEY * 1400 < taken < memory.KEY * 1400
-    taken, _ = grown(lambda: member.retire([(f"{WIDE}{n:05d}", 2**63 + n) for n in range(1400)]))
-    assert 0.12 * memory.RETIRED * 1400 < taken < memory.RETIRED * 1400
+    assert 0.12 * memory.KEY * 700 < taken < memory.KEY * 700
+    taken, _ = grown(lambda: member.retire([(f"{WIDE}{n:05d}", 2**63 + n) for n in range(700)]))
+    assert 0.12 * memory.RETIRED * 700 < taken < memory.RETIRED * 700

@@ -362,7 +362,11 @@ class Member:
         self._make_agent()
 
     def set_protocol(self, protocol: AnyProtocol, max_ttl: int | None = None) -> None:
-        """Relay and tell by this protocol from now on."""
+        """Relay and tell by this protocol from now on.
+
+        What was heard has no more hops left than the old protocol gave it. Where the new one allows more, links should
+        be made anew: neighbours then offer what they have, with all its hops.
+        """
         self._protocol = protocol
         self._table.use_protocol(protocol, max_ttl)
         self._table.decide_anew()
