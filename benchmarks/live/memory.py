@@ -16,9 +16,10 @@ from timing import in_new_process
 
 import banditmesh as bm
 from banditmesh.live import ArmSpec, Node, Observation, codec
+from banditmesh.live import memory as formula
 from banditmesh.live.conversation import SLICE
 from banditmesh.live.identity import contexts
-from banditmesh.live.limits import BYTES, Caps
+from banditmesh.live.limits import Caps
 from banditmesh.live.member import Member
 from banditmesh.live.transport import TlsTransport
 
@@ -26,13 +27,13 @@ from .nodes import ARMS, MESH, grounds, statistics, until
 
 SCRIPT = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); from live import memory; memory.one()"
 STATM = Path("/proc/self/statm")
-#: What is measured, how many of them, and what the formula calls it.
+#: What is measured, how many of them, and the most bytes of one.
 WHAT = {
-    "an entry of the table": ("entries", 100_000, "entry"),
-    "an entry that waits for a link": ("waiting", 100_000, "waiting"),
-    "a link": ("links", 100, "link"),
-    "an open ticket": ("open_tickets", 100_000, "ticket"),
-    "a closed ticket between open ones": ("closed_tickets", 50_000, "closed"),
+    "an entry of the table": ("entries", 100_000, formula.ENTRY),
+    "an entry that waits for a link": ("waiting", 100_000, formula.WAITING),
+    "a link": ("links", 100, formula.LINK),
+    "an open ticket": ("open_tickets", 100_000, formula.CHOICE),
+    "a closed ticket between open ones": ("closed_tickets", 50_000, formula.INTERVAL),
 }
 
 
@@ -40,13 +41,15 @@ def measure(quick: bool) -> list[Row]:
     if not STATM.exists():
         return [{"what": "memory", "unit": "not measured: this system does not show it"}]
     rows: list[Row] = []
-    for what, (name, n, part) in WHAT.items():
+    for what, (name, n, most) in WHAT.items():
         if quick and name != "links":
             continue
         n = 2 if quick else n
         value = in_new_process(SCRIPT, name, n) / n
-        share, beside = value / BYTES[part], f"the most, {BYTES[part]:,}"
-        rows.append({"what": f"memory of {what}", "value": value, "unit": "bytes", "share": share, "beside": beside})
+        beside = f"the most, {most:,}"
+        rows.append(
+            {"what": f"memory of {what}", "value": value, "unit": "bytes", "share": value / most, "beside": beside}
+        )
     return rows
 
 

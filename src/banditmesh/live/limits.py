@@ -19,17 +19,6 @@ LAST_TICKETS: Final = 100_000
 LAST_KEYS: Final = 100_000
 #: Tickets of older starts have lapsed, however quickly the starts followed each other.
 LAST_STARTS: Final = 1_000
-#: The most bytes of memory that one of each takes, the longest names included. An entry that waits is counted once for
-#: each link that it waits for; a link is one whose other side sends as much as it may.
-BYTES: Final = {
-    "entry": 700,
-    "waiting": 160,
-    "name": 700,
-    "link": 6_000_000,
-    "ticket": 10,
-    "closed": 100,
-    "key": 800,
-}
 #: The part of a cap from which on a node warns.
 WARN_FROM: Final = 0.75
 
