@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
+from banditmesh.studies import grid
 from banditmesh.studies.case import case_of
 from banditmesh.studies.fault_tables import build_faults
 from banditmesh.studies.line_numbers import line_of
@@ -303,3 +304,72 @@ def test_wrong_faults_are_refused_with_their_line(text, message):
     with pytest.raises(bm.SpecError, match=re.escape(message)) as error:
         bm.parse_spec(SMALL + text)
     assert "\n" not in str(error.value)
+
+
+# Large sweeps
+
+MANY = 3000
+TTL_AND_LOSS = f"sweep.protocol.ttl = {list(range(1, 31))}\nsweep.faults.loss = {[i / 100 for i in range(100)]}"
+
+
+@pytest.mark.parametrize(
+    "swept, kind, n_values",
+    [
+        (f"sweep.faults.loss = {[i / MANY for i in range(MANY)]}", bm.Faults, MANY),
+        (f"sweep.policy.alpha = {[1 + i / MANY for i in range(MANY)]}", bm.UCB, MANY),
+        (f"sweep.horizon = {list(range(1, MANY + 1))}", bm.UCB, 1),
+        (TTL_AND_LOSS, bm.FwA, 30),
+        (TTL_AND_LOSS, bm.Faults, 100),
+    ],
+)
+def test_a_part_is_built_once_for_each_of_its_own_values(swept, kind, n_values, monkeypatch):
+    made = []
+    original = kind.__post_init__
+    monkeypatch.setattr(kind, "__post_init__", lambda self: made.append(original(self)))
+    assert bm.parse_spec(SMALL + swept).n_points == MANY
+    assert len(made) == n_values
+
+
+def test_what_does_not_depend_on_values_is_asked_once(monkeypatch):
+    asked = []
+    original = grid.has_key
+    monkeypatch.setattr(grid, "has_key", lambda settings, key: asked.append(key) or original(settings, key))
+    assert bm.parse_spec(SMALL + TTL_AND_LOSS).n_points == MANY
+    assert len(asked) < 100
+
+
+@pytest.mark.parametrize(
+    "key, good, bad, message",
+    [
+        ("horizon", range(1, MANY), "0", "horizon must be an integer of at least 1, got 0"),
+        ("every", range(1, MANY), "'2'", "every must be an integer of at least 1, got '2'"),
+        ("policy.alpha", range(1, MANY), "-3", "alpha must be a positive number, got -3"),
+        ("policy.alpha", range(1, MANY), "'x'", "policy.alpha must be a number, got 'x'"),
+        ("faults.loss", [i / MANY for i in range(MANY)], "1.5", "loss must be a probability between 0 and 1, got 1.5"),
+        ("arms.seed", range(MANY), "true", "arms.seed must be an integer, got True"),
+    ],
+)
+def test_one_wrong_value_among_many_is_named(key, good, bad, message):
+    values = [str(value) for value in good]
+    values.insert(MANY * 2 // 3, bad)
+    with pytest.raises(bm.SpecError, match=re.escape(message)):
+        bm.parse_spec(f"{SMALL}sweep.{key} = [{', '.join(values)}]")
+
+
+def test_points_are_counted_without_going_through_them():
+    swept = [
+        "faults.outages = [{down = 0.1, up = 0.2}, {down = 0.2, up = 0.2}]",
+        'protocol.name = ["none", "irs", "fwa", "gossip"]',
+        "faults.loss = [0.0, 0.1]",
+        'policy = ["thompson", {name = "ucb", alpha = 2}]',
+        "protocol.fanout = [1, 2, 3]",
+        'arms.law = ["gaussian", "bernoulli"]',
+        "protocol.ttl = [1, 2]",
+        "arms.sigma = [1, 2]",
+        "horizon = [3, 4]",
+    ]
+    spec = bm.parse_spec(SMALL + "[sweep]\n" + "\n".join(swept))
+    found = [point.labels.values() for point in spec.points()]
+    assert len(set(map(tuple, found))) == len(found) == spec.n_points
+    # Outages; no loss for "none", ttl for the last two and fan-out for the last; sigma for Gaussian arms.
+    assert spec.n_points == 2 * (1 + 2 + 2 * 2 + 2 * 2 * 3) * 2 * (2 + 1) * 2

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .grid import Grid, Point, SectionChoice, column, labels_of
+from .grid import Family, Grid, Point, column, labels_of
 from .parts import FileTable, file_of
 
 #: The version of the spec format.
@@ -92,10 +92,10 @@ class Spec:
         """The points of the grid, one after the other."""
         return self._grid.points()
 
-    def choices(self, setting: str | None = None) -> Iterator[SectionChoice]:
+    def families(self, setting: str | None = None) -> Iterator[Family]:
         """What the sweep makes of each section of the settings, or of the section of one setting."""
         sections = self._grid.sections if setting is None else [self._grid.section(setting)]
-        return itertools.chain.from_iterable(section.choices() for section in sections)
+        return itertools.chain.from_iterable(section.families() for section in sections)
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -126,8 +126,9 @@ class Spec:
 
     def network_files(self) -> dict[FileTable, Path]:
         """Where the network files lie that the points name, by what they say of them."""
-        named = (file_of(choice.settings) for choice in self.choices("network"))
-        return {one: self.folder / dict(one)["path"] for one in named if one is not None}
+        naming = (family for family in self.families("network") if file_of(family.settings) is not None)
+        tables = itertools.chain.from_iterable(family.variants("network") for family in naming)
+        return {named: self.folder / dict(named)["path"] for table in tables if (named := file_of(table)) is not None}
 
     def to_json(self) -> dict[str, Any]:
         """The study as plain values, the same for equal studies however they were written."""

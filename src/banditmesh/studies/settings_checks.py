@@ -1,0 +1,130 @@
+"""What the settings of a study must be: whatever can be checked without running is checked here, before anything runs.
+
+A setting is checked for every combination of the values of its own swept keys, and for no more: not again for each
+point, nor for each value of another setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from .. import checks
+from ..errors import InputError
+from ..rules import get_rules
+from .fault_tables import read_faults
+from .grid import BadKey, Family, has_key, leaves
+from .parts import NAME_KEYS, build_policy, build_problem, build_protocol, file_of, get_part, read_networks
+from .spec import Settings, Spec
+
+_RANGES: Final = {"horizon": 1, "replicates": 1, "seed": 0, "every": 1, "record_every": 0}
+
+
+def check_ranges(settings: Settings) -> None:
+    """Refuse numbers out of range outside of the tables and the sweep."""
+    for name in _RANGES:
+        _check_range({name: getattr(settings, name)}, name)
+
+
+def check_settings(spec: Spec, by_hand: set[str]) -> None:
+    """Every setting of every point is right, and every key that was given has an effect somewhere.
+
+    Parameters
+    ----------
+    spec : Spec
+        The study.
+    by_hand : set of str
+        The keys of its tables that were given rather than filled in.
+    """
+    unused = by_hand | {f"faults.{key}" for key, _ in leaves(spec.settings.faults)}
+    unused |= {key for key in spec.grid if "." in key}
+    seen: set[str] = set()
+    for family in spec.families():
+        unused = {key for key in unused if not has_key(family.settings, key)}
+        for name in family.settings:
+            # A protocol is made with its emission.
+            names = (name, "emission") if name == "protocol" else (name,)
+            # Many families share a table.
+            written = f"{names} {[family.settings[one] for one in names]!r} {list(family.free_in(*names))}"
+            if written not in seen:
+                seen.add(written)
+                _check_setting(name, names, family)
+    if unused:
+        key = min(unused)
+        table, _, _ = key.partition(".")
+        if table == "faults":
+            raise BadKey(key, f"nothing uses {key}: no message is sent; remove it, or take another protocol")
+        known = sorted({p for part in _named_parts(spec, table) for p in part.parameters} | {NAME_KEYS[table]})
+        raise BadKey(key, f"unknown key {key}, or nothing uses it; [{table}] takes {', '.join(known)} here")
+
+
+def check_first_problem(spec: Spec) -> None:
+    """The problem of the first point can be built; with it most mistakes in its parts show before anything runs."""
+    _about("network", _first_network, spec)
+
+
+def _first_network(spec: Spec) -> None:
+    point = next(spec.points()).settings
+    named = file_of(point)
+    build_problem(point, {} if named is None else read_networks({named: spec.network_files()[named]}))
+
+
+def _named_parts(spec: Spec, table: str) -> list[Any]:
+    names = {family.settings[table][NAME_KEYS[table]] for family in spec.families(table)}
+    return [get_part(table, name) for name in names]
+
+
+def _check_setting(name: str, names: tuple[str, ...], family: Family) -> None:
+    """Whether all values of one setting are right."""
+    check = _CHECKS[name]
+    for settings in family.variants(*names):
+        _about(name, check, settings)
+
+
+def _check_range(settings: Mapping[str, Any], name: str) -> None:
+    value, least = settings[name], _RANGES[name]
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise BadKey(name, f"{name} must be an integer of at least {least}, got {checks.shown(value)}")
+
+
+def _check_engine(settings: Mapping[str, Any]) -> None:
+    from ..sim.engine import ENGINES
+
+    checks.choice("engine", settings["engine"], ENGINES)
+
+
+def _check_part(settings: Mapping[str, Any], table: str, build: Callable[..., object] | None = None) -> None:
+    parameters = dict(settings[table])
+    get_part(table, parameters.pop(NAME_KEYS[table])).check(table, parameters)
+    if build is not None:
+        build(settings)
+
+
+#: How the settings of a family are checked.
+_CHECKS: Final[dict[str, Callable[[Mapping[str, Any]], object]]] = {
+    "horizon": lambda settings: _check_range(settings, "horizon"),
+    "every": lambda settings: _check_range(settings, "every"),
+    "rules": lambda settings: get_rules(settings["rules"]),
+    "engine": _check_engine,
+    "network": lambda settings: _check_part(settings, "network"),
+    "dynamics": lambda settings: _check_part(settings, "dynamics"),
+    "arms": lambda settings: _check_part(settings, "arms"),
+    "policy": lambda settings: _check_part(settings, "policy", build_policy),
+    "emission": lambda settings: _check_part(settings, "emission"),
+    "protocol": lambda settings: _check_part(settings, "protocol", build_protocol),
+    "faults": lambda settings: read_faults(settings["faults"]),
+}
+
+
+def _about(key: str, function: Callable[..., object], *arguments: Any) -> None:
+    """Call a function whose error is about a key or table."""
+    try:
+        function(*arguments)
+    except BadKey:
+        raise
+    except InputError as error:
+        message = str(error)
+        first = message.split(" ", 1)[0]
+        raise BadKey(
+            first if first.startswith(f"{key}.") else key, message if key in first else f"[{key}] {message}"
+        ) from None
