@@ -305,9 +305,9 @@ def is_within(key: str, other: str) -> bool:
 
 
 def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The dotted keys of a table and of the tables in it, and their values."""
+    """The dotted keys of a table and of the tables in it, and their values; a table without keys is a value too."""
     for key, value in table.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             yield from leaves(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
