@@ -270,6 +270,23 @@ def test_lines_are_told(key, line):
     assert line_of('a = 1\n[b]\nc = 2\n"d".e = 3\n[ q ]\nr = 1\n', key) == line
 
 
+def test_what_a_spec_says_of_itself_is_never_out_of_date():
+    spec = bm.parse_spec(SMALL + 'sweep.protocol = {name = ["none", "fwa"], ttl = [1, 2]}')
+    with pytest.raises(AttributeError):
+        spec.settings.horizon = 3
+    before = spec.digest, spec.n_points, len(spec.columns), next(spec.points()).settings["arms"]["per_agent"]
+    assert before[1:] == (3, 5, 2)
+    # Nobody should, but tables are tables.
+    spec.settings.arms["per_agent"] = 3
+    spec.grid["protocol.ttl"].append(3)
+    spec.grid["horizon"] = [4, 5]
+    assert spec.digest != before[0]
+    assert (spec.n_points, len(spec.columns)) == (8, 6)
+    points = list(spec.points())
+    assert len(points) == spec.n_points
+    assert {point.settings["arms"]["per_agent"] for point in points} == {3}
+
+
 # Faults
 
 

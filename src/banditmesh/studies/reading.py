@@ -153,9 +153,8 @@ def _checked(raw: dict[str, Any], folder: Path, max_runs: int) -> tuple[Spec, se
     for value in grid.get("protocol", []):
         _refuse_two_emissions(read_written(value) or {}, swept)
     given = {table: dict(raw.get(table, {})) for table in NAME_KEYS}
-    for table, defaults in DEFAULTS.items():
-        setattr(settings, table, {**defaults, **given[table]})
-    settings.sweep = {}
+    filled = {table: {**defaults, **given[table]} for table, defaults in DEFAULTS.items()}
+    settings = msgspec.structs.replace(settings, **filled, sweep={})
     by_hand = {f"{table}.{key}" for table, keys in given.items() for key in keys}
     return Spec(settings, grid, folder), by_hand
 

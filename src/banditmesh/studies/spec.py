@@ -11,7 +11,6 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +23,7 @@ from .parts import FileTable, file_of
 FORMAT: Final = 1
 
 
-class Settings(msgspec.Struct, forbid_unknown_fields=True):
+class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The keys of a spec, their types and their defaults."""
 
     version: int = FORMAT
@@ -83,7 +82,9 @@ class Spec:
     grid: Mapping[str, Sequence[Any]]
     folder: Path
 
-    @cached_property
+    # Nothing is kept of what follows: the tables of the settings can be changed, and then all of it changes together.
+
+    @property
     def _grid(self) -> Grid:
         settings = msgspec.to_builtins(self.settings)
         return Grid({key: value for key, value in settings.items() if key not in NOT_SWEPT}, self.grid)
@@ -97,7 +98,7 @@ class Spec:
         sections = self._grid.sections if setting is None else [self._grid.section(setting)]
         return itertools.chain.from_iterable(section.families() for section in sections)
 
-    @cached_property
+    @property
     def columns(self) -> dict[str, str]:
         """The label columns and the type of each: "string", "bool", "int64" or "double"."""
         kinds = dict.fromkeys(("network", "policy", "protocol", "rules"), "string")
