@@ -31,6 +31,8 @@ _KINDS: Final = [_NAMES.get(field) for field in Event._fields]
 def writing_trace(path: str | PathLike[str]) -> Iterator[Callable[[Event], None]]:
     """What writes events into a file, which is there when the block ends without an error."""
     target = Path(path)
+    # An error that comes out of the block and is not of the file, though it may look like one.
+    foreign: OSError | None = None
     try:
         with atomic.writing(target) as raw, _as_text(raw, "wt", target.suffix == ".gz") as stream:
             header = {"format": FORMAT, "version": VERSION, "columns": Event._fields}
@@ -39,13 +41,20 @@ def writing_trace(path: str | PathLike[str]) -> Iterator[Callable[[Event], None]
             def write(event: Event) -> None:
                 columns = zip(event, _KINDS, strict=True)
                 row = [value if kind is None else encode_name(kind, value) for value, kind in columns]
-                stream.write(json.dumps(row) + "\n")
+                try:
+                    stream.write(json.dumps(row) + "\n")
+                except OSError as error:
+                    raise _cannot_write(target, error) from None
 
-            yield write
+            try:
+                yield write
+            except OSError as error:
+                foreign = error
+                raise
     except OSError as error:
-        raise FileError(
-            f"cannot write {target}: {error.strerror or error}; choose a place that can be written"
-        ) from None
+        if error is foreign:
+            raise
+        raise _cannot_write(target, error) from None
 
 
 def read_trace(path: str | PathLike[str]) -> Iterator[Event]:
@@ -87,6 +96,10 @@ def _events(path: str | PathLike[str], stream: IO[str]) -> Iterator[Event]:
             yield Event._make(value if kind is None else decode_name(value) for value, kind in columns)
     except (ValueError, TypeError) as error:
         raise FileError(f"{path}, line {number}: no event of banditmesh ({error}); write the log again") from None
+
+
+def _cannot_write(target: Path, error: OSError) -> FileError:
+    return FileError(f"cannot write {target}: {error.strerror or error}; choose a place that can be written")
 
 
 def _is_gzip(path: Path) -> bool:
