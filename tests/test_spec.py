@@ -158,7 +158,7 @@ def test_a_mistake_is_named_with_its_line(text, line, words):
         ("[sweep]\nhorizon = {}", "line 7: sweep.horizon must be a list with at least one value, got {}"),
         ("[sweep.protocol]", "line 6: sweep.protocol must be a list with at least one value, got {}"),
         ("[sweep]\nprotocol.ttl = {}", "line 7: sweep.protocol.ttl must be a list with at least one value, got {}"),
-        ("sweep.faults = {outages = {}}", "line 6: sweep.faults.outages must be a list with at least one value, got {}"),
+        ("sweep.faults.outages = {}", "line 6: sweep.faults.outages must be a list with at least one value, got {}"),
         ("sweep.nonsense = {}", "line 6: sweep.nonsense must be over one of"),
         ("sweep.seed = {}", "line 6: sweep.seed must be over one of"),
         ("sweep.protocol.ttl = []", "line 6: sweep.protocol.ttl must be a list with at least one value, got []"),
@@ -173,7 +173,7 @@ def test_nothing_to_sweep_over_is_refused_wherever_it_is(swept, message):
 
 
 def test_an_override_with_nothing_to_sweep_over_is_refused():
-    with pytest.raises(bm.SpecError, match="sweep.horizon must be a list with at least one value"):
+    with pytest.raises(bm.SpecError, match=r"sweep\.horizon must be a list with at least one value"):
         bm.parse_spec(SMALL, ["sweep.horizon={}"])
 
 

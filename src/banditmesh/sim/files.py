@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .. import atomic, checks
 from ..errors import FileError, InputError
+from ..regular_files import open_regular
 from .limits import MOST_ROUNDS
 from .run import TRAFFIC
 
@@ -117,7 +118,7 @@ def write(
 def read(path: str | PathLike[str], max_bytes: int) -> tuple[dict[str, NDArray[Any]], Header, Names]:
     """Arrays, description and names, as `write` was given them and as the schema wants them."""
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             return _read(path, stream, max_bytes)
     except (OSError, ValueError) as error:
         # Such as a null character in the path; a FileError is a ValueError too, and says all there is to say.

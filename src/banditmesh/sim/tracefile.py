@@ -17,11 +17,13 @@ from typing import IO, Any, Final
 
 from .. import atomic
 from ..errors import FileError
+from ..regular_files import open_regular
 from .files import decode_name, encode_name
 from .run import Event
 
 FORMAT: Final = "banditmesh-trace"
 VERSION: Final = 1
+_GZIP: Final = b"\x1f\x8b"
 #: The columns that hold names, and of what.
 _NAMES: Final = {"origin": "agents", "arm": "arms", "sender": "agents", "receiver": "agents"}
 _KINDS: Final = [_NAMES.get(field) for field in Event._fields]
@@ -76,7 +78,7 @@ def read_trace(path: str | PathLike[str]) -> Iterator[Event]:
     np.True_
     """
     try:
-        with open(path, "rb") as raw, _as_text(raw, "rt", _is_gzip(Path(path))) as stream:
+        with open_regular(path) as raw, _as_text(raw, "rt", raw.peek(2)[:2] == _GZIP) as stream:
             yield from _events(path, stream)
     except (OSError, EOFError) as error:
         raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
@@ -100,11 +102,6 @@ def _events(path: str | PathLike[str], stream: IO[str]) -> Iterator[Event]:
 
 def _cannot_write(target: Path, error: OSError) -> FileError:
     return FileError(f"cannot write {target}: {error.strerror or error}; choose a place that can be written")
-
-
-def _is_gzip(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(2) == b"\x1f\x8b"
 
 
 def _as_text(raw: IO[bytes], mode: str, compressed: bool) -> Any:

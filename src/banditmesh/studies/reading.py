@@ -18,6 +18,7 @@ import msgspec
 
 from .. import checks
 from ..errors import FileError, InputError, SpecError
+from ..regular_files import read_regular
 from .grid import BadKey, has_key, is_within, leaves, read_written, set_keys
 from .line_numbers import line_of
 from .parts import NAME_KEYS
@@ -45,7 +46,7 @@ def read_spec(path: str | PathLike[str], overrides: Sequence[str] = (), *, max_r
         The most runs that the study may have: the lengths of all lists of its sweep, multiplied, times replicates.
     """
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}") from None
     except ValueError:
