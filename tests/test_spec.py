@@ -123,19 +123,19 @@ def test_the_digest_depends_on_what_is_said_and_not_on_how():
         ("seed = -1\n", 1, ["seed must be an integer of at least 0"]),
         ("network = 3\n", 1, ["network must be a table", "3"]),
         ('\n[network]\nname = "torus"\n', 3, ["network.name must be one of", "'torus'"]),
-        ('[network]\nname = "er"\nn = 10\n', None, ["network.p is required"]),
+        ('[network]\nname = "er"\nn = 10\n', 1, ["network.p is required"]),
         ('[network]\nname = "ring"\nn = "ten"\n', 3, ["network.n must be an integer", "'ten'"]),
-        ('[network]\nname = "ring"\nn = 1\n', 1, ["[network] n must be an integer of at least 3"]),
-        ('[protocol]\nname = "fwa"\nttl = 0\n', 1, ["ttl must be an integer of at least 1"]),
+        ('[network]\nname = "ring"\nn = 1\n', 3, ["network.n must be an integer of at least 3"]),
+        ('[protocol]\nname = "fwa"\nttl = 0\n', 3, ["protocol.ttl must be an integer of at least 1"]),
         ('[protocol]\nname = "fwa"\nstop = 0.5\n', 3, ["protocol.stop", "ttl"]),
-        ('[policy]\nname = "ucb"\nalpha = -1.0\n', 1, ["alpha must be a positive number"]),
+        ('[policy]\nname = "ucb"\nalpha = -1.0\n', 3, ["policy.alpha must be a positive number"]),
         ('rules = "loose"\n', 1, ["rules must be one of"]),
         ('engine = "warp"\n', 1, ["engine must be one of"]),
         ("[sweep]\nhorizon = 5\n", 2, ["sweep.horizon must be a list"]),
         ("[sweep]\nhorizon = []\n", 2, ["sweep.horizon must be a list with at least one value"]),
         ("[sweep]\nhorizon = [5, 5]\n", 2, ["sweep.horizon must hold different values"]),
         ("[sweep]\nseed = [1, 2]\n", 2, ["sweep.seed must be over one of"]),
-        ("[sweep]\nprotocol.tll = [1, 2]\n", 2, ["unknown key protocol.tll"]),
+        ("[sweep]\nprotocol.tll = [1, 2]\n", 2, ["unknown key sweep.protocol.tll"]),
         ('[sweep]\nprotocol.ttl = [1, "x"]\n', 2, ["protocol.ttl must be an integer", "'x'"]),
         ("version = 2\n", 1, ["version must be 1", "got 2"]),
         ("horizon = = 5\n", None, ["not valid TOML", "line 1"]),
@@ -150,6 +150,61 @@ def test_a_mistake_is_named_with_its_line(text, line, words):
     assert (int(found[1]) if found else None) == line, message
     for word in words:
         assert word in message
+
+
+RING = 'network = {name = "ring", n = 6}\n'
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        # The arms' own mistakes, though they show on the network.
+        (RING + "[arms]\nn_arms = 4\nper_agent = 5", "line 4: arms.per_agent must be at most n_arms = 4, got 5"),
+        (RING + "[arms]\nn_arms = 4", "line 2: [arms] per_agent must be at most n_arms = 4, got 20"),
+        (RING + "arms.seed = -1", "line 2: arms.seed must be an integer of at least 0, got -1"),
+        (RING + "arms.sigma = 0", "line 2: arms.sigma must be a positive number, got 0"),
+        (RING + 'arms = {law = "bernoulli", means = [2.0], per_agent = 1}', "line 2: [arms] p must be a probability"),
+        ("sweep.arms.n_arms = [0]", "line 1: sweep.arms.n_arms must be an integer of at least 1, got 0"),
+        # Those of dynamics and emissions, which are made with other parts.
+        ('[dynamics]\nname = "churn"\nleave = 2\njoin = 1', "line 3: dynamics.leave must be a probability"),
+        ('dynamics = {name = "churn", leave = 0.1}', "line 1: dynamics.join is required, got none; add it"),
+        ('[emission]\nname = "growth"\nfactor = -1', "line 3: emission.factor must be"),
+        ('[sweep]\nemission.name = ["growth"]\nemission.factor = [1, -1]', "line 3: sweep.emission.factor must be"),
+        # Where the sweep gives the value, it is to blame, also if the table is there.
+        ("[protocol]\nttl = 2\n[sweep]\nprotocol.ttl = [1, 0]", "line 4: sweep.protocol.ttl must be an integer of at"),
+        ("[policy]\nalpha = 2\n[sweep]\npolicy.alpha = [1, 'x']", "line 4: sweep.policy.alpha must be a number"),
+        ("network.n = 5\nsweep.network.name = ['ring', 'torus']", "line 2: sweep.network.name must be one of er,"),
+        (
+            "[network]\nname = 'er'\n[sweep]\nnetwork = ['er', 'torus']",
+            "line 4: sweep.network: network.name must be one",
+        ),
+        ("[sweep]\nprotocol = ['fwa(1)', {name = 'fwa', ttl = 0}]", "line 2: sweep.protocol: protocol.ttl must be an"),
+        ("protocol = 'fwa'\nsweep.protocol = ['fwa(0)']", "line 2: sweep.protocol: protocol.ttl must be an integer"),
+        ("protocol = 'fwa'\nsweep.protocol = ['fwa(1']", "line 2: sweep.protocol: "),
+        (
+            "network.name = 'er'\nsweep.network = [{name = 'ring'}]",
+            "line 2: sweep.network: network.n is required, got none",
+        ),
+        ("network.name = 'er'\nsweep.network = [{n = 3}]", "line 2: sweep.network: network.name is required"),
+        ("horizon = 5\nsweep.horizon = [1, 0]", "line 2: sweep.horizon must be an integer of at least 1"),
+        ("rules = 'sound'\nsweep.rules = ['sound', 'loose']", "line 2: sweep.rules must be one of"),
+        ("engine = 'auto'\nsweep.engine = ['warp']", "line 2: sweep.engine must be one of"),
+        ("faults.loss = 0\nsweep.faults = [{loss = 2}]", "line 2: sweep.faults: faults.loss must be a probability"),
+        ("sweep.faults.outages = [{down = 2, up = 1}]", "line 1: sweep.faults.outages: faults.outages.down must be a"),
+        ("protocol = 'none'\nsweep.faults.loss = [0.1]", "line 2: nothing uses sweep.faults.loss"),
+        # And where it does not, the table is.
+        (
+            "[protocol]\nttl = 0\n[sweep]\nprotocol.name = ['fwa', 'flooding']",
+            "line 2: protocol.ttl must be an integer",
+        ),
+        ("[network]\nname = 'random_regular'\nn = 5\ndegree = 3", "line 1: [network] n * degree must be even"),
+        ("[network]\nname = 'file'\npath = 'missing.txt'", "line 1: [network] missing.txt must be a network file"),
+    ],
+)
+def test_the_table_and_the_key_that_are_wrong_are_named(text, message):
+    with pytest.raises(bm.SpecError) as caught:
+        bm.parse_spec(text)
+    assert str(caught.value).startswith(f"spec, {message}")
 
 
 @pytest.mark.parametrize(
@@ -331,13 +386,16 @@ def test_a_case_has_the_faults_of_its_spec():
     "text, message",
     [
         ("faults = 0.1", "spec, line 6: faults must be a table, got 0.1"),
-        ("sweep.faults = [0.1]", "spec, line 6: faults must be a table, got 0.1"),
+        ("sweep.faults = [0.1]", "spec, line 6: sweep.faults must be a table, got 0.1"),
         ("faults.los = 0.1", "spec, line 6: faults.los is unknown; [faults] takes loss, delay, jitter,"),
         ("[faults]\nloss = 2", "spec, line 7: faults.loss must be a probability between 0 and 1, got 2"),
-        ("sweep.faults.loss = [0, 7]", "spec, line 6: faults.loss must be a probability between 0 and 1, got 7"),
+        ("sweep.faults.loss = [0, 7]", "spec, line 6: sweep.faults.loss must be a probability between 0 and 1, got 7"),
         ("[faults]\noutages = 0.1", "spec, line 7: faults.outages must be a table, got 0.1"),
-        ("faults.outages = 3\nsweep.faults.outages.down = [1]", "spec, line 7: faults.outages must be a table, got 3"),
-        ("[faults.outages]\ndown = 0.1", "faults.outages.up is required, got none; add it to [faults.outages]"),
+        (
+            "faults.outages = 3\nsweep.faults.outages.down = [1]",
+            "spec, line 6: faults.outages must be a table to sweep",
+        ),
+        ("[faults.outages]\ndown = 0.1", "faults.outages.up is required, got none; add it"),
         ('faults.corruption = {kind = "red", probability = 1}', "faults.corruption.kind must be one of gaussian, zero"),
         ('protocol = "none"\nfaults.loss = 0.1', "spec, line 7: nothing uses faults.loss: no message is sent"),
     ],

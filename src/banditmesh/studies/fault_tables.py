@@ -64,7 +64,7 @@ def _make(where: str, kind: type, table: object) -> Any:
             raise InputError(f"{where}.{name} is unknown; [{where}] takes {', '.join(known)}")
     for name, required in known.items():
         if required and name not in given:
-            raise InputError(f"{where}.{name} is required, got none; add it to [{where}]")
+            raise InputError(f"{where}.{name} is required, got none; add it")
     try:
         return kind(**given)
     except InputError as error:

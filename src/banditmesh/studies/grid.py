@@ -80,14 +80,14 @@ class Family:
     ----------
     settings : mapping
         The settings of the first of them.
-    replaced : frozenset of str
-        The keys and tables whose values the sweep decides here.
+    replaced : mapping from str to str
+        The keys and tables whose values the sweep decides here, and the swept key that does it.
     free : mapping from str to sequence
         The keys in which they differ, each with all its values.
     """
 
     settings: Mapping[str, Any]
-    replaced: frozenset[str]
+    replaced: Mapping[str, str]
     free: Mapping[str, Sequence[Any]]
 
     @property
@@ -98,6 +98,10 @@ class Family:
     def keeps(self, key: str) -> bool:
         """Whether a key has an effect here, and the value that it has outside of the sweep."""
         return has_key(self.settings, key) and not any(is_within(key, other) for other in self.replaced)
+
+    def error(self, key: str, message: str) -> BadKey:
+        """The error about a key, or a table, with which the message begins."""
+        return _blame(key, message, self.replaced)
 
     def free_in(self, *names: str) -> dict[str, Sequence[Any]]:
         """The free keys among some settings and their tables, with their values."""
@@ -156,7 +160,7 @@ class Section:
         """The family of the shaping keys' values of these indices; None if an earlier one has the same effect."""
         indices = dict(zip(self._shaping, shape, strict=True))
         tables = {name: dict(value) if isinstance(value, dict) else value for name, value in self._base.items()}
-        replaced: set[str] = set()
+        replaced: dict[str, str] = {}
         given: set[str] = set()
         for key in self._order:
             value = self.axes[key][indices.get(key, 0)]
@@ -164,12 +168,15 @@ class Section:
                 raise BadKey(f"sweep.{key}", f"sweep.{key} must not set what another swept key sets too, got {twice}")
             keys = _assign(tables, key, value)
             given.update(keys)
-            replaced.update([key] if isinstance(value, dict) else keys)
-        settings = _without_unused(tables)
+            replaced |= dict.fromkeys([key] if isinstance(value, dict) else keys, key)
+        try:
+            settings = _without_unused(tables)
+        except BadKey as error:
+            raise _blame(error.key, str(error), replaced) from None
         if any(index and not has_key(settings, key) for key, index in indices.items()):
             return None
         free = {key: values for key, values in self.axes.items() if key not in indices and has_key(settings, key)}
-        return Family(settings, frozenset(replaced), free)
+        return Family(settings, replaced, free)
 
 
 class Grid:
@@ -328,6 +335,14 @@ def set_keys(key: str, value: Any) -> list[str]:
     return [leaf for leaf, _ in leaves(_named_tables(key, value))]
 
 
+def _blame(key: str, message: str, replaced: Mapping[str, str]) -> BadKey:
+    """The error about a key: of the sweep, if that decides the key's value."""
+    axis = next((axis for decided, axis in replaced.items() if is_within(key, decided)), None)
+    if axis is None:
+        return BadKey(key, message)
+    return BadKey(f"sweep.{axis}", f"sweep.{message}" if axis == key else f"sweep.{axis}: {message}")
+
+
 def _is_shaping(key: str, values: Sequence[Any]) -> bool:
     """Whether values of a swept key decide which other keys have an effect: names of parts, and whole tables."""
     table, _, rest = key.partition(".")
@@ -370,7 +385,8 @@ def _assign_within(tables: dict[str, Any], key: str, value: Any) -> None:
     for name in path:
         inner = table.get(name, {})
         if not isinstance(inner, dict):
-            raise BadKey(key, f"{key.rpartition('.')[0]} must be a table, got {checks.shown(inner)}")
+            outer = ".".join(path[: path.index(name) + 1])
+            raise BadKey(outer, f"{outer} must be a table to sweep over {key}, got {checks.shown(inner)}")
         # A copy, since the values of the sweep and the settings outside of it stay as they are.
         table[name] = dict(inner)
         table = table[name]
@@ -401,7 +417,7 @@ def _without_unused(tables: dict[str, Any]) -> dict[str, Any]:
             continue
         given = tables[table]
         if name_key not in given:
-            raise BadKey(table, f"{table}.{name_key} is required, got {checks.shown(given)}")
+            raise BadKey(f"{table}.{name_key}", f"{table}.{name_key} is required, got {checks.shown(given)}")
         part = _part(table, given[name_key])
         settings[table] = {key: value for key, value in given.items() if key == name_key or key in part.parameters}
         if table == "protocol" and part.make.delivery in (Delivery.NOTHING, Delivery.EVERYONE):

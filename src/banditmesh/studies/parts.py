@@ -19,7 +19,7 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from ..policies import Policy
     from ..problem import Problem
-    from ..protocols import AnyProtocol
+    from ..protocols import AnyProtocol, Emission
 
 #: What a spec says of a network file: a table's keys and values, sorted.
 FileTable: TypeAlias = tuple[tuple[str, Any], ...]
@@ -85,7 +85,7 @@ class Part:
                 raise InputError(f"{where}.{key} must be {wanted}, got {checks.shown(value)}")
         missing = sorted(self.required - set(given))
         if missing and not (self.all_or_nothing and not given):
-            raise InputError(f"{where}.{missing[0]} is required, got none; add it to [{where}]")
+            raise InputError(f"{where}.{missing[0]} is required, got none; add it")
 
 
 @cache
@@ -110,9 +110,15 @@ def get_part(table: str, name: object) -> Part:
     return known[name]
 
 
+def build_emission(point: Mapping[str, Any]) -> Emission | None:
+    """The emission of a point; None if it is the protocol's own."""
+    emission: Emission | None = _make("emission", point)
+    return emission
+
+
 def build_protocol(point: Mapping[str, Any]) -> AnyProtocol:
     """The protocol of a point, with its emission."""
-    emission = _make("emission", point)
+    emission = build_emission(point)
     protocol: AnyProtocol = _make("protocol", point, **({} if emission is None else {"emission": emission}))
     return protocol
 
@@ -133,12 +139,24 @@ def build_problem(point: Mapping[str, Any], files: Mapping[FileTable, Any]) -> P
     files : mapping from what the spec says of a file to a network
         What was read from the files that the study names.
     """
+    return build_arms(point, build_dynamics(point, build_network(point, files)))
+
+
+def build_network(point: Mapping[str, Any], files: Mapping[FileTable, Any]) -> Any:
+    """The network of a point, as `build_problem`; without its dynamics."""
+    named = file_of(point)
+    return _make("network", point) if named is None else files[named]
+
+
+def build_dynamics(point: Mapping[str, Any], network: Any) -> Any:
+    """A network with the dynamics of a point, if it has any."""
+    return _make("dynamics", point, start=network)
+
+
+def build_arms(point: Mapping[str, Any], network: Any) -> Problem:
+    """The problem on a network with the arms of a point."""
     from ..problem import Problem
 
-    named = file_of(point)
-    network = _make("network", point) if named is None else files[named]
-    if point["dynamics"]["name"] != "none":
-        network = _make("dynamics", point, start=network)
     sets, laws = _make("arms", point, network=network)
     return Problem(network, sets, laws)
 

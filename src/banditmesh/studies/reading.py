@@ -82,10 +82,10 @@ def parse_spec(
         _check_overrides(spec, replacing)
         check_first_problem(spec)
     except InputError as error:
-        key = getattr(error, "key", None)
-        if key and not has_key(given, key):
-            key = f"sweep.{key}"
-        line = line_of(text, key) if key and has_key(given, key) else None
+        key = getattr(error, "key", "")
+        while key and not has_key(given, key):
+            key = key.rpartition(".")[0]  # a key that is missing belongs into a table that is there
+        line = line_of(text, key) if key else None
         message = " ".join(str(error).split())
         raise SpecError(f"{source}{f', line {line}' if line else ''}: {message}") from None
     return spec
@@ -152,7 +152,10 @@ def _checked(raw: dict[str, Any], folder: Path, max_runs: int) -> tuple[Spec, se
     _check_size(grid, settings.replicates, max_runs)
     swept = next((f"sweep.{key}" for key in grid if key.partition(".")[0] == "emission"), None)
     for value in grid.get("protocol", []):
-        _refuse_two_emissions(read_written(value) or {}, swept)
+        try:
+            _refuse_two_emissions(read_written(value) or {}, swept)
+        except BadKey as error:
+            raise BadKey("sweep.protocol", f"sweep.protocol: {error}") from None
     given = {table: dict(raw.get(table, {})) for table in NAME_KEYS}
     filled = {table: {**defaults, **given[table]} for table, defaults in DEFAULTS.items()}
     settings = msgspec.structs.replace(settings, **filled, sweep={})

@@ -6,15 +6,26 @@ point, nor for each value of another setting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from .. import checks
 from ..errors import InputError
 from ..rules import get_rules
 from .fault_tables import read_faults
-from .grid import BadKey, Family, has_key, leaves
-from .parts import NAME_KEYS, build_policy, build_problem, build_protocol, file_of, get_part, read_networks
+from .grid import BadKey, Family, has_key, is_within, leaves
+from .parts import (
+    NAME_KEYS,
+    build_arms,
+    build_dynamics,
+    build_emission,
+    build_network,
+    build_policy,
+    build_protocol,
+    get_part,
+    read_networks,
+)
 from .spec import Settings, Spec
 
 _RANGES: Final = {"horizon": 1, "replicates": 1, "seed": 0, "every": 1, "record_every": 0}
@@ -23,7 +34,10 @@ _RANGES: Final = {"horizon": 1, "replicates": 1, "seed": 0, "every": 1, "record_
 def check_ranges(settings: Settings) -> None:
     """Refuse numbers out of range outside of the tables and the sweep."""
     for name in _RANGES:
-        _check_range({name: getattr(settings, name)}, name)
+        try:
+            _check_range({name: getattr(settings, name)}, name)
+        except InputError as error:
+            raise BadKey(name, str(error)) from None
 
 
 def check_settings(spec: Spec, by_hand: set[str]) -> None:
@@ -41,7 +55,9 @@ def check_settings(spec: Spec, by_hand: set[str]) -> None:
     seen: set[str] = set()
     for family in spec.families():
         unused = {key for key in unused if not has_key(family.settings, key)}
-        for name in family.settings:
+        for name in _CHECKS:
+            if name not in family.settings:
+                continue
             # A protocol is made with its emission.
             names = (name, "emission") if name == "protocol" else (name,)
             # Many families share a table.
@@ -52,21 +68,23 @@ def check_settings(spec: Spec, by_hand: set[str]) -> None:
     if unused:
         key = min(unused)
         table, _, _ = key.partition(".")
+        where = f"sweep.{key}" if key in spec.grid else key
         if table == "faults":
-            raise BadKey(key, f"nothing uses {key}: no message is sent; remove it, or take another protocol")
+            raise BadKey(where, f"nothing uses {where}: no message is sent; remove it, or take another protocol")
         known = sorted({p for part in _named_parts(spec, table) for p in part.parameters} | {NAME_KEYS[table]})
-        raise BadKey(key, f"unknown key {key}, or nothing uses it; [{table}] takes {', '.join(known)} here")
+        raise BadKey(where, f"unknown key {where}, or nothing uses it; [{table}] takes {', '.join(known)} here")
 
 
 def check_first_problem(spec: Spec) -> None:
     """The problem of the first point can be built; with it most mistakes in its parts show before anything runs."""
-    _about("network", _first_network, spec)
-
-
-def _first_network(spec: Spec) -> None:
-    point = next(spec.points()).settings
-    named = file_of(point)
-    build_problem(point, {} if named is None else read_networks({named: spec.network_files()[named]}))
+    families = {table: next(spec.families(table)) for table in ("network", "dynamics", "arms")}
+    first = {table: family.settings[table] for table, family in families.items()}
+    with _about("network", families["network"]):
+        network = build_network(first, read_networks(spec.files_of([first])))
+    with _about("dynamics", families["dynamics"]):
+        network = build_dynamics(first, network)
+    with _about("arms", families["arms"]):
+        build_arms(first, network)
 
 
 def _named_parts(spec: Spec, table: str) -> list[Any]:
@@ -77,14 +95,32 @@ def _named_parts(spec: Spec, table: str) -> list[Any]:
 def _check_setting(name: str, names: tuple[str, ...], family: Family) -> None:
     """Whether all values of one setting are right."""
     check = _CHECKS[name]
-    for settings in family.variants(*names):
-        _about(name, check, settings)
+    with _about(name, family):
+        for settings in family.variants(*names):
+            check(settings)
+
+
+@contextmanager
+def _about(name: str, family: Family) -> Iterator[None]:
+    """Errors of the block are about a setting, or a key of its table: say which, and where the spec gives it."""
+    try:
+        yield
+    except BadKey:
+        raise
+    except InputError as error:
+        message = str(error)
+        subject, _, rest = message.partition(" ")
+        if is_within(subject, name):
+            raise family.error(subject, message) from None
+        if rest.startswith("must ") and has_key(family.settings, f"{name}.{subject}"):
+            raise family.error(f"{name}.{subject}", f"{name}.{message}") from None
+        raise family.error(name, f"[{name}] {message}") from None
 
 
 def _check_range(settings: Mapping[str, Any], name: str) -> None:
     value, least = settings[name], _RANGES[name]
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise BadKey(name, f"{name} must be an integer of at least {least}, got {checks.shown(value)}")
+        raise InputError(f"{name} must be an integer of at least {least}, got {checks.shown(value)}")
 
 
 def _check_engine(settings: Mapping[str, Any]) -> None:
@@ -100,7 +136,7 @@ def _check_part(settings: Mapping[str, Any], table: str, build: Callable[..., ob
         build(settings)
 
 
-#: How the settings of a family are checked.
+#: How the settings of a family are checked; an emission before the protocol that is made with it.
 _CHECKS: Final[dict[str, Callable[[Mapping[str, Any]], object]]] = {
     "horizon": lambda settings: _check_range(settings, "horizon"),
     "every": lambda settings: _check_range(settings, "every"),
@@ -110,21 +146,7 @@ _CHECKS: Final[dict[str, Callable[[Mapping[str, Any]], object]]] = {
     "dynamics": lambda settings: _check_part(settings, "dynamics"),
     "arms": lambda settings: _check_part(settings, "arms"),
     "policy": lambda settings: _check_part(settings, "policy", build_policy),
-    "emission": lambda settings: _check_part(settings, "emission"),
+    "emission": lambda settings: _check_part(settings, "emission", build_emission),
     "protocol": lambda settings: _check_part(settings, "protocol", build_protocol),
     "faults": lambda settings: read_faults(settings["faults"]),
 }
-
-
-def _about(key: str, function: Callable[..., object], *arguments: Any) -> None:
-    """Call a function whose error is about a key or table."""
-    try:
-        function(*arguments)
-    except BadKey:
-        raise
-    except InputError as error:
-        message = str(error)
-        first = message.split(" ", 1)[0]
-        raise BadKey(
-            first if first.startswith(f"{key}.") else key, message if key in first else f"[{key}] {message}"
-        ) from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -128,8 +128,12 @@ class Spec:
     def network_files(self) -> dict[FileTable, Path]:
         """Where the network files lie that the points name, by what they say of them."""
         naming = (family for family in self.families("network") if file_of(family.settings) is not None)
-        tables = itertools.chain.from_iterable(family.variants("network") for family in naming)
-        return {named: self.folder / dict(named)["path"] for table in tables if (named := file_of(table)) is not None}
+        return self.files_of(itertools.chain.from_iterable(family.variants("network") for family in naming))
+
+    def files_of(self, points: Iterable[Mapping[str, Any]]) -> dict[FileTable, Path]:
+        """Where the network files of some settings lie, by what they say of them."""
+        named = (file_of(point) for point in points)
+        return {one: self.folder / dict(one)["path"] for one in named if one is not None}
 
     def to_json(self) -> dict[str, Any]:
         """The study as plain values, the same for equal studies however they were written."""
