@@ -161,6 +161,18 @@ def build_arms(point: Mapping[str, Any], network: Any) -> Problem:
     return Problem(network, sets, laws)
 
 
+def check_dynamics(point: Mapping[str, Any]) -> None:
+    """Refuse dynamics that no network can have."""
+    from ..networks.csr import Links
+
+    build_dynamics(point, Links.from_pairs(1, []))
+
+
+def check_arms(point: Mapping[str, Any]) -> None:
+    """Refuse arms that no network can have; none are drawn."""
+    _make("arms", point, network=None)
+
+
 def file_of(point: Mapping[str, Any]) -> FileTable | None:
     """What a point says of its network file, if it names one.
 
@@ -230,28 +242,35 @@ def _arms() -> dict[str, Part]:
 def _gaussian(*, sigma: float = 1.0, **settings: Any) -> tuple[Any, list[Any]]:
     from .. import arms
 
-    sets, means = _sets_and_means(**settings)
-    return sets, [arms.Gaussian(mean, sigma) for mean in means]
+    return _sets_and_laws(lambda mean: arms.Gaussian(mean, sigma), **settings)
 
 
 def _bernoulli(**settings: Any) -> tuple[Any, list[Any]]:
     from .. import arms
 
-    sets, means = _sets_and_means(**settings)
-    return sets, [arms.Bernoulli(mean) for mean in means]
+    return _sets_and_laws(arms.Bernoulli, **settings)
 
 
-def _sets_and_means(
-    network: Any, n_arms: int = 50, per_agent: int = 20, seed: int = 0, means: list[float] | None = None
-) -> tuple[Any, list[float]]:
-    """Arm sets and means as `Problem.random` draws them, unless the means are given."""
+def _sets_and_laws(
+    law: Callable[[float], Any],
+    network: Any,
+    n_arms: int = 50,
+    per_agent: int = 20,
+    seed: int = 0,
+    means: list[float] | None = None,
+) -> tuple[Any, list[Any]]:
+    """Arm sets and laws, as `Problem.random` draws them unless the means are given; only checked without a network."""
+    from ..armsets import check_sizes
     from ..problem import Problem
 
-    if means is not None:
-        n_arms = len(means)
+    laws = [law(mean) for mean in (means if means is not None else [0.5])]
+    n_arms, per_agent = check_sizes(n_arms if means is None else len(means), per_agent)
+    seed = checks.seed(seed)
+    if network is None:
+        return [], laws
     problem = Problem.random(network, n_arms, per_agent, seed)
     sets = [problem.arm_set(agent).tolist() for agent in range(problem.n_agents)]
-    return sets, problem.means.tolist() if means is None else means
+    return sets, laws if means is not None else [law(mean) for mean in problem.means.tolist()]
 
 
 def _policies() -> dict[str, Part]:

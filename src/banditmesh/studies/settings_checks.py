@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from .. import checks
+from ..draws import MAX_COUNTER
 from ..errors import InputError
 from ..rules import get_rules
+from ..sim.limits import MOST_ROUNDS
 from .fault_tables import read_faults
 from .grid import BadKey, Family, has_key, is_within, leaves
 from .parts import (
@@ -23,12 +25,21 @@ from .parts import (
     build_network,
     build_policy,
     build_protocol,
+    check_arms,
+    check_dynamics,
     get_part,
     read_networks,
 )
 from .spec import Settings, Spec
 
-_RANGES: Final = {"horizon": 1, "replicates": 1, "seed": 0, "every": 1, "record_every": 0}
+#: What the numbers outside of the tables must at least and at most be; what `simulate` takes.
+_RANGES: Final = {
+    "horizon": (1, MOST_ROUNDS),
+    "replicates": (1, None),
+    "seed": (0, None),
+    "every": (1, MAX_COUNTER),
+    "record_every": (0, None),
+}
 
 
 def check_ranges(settings: Settings) -> None:
@@ -118,9 +129,8 @@ def _about(name: str, family: Family) -> Iterator[None]:
 
 
 def _check_range(settings: Mapping[str, Any], name: str) -> None:
-    value, least = settings[name], _RANGES[name]
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{name} must be an integer of at least {least}, got {checks.shown(value)}")
+    least, most = _RANGES[name]
+    checks.integer(name, settings[name], at_least=least, at_most=most)
 
 
 def _check_engine(settings: Mapping[str, Any]) -> None:
@@ -143,8 +153,8 @@ _CHECKS: Final[dict[str, Callable[[Mapping[str, Any]], object]]] = {
     "rules": lambda settings: get_rules(settings["rules"]),
     "engine": _check_engine,
     "network": lambda settings: _check_part(settings, "network"),
-    "dynamics": lambda settings: _check_part(settings, "dynamics"),
-    "arms": lambda settings: _check_part(settings, "arms"),
+    "dynamics": lambda settings: _check_part(settings, "dynamics", check_dynamics),
+    "arms": lambda settings: _check_part(settings, "arms", check_arms),
     "policy": lambda settings: _check_part(settings, "policy", build_policy),
     "emission": lambda settings: _check_part(settings, "emission", build_emission),
     "protocol": lambda settings: _check_part(settings, "protocol", build_protocol),
