@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -242,7 +242,16 @@ def _arms() -> dict[str, Part]:
 def _gaussian(*, sigma: float = 1.0, **settings: Any) -> tuple[Any, list[Any]]:
     from .. import arms
 
+    _check_sigma(sigma)
     return _sets_and_laws(lambda mean: arms.Gaussian(mean, sigma), **settings)
+
+
+@lru_cache(maxsize=1)
+def _check_sigma(sigma: float) -> None:
+    """Refuse a sigma that no law can have; kept, since it is asked again for every seed of a sweep."""
+    from .. import arms
+
+    arms.Gaussian(0.5, sigma)
 
 
 def _bernoulli(**settings: Any) -> tuple[Any, list[Any]]:
@@ -263,7 +272,7 @@ def _sets_and_laws(
     from ..armsets import check_sizes
     from ..problem import Problem
 
-    laws = [law(mean) for mean in (means if means is not None else [0.5])]
+    laws = [law(mean) for mean in means or []]
     n_arms, per_agent = check_sizes(n_arms if means is None else len(means), per_agent)
     seed = checks.seed(seed)
     if network is None:
