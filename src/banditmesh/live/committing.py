@@ -239,4 +239,6 @@ def _refuse(calls: Iterable[tuple[Any, asyncio.Future[Any]]], error: BaseExcepti
     """Tell everybody who waits why it failed."""
     for _, future in calls:
         if not future.done():
-            future.set_exception(error if isinstance(error, StoreError) else StoreError(f"the node has ended: {error!r}"))
+            future.set_exception(
+                error if isinstance(error, StoreError) else StoreError(f"the node has ended: {error!r}")
+            )

@@ -44,7 +44,7 @@ class Exchange:
     protocol : str
         The node's protocol, as it is written.
     counts : Counter
-        What was refused, by a name such as `refused_notice`.
+        How many statistics came, and what was refused, by a name such as `refused_notice`.
     """
 
     def __init__(
@@ -68,10 +68,13 @@ class Exchange:
     def hello(self) -> Hello:
         """What this node says first."""
         member = self._member
-        return Hello(member.mesh, member.node, member.life.epoch, codec.VERSION, self.protocol, f"banditmesh {__version__}")
+        return Hello(
+            member.mesh, member.node, member.life.epoch, codec.VERSION, self.protocol, f"banditmesh {__version__}"
+        )
 
     def heard(self, peer: str, statistics: Sequence[Any]) -> None:
         """Take statistics that came from a neighbour."""
+        self.counts["heard"] += len(statistics)
         self._member.hear(statistics, peer)
         self._member.settle()
         self._heard_something()

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
-from typing import Final
+from typing import Final, TypeVar
 
 from ..core import Fate, fate_of
 from ..protocols.base import AnyProtocol, Protocol
@@ -40,6 +40,8 @@ from .rows import Row
 Heard = tuple[str, int, str, int, float, int]
 #: What is to be learned: (origin, epoch, position of the arm, how many more, what they add to the sum).
 Part = tuple[str, int, int, int, float]
+
+_Thing = TypeVar("_Thing")
 
 RELAYED: Final = Fate.RELAYED
 #: What becomes of news is counted under these names.
@@ -340,11 +342,9 @@ class Table:
         """All that may be offered: what was told, and all entries."""
         return chain(self.told.values(), self._rows.values())
 
-    def parts(self) -> list[Part]:
-        """All that the table knows of the node's arms, in the order in which it is learned."""
-        return sorted(
-            (*row.key[:2], row.position, row.count, row.total) for row in self._rows.values() if row.position >= 0
-        )
+    def parts(self) -> list[tuple[int, int, float]]:
+        """All that the table knows of the node's arms: position, count and sum."""
+        return [(row.position, row.count, row.total) for row in self._rows.values() if row.position >= 0]
 
     def entries(self) -> list[Entry]:
         """All entries, as they are stored."""
@@ -360,12 +360,7 @@ class Table:
 
     def take_dirty(self, most: int) -> tuple[list[Entry], list[Key]]:
         """Some entries that were changed, and keys that were removed, since they were last taken."""
-        rows = list(islice(self._dirty, most))
-        removed = list(islice(self._removed, most))
-        for row in rows:
-            del self._dirty[row]
-        for key in removed:
-            del self._removed[key]
+        rows, removed = _pop(self._dirty, most), _pop(self._removed, most)
         return [row.entry() for row in rows], [Key(*key) for key in removed]
 
     def give_back(self, entries: Iterable[Entry], removed: Iterable[Key]) -> None:
@@ -374,3 +369,14 @@ class Table:
             if entry.key in self._rows:
                 self._dirty[self._rows[entry.key]] = None
         self._removed.update(dict.fromkeys(key for key in removed if key not in self._rows))
+
+
+def _pop(things: dict[_Thing, None], most: int) -> list[_Thing]:
+    """Take the first of an ordered set. All at once give their memory back."""
+    first = list(islice(things, most))
+    if len(first) == len(things):
+        things.clear()
+    else:
+        for one in first:
+            del things[one]
+    return first
