@@ -3,11 +3,12 @@
 import gc
 import tracemalloc
 
+import msgspec
 import pytest
 from members import make, observe
 
 import banditmesh as bm
-from banditmesh.live import memory
+from banditmesh.live import codec, memory
 from banditmesh.live.limits import Caps
 from banditmesh.live.member import ArmSpec, Observation, Ticket
 
@@ -52,6 +53,15 @@ def test_links_take_what_waits_for_them_and_nothing_once_it_is_sent():
     assert 0.12 * memory.WAITING * 1400 < taken < memory.WAITING * 1400
     given, _ = grown(lambda: member.take("q", 10**9) and None)
     assert given < 2000
+
+
+@pytest.mark.parametrize("statistic", [("a", 1, "b", 1, 0, 1), ("ä", 300, "é", 300, 0.5, 1)])
+def test_a_frame_as_dense_as_can_be_takes_less_than_a_link_at_most(statistic):
+    n = (codec.MOST_FRAME - 10) // len(msgspec.msgpack.encode(statistic))
+    frame = msgspec.msgpack.encode((codec.STATISTICS, [statistic] * n))
+    stream = len(frame).to_bytes(4, "big") + frame
+    taken, _ = grown(lambda: [codec.decode(whole) for whole in codec.Splitter().feed(stream)])
+    assert 0.12 * memory.LINK < taken < memory.LINK - 4 * len(frame)
 
 
 @pytest.mark.parametrize("name", [SHORT, WIDE])

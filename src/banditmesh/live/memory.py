@@ -1,7 +1,8 @@
 """How much memory a member takes at most: the formula that its caps make a bound.
 
 Each term is what one thing costs at its worst: names of 128 bytes that take four bytes a character in memory, and
-dictionaries that have just grown. Typical names and sizes take about half of it. Buffers of links are not in it.
+dictionaries that have just grown. Typical names and sizes take about half of it. Links are not in it: `LINK` is what one
+takes whose other side sends as much as it may; an idle one takes a fiftieth of that.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ INTERVAL: Final = 90  # interval of closed tickets: at most every second of thes
 KEY: Final = 900  # of the last 100,000 callers' keys
 RETIRED: Final = 1_000  # life that is retired
 REST: Final = 200_000  # node
+LINK: Final = 5_000_000  # link: its buffers, and the densest frame while it is heard
 
 
 def most_bytes(

@@ -102,6 +102,7 @@ class Table:
         self._max_ttl = 0
         #: What the relay rule says of a ttl, inverted (~ttl) if the node has the arm; empty if it draws.
         self._fates: dict[int, int] = {}
+        #: The rows that are dirty, in the order in which they became it.
         self._dirty: dict[Row, None] = {}
         self._removed: dict[tuple[str, int, str], None] = {}
 
@@ -163,7 +164,7 @@ class Table:
             if (row.passes and not passed) or row.ttl > ttl:
                 self._outboxes.put(row, OFFER)
             if (row.passes != passed or row.ttl != ttl) and row.key in self._rows:
-                self._dirty[row] = None
+                self._soil(row)
 
     # Hearing
 
@@ -172,6 +173,7 @@ class Table:
         links, rows, ranged = self._outboxes.links, self._rows, self._ranged
         heard, dirty, counters, fates = self.heard, self._dirty, self._counters, self._fates
         n_targets, max_ttl = self._n_targets, self._max_ttl
+        linked = links.keys() - {peer}
         others = [outbox for name, outbox in links.items() if name != peer]
         n_news = n_stale = n_learned = n_merged = 0
         n_fates = [0] * len(Fate)
@@ -190,7 +192,7 @@ class Table:
             if row is None:
                 continue
             known, known_total, position = row.count, row.total, row.position
-            if position in ranged and not ranged[position].accepts_sum(count, total):
+            if ranged and position in ranged and not ranged[position].accepts_sum(count, total):
                 counters["refused_reward_range"] += 1
                 continue
             if count <= known:
@@ -207,7 +209,9 @@ class Table:
             n_news += 1
             row.count = count
             row.total = total
-            dirty[row] = None
+            if not row.is_dirty:
+                row.is_dirty = True
+                dirty[row] = None
             if position >= 0:
                 n_learned += 1
                 heard.append((origin, epoch, position, count - known, total - known_total))
@@ -230,7 +234,7 @@ class Table:
                     n_merged += self._outboxes.put(row, NEWS, peer, n_targets)
             else:
                 row.passes = False
-            if origin in links and origin != peer:
+            if origin in linked:
                 links[origin].setdefault(row, MEMORY)
         counters["heard_news"] += n_news
         counters["heard_stale"] += n_stale
@@ -244,15 +248,20 @@ class Table:
         self._counters["heard_extended"] += 1
         row.ttl = ttl
         row.passes = self._fate(row.position >= 0, ttl) == RELAYED
-        self._dirty[row] = None
+        self._soil(row)
         if row.passes:
             self._outboxes.put(row, EXTENDED, peer, self._n_targets)
 
     def _stand_for(self, row: Row) -> None:
         """The node stands for what it saw in an earlier life."""
         row.ttl = self.full_ttl
-        self._dirty[row] = None
+        self._soil(row)
         self._outboxes.put(row, MEMORY)
+
+    def _soil(self, row: Row) -> None:
+        """A row has changed, and is to be stored."""
+        row.is_dirty = True
+        self._dirty[row] = None
 
     def _fate(self, has_arm: bool, ttl: int) -> int:
         """What becomes of news with so many hops left, by the protocol's rule."""
@@ -361,13 +370,15 @@ class Table:
     def take_dirty(self, most: int) -> tuple[list[Entry], list[Key]]:
         """Some entries that were changed, and keys that were removed, since they were last taken."""
         rows, removed = _pop(self._dirty, most), _pop(self._removed, most)
+        for row in rows:
+            row.is_dirty = False
         return [row.entry() for row in rows], [Key(*key) for key in removed]
 
     def give_back(self, entries: Iterable[Entry], removed: Iterable[Key]) -> None:
         """What was taken could not be stored: it is to be taken again."""
         for entry in entries:
             if entry.key in self._rows:
-                self._dirty[self._rows[entry.key]] = None
+                self._soil(self._rows[entry.key])
         self._removed.update(dict.fromkeys(key for key in removed if key not in self._rows))
 
 
