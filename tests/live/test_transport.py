@@ -5,6 +5,7 @@ import gc
 import random
 import socket
 import ssl
+import struct
 from collections import Counter
 
 import pytest
@@ -159,6 +160,21 @@ def test_writing_to_a_connection_that_is_over_is_an_error(a, b):
             with pytest.raises(ConnectionError):
                 await dialled.write(b"late")
             dialled.close()
+
+    run(test())
+
+
+def test_closing_a_connection_that_was_reset_an_instant_before_is_no_error():
+    async def test():
+        async with Side() as one:
+            stranger = socket.create_connection(Address.parse(one.address))
+            accepted = await one.accepted.get()
+            stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            stranger.close()
+            accepted.close()
+            assert await accepted.read() == b""
+            while one.transport._streams._open:
+                await asyncio.sleep(0.005)
 
     run(test())
 

@@ -12,6 +12,7 @@ import asyncio
 import socket
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, cast
 
 from .addresses import Address
@@ -101,7 +102,8 @@ class Stream(asyncio.Protocol):
             return
         self.is_closing = True
         self._forget()
-        self._transport.write_eof()
+        with suppress(OSError):  # the other side may have reset it, which asyncio finds out in its next turn
+            self._transport.write_eof()
         if self._paused:
             self._transport.resume_reading()
         self._end_soon()
