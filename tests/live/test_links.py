@@ -1,6 +1,7 @@
 """Who is linked with whom, for how long and why not: real nodes on simulated time and links."""
 
 import asyncio
+import itertools
 import logging
 import random
 
@@ -117,7 +118,7 @@ def test_pauses_between_attempts_grow_and_stay_within_their_bounds(tmp_path):
             assert counters(node, "refused_unreachable") == (len(times),)
 
     run(main())
-    pauses = [later - sooner for sooner, later in zip(times, times[1:], strict=False)]
+    pauses = [later - sooner for sooner, later in itertools.pairwise(times)]
     assert times[0] < 0.1
     assert 0.05 <= pauses[0] <= 0.2
     assert 15 <= pauses[-1] <= 30

@@ -192,15 +192,15 @@ def test_a_second_node_on_the_same_folder_is_refused_and_the_first_goes_on(tmp_p
 
 def test_an_added_arm_knows_at_once_what_was_heard_of_it(tmp_path):
     async def main():
-        async with Node(plain(tmp_path, "a", ["red"])) as a:
-            async with Node(plain(tmp_path, "b", ["red", "blue"], [("a", a.address)])) as b:
-                for _ in range(4):
-                    await b.observe(b.choose(), 1.0)
-                await until(lambda: sum(entry.count for entry in a._member.entries()) == 4)
-                assert "blue" not in counts(a)
-                await a.set_arms(specs("blue", "grey"))
-                assert counts(a) == {"blue": b.state().arms[1].own_count, "grey": 0}
-                assert a.choose().arm == "blue"
+        async with Node(plain(tmp_path, "a", ["red"])) as a, Node(plain(tmp_path, "b", ["red", "blue"])) as b:
+            b.add_peer("a", a.address)
+            for _ in range(4):
+                await b.observe(b.choose(), 1.0)
+            await until(lambda: sum(entry.count for entry in a._member.entries()) == 4)
+            assert "blue" not in counts(a)
+            await a.set_arms(specs("blue", "grey"))
+            assert counts(a) == {"blue": b.state().arms[1].own_count, "grey": 0}
+            assert a.choose().arm == "blue"
 
     run(main())
 
@@ -214,7 +214,7 @@ def test_neighbours_come_and_go_while_it_runs(tmp_path):
             await until(lambda: a.peers() == b.peers() == [])
             with pytest.raises(InputError, match="'b' must be a neighbour to be removed"):
                 a.remove_peer("b")
-            with pytest.raises(InputError, match="a host and a port"):
+            with pytest.raises(InputError, match="address must be host:port"):
                 a.add_peer("b", "nowhere")
             with pytest.raises(InputError, match="must be on loopback"):
                 a.add_peer("b", "10.0.0.1:7700")
@@ -251,7 +251,7 @@ def test_certificates_are_read_again(tmp_path, authority):
             await a.reload(a.config)
             assert a._transport.contexts is not old
             other = keys.issue(authority, "b", tmp_path / "keys")
-            with pytest.raises(InputError, match="keys.certificate must be that of node 'a'"):
+            with pytest.raises(InputError, match="must be that of node 'a' of mesh"):
                 await a.reload(msgspec.structs.replace(a.config, keys=other))
 
     run(main())
