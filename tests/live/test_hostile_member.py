@@ -266,7 +266,9 @@ def test_every_single_bit_flip_of_a_frame_is_refused_or_within_range(tmp_path):
 LONGEST = (2**32 - 1).to_bytes(4, "big")
 
 
-@pytest.mark.parametrize("said", [LONGEST, LONGEST + bytes(60_000), b"\x00\x04\x00\x01"], ids=["4 GB", "begun", "256 KiB"])
+@pytest.mark.parametrize(
+    "said", [LONGEST, LONGEST + bytes(60_000), b"\x00\x04\x00\x01"], ids=["4 GB", "begun", "256 KiB"]
+)
 def test_length_above_the_limit_ends_the_link_at_once(tmp_path, said):
     async def main():
         async with a_mesh(tmp_path) as (a, _, x):

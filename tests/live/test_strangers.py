@@ -47,7 +47,12 @@ def strange(mesh, kind):
 
 
 # What the stranger is, and what it is told of that.
-STRANGERS = {"expired": "expired", "wrong_authority": "wrong_authority", "self_signed": "wrong_authority", "plaintext": "closed"}
+STRANGERS = {
+    "expired": "expired",
+    "wrong_authority": "wrong_authority",
+    "self_signed": "wrong_authority",
+    "plaintext": "closed",
+}
 
 
 def test_strangers_change_nothing_and_are_refused_by_name(tmp_path, mesh, eager):
