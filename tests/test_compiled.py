@@ -227,8 +227,27 @@ def test_replicates_far_apart_in_time_share_clocks(monkeypatch):
     arguments = {"horizon": 3000, "replicates": 3, "seed": 0}
     plain = bm.simulate(problem, bm.FwA(2), threads=1, **arguments)
     monkeypatch.setattr(packing, "CLOCK_BLOCK", 16)
-    monkeypatch.setattr(packing, "MOST_CLOCK_BLOCKS", 3)
+    monkeypatch.setattr(packing, "CLOCK_BLOCKS", 3)
+    monkeypatch.setattr(packing, "CLOCK_BUDGET", 0)
     assert bm.simulate(problem, bm.FwA(2), threads=3, **arguments) == plain
+
+
+def test_replicates_of_a_long_run_read_each_clock_once():
+    rounds = []
+
+    class Counting(bm.UCB):
+        name = "counting"
+
+        @staticmethod
+        def clock(t, parameter):
+            rounds.append(t)
+            return bm.UCB.clock(t, parameter)
+
+    problem = bm.Problem(nx.empty_graph(1), [[0]], [bm.arms.Gaussian(0.0, 1.0)])
+    settings = {"policy": Counting(), "horizon": 20_000, "replicates": 2, "record_every": 20_000, "threads": 1}
+    bm.simulate(problem, bm.NoCooperation(), seed=0, engine="compiled", **settings)
+    # The small run that makes kernels ready reads the first ones.
+    assert len([t for t in rounds if t > 100]) == 20_000 - 100
 
 
 def test_chunks_do_not_matter(monkeypatch):

@@ -18,6 +18,8 @@ from .expected_links import links_ever_up
 from .run import TRAFFIC
 
 _ROOT: Final = Path("/")
+#: Less than this is always there, in bytes: to ask the system takes longer than many a small run.
+_LITTLE: Final = 2**20
 
 
 def check_result_fits(problem: Problem, horizon: int, record_every: int, replicates: int, link_traffic: bool) -> None:
@@ -36,11 +38,15 @@ def check_result_fits(problem: Problem, horizon: int, record_every: int, replica
 
 def check(n_bytes: float, what: str, remedy: str) -> None:
     """Refuse something that would need more memory than is free."""
-    free = available()
-    if n_bytes > free:
+    if n_bytes > _LITTLE and n_bytes > (free := available()):
         raise InsufficientMemoryError(
             f"{what} would need {n_bytes / 2**30:,.1f} GiB of memory, and {free / 2**30:,.1f} GiB are free; {remedy}"
         )
+
+
+def suffices(n_bytes: float) -> bool:
+    """Whether so much memory is free."""
+    return n_bytes <= _LITTLE or n_bytes <= available()
 
 
 def available(root: Path = _ROOT) -> float:

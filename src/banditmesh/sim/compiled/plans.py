@@ -83,12 +83,16 @@ def worthwhile_bytes(packed: Packed, rule: Rule, stop: Stop) -> float:
     """About how much memory a plan takes; 0 if it does not pay or does not fit its budget."""
     if not pays(packed.run):
         return 0.0
-    budget = min(PLAN_BUDGET, 0.5 * memory.available())
     n_bytes = len(packed.agents.arms) * (40.0 + 8.0 * rule.reach)
-    if n_bytes > budget:
+    if not _is_affordable(n_bytes):
         return 0.0
     n_bytes += 4.0 * _estimated_learners(packed, rule, stop)
-    return n_bytes if n_bytes <= budget else 0.0
+    return n_bytes if _is_affordable(n_bytes) else 0.0
+
+
+def _is_affordable(n_bytes: float) -> bool:
+    """Whether a plan may take so much memory."""
+    return n_bytes <= PLAN_BUDGET and memory.suffices(2.0 * n_bytes)
 
 
 def learners_at_most(packed: Packed) -> int:
@@ -106,7 +110,9 @@ def sampled_fates(packed: Packed, rule: Rule, stop: Stop) -> NDArray[np.float64]
     assert packed.network is not None
     n_slots = len(packed.agents.arms)
     n_sampled = max(_SMALLEST_SAMPLE, _SAMPLE_WORK // max(len(packed.network.indices), 1))
-    sample = np.unique(np.linspace(0, n_slots - 1, n_sampled).astype(np.int64))
+    sample = np.arange(n_slots)
+    if n_sampled < n_slots:
+        sample = np.unique(np.linspace(0, n_slots - 1, n_sampled).astype(np.int64))
     weights = np.zeros(n_slots, dtype=np.int32)
     weights[sample] = 1
     counts = np.zeros(N_COUNTS, dtype=np.int64)

@@ -168,7 +168,7 @@ def merge_rounds(
             restart(t, agents, chunk, known, state)
             restart_merged(t, tree, chunk.faults, merged)
         step = t - chunk.first
-        chunk.regret[step] = pull_agents(t, agents, chunk, keys, False, state, pulls)
+        chunk.regret[step] = pull_agents(t, agents, chunk, keys, rule.asks_best, state, pulls)
         for v in range(len(slots)):
             slot = slots[v]
             if slot >= 0:
