@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+import banditmesh as bm
 from banditmesh.sim import memory
 
 GIB = 2**30
@@ -72,6 +73,22 @@ def test_more_used_than_allowed_is_nothing_left(tmp_path):
         sys__fs__cgroup__memory_DOT_current="7\n",
     )
     assert memory.available(tmp_path) == 0.0
+
+
+def test_what_is_a_trifle_is_not_refused_and_anything_more_is(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 0.0)
+    memory.check(memory.TRIFLE, "it", "take less")
+    with pytest.raises(bm.errors.InsufficientMemoryError, match="it would need .* take less"):
+        memory.check(memory.TRIFLE + 1, "it", "take less")
+
+
+@pytest.mark.parametrize("rules", ["sound", "published"])
+@pytest.mark.parametrize("protocol", [bm.NoCooperation(), bm.FwA(4), bm.Flooding(4), bm.Gossip(4)], ids=repr)
+def test_a_small_run_does_not_ask_the_system(monkeypatch, protocol, rules):
+    asked = []
+    monkeypatch.setattr(memory, "available", lambda: asked.append(protocol) or float("inf"))
+    bm.simulate(bm.Problem.paper("er", seed=0), protocol, horizon=30, seed=0, rules=rules, engine="compiled")
+    assert asked == []
 
 
 def run_script(text, *arguments, prefix=""):
