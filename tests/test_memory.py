@@ -78,7 +78,7 @@ def test_more_used_than_allowed_is_nothing_left(tmp_path):
 def test_what_is_a_trifle_is_not_refused_and_anything_more_is(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 0.0)
     memory.check(memory.TRIFLE, "it", "take less")
-    with pytest.raises(bm.errors.InsufficientMemoryError, match="it would need .* take less"):
+    with pytest.raises(bm.errors.InsufficientMemoryError, match=r"it would need .* take less"):
         memory.check(memory.TRIFLE + 1, "it", "take less")
 
 
