@@ -64,6 +64,8 @@ class Exchange:
         self._write = write
         self._heard_something = heard_something
         self._expelled_somebody = expelled_somebody
+        #: Linked neighbours of whose notices one was refused, and logged.
+        self._noted: set[str] = set()
 
     def hello(self) -> Hello:
         """What this node says first."""
@@ -92,7 +94,10 @@ class Exchange:
                 self.post(data, peer)
             except NoticeError as error:
                 self.counts["refused_notice"] += 1
-                note(LOG, logging.WARNING, "notice refused", peer=peer, reason=error)
+                # Once a link: a hostile member may send as many as it likes.
+                level = logging.DEBUG if peer in self._noted else logging.WARNING
+                self._noted.add(peer)
+                note(LOG, level, "notice refused", peer=peer, reason=error)
 
     def post(self, data: bytes, sender: str | None = None) -> Future[None] | None:
         """Let a notice take effect, and spread.
@@ -142,6 +147,7 @@ class Exchange:
         """Discard what waited for a link."""
         self._member.link_down(peer)
         self._board.link_down(peer)
+        self._noted.discard(peer)
 
     def banned(self, identity: Identity) -> str | None:
         """Why a member's certificate is not accepted any more, if so."""

@@ -37,6 +37,8 @@ LONGEST_PAUSE: Final = 30.0
 COURTESY: Final = 1.0
 #: A link that lasted so long did work: what follows it begins with the shortest pause.
 LASTING: Final = 5.0
+#: How long nothing more is logged of strangers who are refused for the same reason; all are counted.
+QUIET_FOR: Final = 10.0
 #: How many connections may be between handshake and hello at a time.
 MOST_GREETINGS: Final = 64
 
@@ -159,6 +161,8 @@ class Links:
         self._rng = rng
         self._turns = Turns()
         self._n_greetings = 0
+        #: By reason: when a refusal of a stranger was last logged.
+        self._noted_at: dict[str, float] = {}
         self._is_parting = False
 
     # --- who is a neighbour
@@ -216,12 +220,18 @@ class Links:
         """Count a refusal, and show it with the neighbour of that name, if there is one."""
         self.counts[f"refused_{refusal.reason}"] += 1
         neighbour = self.neighbours.get(name) if name is not None else None
-        level = logging.WARNING
         if neighbour is not None:
-            if neighbour.is_refusal_noted and str(neighbour.refusal) == str(refusal):
-                level = logging.DEBUG  # a neighbour that stays away is news once, not at every attempt
+            # A neighbour that stays away is news once, not at every attempt.
+            is_news = not neighbour.is_refusal_noted or str(neighbour.refusal) != str(refusal)
             neighbour.refusal, neighbour.refused_at = refusal, self._clock()
             neighbour.is_refusal_noted = True
+        else:
+            # Strangers may knock as often as they like without filling a disk with lines.
+            now = asyncio.get_running_loop().time()
+            is_news = now - self._noted_at.get(refusal.reason, -QUIET_FOR) >= QUIET_FOR
+            if is_news:
+                self._noted_at[refusal.reason] = now
+        level = logging.WARNING if is_news else logging.DEBUG
         note(LOG, level, "no link", peer=name or "unknown", reason=refusal.reason, detail=refusal)
 
     # --- dialling
