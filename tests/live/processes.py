@@ -182,4 +182,3 @@ class NodeProcess:
         """Its resident memory, in bytes."""
         with open(f"/proc/{self.pid}/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-

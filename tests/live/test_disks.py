@@ -5,6 +5,7 @@ Whatever goes wrong, `observe` answers 503 with the reason, `/readyz` says degra
 
 import resource
 import shutil
+from contextlib import suppress
 
 import pytest
 from embedded import a_node, estimates, is_linked, report, run, until
@@ -73,7 +74,7 @@ class SmallDisk:
         self._path = f"/proc/{node.pid}/root{node.folder}/state/filler"
 
     def fill(self):
-        with open(self._path, "ab", buffering=0) as file, pytest.raises(OSError, match="No space left"):
+        with open(self._path, "ab", buffering=0) as file, suppress(OSError):
             while True:
                 file.write(bytes(4096))
 
@@ -104,14 +105,15 @@ def test_disk_that_is_filled_again_and_again_loses_nothing_acknowledged(tmp_path
     a = NodeProcess(tmp_path / "a", "a", disk="1M" if mounts else None)
     with a, a.client(patience=0.0) as client:
         disk = SmallDisk(a) if mounts else Limit(a)
-        answers = []
+        answers, reasons = [], []
         for number in range(40):
             disk.fill()
             try:
                 answers.append(client.observe(None, 0.5, arm="red", key=str(number)))
             except SidecarError as error:
-                assert "cannot write" in str(error)
+                reasons.append(str(error))
                 answers.append("failed")
+        assert all(reason.startswith("cannot write ") for reason in reasons)
         assert 5 < answers.count("failed") <= client.state()["counters"]["failed_writes"]
         assert counts(client)["red"] == (answers.count("counted"), 0)
         disk.empty()

@@ -200,26 +200,31 @@ def test_stopped_neighbour_delays_nobody_and_costs_no_memory(tmp_path):
             n += 1
         return n / seconds
 
-    with NodeProcess(tmp_path / "a", "a", LONG) as a, NodeProcess(tmp_path / "b", "b", LONG, {"a": a.address}) as b:
-        with NodeProcess(tmp_path / "c", "c", LONG, {"b": b.address}) as c, b.client() as client, c.client() as other:
-            wait_until(lambda: [peer["state"] for peer in client.peers()] == ["up", "up"])
-            before = rate(client, "before")
-            a.signal(signal.SIGSTOP)
-            rate(client, "filling")
-            memory, (late, asked) = b.memory(), late_wakes(client)
-            control = FORKS.Process(target=count_late_wakes, args=(seconds, n_late), daemon=True)
-            control.start()
-            during = rate(client, "stopped")
-            control.join()
-            late_during, asked_during = late_wakes(client)
-            grown = b.memory() - memory
-            print(f"{before:.0f} rounds a second, {during:.0f} with a stopped neighbour; memory grew by {grown} bytes;")
-            print(f"{late_during - late:.0f} of {asked_during - asked:.0f} wakes were late, {n_late.value} of the machine")
-            assert asked_during - asked > 10
-            assert late_during - late <= n_late.value
-            assert during > before / 2
-            assert grown < 2_000_000
-            wait_until(lambda: known(other) == known(client))
-            a.signal(signal.SIGCONT)
-            with a.client() as woken:
-                wait_until(lambda: known(woken) == known(client))
+    with (
+        NodeProcess(tmp_path / "a", "a", LONG) as a,
+        NodeProcess(tmp_path / "b", "b", LONG, {"a": a.address}) as b,
+        NodeProcess(tmp_path / "c", "c", LONG, {"b": b.address}) as c,
+        b.client() as client,
+        c.client() as other,
+    ):
+        wait_until(lambda: [peer["state"] for peer in client.peers()] == ["up", "up"])
+        before = rate(client, "before")
+        a.signal(signal.SIGSTOP)
+        rate(client, "filling")
+        memory, (late, asked) = b.memory(), late_wakes(client)
+        control = FORKS.Process(target=count_late_wakes, args=(seconds, n_late), daemon=True)
+        control.start()
+        during = rate(client, "stopped")
+        control.join()
+        late_during, asked_during = late_wakes(client)
+        grown = b.memory() - memory
+        print(f"{before:.0f} rounds a second, {during:.0f} with a stopped neighbour; memory grew by {grown} bytes;")
+        print(f"{late_during - late:.0f} of {asked_during - asked:.0f} wakes were late, {n_late.value} of the machine")
+        assert asked_during - asked > 10
+        assert late_during - late <= n_late.value
+        assert during > before / 2
+        assert grown < 2_000_000
+        wait_until(lambda: known(other) == known(client))
+        a.signal(signal.SIGCONT)
+        with a.client() as woken:
+            wait_until(lambda: known(woken) == known(client))

@@ -1,6 +1,6 @@
 """Twenty node processes under churn, for ten minutes or as long as BANDITMESH_SOAK_SECONDS says.
 
-Nodes are killed, leave and come back, links are cut and parted, arm sets change, and rewards are reported all the while.
+Nodes are killed, leave and come back, links are cut and parted, arm sets change, and rewards are reported meanwhile.
 In the end everybody knows exactly what was acknowledged, nothing was refused without a reason that the churn explains,
 and nodes that ran all the time have not grown.
 """
@@ -27,7 +27,14 @@ EDGES = sorted({tuple(sorted((NAMES[i], NAMES[(i + step) % 20]))) for i in range
 STEADY = NAMES[::7]
 ARMS = [f"arm {number}" for number in range(6)]
 #: What killed and leaving processes and cut links explain: nobody at the address, or no answer, or a bye.
-EXPLAINED = {"refused_unreachable", "refused_closed", "refused_lost", "refused_by_peer", "refused_no_hello", "refused_busy"}
+EXPLAINED = {
+    "refused_unreachable",
+    "refused_closed",
+    "refused_lost",
+    "refused_by_peer",
+    "refused_no_hello",
+    "refused_busy",
+}
 #: The most that a node may grow by in the second half, in bytes; an entry or a ticket that leaks a second is more.
 MOST_GROWTH = 2_000_000
 
@@ -155,7 +162,7 @@ class Soak:
         for name in NAMES:
             client = self.clients[name]
             n_links = sum(name in edge for edge in EDGES)
-            await until_true(lambda client=client: len(linked(client)) == n_links)
+            await until_true(lambda client=client, n_links=n_links: len(linked(client)) == n_links)
             await until_true(lambda client=client: known(client) == truth)
         for name in NAMES:
             await until_true(lambda name=name: not any(peer["waiting"] for peer in linked(self.clients[name])))
