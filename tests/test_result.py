@@ -403,6 +403,42 @@ def test_values_that_cannot_be_are_refused(tmp_path, result, name, values):
     refused(tmp_path / "r.npz", name)
 
 
+@pytest.mark.parametrize("name", files.ARRAYS)
+@pytest.mark.parametrize("place", [0, -1])
+def test_numbers_that_no_run_gives_are_refused(tmp_path, result, name, place):
+    arrays, header = saved(result, tmp_path / "r.npz")
+    least = [-np.inf, np.nan, np.inf, -1e-9] if files.ARRAYS[name][0] == "f" else [-1, np.iinfo(np.int32).min]
+    for value in least:
+        array = arrays[name].copy()
+        array.flat[place] = value
+        write(tmp_path / "r.npz", arrays | {name: array}, header)
+        refused(tmp_path / "r.npz", f"{name} that are negative or not finite")
+
+
+@pytest.mark.parametrize("name", files.CUMULATIVE)
+def test_sums_that_fall_are_refused(tmp_path, result, name):
+    arrays, header = saved(result, tmp_path / "r.npz")
+    array = arrays[name]
+    array[-1, -2] = array[-1, -1] + 1
+    write(tmp_path / "r.npz", arrays, header)
+    refused(tmp_path / "r.npz", f"{name} that fall")
+
+
+def test_more_pulls_or_rounds_than_a_run_can_have_are_refused(tmp_path, result):
+    arrays, header = saved(result, tmp_path / "r.npz")
+    horizon = arrays["rounds"][-1]
+    pulls, rounds = arrays["arm_pulls"].astype(np.int64), arrays["rounds"].copy()
+    pulls.flat[-1] = horizon
+    write(tmp_path / "r.npz", arrays | {"arm_pulls": pulls}, header)
+    bm.Result.load(tmp_path / "r.npz")
+    pulls.flat[-1] = horizon + 1
+    write(tmp_path / "r.npz", arrays | {"arm_pulls": pulls}, header)
+    refused(tmp_path / "r.npz", "arm_pulls that are more than the rounds")
+    rounds[-1] = 2**31
+    write(tmp_path / "r.npz", arrays | {"rounds": rounds}, header)
+    refused(tmp_path / "r.npz", "rounds that do not ascend from 1 to at most 2147483647")
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -103,11 +103,15 @@ def shown(value: object) -> str:
 
 def _integer(value: object) -> int | None:
     """`value` as an int; None if it is none."""
+    if type(value) is int:  # at once, since the question below takes much longer
+        return value
     return None if isinstance(value, bool) or not isinstance(value, numbers.Integral) else int(value)
 
 
 def _float(value: object) -> float:
     """`value` as a float; nan, which no check lets pass, if it is no number or too large for one."""
+    if type(value) is float:
+        return value
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return math.nan
     try:

@@ -104,7 +104,7 @@ class StudyError(BanditmeshError):
 
 
 class SidecarError(BanditmeshError):
-    """A node's sidecar is out of reach, lets nobody in without its token, or cannot do it now; asking again may help."""
+    """A node's sidecar is out of reach, wants a token, or cannot do it now; asking again may help."""
 
 
 class UnsupportedError(BanditmeshError):

@@ -18,7 +18,7 @@ from .errors import InputError
 
 if TYPE_CHECKING:
     from .policies import Policy
-    from .protocols import AnyProtocol
+    from .protocols import AnyProtocol, Emission
 
 #: The tables whose parts are built here.
 TABLES: Final = ("policy", "protocol", "emission")
@@ -62,7 +62,7 @@ class Part:
                 raise InputError(f"{where}.{key} must be {wanted}, got {checks.shown(value)}")
         missing = sorted(self.required - set(given))
         if missing and not (self.all_or_nothing and not given):
-            raise InputError(f"{where}.{missing[0]} is required, got none; add it to [{where}]")
+            raise InputError(f"{where}.{missing[0]} is required, got none; add it")
 
 
 @cache
@@ -97,6 +97,18 @@ def build_policy(tables: Mapping[str, Any]) -> Policy:
     return policy
 
 
+def build_emission(tables: Mapping[str, Any]) -> Emission | None:
+    """The emission that tables name; None if it is the protocol's own.
+
+    Examples
+    --------
+    >>> build_emission({"emission": {"name": "growth", "factor": 0.5}})
+    Growth(factor=0.5, echoes=0)
+    """
+    emission: Emission | None = _make("emission", tables)
+    return emission
+
+
 def build_protocol(tables: Mapping[str, Any]) -> AnyProtocol:
     """The protocol that tables name, with its emission.
 
@@ -105,7 +117,7 @@ def build_protocol(tables: Mapping[str, Any]) -> AnyProtocol:
     >>> build_protocol({"protocol": {"name": "fwa", "ttl": 4}, "emission": {"name": "default"}})
     FloodingWithAbsorption(ttl=4, emission=EveryPull())
     """
-    emission = _make("emission", tables)
+    emission = build_emission(tables)
     protocol: AnyProtocol = _make("protocol", tables, **({} if emission is None else {"emission": emission}))
     return protocol
 

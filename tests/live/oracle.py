@@ -1,8 +1,8 @@
 """An oracle that knows every reward, and what nodes may therefore say at any moment.
 
 It is told of each observation that is reported, of each transaction at the moment when it is durable, and of each
-answer. From that it knows, for each (origin, epoch, arm), which counts exist and which sum each of them has. Rewards are
-multiples of 1/64, so sums are exact in any order and any mistake shows.
+answer. From that it knows, for each (origin, epoch, arm), which counts exist and which sum each of them has. Rewards
+are multiples of 1/64, so sums are exact in any order and any mistake shows.
 
 A disk that is copied forks a life: then either branch's values are allowed, and never both together.
 """
@@ -102,9 +102,9 @@ class Oracle:
             if report.arm == row.arm and not report.is_durable and report.name not in branch.counted
         ]
         for more in combinations(waiting, row.count - count):
-            if total + sum(report.reward for report in more) == row.total:
-                if len({report.name for report in more}) == len(more):
-                    return more
+            is_once = len({report.name for report in more}) == len(more)
+            if is_once and total + sum(report.reward for report in more) == row.total:
+                return more
         raise Violation(
             f"{row.arm} went from {(count, total)} to {(row.count, row.total)}, which is no sum of what was reported"
         )

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import shutil
 from collections import deque
@@ -87,7 +88,7 @@ class Pipe:
         """Let bytes travel, in up to three pieces."""
         rng, loop = self.network.rng, asyncio.get_running_loop()
         cuts = sorted({0, len(data), *(rng.randrange(len(data) + 1) for _ in range(rng.choice((0, 0, 1, 2))))})
-        for start, end in zip(cuts, cuts[1:], strict=False):
+        for start, end in itertools.pairwise(cuts):
             self.last = max(self.last, loop.time() + self.network.delay())
             self.flight.append((self.last, bytes(data[start:end])))
         self.n_flying += len(data)

@@ -187,6 +187,13 @@ def test_malformed_statistic_costs_neither_the_link_nor_the_others(malformed):
     assert codec.decode(pack(codec.STATISTICS, [FLAT[0], malformed, FLAT[1]])) == Statistics(FLAT, 1)
 
 
+def test_frame_of_malformed_statistics_alone_is_refused_before_each_was_looked_at():
+    some = pack(codec.STATISTICS, [None] * codec.MOST_MALFORMED + FLAT)
+    assert codec.decode(some) == Statistics(FLAT, codec.MOST_MALFORMED)
+    with pytest.raises(FrameError, match="1000 malformed statistics"):
+        codec.decode(pack(codec.STATISTICS, [None] * 200_000))
+
+
 def test_statistic_with_text_that_is_not_utf8_is_malformed():
     frame = pack(codec.STATISTICS, [FLAT[0], ("?", 1, "red", 1, 1.0, 1)]).replace(b"\xa1?", b"\xa1\xff")
     assert codec.decode(frame) == Statistics(FLAT[:1], 1)

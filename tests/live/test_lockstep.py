@@ -90,8 +90,10 @@ PROTOCOLS = {
 }
 
 
-@pytest.mark.parametrize("network", ["path", "ring", "star", "complete", "grid"])
-@pytest.mark.parametrize("protocol", list(PROTOCOLS))
+CASES = [(network, protocol) for protocol in ("irs", "flooding", "fwa") for network in networks()]
+
+
+@pytest.mark.parametrize("network, protocol", [("grid", "none"), *CASES])
 @pytest.mark.parametrize("factor", [0.0, 0.5])
 def test_lockstep_equals_the_reference_engine_exactly(network, protocol, factor):
     network, protocol, horizon = networks()[network], PROTOCOLS[protocol], 16

@@ -47,7 +47,7 @@ def test_choice_among_some_arms_follows_the_same_rules():
     observe(member, ("red", 9.0), ("blue", 1.0), ("grey", 2.0))
     assert member.choose(0.0, among=["grey", "blue"])[0] == "grey"
     assert member.choose(0.0, among=["blue"])[0] == "blue"
-    for wrong in ([], ["pink"], "red", ["red", "pink"]):
+    for wrong in ([], ["pink"], "red", ["red", "pink"], [["red"]], [0]):
         with pytest.raises(bm.InputError, match="among must name some of the arms of node 'n', got"):
             member.choose(0.0, among=wrong)
     # What was refused is no choice.
@@ -326,6 +326,23 @@ def test_node_whose_present_life_is_retired_begins_a_new_one_and_moves_nothing(h
     assert known(member)["red"] == (1, 3.0)
 
 
+@pytest.mark.parametrize("when", ["before", "while it is stored"])
+def test_life_that_is_retired_when_another_begins_moves_nothing(when):
+    member = make(links="p")
+    observe(member, ("red", 1.0))
+    hear(member, "p", ("n", 1, "red", 5, 3.0, 2))
+    if when == "before":
+        member.retire([("n", 1)])
+    commit = member.new_life(2, 0.0)
+    member.retire([("n", 1)])
+    member.committed(commit)
+    assert member.entries() == []
+    assert known(member)["red"] == (0, None)
+    assert taken(member, "p") == []
+    # What was stored with the new life goes, too.
+    assert {one.key for one in commit.changes.entries} <= set(member.dirty_entries()[1])
+
+
 def test_own_lives_always_have_a_place_whatever_the_caps_are():
     member = make(caps=Caps(epochs=1, entries=1, origins=1))
     for epoch in range(2, 6):
@@ -427,3 +444,22 @@ def test_epochs_are_sixteen_digits():
 def test_caps_are_numbers_of_at_least_one():
     with pytest.raises(bm.InputError, match=r"caps.entries must be an integer of at least 1, got 0"):
         Caps(entries=0)
+
+
+def test_ticket_of_another_life_is_refused_although_one_of_the_same_number_closes_with_it():
+    member = make(epoch=2)
+    _, old = make(epoch=1).choose(0.0)
+    _, new = member.choose(0.0)
+    assert new[1:3] == old[1:3]
+    first, second = observe(member, Observation(1.0, new), Observation(1.0, old))
+    assert (first.outcome, second.outcome) == (COUNTED, REFUSED)
+
+
+def test_choices_made_while_a_new_life_is_written_leave_its_tickets_alone():
+    member = make()
+    commit = member.new_life(2, 0.0)
+    for _ in range(3):
+        member.choose(0.0)
+    member.committed(commit)
+    _, ticket = member.choose(0.0)
+    assert observe(member, Observation(1.0, ticket))[0].outcome == COUNTED

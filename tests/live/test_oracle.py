@@ -4,13 +4,20 @@ import inspect
 import textwrap
 
 import pytest
+from oracle import Violation
 
 from banditmesh.live import committing, ledger, member, outboxes, roster, table
-from oracle import Violation
 from test_simulation import live_through
 
 #: How many seeds are tried before a broken rule counts as unseen.
-MOST_SEEDS = 60
+MOST_SEEDS = 300
+
+#: Rules that only few runs depend on.
+RARE = (
+    "nothing travels further than it first did",
+    "nobody stands for an earlier life",
+    "an origin is not given back what it told",
+)
 
 #: What is broken, where, and how: a piece of a method's text, and what is put in its place.
 BROKEN = {
@@ -33,7 +40,7 @@ BROKEN = {
     "an older copy of a state goes on": (table.Table, "_look_into_mirror", "self.proofs[arm] =", "_ ="),
     "a new life forgets the old one": (member.Member, "new_life", "if own.count}", "if not own}"),
     "a link that comes up is offered nothing": (outboxes.Outboxes, "up", "if _ttl_to(peer, row)]", "if not row]"),
-    "what passes is not decided anew": (table.Table, "decide_anew", "for row in self._rows.values():", "for row in ():"),
+    "what passes is not decided anew": (table.Table, "decide_anew", "self._outboxes.put(row, OFFER", "(row, OFFER"),
     "statistics are told before they are durable": (
         committing.Committer,
         "commit",
@@ -58,24 +65,27 @@ BROKEN = {
 }
 
 
-def broken(monkeypatch, owner, name, old, new):
+def break_rule(monkeypatch, owner, name, old, new):
     """Put a method in the place of one that differs from it in one piece."""
     source = textwrap.dedent(inspect.getsource(getattr(owner, name)))
     assert old in source, f"{name} has no {old!r} any more: break it in another way"
     function = getattr(owner, name)
     found = {}
-    code = compile("from __future__ import annotations\n" + source.replace(old, new, 1), inspect.getfile(function), "exec")
+    code = compile(
+        "from __future__ import annotations\n" + source.replace(old, new, 1), inspect.getfile(function), "exec"
+    )
     exec(code, function.__globals__, found)
     monkeypatch.setattr(owner, name, found[name])
 
 
-@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=pytest.mark.slow) if what in RARE else what for what in BROKEN]
+)
 def test_a_broken_rule_is_seen(monkeypatch, what):
-    broken(monkeypatch, *BROKEN[what])
+    break_rule(monkeypatch, *BROKEN[what])
     for seed in range(MOST_SEEDS):
         try:
             live_through(seed)
-        except Violation as violation:
-            print(f"{what}: seed {seed}: {violation.__cause__}")
+        except Violation:
             return
     pytest.fail(f"{MOST_SEEDS} runs were fine although {what}")

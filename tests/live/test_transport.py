@@ -90,6 +90,29 @@ async def read(connection, n_bytes):
 
 
 @pytest.mark.parametrize("kind", ["tls", "plain"])
+def test_last_words_arrive_although_the_transport_is_closed_at_once(kind, a, b):
+    async def test():
+        secure = kind == "tls"
+        async with Side(a if secure else None) as one, Side(b if secure else None) as other:
+            dialled, accepted = await pair(other, one)
+            n_sent, writing = 0, None
+            while writing is None or writing.done():
+                writing = asyncio.create_task(dialled.write(bytes(50_000)))
+                n_sent += 50_000
+                await asyncio.wait({writing}, timeout=0.2)  # until all buffers are full, and it has to wait
+            dialled.close()
+            closing = asyncio.create_task(other.transport.close())
+            await asyncio.sleep(0)
+            assert await read(accepted, n_sent) == bytes(n_sent)
+            accepted.close()
+            await closing
+            await asyncio.wait({writing})
+            assert isinstance(writing.exception(), ConnectionError)
+
+    run(test())
+
+
+@pytest.mark.parametrize("kind", ["tls", "plain"])
 def test_bytes_go_both_ways_as_they_are(kind, a, b):
     async def test():
         data = random.Random(0).randbytes(1_000_000)

@@ -15,6 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from oracle import Branch, Oracle, Report, Violation
+from simulated import HOSTILE, Disk, Network, SimulatedTransport, identity
 
 import banditmesh as bm
 from banditmesh.errors import NodeError, StoreError
@@ -24,9 +26,6 @@ from banditmesh.live.limits import Caps
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, ArmSpec, Observation
 from banditmesh.live.node import Node
 from banditmesh.live.notices import Signer, key_id
-from oracle import Branch, Oracle, Report, Violation
-from simulated import HOSTILE, Disk, Network, SimulatedTransport, identity
-
 
 MESH = "simulated"
 ARMS = ("red", "blue", "green", "grey")
@@ -51,6 +50,7 @@ class Machine:
         self.branch = Branch()
         self.copies = []
         self.not_before = 0
+        self.is_expelled = False
         self.process = None
 
     def config(self, protocol):
@@ -64,7 +64,7 @@ class Machine:
             neighbours=[NeighbourConfig(name=one.name, address=one.address) for one in self.neighbours],
             accept="members",
             plain=True,
-            caps=Caps(),
+            caps=self.world.caps,
         )
 
 
@@ -94,6 +94,7 @@ class Process:
     async def start(self):
         restored = self.branch.epoch is not None
         await self.node.start()
+        self.n_refused_at_start = n_refused(self.node)
         if restored and own_of(self.node):
             self.world.oracle.check_restart(self.machine.name, own_of(self.node), self.branch)
 
@@ -160,6 +161,11 @@ def table_of(node):
     return {tuple(entry.key): (entry.count, entry.total) for entry in node._member.entries()}
 
 
+def n_refused(node):
+    """How many statistics were refused, for whatever reason; what was stored counts too if it is refused today."""
+    return sum(n for counter, n in node._member.counters.items() if counter.startswith("refused_"))
+
+
 def epoch_of(node):
     """The present life."""
     return node._member.life.epoch
@@ -190,6 +196,9 @@ class World:
         self.network = Network(rng, slowest=rng.choice((0.01, 0.2, 2.0)))
         self.clock_offset = 1_800_000_000.0
         self.protocol = draw_protocol(rng)
+        self.caps = Caps(origins=2, epochs=2, arms=4, entries=5) if rng.random() < 0.1 else Caps()
+        #: Counts expulsions and certificates, in the place of a time: certificates from before an expulsion are void.
+        self.n_issued = 0
         arms = ARMS[: rng.randint(2, len(ARMS))]
         for place in range(rng.randint(3, 6)):
             held = rng.sample(arms, rng.randint(1, len(arms)))
@@ -240,6 +249,7 @@ class World:
         for machine in self.machines:
             await self.leave(machine)
         self.check_failures()
+        self.ended_at = asyncio.get_running_loop().time()
 
     async def start(self, machine):
         if machine.process is None:
@@ -286,10 +296,25 @@ class World:
             name = process.machine.name
             table = table_of(node)
             self.oracle.check_node(name, own_of(node), table, member.estimates(), epoch)
-            n_keys = len(table) + len(own_of(node))
-            for peer, waiting in member._outboxes.links.items():
-                if len(waiting) > n_keys:
-                    raise Violation(f"{name} has {len(waiting)} keys waiting for {peer}, and {n_keys} in all")
+            self.check_bounds(name, node, len(table) + len(own_of(node)), process.n_refused_at_start)
+            for neighbour in node._links.neighbours.values():
+                if neighbour.conversation is not None and node._board.why_banned(neighbour.identity):
+                    raise Violation(f"{name} is linked with {neighbour.name}, and knows that it was expelled")
+
+    def check_bounds(self, name, node, n_keys, n_refused_at_start):
+        """Promise 4: nothing grows beyond its bound, and everything that came was used or refused for a reason."""
+        member = node._member
+        for peer, waiting in member._outboxes.links.items():
+            if len(waiting) > n_keys:
+                raise Violation(f"{name} has {len(waiting)} keys waiting for {peer}, and {n_keys} in all")
+        for cap in member.snapshot().usage:
+            if cap.used > cap.cap:
+                raise Violation(f"{name} has {cap.used} {cap.name}, and may have {cap.cap}")
+        counters = member.counters
+        n_heard = sum(counters[f"heard_{fate}"] for fate in ("news", "stale", "extended", "proofs"))
+        came, refused = node._exchange.counts["heard"], n_refused(node) - n_refused_at_start
+        if n_heard + refused != came:
+            raise Violation(f"{name} heard {came} statistics, used {n_heard} and refused {refused}")
 
     async def heal(self):
         """Everything works again, nobody is hostile, and every machine runs."""
@@ -300,7 +325,15 @@ class World:
         self.clones.clear()
         for machine in self.machines:
             machine.disk.is_full = False
+            if machine.is_expelled:
+                await self.kill(machine)
+                self.renew(machine)
             await self.start(machine)
+
+    def renew(self, machine):
+        """Give a machine a new certificate; a process that runs keeps the old one."""
+        self.n_issued += 1
+        machine.not_before, machine.is_expelled = self.n_issued, False
 
     async def come_to_rest(self):
         """Wait until all links are up and nothing waits."""
@@ -323,7 +356,9 @@ class World:
                     [other] = link - {machine.name}
                     if other not in linked:
                         found.append(f"{machine.name} has no link with {other}")
-            found += [f"{machine.name} has {node._exchange.waiting(peer)} waiting for {peer}" for peer in linked if node._exchange.waiting(peer)]
+            waiting = {peer: n for peer in linked if (n := node._exchange.waiting(peer))}
+            if waiting:
+                found.append(f"{machine.name} has this much waiting: {waiting}")
             if not node.ready()[0]:
                 found.append(f"{machine.name} is not ready: {node.ready()[1]}")
             if machine.process.calls or not node._committer.is_idle:
@@ -339,14 +374,14 @@ class World:
         tables = {name: table_of(node) for name, node in nodes.items()}
         boards = {name: set(node._board.notices) for name, node in nodes.items()}
         everything = set().union(*boards.values())
-        retired = {life for notice in everything for life in notice.lives}
+        retired = {life for notice in everything if isinstance(notice, notices.Retirement) for life in notice.lives}
         for name, table in tables.items():
             if boards[name] != everything:
                 raise Violation(f"{name} has {len(boards[name])} of {len(everything)} notices")
             for key in [*table, (name, epoch_of(nodes[name]))]:
                 if key[:2] in retired:
                     raise Violation(f"{name} still knows the retired life {key[:2]}")
-        if self.protocol.name in ("gossip", "probabilistic", "none"):
+        if self.protocol.name in ("gossip", "probabilistic") or self.caps != Caps():
             return
         for name, node in nodes.items():
             epoch = epoch_of(node)
@@ -380,18 +415,20 @@ class World:
 
 
 def draw_protocol(rng):
+    """Most of the time one of those that promise convergence."""
     emission = rng.choice((bm.EveryPull(), bm.EveryPull(), bm.Growth(0.5)))
     ttl = rng.randint(1, 4)
-    return rng.choice(
+    [protocol] = rng.choices(
         (
-            bm.FwA(ttl, emission=emission),
             bm.FwA(ttl, emission=emission),
             bm.Flooding(ttl, emission=emission),
             bm.IRS(emission=emission),
             bm.Gossip(ttl, 1, emission=emission),
             bm.ProbabilisticFlooding(ttl, 0.5, emission=emission),
-        )
+        ),
+        (6, 4, 1, 1, 1),
     )
+    return protocol
 
 
 # --- everything that can happen
@@ -415,7 +452,7 @@ async def observe(world):
             return
         entry = choice.ticket, draw_reward(rng)
         if rng.random() < 0.7:
-            process.observe(Observation(entry[1], entry[0]), str(entry[0]))
+            process.observe(Observation(entry[1], entry[0]), name_of(entry[0]))
         if rng.random() < 0.5:
             world.late.append((machine, *entry))
 
@@ -426,7 +463,7 @@ async def observe_late(world):
         if world.late:
             machine, ticket, reward = world.rng.choice(world.late)
             if machine.process is not None:
-                machine.process.observe(Observation(reward, ticket), str(ticket))
+                machine.process.observe(Observation(reward, ticket), name_of(ticket))
 
 
 async def kill(world):
@@ -448,13 +485,24 @@ async def leave(world):
 
 
 async def lose_disk(world):
-    """A disk is lost, or all but one."""
-    n_lost = world.rng.choice((1, 1, 1, len(world.machines) - 1))
-    for machine in world.rng.sample(world.machines, n_lost):
+    """A disk is lost."""
+    await lose(world, [world.rng.choice(world.machines)])
+
+
+async def lose_most_disks(world):
+    """All disks but one are lost, and the one that has everything is out of reach for a while."""
+    [survivor, *others] = world.rng.sample(world.machines, len(world.machines))
+    world.network.sides = {survivor.name: 1}
+    await lose(world, others)
+
+
+async def lose(world, machines):
+    for machine in machines:
         await world.kill(machine)
         machine.disk.lose()
         machine.branch = Branch()
         machine.copies.clear()
+    for machine in machines:
         await world.start(machine)
 
 
@@ -501,7 +549,7 @@ async def end_clone(world):
 async def observe_at_clone(world):
     for process in world.clones:
         choice = process.choose()
-        process.observe(Observation(draw_reward(world.rng), choice.ticket), f"clone {choice.ticket}")
+        process.observe(Observation(draw_reward(world.rng), choice.ticket), name_of(choice.ticket))
 
 
 async def fill_disk(world):
@@ -533,10 +581,7 @@ async def change_arms(world):
     machine = world.draw_running()
     if machine is not None:
         machine.arms = world.rng.sample(world.arms, world.rng.randint(1, len(world.arms)))
-        try:
-            await machine.process.node.set_arms([ArmSpec(arm, sigma=1.0) for arm in machine.arms])
-        except NodeError:
-            pass
+        await machine.process.node.set_arms([ArmSpec(arm, sigma=1.0) for arm in machine.arms])
 
 
 async def retire(world):
@@ -550,6 +595,24 @@ async def retire(world):
         world.oracle.retired.add(life)
         with contextlib.suppress(StoreError):  # in effect, and written later
             await machine.process.node.notice(notices.retire(KEY, MESH, [life], int(world.clock())))
+
+
+async def expel(world):
+    """The authority expels a member, whose links end, until it has a new certificate."""
+    machine, other = world.draw_running(), world.rng.choice(world.machines)
+    if machine is not None and machine is not other:
+        world.n_issued += 1
+        other.is_expelled = True
+        notice = notices.expel(KEY, MESH, other.name, world.n_issued, int(world.clock()))
+        with contextlib.suppress(StoreError):  # in effect, and written later
+            await machine.process.node.notice(notice)
+
+
+async def renew(world):
+    machine = world.rng.choice(world.machines)
+    await world.kill(machine)
+    world.renew(machine)
+    await world.start(machine)
 
 
 async def set_clock_back(world):
@@ -605,10 +668,16 @@ def impossible(world, rng):
 
 
 def nonsense(world, rng):
-    return rng.choice((rng.randbytes(rng.randint(1, 50)), b"\xff\xff\xff\xff", codec.encode_notices([rng.randbytes(90)])))
+    notice = codec.encode_notices([rng.randbytes(90)])
+    return rng.choice((rng.randbytes(rng.randint(1, 50)), b"\xff\xff\xff\xff", notice))
 
 
 MALICE = (replayed, replayed_further, impossible, nonsense)
+
+
+def name_of(ticket):
+    """What a ticket is known by; two branches of a forked life may give the same one for different arms."""
+    return ticket.epoch, ticket.start, ticket.number
 
 
 def draw_reward(rng):
@@ -622,6 +691,7 @@ EVENTS, WEIGHTS = zip(
     (restart, 8),
     (leave, 2),
     (lose_disk, 2),
+    (lose_most_disks, 1),
     (copy_disk, 3),
     (restore_disk, 2),
     (clone, 1),
@@ -634,6 +704,8 @@ EVENTS, WEIGHTS = zip(
     (cut, 5),
     (change_arms, 4),
     (retire, 1),
+    (expel, 1),
+    (renew, 1),
     (set_clock_back, 1),
     (be_hostile, 4),
     strict=True,

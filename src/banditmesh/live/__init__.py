@@ -1,7 +1,7 @@
 """The live mesh: the same agents as in the simulator, as real processes on real links.
 
     names, limits          what names may be, and how much a node keeps
-    records                what is stored
+    records, memory        what is stored, and how much memory it takes
     table, tickets, member a node without its links, disk and clock: events in, effects out
     codec, notices, keys   frames, what the authority signs, certificates
     transport              streams of bytes with an authenticated other end

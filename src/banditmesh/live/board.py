@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from .notices import Expulsion, Retirement
 from ..errors import NoticeError
 from .identity import Identity
+from .notices import Expulsion, Retirement
 
 
 class Board:

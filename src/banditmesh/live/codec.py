@@ -13,8 +13,9 @@ A kind that is not known is skipped, too. Three rules keep a stranger's bytes ha
 - A frame is at most 256 KiB, and nothing is allocated on the word of a length, only for bytes that have come.
 - Bytes that are no such frame are a `FrameError`, whatever they are; the link they came on is closed.
 - A statistic of wrong types in a frame that is otherwise sound is left out and counted, `Statistics.n_malformed`: a
-  later version's mistake costs that statistic, not the link. Types are all that is checked here; whether names, counts
-  and sums are within their ranges is for the member to say.
+  later version's mistake costs that statistic, not the link. A frame with more than 1,000 of them is a `FrameError`:
+  looking at each takes time. Types are all that is checked here; whether names, counts and sums are within their ranges
+  is for the member to say.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ from ..errors import FrameError, InputError
 VERSION: Final = 1
 #: The most bytes in a frame, its length aside.
 MOST_FRAME: Final = 256 * 1024
+
+#: The most malformed statistics in a frame that is otherwise sound.
+MOST_MALFORMED: Final = 1_000
 
 HELLO: Final = 1
 STATISTICS: Final = 2
@@ -205,14 +209,15 @@ def _statistics(body: Raw) -> Statistics:
         return Statistics(_decode_statistics(body))
     except (ValidationError, UnicodeDecodeError):
         pass  # longer ones, or malformed ones: look at each
-    found = []
-    raws = _decode_array(body)
-    for raw in raws:
+    found, n_malformed = [], 0
+    for raw in _decode_array(body):
         try:
             found.append(astuple(_decode_one(raw)))
         except (ValidationError, UnicodeDecodeError):
-            continue
-    return Statistics(found, len(raws) - len(found))
+            n_malformed += 1
+            if n_malformed > MOST_MALFORMED:
+                raise FrameError(f"a frame may have {MOST_MALFORMED} malformed statistics, got one more") from None
+    return Statistics(found, n_malformed)
 
 
 def _frame(kind: int, body: Any) -> bytes:

@@ -219,24 +219,31 @@ class Committer:
 
     async def save(self) -> None:
         """Write what is new in the table; if that fails, it is tried again the next time."""
+        while await self._save_some():
+            pass  # observations that have come meanwhile have their turn in between
+
+    async def _save_some(self) -> bool:
+        """Write a part of what is new in the table; whether there may be more."""
         async with self.turn:
-            while True:
-                entries, removed = self._member.dirty_entries()
-                if not entries and not removed:
-                    return
-                try:
-                    await self._store.save_entries(entries, removed)
-                except BaseException as error:
-                    self._member.not_stored(entries, removed)
-                    if not isinstance(error, StoreError):
-                        raise
-                    self._failed(error)
-                    self._work.set()  # from now on it is tried again
-                    return
+            entries, removed = self._member.dirty_entries()
+            if not entries and not removed:
+                return False
+            try:
+                await self._store.save_entries(entries, removed)
+            except BaseException as error:
+                self._member.not_stored(entries, removed)
+                if not isinstance(error, StoreError):
+                    raise
+                self._failed(error)
+                self._work.set()  # from now on it is tried again
+                return False
+            return True
 
 
 def _refuse(calls: Iterable[tuple[Any, asyncio.Future[Any]]], error: BaseException) -> None:
     """Tell everybody who waits why it failed."""
     for _, future in calls:
         if not future.done():
-            future.set_exception(error if isinstance(error, StoreError) else StoreError(f"the node has ended: {error!r}"))
+            future.set_exception(
+                error if isinstance(error, StoreError) else StoreError(f"the node has ended: {error!r}")
+            )

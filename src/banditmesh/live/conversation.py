@@ -25,8 +25,8 @@ DEAD_AFTER: Final = 15.0
 BYE_WITHIN: Final = 1.0
 #: The most bytes of statistics or notices in a frame.
 BATCH: Final = 64 * 1024
-#: How many statistics make a turn: one or two milliseconds of work.
-SLICE: Final = 256
+#: How many statistics make a turn: one or two milliseconds of work, and four if none of them was known.
+SLICE: Final = 1024
 
 
 class LinkEnded(Exception):
@@ -212,7 +212,7 @@ class Conversation:
                     self._host.heard(self.peer, part)
         elif isinstance(message, codec.Notices):
             for notice in message.notices:
-                await self._turns.wait(SLICE // 4)  # a signature may have to be checked
+                await self._turns.wait(SLICE // 8)  # a signature may have to be checked
                 if self._is_open:
                     self._host.noticed(self.peer, [notice])
         elif isinstance(message, codec.Ping):

@@ -48,10 +48,11 @@ class Streams:
         self._gone.set()
 
     async def close(self) -> None:
-        """Cut all of them, and wait until they are gone."""
+        """Cut all but those that are being closed, which end by themselves, and wait until all are gone."""
         while self._open:
             for stream in self._open:
-                stream.abort()
+                if not stream.is_closing:
+                    stream.abort()
             self._gone.clear()
             await self._gone.wait()
 

@@ -44,7 +44,7 @@ class Exchange:
     protocol : str
         The node's protocol, as it is written.
     counts : Counter
-        What was refused, by a name such as `refused_notice`.
+        How many statistics came, and what was refused, by a name such as `refused_notice`.
     """
 
     def __init__(
@@ -64,14 +64,19 @@ class Exchange:
         self._write = write
         self._heard_something = heard_something
         self._expelled_somebody = expelled_somebody
+        #: Linked neighbours of whose notices one was refused, and logged.
+        self._noted: set[str] = set()
 
     def hello(self) -> Hello:
         """What this node says first."""
         member = self._member
-        return Hello(member.mesh, member.node, member.life.epoch, codec.VERSION, self.protocol, f"banditmesh {__version__}")
+        return Hello(
+            member.mesh, member.node, member.life.epoch, codec.VERSION, self.protocol, f"banditmesh {__version__}"
+        )
 
     def heard(self, peer: str, statistics: Sequence[Any]) -> None:
         """Take statistics that came from a neighbour."""
+        self.counts["heard"] += len(statistics)
         self._member.hear(statistics, peer)
         self._member.settle()
         self._heard_something()
@@ -89,7 +94,10 @@ class Exchange:
                 self.post(data, peer)
             except NoticeError as error:
                 self.counts["refused_notice"] += 1
-                note(LOG, logging.WARNING, "notice refused", peer=peer, reason=error)
+                # Once a link: a hostile member may send as many as it likes.
+                level = logging.DEBUG if peer in self._noted else logging.WARNING
+                self._noted.add(peer)
+                note(LOG, level, "notice refused", peer=peer, reason=error)
 
     def post(self, data: bytes, sender: str | None = None) -> Future[None] | None:
         """Let a notice take effect, and spread.
@@ -139,6 +147,7 @@ class Exchange:
         """Discard what waited for a link."""
         self._member.link_down(peer)
         self._board.link_down(peer)
+        self._noted.discard(peer)
 
     def banned(self, identity: Identity) -> str | None:
         """Why a member's certificate is not accepted any more, if so."""

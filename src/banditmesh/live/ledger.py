@@ -126,9 +126,9 @@ class Ledger:
             try:
                 if ticket is not None:
                     arm = ticket.arm
-                    is_new = (ticket.start, ticket.number) not in closing and self._is_open(
-                        ticket, epoch, n_choices, now
-                    )
+                    # First of all it must be of this life: only then do start and number say which one it is.
+                    is_open = self._is_open(ticket, epoch, n_choices, now)
+                    is_new = is_open and (ticket.start, ticket.number) not in closing
                 else:
                     is_new = key is None or (check_name("key", key) not in keys and key not in self._known_keys)
                 if is_new:

@@ -2,8 +2,9 @@
 
 A neighbour with an address is dialled, one without is waited for. Of two that know each other's address the one with
 the smaller name dials. The other cannot know whether its own address is known, so it dials too: once when it starts,
-and then only after it has waited in vain for a while. A new connection of a peer replaces the one before, which is closed unread. If two dial each
-other at the same moment, the one with the larger name gives up its attempt: so both end up with the same connection.
+and then only after it has waited in vain for a while. A new connection of a peer replaces the one before, which is
+closed unread. If two dial each other at the same moment, the one with the larger name gives up its attempt: so both end
+up with the same connection.
 
 Every refusal is counted by its reason on either side, and the last one is shown with its neighbour.
 """
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from typing import Final
 from typing import Protocol as Interface
 
-from ..errors import RefusedError
+from ..errors import InputError, RefusedError
 from . import greeting
 from .codec import Hello
 from .conversation import Conversation, Frames, Host, LinkEnded, Turns
@@ -36,6 +37,8 @@ LONGEST_PAUSE: Final = 30.0
 COURTESY: Final = 1.0
 #: A link that lasted so long did work: what follows it begins with the shortest pause.
 LASTING: Final = 5.0
+#: How long nothing more is logged of strangers who are refused for the same reason; all are counted.
+QUIET_FOR: Final = 10.0
 #: How many connections may be between handshake and hello at a time.
 MOST_GREETINGS: Final = 64
 
@@ -91,6 +94,7 @@ class Neighbour:
         self.hello: Hello | None = None
         self.refusal: RefusedError | None = None
         self.refused_at = 0.0
+        self.is_refusal_noted = False
         self.ended = ""
         self.n_links = 0
         self.lasted = 0.0
@@ -157,6 +161,8 @@ class Links:
         self._rng = rng
         self._turns = Turns()
         self._n_greetings = 0
+        #: By reason: when a refusal of a stranger was last logged.
+        self._noted_at: dict[str, float] = {}
         self._is_parting = False
 
     # --- who is a neighbour
@@ -214,11 +220,18 @@ class Links:
         """Count a refusal, and show it with the neighbour of that name, if there is one."""
         self.counts[f"refused_{refusal.reason}"] += 1
         neighbour = self.neighbours.get(name) if name is not None else None
-        level = logging.WARNING
         if neighbour is not None:
-            if neighbour.refusal is not None and str(neighbour.refusal) == str(refusal):
-                level = logging.DEBUG  # a neighbour that stays away is news once, not at every attempt
+            # A neighbour that stays away is news once, not at every attempt.
+            is_news = not neighbour.is_refusal_noted or str(neighbour.refusal) != str(refusal)
             neighbour.refusal, neighbour.refused_at = refusal, self._clock()
+            neighbour.is_refusal_noted = True
+        else:
+            # Strangers may knock as often as they like without filling a disk with lines.
+            now = asyncio.get_running_loop().time()
+            is_news = now - self._noted_at.get(refusal.reason, -QUIET_FOR) >= QUIET_FOR
+            if is_news:
+                self._noted_at[refusal.reason] = now
+        level = logging.WARNING if is_news else logging.DEBUG
         note(LOG, level, "no link", peer=name or "unknown", reason=refusal.reason, detail=refusal)
 
     # --- dialling
@@ -235,7 +248,7 @@ class Links:
                 finally:
                     neighbour.attempt.cancel()
                     neighbour.attempt = None
-                await neighbour.down.wait()
+            await neighbour.down.wait()
             longest = SHORTEST_PAUSE if neighbour.lasted > LASTING else min(2 * longest, LONGEST_PAUSE)
             neighbour.lasted = 0.0
             pause = self._rng.uniform(longest / 2, longest)
@@ -254,12 +267,14 @@ class Links:
             hello = await greeting.as_dialler(
                 frames, self._host.hello(), lambda hello: self._check(hello, identity, meant=neighbour.name)
             )
-            self._adopt(neighbour, frames, hello, identity)
+            self._adopt(frames, hello, identity)
             connection = None
         except RefusedError as refusal:
             self.refused(refusal, neighbour.name)
         except LinkEnded as end:
             self.refused(RefusedError(end.reason, end.detail), neighbour.name)
+        except (InputError, UnicodeError) as error:
+            self.refused(RefusedError("address", str(error)), neighbour.name)
         except TimeoutError:
             self.refused(RefusedError("unreachable", f"no answer came within {DIAL_WITHIN:g} s"), neighbour.name)
         except OSError as error:
@@ -278,22 +293,22 @@ class Links:
 
     async def accept(self, connection: Connection) -> None:
         """Talk on a connection that came, if its other end may."""
-        if self._is_parting or self._n_greetings >= MOST_GREETINGS:
-            why = "this node is leaving" if self._is_parting else f"{MOST_GREETINGS} connections have not said hello yet"
-            self.refused(RefusedError("busy", why), connection.peer and connection.peer.node)
+        if self._n_greetings >= MOST_GREETINGS:
+            refusal = RefusedError("busy", f"{MOST_GREETINGS} connections have not said hello yet")
+            self.refused(refusal, connection.peer and connection.peer.node)
             connection.close()
             return
+        self._n_greetings += 1
         self._tasks.spawn(self._welcome(connection), "welcome")
 
     async def _welcome(self, connection: Connection) -> None:
-        self._n_greetings += 1
         identity = connection.peer
         name = identity and identity.node
         frames = Frames(connection)
         is_adopted = False
         try:
             hello = await greeting.as_listener(frames, self._host.hello, lambda hello: self._check(hello, identity))
-            self._adopt(self._neighbour(hello.node), frames, hello, identity)
+            self._adopt(frames, hello, identity)
             is_adopted = True
         except RefusedError as refusal:
             self.refused(refusal, name)
@@ -307,25 +322,27 @@ class Links:
     def _check(self, hello: Hello, identity: Identity | None, meant: str | None = None) -> None:
         """Refuse whom this node does not talk to."""
         greeting.check(self._mesh, self._node, hello, identity, meant)
+        if self._is_parting:
+            raise RefusedError("leaving", f"{self._node!r} is leaving")
         if identity is not None and (why := self._host.banned(identity)) is not None:
             raise RefusedError("expelled", why)
         neighbour = self.neighbours.get(hello.node)
-        if neighbour is None or not neighbour.is_configured:
-            if not self.accepts_members:
-                raise RefusedError("not_a_neighbour", f"{hello.node!r} is not among the neighbours of {self._node!r}")
+        is_known = neighbour is not None and neighbour.is_configured
+        if not is_known and not self.accepts_members:
+            raise RefusedError("not_a_neighbour", f"{hello.node!r} is not among the neighbours of {self._node!r}")
         is_linked = neighbour is not None and neighbour.conversation is not None
         if not is_linked and len(self.linked()) >= self.most:
             raise RefusedError("too_many_links", f"{self._node!r} has {self.most} links, the most that it may have")
 
-    def _neighbour(self, name: str) -> Neighbour:
-        if name not in self.neighbours:
-            self.neighbours[name] = Neighbour(name, None, False, self._clock())
-        return self.neighbours[name]
-
     # --- talking
 
-    def _adopt(self, neighbour: Neighbour, frames: Frames, hello: Hello, identity: Identity | None) -> None:
+    def _adopt(self, frames: Frames, hello: Hello, identity: Identity | None) -> None:
         """Talk on a connection from now on; one that was there before is closed unread."""
+        self._check(hello, identity)  # once more: much may have changed since the other's hello
+        name = hello.node
+        neighbour = self.neighbours.get(name)
+        if neighbour is None:
+            neighbour = self.neighbours[name] = Neighbour(name, None, False, self._clock())
         if neighbour.conversation is not None:
             self._end(neighbour, neighbour.conversation, LinkEnded("replaced", "a newer connection took its place"))
         attempt = neighbour.attempt
@@ -333,12 +350,12 @@ class Links:
             attempt.cancel()
         conversation = Conversation(frames, neighbour.name, self._host, self._turns)
         neighbour.conversation, neighbour.hello, neighbour.identity = conversation, hello, identity
-        neighbour.refusal = None
+        neighbour.is_refusal_noted = False
         neighbour.since = self._clock()
         neighbour.n_links += 1
         neighbour.up.set()
         neighbour.down.clear()
-        self.neighbours[neighbour.name] = neighbour
+        self.neighbours[name] = neighbour
         self.counts["links"] += 1
         self._host.link_up(neighbour.name)
         note(LOG, logging.INFO, "link up", peer=neighbour.name)

@@ -237,7 +237,7 @@ class Member:
         return arm, Ticket(life.epoch, life.start, clock, arm)
 
     def _positions(self, among: Collection[str]) -> list[int]:
-        if isinstance(among, str) or not among or not all(arm in self._arms for arm in among):
+        if isinstance(among, str) or not among or not all(isinstance(arm, str) and arm in self._arms for arm in among):
             raise InputError(f"among must name some of the arms of node {self.node!r}, got {checks.shown(among)}")
         return [self._position[arm] for arm in among]
 
@@ -362,7 +362,11 @@ class Member:
         self._make_agent()
 
     def set_protocol(self, protocol: AnyProtocol, max_ttl: int | None = None) -> None:
-        """Relay and tell by this protocol from now on."""
+        """Relay and tell by this protocol from now on.
+
+        What was heard has no more hops left than the old protocol gave it. Where the new one allows more, links should
+        be made anew: neighbours then offer what they have, with all its hops.
+        """
         self._protocol = protocol
         self._table.use_protocol(protocol, max_ttl)
         self._table.decide_anew()
@@ -421,6 +425,8 @@ class Member:
             table.use_life(epoch)
             for arm, sums in [*moved.items(), *later.items()]:
                 table.adopt(old.epoch, arm, *sums)
+            # The old life may have been retired in the meantime.
+            table.purge()
             self._make_agent()
 
         return self._fly(changes, apply)
@@ -437,7 +443,7 @@ class Member:
             "untried": [position for position, one in enumerate(own) if not one.n_chosen and not one.count],
         }
         self._agent.learn([(position, one.count, one.total) for position, one in enumerate(own) if one.count])
-        self._agent.learn([part[2:] for part in self._table.parts()])
+        self._agent.learn(self._table.parts())
         self._table.heard.clear()
 
     # Looking, and storing

@@ -28,7 +28,8 @@ from .board import Board
 from .committing import Committer
 from .config import NodeConfig
 from .exchange import Exchange
-from .identity import contexts
+from .fields import address as check_address
+from .identity import Contexts, contexts
 from .links import Links, Neighbour
 from .logs import note
 from .member import REFUSED, Answer, ArmSpec, Member, Observation, Ticket
@@ -110,7 +111,7 @@ class Node:
         self._new_life = new_life
         self._listener: Listener | None = None
         self._tasks = Tasks()
-        self._is_running = False
+        self._is_running = self._has_begun = False
         self._why_not = "it has not been started"
 
     @classmethod
@@ -140,7 +141,7 @@ class Node:
         except BaseException:
             await self._end("it did not start")
             raise
-        self._is_running, self._why_not = True, ""
+        self._is_running, self._has_begun, self._why_not = True, True, ""
         note(LOG, logging.INFO, "node started", mesh=config.mesh, node=config.node, listen=self.address or "nowhere")
 
     async def _restore(self, store: Store) -> None:
@@ -206,17 +207,27 @@ class Node:
         config = self.config
         if config.keys is None:
             return PlainTransport()
-        keys = contexts(config.keys)
-        if (keys.own.mesh, keys.own.node) != (config.mesh, config.node):
-            name = f"{keys.own.node!r} of mesh {keys.own.mesh!r}"
-            raise InputError(f"keys.certificate must be that of node {config.node!r} of mesh {config.mesh!r}, got {name}")
+        keys = self._read_keys(config)
         self._signers = keys.signers
         return TlsTransport(keys, self._refused)
 
+    @staticmethod
+    def _read_keys(config: NodeConfig) -> Contexts:
+        assert config.keys is not None
+        keys = contexts(config.keys)
+        if (keys.own.mesh, keys.own.node) != (config.mesh, config.node):
+            raise InputError(
+                f"keys.certificate must be that of node {config.node!r} of mesh {config.mesh!r}, "
+                f"got that of node {keys.own.node!r} of mesh {keys.own.mesh!r}"
+            )
+        return keys
+
     async def _open(self) -> None:
         assert self._transport is not None
-        self._tasks.spawn(self._committer.run(), "committer")
-        self._tasks.spawn(self._committer.keep_saving(), "saver of the table")
+        self._vital = [
+            self._tasks.spawn(self._committer.run(), "committer"),
+            self._tasks.spawn(self._committer.keep_saving(), "saver of the table"),
+        ]
         if self.config.listen is not None:
             self._listener = await self._transport.listen(self.config.listen, self._links.accept)
         for neighbour in self.config.neighbours:
@@ -234,20 +245,15 @@ class Node:
         self._is_running, self._why_not = False, "it is leaving"
         note(LOG, logging.INFO, "node leaves", waiting=self._n_waiting())
         try:
-            async with asyncio.timeout(within):
-                while not self._committer.is_idle or self._n_waiting():
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            note(LOG, logging.WARNING, "node leaves before everything was sent", waiting=self._n_waiting())
-        self._links.part("leaving")
-        try:
-            async with asyncio.timeout(BYE_WITHIN):
-                while self._links.linked():
-                    await asyncio.sleep(0.01)
-        except TimeoutError:
-            pass  # whoever does not take a bye sees the end of the connection
-        await self._committer.save()
-        await self._end("it has left")
+            await _come_true(lambda: self._committer.is_idle and not self._n_waiting(), within)
+            if n_waiting := self._n_waiting():
+                note(LOG, logging.WARNING, "node leaves before everything was sent", waiting=n_waiting)
+            self._links.part("leaving")
+            # Whoever does not take a bye sees the end of the connection.
+            await _come_true(lambda: not self._links.linked(), BYE_WITHIN)
+            await self._committer.save()
+        finally:
+            await self._end("it has left")
         note(LOG, logging.INFO, "node ended", node=self.config.node)
 
     def _n_waiting(self) -> int:
@@ -327,6 +333,10 @@ class Node:
         if not self._is_running:
             raise NodeError(f"node {self.config.node!r} must be running to {what}: {self._why_not}")
 
+    def _require_begun(self) -> None:
+        if not self._has_begun:
+            raise NodeError(f"node {self.config.node!r} must have been started to be looked at")
+
     # --- changes while running
 
     async def set_arms(self, arms: Sequence[ArmSpec]) -> None:
@@ -338,6 +348,8 @@ class Node:
         """Link with a neighbour; without an address it is waited for."""
         self._require_running("add a neighbour")
         others = [one for one in self.config.neighbours if one.name != name]
+        if address is not None:
+            check_address("address", address)
         added = configs.NeighbourConfig(name=check_name("a neighbour's name", name), address=address)
         self.config = msgspec.structs.replace(self.config, neighbours=[*others, added])
         self._links.add(name, address)
@@ -378,10 +390,10 @@ class Node:
         for field in _FIXED:
             if getattr(config, field) != getattr(self.config, field):
                 raise InputError(f"{field} cannot change while a node runs: restart it, or put the old one back")
-        if isinstance(self._transport, TlsTransport) and config.keys is not None:
-            self._transport.contexts = keys = contexts(config.keys)
-            self._signers = keys.signers
-        old, self.config = self.config, config
+        if isinstance(self._transport, TlsTransport):
+            keys = self._read_keys(config)
+            self._transport.contexts, self._signers = keys, keys.signers
+        old = self.config
         async with self._committer.turn:
             if config.ignore != old.ignore:
                 self._member.set_ignore(config.ignore)
@@ -390,6 +402,7 @@ class Node:
                 self._exchange.protocol = notation.write(config.protocol)
             if config.arms != old.arms:
                 self._member.set_arms(config.arms)
+            self.config = config
         self._links.accepts_members = config.accept == "members"
         for name in {one.name for one in old.neighbours} - {one.name for one in config.neighbours}:
             if name in self._links.neighbours:
@@ -404,12 +417,15 @@ class Node:
         """Whether it does all of its work, and if not, why."""
         if not self._is_running:
             return False, self._why_not
+        if any(task.done() for task in self._vital):
+            return False, "an error in this node, see its log; restart it"
         if self._committer.trouble:
             return False, f"degraded: {self._committer.trouble}"
         return True, ""
 
     def state(self) -> StateView:
-        """What it knows of each arm, and what it counted."""
+        """What it knows of each arm, and what it counted since it started."""
+        self._require_begun()
         seen = self._member.snapshot()
         counters = Counter(seen.counters) + self._exchange.counts + self._links.counts
         counters["failed_writes"] = self._committer.n_failures
@@ -434,6 +450,7 @@ class Node:
 
     def peers(self) -> list[PeerView]:
         """How each link is."""
+        self._require_begun()
         return [self._peer(neighbour) for _, neighbour in sorted(self._links.neighbours.items())]
 
     def _peer(self, neighbour: Neighbour) -> PeerView:
@@ -458,6 +475,7 @@ class Node:
     def lives(self, name: str) -> list[str]:
         """The lives of a member that it knows, as 16 hexadecimal digits each."""
         check_name("a member's name", name)
+        self._require_begun()
         return [epoch_text(epoch) for node, epoch in self._member.lives() if node == name]
 
     async def backup(self, path: str | PathLike[str]) -> None:
@@ -480,6 +498,14 @@ class Node:
         # What this node dialled is counted where it dialled.
         if not refusal.dialled:
             self._links.refused(RefusedError(refusal.reason, refusal.message), refusal.node)
+
+
+async def _come_true(condition: Callable[[], bool], within: float) -> None:
+    """Wait until something holds, but no longer than so many seconds."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + within
+    while not condition() and loop.time() < until:
+        await asyncio.sleep(0.01)
 
 
 def _checked(observation: Observation) -> Observation:

@@ -76,7 +76,8 @@ class Roster:
         """There is one more row; its key, made of the same objects as those of other rows."""
         life = self._lives.get((origin, epoch))
         if life is None:
-            life = self._lives[origin, epoch] = _Life(sys.intern(origin), epoch)
+            life = _Life(sys.intern(origin), epoch)
+            self._lives[life.origin, epoch] = life
             if origin != self._node:
                 self._n_lives[life.origin] += 1
         life.n_rows += 1

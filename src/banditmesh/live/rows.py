@@ -30,9 +30,11 @@ class Row:
         Whether the node stands for it: it is of one of its own lives.
     n_bytes : int
         At most so many bytes on the wire.
+    is_dirty : bool
+        Whether it has changed since it was last stored.
     """
 
-    __slots__ = ("count", "key", "n_bytes", "passes", "position", "stands", "total", "ttl")
+    __slots__ = ("count", "is_dirty", "key", "n_bytes", "passes", "position", "stands", "total", "ttl")
 
     def __init__(self, key: tuple[str, int, str], position: int, stands: bool) -> None:
         self.key = key
@@ -42,6 +44,7 @@ class Row:
         self.passes = stands
         self.position = position
         self.stands = stands
+        self.is_dirty = False
         self.n_bytes = _OVERHEAD + len(key[0].encode()) + len(key[2].encode())
 
     def entry(self) -> Entry:

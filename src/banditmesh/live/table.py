@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
-from typing import Final
+from typing import Final, TypeVar
 
 from ..core import Fate, fate_of
 from ..protocols.base import AnyProtocol, Protocol
@@ -40,6 +40,8 @@ from .rows import Row
 Heard = tuple[str, int, str, int, float, int]
 #: What is to be learned: (origin, epoch, position of the arm, how many more, what they add to the sum).
 Part = tuple[str, int, int, int, float]
+
+_Thing = TypeVar("_Thing")
 
 RELAYED: Final = Fate.RELAYED
 #: What becomes of news is counted under these names.
@@ -100,6 +102,7 @@ class Table:
         self._max_ttl = 0
         #: What the relay rule says of a ttl, inverted (~ttl) if the node has the arm; empty if it draws.
         self._fates: dict[int, int] = {}
+        #: The rows that are dirty, in the order in which they became it.
         self._dirty: dict[Row, None] = {}
         self._removed: dict[tuple[str, int, str], None] = {}
 
@@ -161,7 +164,7 @@ class Table:
             if (row.passes and not passed) or row.ttl > ttl:
                 self._outboxes.put(row, OFFER)
             if (row.passes != passed or row.ttl != ttl) and row.key in self._rows:
-                self._dirty[row] = None
+                self._soil(row)
 
     # Hearing
 
@@ -170,6 +173,7 @@ class Table:
         links, rows, ranged = self._outboxes.links, self._rows, self._ranged
         heard, dirty, counters, fates = self.heard, self._dirty, self._counters, self._fates
         n_targets, max_ttl = self._n_targets, self._max_ttl
+        linked = links.keys() - {peer}
         others = [outbox for name, outbox in links.items() if name != peer]
         n_news = n_stale = n_learned = n_merged = 0
         n_fates = [0] * len(Fate)
@@ -188,7 +192,7 @@ class Table:
             if row is None:
                 continue
             known, known_total, position = row.count, row.total, row.position
-            if position in ranged and not ranged[position].accepts_sum(count, total):
+            if ranged and position in ranged and not ranged[position].accepts_sum(count, total):
                 counters["refused_reward_range"] += 1
                 continue
             if count <= known:
@@ -205,7 +209,9 @@ class Table:
             n_news += 1
             row.count = count
             row.total = total
-            dirty[row] = None
+            if not row.is_dirty:
+                row.is_dirty = True
+                dirty[row] = None
             if position >= 0:
                 n_learned += 1
                 heard.append((origin, epoch, position, count - known, total - known_total))
@@ -228,7 +234,7 @@ class Table:
                     n_merged += self._outboxes.put(row, NEWS, peer, n_targets)
             else:
                 row.passes = False
-            if origin in links and origin != peer:
+            if origin in linked:
                 links[origin].setdefault(row, MEMORY)
         counters["heard_news"] += n_news
         counters["heard_stale"] += n_stale
@@ -242,15 +248,20 @@ class Table:
         self._counters["heard_extended"] += 1
         row.ttl = ttl
         row.passes = self._fate(row.position >= 0, ttl) == RELAYED
-        self._dirty[row] = None
+        self._soil(row)
         if row.passes:
             self._outboxes.put(row, EXTENDED, peer, self._n_targets)
 
     def _stand_for(self, row: Row) -> None:
         """The node stands for what it saw in an earlier life."""
         row.ttl = self.full_ttl
-        self._dirty[row] = None
+        self._soil(row)
         self._outboxes.put(row, MEMORY)
+
+    def _soil(self, row: Row) -> None:
+        """A row has changed, and is to be stored."""
+        row.is_dirty = True
+        self._dirty[row] = None
 
     def _fate(self, has_arm: bool, ttl: int) -> int:
         """What becomes of news with so many hops left, by the protocol's rule."""
@@ -340,11 +351,9 @@ class Table:
         """All that may be offered: what was told, and all entries."""
         return chain(self.told.values(), self._rows.values())
 
-    def parts(self) -> list[Part]:
-        """All that the table knows of the node's arms, in the order in which it is learned."""
-        return sorted(
-            (*row.key[:2], row.position, row.count, row.total) for row in self._rows.values() if row.position >= 0
-        )
+    def parts(self) -> list[tuple[int, int, float]]:
+        """All that the table knows of the node's arms: position, count and sum."""
+        return [(row.position, row.count, row.total) for row in self._rows.values() if row.position >= 0]
 
     def entries(self) -> list[Entry]:
         """All entries, as they are stored."""
@@ -360,17 +369,25 @@ class Table:
 
     def take_dirty(self, most: int) -> tuple[list[Entry], list[Key]]:
         """Some entries that were changed, and keys that were removed, since they were last taken."""
-        rows = list(islice(self._dirty, most))
-        removed = list(islice(self._removed, most))
+        rows, removed = _pop(self._dirty, most), _pop(self._removed, most)
         for row in rows:
-            del self._dirty[row]
-        for key in removed:
-            del self._removed[key]
+            row.is_dirty = False
         return [row.entry() for row in rows], [Key(*key) for key in removed]
 
     def give_back(self, entries: Iterable[Entry], removed: Iterable[Key]) -> None:
         """What was taken could not be stored: it is to be taken again."""
         for entry in entries:
             if entry.key in self._rows:
-                self._dirty[self._rows[entry.key]] = None
+                self._soil(self._rows[entry.key])
         self._removed.update(dict.fromkeys(key for key in removed if key not in self._rows))
+
+
+def _pop(things: dict[_Thing, None], most: int) -> list[_Thing]:
+    """Take the first of an ordered set. All at once give their memory back."""
+    first = list(islice(things, most))
+    if len(first) == len(things):
+        things.clear()
+    else:
+        for one in first:
+            del things[one]
+    return first

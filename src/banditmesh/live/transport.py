@@ -62,7 +62,7 @@ class Transport(Protocol):
         """Connect to the member of that name. An `OSError` if it cannot be, a `RefusedError` if one side refuses."""
 
     async def close(self) -> None:
-        """Cut whatever is still connected, and wait until it is gone."""
+        """Cut whatever is still connected, let what is being closed end, and wait until all are gone."""
 
 
 class Refusal(NamedTuple):

@@ -288,7 +288,7 @@ class Policy:
         raise NotImplementedError("a policy gives index() as a static method, or overrides choose()")
 
     def index_at(self, t: int, estimates: Estimates, position: int) -> float | None:
-        """The index that an arm, of which something is known, has in round `t`; None if it is drawn or there is none."""
+        """The index of an arm of which something is known, in round `t`; None if it is drawn, or there is none."""
         if self.random or type(self).choose is not Policy.choose:
             return None
         parameter = self.parameter

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ..parts import TABLES, Part, build_policy, build_protocol, find, from_signature, named
+from .. import checks
+from ..parts import TABLES, Part, build_emission, build_policy, build_protocol, find, from_signature, named
 
 if TYPE_CHECKING:
     from ..problem import Problem
@@ -20,6 +21,7 @@ __all__ = [
     "NAME_KEYS",
     "FileTable",
     "Part",
+    "build_emission",
     "build_policy",
     "build_problem",
     "build_protocol",
@@ -77,14 +79,38 @@ def build_problem(point: Mapping[str, Any], files: Mapping[FileTable, Any]) -> P
     files : mapping from what the spec says of a file to a network
         What was read from the files that the study names.
     """
+    return build_arms(point, build_dynamics(point, build_network(point, files)))
+
+
+def build_network(point: Mapping[str, Any], files: Mapping[FileTable, Any]) -> Any:
+    """The network of a point, as `build_problem`; without its dynamics."""
+    named = file_of(point)
+    return _make("network", point) if named is None else files[named]
+
+
+def build_dynamics(point: Mapping[str, Any], network: Any) -> Any:
+    """A network with the dynamics of a point, if it has any."""
+    return _make("dynamics", point, start=network)
+
+
+def build_arms(point: Mapping[str, Any], network: Any) -> Problem:
+    """The problem on a network with the arms of a point."""
     from ..problem import Problem
 
-    named = file_of(point)
-    network = _make("network", point) if named is None else files[named]
-    if point["dynamics"]["name"] != "none":
-        network = _make("dynamics", point, start=network)
     sets, laws = _make("arms", point, network=network)
     return Problem(network, sets, laws)
+
+
+def check_dynamics(point: Mapping[str, Any]) -> None:
+    """Refuse dynamics that no network can have."""
+    from ..networks.csr import Links
+
+    build_dynamics(point, Links.from_pairs(1, []))
+
+
+def check_arms(point: Mapping[str, Any]) -> None:
+    """Refuse arms that no network can have; none are drawn."""
+    _make("arms", point, network=None)
 
 
 def file_of(point: Mapping[str, Any]) -> FileTable | None:
@@ -156,28 +182,44 @@ def _arms() -> dict[str, Part]:
 def _gaussian(*, sigma: float = 1.0, **settings: Any) -> tuple[Any, list[Any]]:
     from .. import arms
 
-    sets, means = _sets_and_means(**settings)
-    return sets, [arms.Gaussian(mean, sigma) for mean in means]
+    _check_sigma(sigma)
+    return _sets_and_laws(lambda mean: arms.Gaussian(mean, sigma), **settings)
+
+
+@lru_cache(maxsize=1)
+def _check_sigma(sigma: float) -> None:
+    """Refuse a sigma that no law can have; kept, since it is asked again for every seed of a sweep."""
+    from .. import arms
+
+    arms.Gaussian(0.5, sigma)
 
 
 def _bernoulli(**settings: Any) -> tuple[Any, list[Any]]:
     from .. import arms
 
-    sets, means = _sets_and_means(**settings)
-    return sets, [arms.Bernoulli(mean) for mean in means]
+    return _sets_and_laws(arms.Bernoulli, **settings)
 
 
-def _sets_and_means(
-    network: Any, n_arms: int = 50, per_agent: int = 20, seed: int = 0, means: list[float] | None = None
-) -> tuple[Any, list[float]]:
-    """Arm sets and means as `Problem.random` draws them, unless the means are given."""
+def _sets_and_laws(
+    law: Callable[[float], Any],
+    network: Any,
+    n_arms: int = 50,
+    per_agent: int = 20,
+    seed: int = 0,
+    means: list[float] | None = None,
+) -> tuple[Any, list[Any]]:
+    """Arm sets and laws, as `Problem.random` draws them unless the means are given; only checked without a network."""
+    from ..armsets import check_sizes
     from ..problem import Problem
 
-    if means is not None:
-        n_arms = len(means)
+    laws = [law(mean) for mean in means or []]
+    n_arms, per_agent = check_sizes(n_arms if means is None else len(means), per_agent)
+    seed = checks.seed(seed)
+    if network is None:
+        return [], laws
     problem = Problem.random(network, n_arms, per_agent, seed)
     sets = [problem.arm_set(agent).tolist() for agent in range(problem.n_agents)]
-    return sets, problem.means.tolist() if means is None else means
+    return sets, laws if means is not None else [law(mean) for mean in problem.means.tolist()]
 
 
 def _from_signature(make: Callable[..., Any]) -> Part:

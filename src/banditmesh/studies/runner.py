@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from .. import checks
 from ..errors import StudyError
+from ..regular_files import read_regular
 from . import store
 from .executors import count_cores, open_executor, read_name
 from .manifest import layout_of, new_manifest, read_manifest, versions
@@ -321,6 +322,6 @@ def _read_files(spec: Spec) -> tuple[dict[str, str], dict[FileTable, Any]]:
 
 def _hash(path: Path) -> str:
     try:
-        return digest(path.read_bytes())
+        return digest(read_regular(path))
     except OSError as error:
         raise StudyError(f"cannot read {path}: {error.strerror or error}") from None

@@ -9,22 +9,21 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from .grid import Grid, Point, SectionChoice, column, labels_of
+from .grid import Family, Grid, Point, column, labels_of
 from .parts import FileTable, file_of
 
 #: The version of the spec format.
 FORMAT: Final = 1
 
 
-class Settings(msgspec.Struct, forbid_unknown_fields=True):
+class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The keys of a spec, their types and their defaults."""
 
     version: int = FORMAT
@@ -83,7 +82,9 @@ class Spec:
     grid: Mapping[str, Sequence[Any]]
     folder: Path
 
-    @cached_property
+    # Nothing is kept of what follows: the tables of the settings can be changed, and then all of it changes together.
+
+    @property
     def _grid(self) -> Grid:
         settings = msgspec.to_builtins(self.settings)
         return Grid({key: value for key, value in settings.items() if key not in NOT_SWEPT}, self.grid)
@@ -92,12 +93,12 @@ class Spec:
         """The points of the grid, one after the other."""
         return self._grid.points()
 
-    def choices(self, setting: str | None = None) -> Iterator[SectionChoice]:
+    def families(self, setting: str | None = None) -> Iterator[Family]:
         """What the sweep makes of each section of the settings, or of the section of one setting."""
         sections = self._grid.sections if setting is None else [self._grid.section(setting)]
-        return itertools.chain.from_iterable(section.choices() for section in sections)
+        return itertools.chain.from_iterable(section.families() for section in sections)
 
-    @cached_property
+    @property
     def columns(self) -> dict[str, str]:
         """The label columns and the type of each: "string", "bool", "int64" or "double"."""
         kinds = dict.fromkeys(("network", "policy", "protocol", "rules"), "string")
@@ -126,7 +127,12 @@ class Spec:
 
     def network_files(self) -> dict[FileTable, Path]:
         """Where the network files lie that the points name, by what they say of them."""
-        named = (file_of(choice.settings) for choice in self.choices("network"))
+        naming = (family for family in self.families("network") if file_of(family.settings) is not None)
+        return self.files_of(itertools.chain.from_iterable(family.variants("network") for family in naming))
+
+    def files_of(self, points: Iterable[Mapping[str, Any]]) -> dict[FileTable, Path]:
+        """Where the network files of some settings lie, by what they say of them."""
+        named = (file_of(point) for point in points)
         return {one: self.folder / dict(one)["path"] for one in named if one is not None}
 
     def to_json(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from ...checks import integer, shown
 from ...errors import FileError, InputError
+from ...regular_files import open_regular
 from ..csr import as_links
 
 AnyPath = str | PathLike[str]
@@ -120,7 +121,7 @@ class NetworkFile:
     def _stored(self) -> bytes:
         """The bytes of the file, at most one more than allowed."""
         try:
-            with Path(self.path).open("rb") as stream:
+            with open_regular(self.path) as stream:
                 stored = stream.read(self.max_bytes + 1)
         except FileNotFoundError:
             raise self.wrong("must be a network file, got no such file") from None
