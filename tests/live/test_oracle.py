@@ -39,7 +39,7 @@ BROKEN = {
     "nobody stands for an earlier life": (table.Table, "_stand_for", "self._outboxes.put(row, MEMORY)", "pass"),
     "an older copy of a state goes on": (table.Table, "_look_into_mirror", "self.proofs[arm] =", "_ ="),
     "a new life forgets the old one": (member.Member, "new_life", "if own.count}", "if not own}"),
-    "a link that comes up is offered nothing": (outboxes.Outboxes, "up", "if _ttl_to(peer, row)]", "if not row]"),
+    "a link that comes up is offered nothing": (outboxes.Outboxes, "up", "if (row.passes and row.ttl)", "if not row"),
     "what passes is not decided anew": (table.Table, "decide_anew", "self._outboxes.put(row, OFFER", "(row, OFFER"),
     "statistics are told before they are durable": (
         committing.Committer,
