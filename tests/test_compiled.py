@@ -195,7 +195,10 @@ def test_engines_agree_on_every_pair_of_axes(row):
     )
 
 
-@pytest.mark.parametrize("name", ["er", "ba", "sbm", "dynamic-er"])
+@pytest.mark.parametrize(
+    "name",
+    ["er", "dynamic-er", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ba", "sbm"))],
+)
 @pytest.mark.parametrize(
     "protocol",
     [bm.NoCooperation(), bm.IRS(), bm.Gossip(4), bm.ProbabilisticFlooding(4), bm.FwA(4), bm.Flooding(4)],
