@@ -23,7 +23,8 @@ test: $(STAMP)
 	$(BIN)/python -m pytest -n auto
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto -m "slow and not alone"
+	$(BIN)/python -m pytest -m alone
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
