@@ -187,8 +187,8 @@ def count_late_wakes(seconds, n_late):
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_stopped_neighbour_delays_nobody_and_costs_no_memory(tmp_path):
-    """Run it alone: this one measures times."""
     n_late = FORKS.Value("i", 0)
     seconds = 20.0
 

@@ -192,6 +192,7 @@ def growth(taken):
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_mesh_under_churn_stays_flat_and_agrees_in_the_end(tmp_path):
     soak = Soak(tmp_path, seed=1)
 

@@ -24,7 +24,7 @@ def live_through(seed):
         run(world.run())
         return world.seen, world.ended_at
     except Exception as error:
-        raise Violation(f"seed {seed} fails; run it again with: python tests/live/test_simulation.py {seed}") from error
+        raise Violation(f"seed {seed} fails; run it again with: python tests/live/test_worlds.py {seed}") from error
     finally:
         shutil.rmtree(folder)
 
