@@ -5,9 +5,9 @@ import textwrap
 
 import pytest
 from oracle import Violation
+from test_worlds import live_through
 
 from banditmesh.live import committing, ledger, member, outboxes, roster, table
-from test_simulation import live_through
 
 #: How many seeds are tried before a broken rule counts as unseen.
 MOST_SEEDS = 300

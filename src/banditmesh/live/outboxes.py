@@ -59,6 +59,7 @@ class Outboxes:
         if peer not in self.links and len(self.links) >= self._most:
             self._counters["refused_links"] += 1
             raise InputError(f"there may be {self._most} links at most (caps.links), got one more with {peer!r}")
+        # As `_ttl_to` says, written out: it is asked of the whole table.
         offer = [row for row in rows if (row.passes and row.ttl) or row.key[0] == peer]
         first = self._chances.place(len(offer)) if offer else 0
         self.links[peer] = dict.fromkeys(offer[first:] + offer[:first], OFFER)
@@ -109,9 +110,8 @@ class Outboxes:
             if n_bytes < 0 and batch:
                 break
             taken.append(row)
-            ttl = row.ttl if row.passes else 0
-            if not ttl and row.key[0] == peer:
-                ttl = 1
+            # What passes goes as it is; to ask for each row costs as much as all the rest.
+            ttl = (row.passes and row.ttl) or _ttl_to(peer, row)
             if ttl:
                 batch.append((row.key, row.count, row.total, ttl))
                 n_sent[why] += 1
@@ -125,3 +125,9 @@ class Outboxes:
             self._counters[name] += n
         self._counters["left_unsent"] += len(taken) - len(batch)
         return batch
+
+
+def _ttl_to(peer: str, row: Row) -> int:
+    """With which ttl a row may go to a neighbour now; 0 if it may not."""
+    ttl = row.ttl if row.passes else 0
+    return max(ttl, 1) if row.key[0] == peer else ttl

@@ -24,9 +24,8 @@ def live_through(seed, n_events=60):
         run(world.run())
         return world.seen, world.ended_at
     except Exception as error:
-        raise Violation(
-            f"seed {seed} fails; run it again with: python tests/live/test_simulation.py {seed}:{n_events}"
-        ) from error
+        command = f"python tests/live/test_worlds.py {seed}:{n_events}"
+        raise Violation(f"seed {seed} fails; run it again with: {command}") from error
     finally:
         shutil.rmtree(folder)
 
