@@ -182,13 +182,3 @@ class NodeProcess:
         """Its resident memory, in bytes."""
         with open(f"/proc/{self.pid}/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def own(client):
-    """Of a node: count and sum of its own rewards, by arm; the sums are exact if nothing was heard."""
-    return {arm["name"]: arm["own_count"] for arm in client.state()["arms"]}
-
-
-def estimates(client):
-    """Of a node: by arm, how many rewards it knows of, and their mean."""
-    return {arm["name"]: (arm["own_count"] + arm["heard_count"], arm["mean"]) for arm in client.state()["arms"]}

@@ -1,4 +1,4 @@
-"""A member with a good certificate and bad manners: whatever it says is refused or within range, and costs its own link.
+"""A member with a good certificate and bad manners: what it says is refused or within range, and costs its own link.
 
 Each test has a node, a good neighbour whose link never ends, and the hostile one.
 """
@@ -81,18 +81,18 @@ async def a_mesh(folder, files=None):
     def secured(name):
         return {"keys": files[name]} if files else {}
 
-    async with a_node(folder, "a", protocol=FAR, **secured("a")) as a:
-        async with a_node(folder, "b", {"a": a.address}, protocol=FAR, **secured("b")) as b:
-            await until(lambda: is_linked(a, "b"))
-            async with Hostile(a.address, TlsTransport(contexts(files["x"])) if files else None) as x:
-                yield a, b, x
-            await report(a, "red", 0.5)
-            await report(b, "blue", 0.5)
-            await until(lambda: told(a, "red") in entries(b) and told(b, "blue") in entries(a))
-            assert counters(b, "links", "failed_tasks", "refused_malformed") == (1, 0, 0)
-            assert counters(a, "failed_tasks", "failed_writes") == (0, 0)
-            check_entries(a)
-            assert a.choose().arm in ("red", "blue")
+    a = a_node(folder, "a", protocol=FAR, **secured("a"))
+    async with a, a_node(folder, "b", {"a": a.address}, protocol=FAR, **secured("b")) as b:
+        await until(lambda: is_linked(a, "b"))
+        async with Hostile(a.address, TlsTransport(contexts(files["x"])) if files else None) as x:
+            yield a, b, x
+        await report(a, "red", 0.5)
+        await report(b, "blue", 0.5)
+        await until(lambda: told(a, "red") in entries(b) and told(b, "blue") in entries(a))
+        assert counters(b, "links", "failed_tasks", "refused_malformed") == (1, 0, 0)
+        assert counters(a, "failed_tasks", "failed_writes") == (0, 0)
+        check_entries(a)
+        assert a.choose().arm in ("red", "blue")
 
 
 def counts(node):

@@ -157,26 +157,26 @@ def test_replayed_bytes_count_nothing_again(tmp_path, files, eager, secure):
         def more(name):
             return {"protocol": FAR, **({"keys": files[name]} if secure else {})}
 
-        async with a_node(tmp_path, "b", **more("b")) as b, Proxy(b.address) as proxy:
-            async with a_node(tmp_path, "a", {"b": proxy.address}, **more("a")) as a:
-                for reward in (1.0, 0.5, 0.25):
-                    await report(a, "red", reward)
-                    await until(lambda: estimates(a) == estimates(b))
-                old = bytes(proxy.said[0])
-                await report(a, "red", 0.0)
+        b = a_node(tmp_path, "b", **more("b"))
+        async with b, Proxy(b.address) as proxy, a_node(tmp_path, "a", {"b": proxy.address}, **more("a")) as a:
+            for reward in (1.0, 0.5, 0.25):
+                await report(a, "red", reward)
                 await until(lambda: estimates(a) == estimates(b))
-                known, [heard] = estimates(b), counters(b, "heard_stale")
-                for _ in range(3):
-                    await say_again(b.address, old)
-                    assert estimates(b) == known == {"red": (4, 1.75 / 4), "blue": (0, None)}
-                if secure:
-                    assert counters(b, "refused_other") == (3,)  # a key of this connection was not used
-                    assert counters(b, "heard_stale", "links") == (heard, 1)
-                else:
-                    # Plain links prove nothing: what was said is heard again, and is no news.
-                    assert counters(b, "heard_stale") > (heard,)
-                    await until(lambda: is_linked(b, "a"))
-                await report(a, "red", 1.0)
-                await until(lambda: estimates(a) == estimates(b) == {"red": (5, 2.75 / 5), "blue": (0, None)})
+            old = bytes(proxy.said[0])
+            await report(a, "red", 0.0)
+            await until(lambda: estimates(a) == estimates(b))
+            known, [heard] = estimates(b), counters(b, "heard_stale")
+            for _ in range(3):
+                await say_again(b.address, old)
+                assert estimates(b) == known == {"red": (4, 1.75 / 4), "blue": (0, None)}
+            if secure:
+                assert counters(b, "refused_other") == (3,)  # a key of this connection was not used
+                assert counters(b, "heard_stale", "links") == (heard, 1)
+            else:
+                # Plain links prove nothing: what was said is heard again, and is no news.
+                assert counters(b, "heard_stale") > (heard,)
+                await until(lambda: is_linked(b, "a"))
+            await report(a, "red", 1.0)
+            await until(lambda: estimates(a) == estimates(b) == {"red": (5, 2.75 / 5), "blue": (0, None)})
 
     run(main())
