@@ -16,7 +16,7 @@ from test_codec import random_frames
 
 import banditmesh as bm
 from banditmesh.errors import FrameError
-from banditmesh.live import codec, greeting, keys
+from banditmesh.live import codec, greeting, keys, links
 from banditmesh.live.identity import contexts
 from banditmesh.live.limits import MOST_COUNT, MOST_REWARD
 from banditmesh.live.names import check_name
@@ -24,6 +24,12 @@ from banditmesh.live.transport import PlainTransport, TlsTransport
 
 FAR = bm.Flooding(8)
 HELLO = codec.encode_hello(codec.Hello("shop", "x", 7, 1, "fwa(4)", "none"))
+
+
+@pytest.fixture(autouse=True)
+def as_often_as_it_likes(monkeypatch):
+    """Whoever says something wrong has to connect again, here more often than a node allows."""
+    monkeypatch.setattr(links, "MOST_UPS", 10**9)
 
 
 class Hostile:
