@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from embedded import a_node as an_embedded_node
 from embedded import estimates, is_linked, run, until
-from processes import FORKS, PATIENCE, NodeProcess, wait_until
+from processes import FORKS, PATIENCE, NodeProcess, known, wait_until
 from sidecars import Beside, a_node
 
 from banditmesh.errors import SidecarError
@@ -163,11 +163,6 @@ def test_stopped_neighbour_costs_a_set_of_keys_and_gets_what_is_fresh_when_it_go
 
     with NodeProcess(tmp_path / "a", "a", LONG) as a, a.client() as client:
         run(main(a, client))
-
-
-def known(client):
-    """By arm: how many rewards a node knows of, and their mean."""
-    return {arm["name"]: (arm["own_count"] + arm["heard_count"], arm["mean"]) for arm in client.state()["arms"]}
 
 
 def late_wakes(client):
