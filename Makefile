@@ -19,8 +19,9 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	@$(BIN)/banditmesh paper --figure 3 --out demo-output
 
+# A file's tests go to one worker, which makes its fixtures and compiles its kernels once.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m "slow and not alone"

@@ -30,7 +30,7 @@ STATM = Path("/proc/self/statm")
 #: What is measured, how many of them, and the most bytes of one.
 WHAT = {
     "an entry of the table": ("entries", 100_000, formula.ENTRY),
-    "an entry that waits for a link": ("waiting", 100_000, formula.WAITING),
+    "an entry that waits for a link": ("waiting", 400_000, formula.WAITING),
     "a link": ("links", 100, formula.LINK),
     "an open ticket": ("open_tickets", 100_000, formula.CHOICE),
     "a closed ticket between open ones": ("closed_tickets", 50_000, formula.INTERVAL),
@@ -97,10 +97,11 @@ def entries(n: int) -> int:
 
 def waiting(n: int) -> int:
     one = member()
-    hear(one, 2 * n)  # half of them are of arms that it has, and absorbs
+    hear(one, n // 2)  # half of them are of arms that it has, and absorbs; the others wait for four links
     before = held()
-    one.link_up("late")
-    assert one.waiting("late") == n
+    for peer in "abcd":
+        one.link_up(peer)
+    assert sum(map(one.waiting, "abcd")) == n
     return held() - before
 
 

@@ -67,7 +67,7 @@ async def until(is_so: Callable[[], bool], what: str, within: float = 60.0) -> N
     try:
         async with asyncio.timeout(within):
             while not is_so():
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0.05)
     except TimeoutError:
         raise RuntimeError(f"{what} within {within:g} s, but that did not happen") from None
 

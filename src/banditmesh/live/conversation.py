@@ -25,8 +25,8 @@ DEAD_AFTER: Final = 15.0
 BYE_WITHIN: Final = 1.0
 #: The most bytes of statistics or notices in a frame.
 BATCH: Final = 64 * 1024
-#: How many statistics make a turn: one or two milliseconds of work, and four if none of them was known.
-SLICE: Final = 1024
+#: How many statistics make a turn: as many as a batch has, a few milliseconds of work.
+SLICE: Final = 1280
 
 
 class LinkEnded(Exception):

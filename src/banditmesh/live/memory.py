@@ -1,8 +1,8 @@
 """How much memory a member takes at most: the formula that its caps make a bound.
 
 Each term is what one thing costs at its worst: names of 128 bytes that take four bytes a character in memory, and
-dictionaries that have just grown. Typical names and sizes take about half of it. Links are not in it: `LINK` is what one
-takes whose other side sends as much as it may; an idle one takes a fiftieth of that.
+dictionaries that have just grown. Typical names and sizes take about half of it. Links are not in it: `LINK` is what
+one takes whose other side sends as much as it may; an idle one takes a fiftieth of that.
 """
 
 from __future__ import annotations
