@@ -150,6 +150,12 @@ class Oracle:
             if tuple(sums[arm]) != estimate:
                 raise Violation(f"{name} estimates {arm} by {estimate}, own and table have {sums[arm]}")
 
+    def check_memory(self, name, before, now):
+        """What a node knows only grows, but for retired lives."""
+        for key, value in before.items():
+            if now.get(key, (0, 0.0)) < value and key[:2] not in self.retired:
+                raise Violation(f"{name} knew {value} of {key}, and knows {now.get(key)} now")
+
     def check_restart(self, name, own, branch):
         """Promise 2: what was durable is there again."""
         found = {arm: (count, total) for arm, (count, total, *_) in own.items() if count}

@@ -74,6 +74,8 @@ class Process:
     def __init__(self, machine, disk, branch, address=None):
         world = machine.world
         self.machine, self.world, self.branch = machine, world, branch
+        #: What its table held when it was last looked at.
+        self.table = {}
         self.reports = []
         self.calls = {}
         self.choices = []
@@ -296,6 +298,8 @@ class World:
             name = process.machine.name
             table = table_of(node)
             self.oracle.check_node(name, own_of(node), table, member.estimates(), epoch)
+            self.oracle.check_memory(name, process.table, table)
+            process.table = table
             self.check_bounds(name, node, len(table) + len(own_of(node)), process.n_refused_at_start)
             for neighbour in node._links.neighbours.values():
                 if neighbour.conversation is not None and node._board.why_banned(neighbour.identity):
@@ -506,24 +510,26 @@ async def lose(world, machines):
         await world.start(machine)
 
 
-async def copy_disk(world):
+async def restore_disk(world):
+    """An older copy of a disk is put back, and its life goes on from there until it learns better."""
+    machine = world.rng.choice([one for one in world.machines if one.copies] or world.machines)
+    if not machine.copies or world.rng.random() < 0.4:
+        copy_disk(world)
+        return
+    folder, branch = world.rng.choice(machine.copies)
+    await world.kill(machine)
+    machine.disk.restore_from(folder)
+    machine.branch = branch.copy()
+    world.oracle.forked.add((machine.name, branch.epoch))
+    await world.start(machine)
+
+
+def copy_disk(world):
     machine = world.rng.choice(world.machines)
     if machine.branch.epoch is not None:
         folder = world.folder / f"{machine.name}.copy{len(machine.copies)}"
         machine.disk.copy_to(folder)
         machine.copies.append((folder, machine.branch.copy()))
-
-
-async def restore_disk(world):
-    """An older copy is put back, and its life goes on from there until it learns better."""
-    machine = world.rng.choice([one for one in world.machines if one.copies] or world.machines)
-    if machine.copies:
-        folder, branch = world.rng.choice(machine.copies)
-        await world.kill(machine)
-        machine.disk.restore_from(folder)
-        machine.branch = branch.copy()
-        world.oracle.forked.add((machine.name, branch.epoch))
-        await world.start(machine)
 
 
 async def clone(world):
@@ -692,8 +698,7 @@ EVENTS, WEIGHTS = zip(
     (leave, 2),
     (lose_disk, 2),
     (lose_most_disks, 1),
-    (copy_disk, 3),
-    (restore_disk, 2),
+    (restore_disk, 3),
     (clone, 1),
     (observe_at_clone, 3),
     (end_clone, 2),
