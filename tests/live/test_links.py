@@ -13,6 +13,7 @@ import banditmesh as bm
 from banditmesh.live import ArmSpec, NeighbourConfig, Node, NodeConfig, codec, notices
 from banditmesh.live.conversation import SLICE, Turns
 from banditmesh.live.limits import Caps
+from banditmesh.live.links import MOST_UPS, PER_SECONDS
 
 
 class Site:
@@ -257,6 +258,39 @@ def test_who_says_nothing_is_refused_after_10_s_and_only_64_may_be_silent_at_a_t
     run(main())
 
 
+def test_a_member_that_says_nothing_has_one_place_however_often_it_connects(tmp_path):
+    async def main():
+        site = Site(tmp_path)
+        async with site.node("a", accept="members") as a:
+            silent = [await site.stranger("a") for _ in range(100)]
+            assert counters(a, "refused_superseded", "refused_busy") == (99, 0)
+            assert await said(silent[0]) is None
+            await silent[-1].write(greet("stranger"))
+            assert isinstance(await said(silent[-1]), codec.Hello)
+
+    run(main())
+
+
+def test_a_link_that_comes_up_again_and_again_has_to_wait(tmp_path):
+    async def main():
+        site = Site(tmp_path)
+        async with site.node("a", accept="members") as a:
+            answers = []
+            for _ in range(MOST_UPS + 2):
+                connection = await site.stranger("a")
+                await connection.write(greet("stranger"))
+                answers.append(await said(connection))
+            assert [type(answer) for answer in answers] == [codec.Hello] * MOST_UPS + [codec.Bye] * 2
+            assert answers[-1].reason.startswith("too_often: ")
+            assert counters(a, "links", "refused_too_often") == (MOST_UPS, 2)
+            await asyncio.sleep(PER_SECONDS)
+            connection = await site.stranger("a")
+            await connection.write(greet("stranger"))
+            assert isinstance(await said(connection), codec.Hello)
+
+    run(main())
+
+
 def test_another_protocol_is_allowed_and_warned_about(tmp_path, caplog):
     async def main():
         site = Site(tmp_path)
@@ -274,15 +308,15 @@ def test_a_new_connection_replaces_the_one_before_which_is_closed_unread(tmp_pat
     async def main():
         site = Site(tmp_path)
         async with site.node("a", accept="members") as a:
-            old, new = await site.stranger("a"), await site.stranger("a")
-            for connection in (old, new):
-                await connection.write(greet("stranger"))
-                assert isinstance(await said(connection), codec.Hello)
-                if connection is old:
-                    # Is on its way while the new one says hello.
-                    site.network.slowest = 5.0
-                    await old.write(codec.encode_statistics([(("o", 1, "red"), 5, 5.0, 3)]))
-                    site.network.slowest = 0.001
+            old = await site.stranger("a")
+            await old.write(greet("stranger"))
+            assert isinstance(await said(old), codec.Hello)
+            site.network.slowest = 5.0  # it is still on its way when the new one has said hello
+            await old.write(codec.encode_statistics([(("o", 1, "red"), 5, 5.0, 3)]))
+            site.network.slowest = 0.001
+            new = await site.stranger("a")
+            await new.write(greet("stranger"))
+            assert isinstance(await said(new), codec.Hello)
             await new.write(codec.encode_statistics([(("o", 1, "red"), 2, 2.0, 3)]))
             await asyncio.sleep(1)
             assert await said(old) is None

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Final
 from typing import Protocol as Interface
@@ -39,6 +39,9 @@ COURTESY: Final = 1.0
 LASTING: Final = 5.0
 #: How long nothing more is logged of strangers who are refused for the same reason; all are counted.
 QUIET_FOR: Final = 10.0
+#: How often the link of a peer may come up in how many seconds.
+MOST_UPS: Final = 8
+PER_SECONDS: Final = 10.0
 #: How many connections may be between handshake and hello at a time.
 MOST_GREETINGS: Final = 64
 
@@ -160,7 +163,10 @@ class Links:
         self._clock = clock
         self._rng = rng
         self._turns = Turns()
-        self._n_greetings = 0
+        #: Who has not said hello yet, by name if that is proved.
+        self._greetings: dict[object, tuple[Connection, asyncio.Task[None]]] = {}
+        #: By name: when the last few links of a peer came up.
+        self._ups: dict[str, deque[float]] = {}
         #: By reason: when a refusal of a stranger was last logged.
         self._noted_at: dict[str, float] = {}
         self._is_parting = False
@@ -293,15 +299,21 @@ class Links:
 
     async def accept(self, connection: Connection) -> None:
         """Talk on a connection that came, if its other end may."""
-        if self._n_greetings >= MOST_GREETINGS:
-            refusal = RefusedError("busy", f"{MOST_GREETINGS} connections have not said hello yet")
-            self.refused(refusal, connection.peer and connection.peer.node)
+        name = connection.peer and connection.peer.node
+        key = connection if name is None else name
+        if key in self._greetings:
+            # So a member has one place here, however often it connects and says nothing.
+            self.refused(RefusedError("superseded", "it connected again before it said hello"), name)
+            earlier, task = self._greetings.pop(key)
+            task.cancel()
+            earlier.close()
+        elif len(self._greetings) >= MOST_GREETINGS:
+            self.refused(RefusedError("busy", f"{MOST_GREETINGS} connections have not said hello yet"), name)
             connection.close()
             return
-        self._n_greetings += 1
-        self._tasks.spawn(self._welcome(connection), "welcome")
+        self._greetings[key] = connection, self._tasks.spawn(self._welcome(connection, key), "welcome")
 
-    async def _welcome(self, connection: Connection) -> None:
+    async def _welcome(self, connection: Connection, key: object) -> None:
         identity = connection.peer
         name = identity and identity.node
         frames = Frames(connection)
@@ -315,9 +327,10 @@ class Links:
         except LinkEnded as end:
             self.refused(RefusedError(end.reason, end.detail), name)
         finally:
-            self._n_greetings -= 1
             if not is_adopted:
                 connection.close()
+            if self._greetings.get(key, (None,))[0] is connection:
+                del self._greetings[key]
 
     def _check(self, hello: Hello, identity: Identity | None, meant: str | None = None) -> None:
         """Refuse whom this node does not talk to."""
@@ -333,6 +346,16 @@ class Links:
         is_linked = neighbour is not None and neighbour.conversation is not None
         if not is_linked and len(self.linked()) >= self.most:
             raise RefusedError("too_many_links", f"{self._node!r} has {self.most} links, the most that it may have")
+        if self._comes_too_often(hello.node):
+            raise RefusedError("too_often", f"a link may come up {MOST_UPS} times in {PER_SECONDS:g} s; wait a while")
+
+    def _comes_too_often(self, name: str) -> bool:
+        """Whether a peer connects again and again: each time it is offered everything, which is work."""
+        now = asyncio.get_running_loop().time()
+        for peer in [peer for peer, ups in self._ups.items() if now - ups[-1] >= PER_SECONDS]:
+            del self._ups[peer]
+        ups = self._ups.get(name)
+        return ups is not None and len(ups) == MOST_UPS and now - ups[0] < PER_SECONDS
 
     # --- talking
 
@@ -357,6 +380,7 @@ class Links:
         neighbour.down.clear()
         self.neighbours[name] = neighbour
         self.counts["links"] += 1
+        self._ups.setdefault(name, deque(maxlen=MOST_UPS)).append(asyncio.get_running_loop().time())
         self._host.link_up(neighbour.name)
         note(LOG, logging.INFO, "link up", peer=neighbour.name)
         mine = self._host.hello().protocol
