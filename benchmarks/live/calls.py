@@ -28,7 +28,7 @@ def measure(quick: bool) -> list[Row]:
     with grounds() as place:
         fsyncs = max(fsyncs_a_second(place.folder, window) for _ in range(windows))
         one, many, choices = asyncio.run(of_a_node(place, window, windows))
-        requests, of_the_sidecar = over_http(place, window, windows)
+        requests, of_the_sidecar, resident = over_http(place, window, windows)
     beside = "fsync"
     return [
         {"what": "fsync of a file in the same folder", "value": fsyncs, "unit": "a second"},
@@ -43,6 +43,7 @@ def measure(quick: bool) -> list[Row]:
         {"what": f"choose in Python, {len(ARMS)} arms", "value": choices, "unit": "a CPU second"},
         {"what": "choose over HTTP, one caller", "value": requests, "unit": "a second"},
         {"what": "choose over HTTP, the sidecar alone", "value": of_the_sidecar, "unit": "a CPU second"},
+        {"what": "memory of a process with a node and its sidecar", "value": resident, "unit": "bytes"},
     ]
 
 
@@ -89,21 +90,23 @@ def choosing(node: Node, window: float) -> float:
     return n / seconds
 
 
-def over_http(place: Grounds, window: float, windows: int) -> tuple[float, float]:
-    """Choices a second of one caller that keeps its connection, and for each CPU second of the sidecar's process."""
+def over_http(place: Grounds, window: float, windows: int) -> tuple[float, float, float]:
+    """Choices a second of one caller who keeps a connection, and a CPU second of the sidecar's process; its bytes."""
     best, least = 0.0, float("inf")
     with sidecar(place) as client:
         for _ in range(windows):
-            n, before, began = 0, cpu_seconds(client), time.perf_counter()
+            n, before, began = 0, metric(client, "cpu_seconds_total"), time.perf_counter()
             while (seconds := time.perf_counter() - began) < window:
                 client.choose()
                 n += 1
-            best, least = max(best, n / seconds), min(least, (cpu_seconds(client) - before) / n)
-    return best, 1.0 / least
+            used = metric(client, "cpu_seconds_total") - before
+            best, least = max(best, n / seconds), min(least, used / n)
+        return best, 1.0 / least, metric(client, "resident_memory_bytes")
 
 
-def cpu_seconds(client: Client) -> float:
-    found = re.search(r"^process_cpu_seconds_total (\S+)$", client.metrics(), re.MULTILINE)
+def metric(client: Client, name: str) -> float:
+    """What the process shows of itself."""
+    found = re.search(rf"^process_{name} (\S+)$", client.metrics(), re.MULTILINE)
     assert found is not None
     return float(found[1])
 

@@ -1,7 +1,9 @@
 """A member takes no more memory than the formula says, and not much less."""
 
 import gc
+import re
 import tracemalloc
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -88,3 +90,12 @@ def test_tickets_and_keys_take_what_the_formula_says_at_most():
     assert 0.12 * memory.KEY * 700 < taken < memory.KEY * 700
     taken, _ = grown(lambda: member.retire([(f"{WIDE}{n:05d}", 2**63 + n) for n in range(700)]))
     assert 0.12 * memory.RETIRED * 700 < taken < memory.RETIRED * 700
+
+
+def test_page_for_operators_has_the_formula():
+    page = (Path(__file__).parents[2] / "docs" / "live" / "operators.md").read_text(encoding="utf-8")
+    shown = [int(one.replace(",", "")) for one in re.findall(r"^\| ([\d,]+) \|", page, re.MULTILINE)]
+    assert shown == [
+        *(memory.ENTRY, memory.LIFE, memory.ORIGIN, memory.ARM, memory.WAITING),
+        *(memory.CHOICE, memory.INTERVAL, memory.KEY, memory.RETIRED, memory.LINK),
+    ]

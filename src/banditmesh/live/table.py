@@ -175,13 +175,15 @@ class Table:
         n_targets, max_ttl = self._n_targets, self._max_ttl
         linked = links.keys() - {peer}
         others = [outbox for name, outbox in links.items() if name != peer]
-        n_news = n_stale = n_learned = n_merged = 0
-        n_fates = [0] * len(Fate)
+        # Names of this call's own: they are looked up once for each statistic.
+        least_reward, most_reward, most_count, relayed = -MOST_REWARD, MOST_REWARD, MOST_COUNT, int(RELAYED)
+        n_stale = n_stood = n_merged = 0
+        n_fates, n_heard = [0] * len(Fate), len(heard)
         for origin, epoch, arm, count, total, ttl in statistics:
-            if not 1 <= count <= MOST_COUNT:
+            if not 1 <= count <= most_count:
                 counters["refused_count"] += 1
                 continue
-            if not -MOST_REWARD <= total <= MOST_REWARD and not may_be_sum(count, total):
+            if not least_reward <= total <= most_reward and not may_be_sum(count, total):
                 counters["refused_sum"] += 1
                 continue
             ttl = (ttl if ttl < max_ttl else max_ttl) - 1
@@ -206,24 +208,25 @@ class Table:
                 if total < known_total:
                     n_stale += 1
                     continue
-            n_news += 1
             row.count = count
             row.total = total
             if not row.is_dirty:
                 row.is_dirty = True
                 dirty[row] = None
+            case = ttl
             if position >= 0:
-                n_learned += 1
+                case = ~ttl
                 heard.append((origin, epoch, position, count - known, total - known_total))
             if row.stands:
+                n_stood += 1
                 self._stand_for(row)
                 continue
             row.ttl = ttl
-            fate = fates.get(ttl if position < 0 else ~ttl)
+            fate = fates.get(case)
             if fate is None:
                 fate = self._fate(position >= 0, ttl)
             n_fates[fate] += 1
-            if fate == RELAYED:
+            if fate == relayed:
                 row.passes = True
                 if n_targets is None:
                     for outbox in others:
@@ -236,9 +239,9 @@ class Table:
                 row.passes = False
             if origin in linked:
                 links[origin].setdefault(row, MEMORY)
-        counters["heard_news"] += n_news
+        counters["heard_news"] += sum(n_fates) + n_stood
         counters["heard_stale"] += n_stale
-        counters["learned"] += n_learned
+        counters["learned"] += len(heard) - n_heard
         counters["waited_already"] += n_merged
         for one, name in FATES.items():
             counters[name] += n_fates[one]
