@@ -91,7 +91,7 @@ class NodeProcess:
         The size of a disk of its own for the state, such as "400k".
     """
 
-    def __init__(self, folder, name, arms=("red", "blue"), neighbours=None, protocol="fwa(4)", disk=None, more=""):
+    def __init__(self, folder, name, arms=("red", "blue"), neighbours=None, protocol="fwa(4)", disk=None):
         self.folder, self.name, self._disk = folder, name, disk
         self.n_starts = 0
         self._process = None
@@ -106,7 +106,7 @@ class NodeProcess:
             arms=", ".join(f'{{ name = "{arm}", sigma = 1.0 }}' for arm in arms),
             neighbours=", ".join(tables),
         )
-        (folder / "node.toml").write_text(text + more)
+        (folder / "node.toml").write_text(text)
 
     def __enter__(self):
         return self.start()
@@ -117,14 +117,13 @@ class NodeProcess:
 
     # --- beginning and end
 
-    def start(self, waits=True):
-        """Start; `waits` until callers are answered."""
+    def start(self):
+        """Start, and wait until callers are answered."""
         self.n_starts += 1
         self._process = FORKS.Process(target=_run, args=(str(self.folder), str(self.log), self._disk), daemon=True)
         self._process.start()
-        if waits:
-            wait_until(lambda: not self.is_alive or self.event("listening"))
-            assert self.is_alive, self.log.read_text()
+        wait_until(lambda: not self.is_alive or self.event("listening"))
+        assert self.is_alive, self.log.read_text()
         return self
 
     @property
@@ -182,3 +181,8 @@ class NodeProcess:
         """Its resident memory, in bytes."""
         with open(f"/proc/{self.pid}/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def known(client):
+    """By arm: how many rewards a node knows of, and their mean."""
+    return {arm["name"]: (arm["own_count"] + arm["heard_count"], arm["mean"]) for arm in client.state()["arms"]}

@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack
 import numpy as np
 import pytest
 from embedded import run
-from processes import PATIENCE, NodeProcess
+from processes import PATIENCE, NodeProcess, known
 from proxies import Proxy
 
 from banditmesh.errors import SidecarError
@@ -178,10 +178,6 @@ async def until_true(holds):
 
 def linked(client):
     return [peer for peer in client.peers() if peer["state"] == "up"]
-
-
-def known(client):
-    return {arm["name"]: (arm["own_count"] + arm["heard_count"], arm["mean"]) for arm in client.state()["arms"]}
 
 
 def growth(taken):
