@@ -17,6 +17,7 @@ from .. import plots
 from ..errors import InputError
 from ..protocols import AnyProtocol, Delivery
 from ..protocols.notation import write_emission
+from ..text_tables import as_html
 from .intervals import paired_interval
 
 if TYPE_CHECKING:
@@ -276,6 +277,12 @@ class Frontier:
         title = f"{self.problem}, {self.horizon} rounds, {self.rules} rules"
         title += f", {self.faults}" if self.faults else ""
         return plots.frontier(panels, self.recommended, title, note)
+
+    def _repr_html_(self) -> str:
+        from .shown import front_note, frontier_rows
+
+        title = f"{self.problem}, {self.horizon} rounds, {self.replicates} replicates, seed {self.seed}"
+        return as_html(title, frontier_rows(self), [front_note(self), self.advice])
 
     def __repr__(self) -> str:
         return (

@@ -22,6 +22,7 @@ from ..networks.dynamic import DynamicNetwork
 from ..policies import UCB, Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol, Protocol
+from ..protocols.notation import as_protocol, write
 from ..rules import get_rules
 from ..version import __version__
 from . import reference
@@ -43,7 +44,7 @@ SHORT_RUN: Final = 5.0
 
 def simulate(
     problem: Problem,
-    protocol: AnyProtocol,
+    protocol: AnyProtocol | str,
     *,
     policy: Policy | Sequence[Policy] | None = None,
     horizon: int = 1000,
@@ -66,8 +67,8 @@ def simulate(
     ----------
     problem : Problem
         Network, arm sets and arms.
-    protocol : AnyProtocol
-        How messages travel.
+    protocol : AnyProtocol or str
+        How messages travel: a protocol, or its text as tables print it, such as "flooding(8)+growth(0.25)".
     policy : Policy or sequence of Policy, optional
         How arms are chosen: one for all agents, or one for each; `UCB(alpha=3.0)` unless told otherwise.
     horizon : int
@@ -153,7 +154,7 @@ def _simulate(run: Run, engine: str, n_threads: int, progress: bool | ProgressCa
 
 def read_run(
     problem: Problem,
-    protocol: AnyProtocol,
+    protocol: AnyProtocol | str,
     *,
     policy: Policy | Sequence[Policy] | None,
     horizon: int,
@@ -170,8 +171,7 @@ def read_run(
     """The arguments of `simulate`, checked."""
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
-    if not isinstance(protocol, AnyProtocol):
-        raise InputError(f"protocol must be a protocol such as FwA(4), got {protocol!r}")
+    protocol = as_protocol(protocol)
     _check_protocol(protocol)
     protocol.check_network(not problem.is_dynamic)
     horizon = checks.integer("horizon", horizon, at_least=1, at_most=MOST_ROUNDS)
@@ -244,6 +244,7 @@ def settings_of(run: Run) -> dict[str, Any]:
     return {
         "protocol": repr(run.protocol),
         "protocol_name": run.protocol.name,
+        "protocol_text": write(run.protocol),
         "policy": repr(policies[0]) if len(policies) == 1 else [repr(policy) for policy in run.policies],
         "policy_name": policies[0].name if len(policies) == 1 else "mixed",
         "rules": run.rules.name,

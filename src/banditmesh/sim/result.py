@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .. import checks, plots
 from ..errors import InputError
+from ..text_tables import as_html
 from . import files
 from .run import TRAFFIC, Event, Outcome, Run
 
@@ -85,6 +86,11 @@ class Result:
         return str(self.settings["protocol_name"])
 
     @property
+    def label(self) -> str:
+        """The protocol written out, as in "fwa(4)+contested"; its short name in a file that does not say more."""
+        return str(self.settings.get("protocol_text", self.protocol))
+
+    @property
     def policy(self) -> str:
         """The policy's short name; "mixed" if the agents' policies differ."""
         return str(self.settings["policy_name"])
@@ -141,7 +147,7 @@ class Result:
         n_records = len(self.rounds)
         return pd.DataFrame(
             {
-                "protocol": self.protocol,
+                "protocol": self.label,
                 "replicate": np.repeat(np.arange(self.replicates), n_records),
                 "round": np.tile(self.rounds, self.replicates),
                 "regret": self.regret.reshape(-1),
@@ -178,7 +184,7 @@ class Result:
 
     def plot(self) -> Figure:
         """Group regret and transmissions over the rounds: mean, and a band of one standard deviation."""
-        return plots.regret_and_messages({self.protocol: (self.rounds, self.regret, self.messages)})
+        return plots.regret_and_messages({self.label: (self.rounds, self.regret, self.messages)})
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to a .npz file, whole or not at all; `Result.load` reads it back.
@@ -241,6 +247,19 @@ class Result:
             and self.trace == other.trace
             and all(np.array_equal(mine, theirs) for mine, theirs in pairs)
         )
+
+    def _repr_html_(self) -> str:
+        last = {
+            "group regret": self.regret[:, -1],
+            "messages": self.messages[:, -1],
+            "regret of the worst agent": self.agent_regret.max(axis=1),
+        }
+        rows = [["", "mean", "sd"]]
+        for name, values in last.items():
+            rows.append([name, f"{values.mean():,.1f}", f"{values.std(ddof=1):,.1f}" if len(values) > 1 else "-"])
+        about = f"{self.label}, {self.policy}, {self.rules} rules, {self.replicates} x {self.horizon} rounds"
+        about += f", seed {self.seed}"
+        return as_html(about, rows)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -102,7 +102,7 @@ class Simulation:
     def __init__(
         self,
         problem: Problem,
-        protocol: AnyProtocol,
+        protocol: AnyProtocol | str,
         *,
         policy: Policy | Sequence[Policy] | None = None,
         horizon: int = 1000,

@@ -16,6 +16,8 @@ from ..errors import ArmError, InputError
 from ..faults import Faults
 from ..problem import Problem
 from ..protocols import AnyProtocol, Centralised, NoCooperation
+from ..protocols.notation import as_protocol, write
+from ..text_tables import as_html
 from . import concentration, covers, powers
 from .arm_covers import cover_arms
 from .conditions import Condition, name_theorem, state_conditions
@@ -43,8 +45,8 @@ class Bounds:
 
     Attributes
     ----------
-    protocol, protocol_name : str
-        What they are about.
+    protocol, protocol_name, label : str
+        What they are about: the protocol as Python, its short name, and written out as in "fwa(4)".
     alpha, sigma : float
         The policy's parameter, and the sub-Gaussian parameter that all arms share.
     horizon : int
@@ -102,6 +104,7 @@ class Bounds:
 
     protocol: str
     protocol_name: str
+    label: str
     alpha: float
     sigma: float
     horizon: int
@@ -196,7 +199,7 @@ class Bounds:
         """`per_arm`, with columns that tell bounds of several protocols apart."""
         frame = self.per_arm.copy()
         for place, name in enumerate(("protocol", "alpha", "horizon", "cover")):
-            frame.insert(place, name, self.protocol_name if name == "protocol" else getattr(self, name))
+            frame.insert(place, name, self.label if name == "protocol" else getattr(self, name))
         return frame
 
     def to_json(self) -> dict[str, Any]:
@@ -234,6 +237,16 @@ class Bounds:
             curves["lower constant times log T"] = self.lower_corrected * np.log(result.rounds)
         return plots.regret_and_bounds(result.protocol, result.rounds, result.regret, curves)
 
+    def rows(self) -> list[list[str]]:
+        """The table as text, without what is empty; the first row is the heading."""
+        table = self.table().dropna(how="all")
+        rows = [[self.label, *map(str, table.columns)]]
+        return rows + [[str(quantity), *map(_shown, row)] for quantity, row in table.iterrows()]
+
+    def _repr_html_(self) -> str:
+        title = f"{self.label}, UCB with alpha {self.alpha:g}, horizon {self.horizon}, {self.cover} covers"
+        return as_html(title, self.rows(), [f"sharp: {self.theorem}", *map(str, self.conditions)])
+
     def __repr__(self) -> str:
         return (
             f"<Bounds: {self.protocol}, alpha {self.alpha:g}, T = {self.horizon}: regret at most "
@@ -264,7 +277,7 @@ _VALUES = (
 
 def bounds(
     problem: Problem,
-    protocol: AnyProtocol,
+    protocol: AnyProtocol | str,
     alpha: float = 3.0,
     horizon: int = 1000,
     cover: str = "exact",
@@ -281,7 +294,7 @@ def bounds(
     ----------
     problem : Problem
         With a static network, connected or not.
-    protocol : AnyProtocol
+    protocol : AnyProtocol or str
         Any that is shipped, with any emission that is shipped. The paper's theorems speak of Flooding, FwA, IRS,
         NoCooperation and Centralised when every pull is sent; the delivery theorem speaks of all. For a protocol or an
         emission of your own no upper bound is claimed: it is nan, the lower bound and the traffic remain.
@@ -320,8 +333,7 @@ def bounds(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
-    if not isinstance(protocol, AnyProtocol):
-        raise InputError(f"protocol must be a protocol such as FwA(4), got {protocol!r}")
+    protocol = as_protocol(protocol)
     alpha = checks.positive("alpha", alpha)
     horizon = checks.integer("horizon", horizon, at_least=1)
     checks.choice("cover", cover, covers.METHODS)
@@ -365,6 +377,7 @@ def bounds(
     return Bounds(
         protocol=repr(protocol),
         protocol_name=protocol.name,
+        label=write(protocol),
         alpha=alpha,
         sigma=sigma,
         horizon=horizon,
@@ -431,3 +444,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, bool | int | float | str | type(None)) else repr(value)
+
+
+def _shown(value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "no bound"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.2f}"

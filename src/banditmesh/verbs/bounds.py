@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,16 +112,6 @@ def _draw(case: Case, found: Bounds, alpha: float, picture: str) -> None:
 
 
 def _format(found: Bounds) -> str:
-    table = found.table().dropna(how="all")
-    rows = [[found.protocol_name, *map(str, table.columns)]]
-    rows += [[str(quantity), *map(_number, row)] for quantity, row in table.iterrows()]
-    lines = [as_text(rows, widths=(40, *[13] * len(table.columns))), f"  sharp: {found.theorem}"]
+    rows = found.rows()
+    lines = [as_text(rows, widths=(40, *[13] * (len(rows[0]) - 1))), f"  sharp: {found.theorem}"]
     return "\n".join([*lines, *(f"  {condition}" for condition in found.conditions)])
-
-
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return "-"
-    if math.isinf(value):
-        return "no bound"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.2f}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +88,7 @@ def compare_verb(
     if case.policy != UCB():
         click.echo(repr(case.policy))
     click.echo(f"{case.faults}\n" if case.faults else "")
-    click.echo(_format(comparison))
+    click.echo(comparison)
     if against is not None or (case.replicates > 1 and len(comparison.results) > 1):
         against = against or list(comparison.results)[-1]
         intervals = ", with 95 % confidence intervals" if case.replicates > 1 else ""
@@ -97,28 +96,10 @@ def compare_verb(
         click.echo(_format_differences(comparison, against))
 
 
-def _format(comparison: Comparison) -> str:
-    rows = [["protocol", "group regret", "messages"]]
-    for name, row in comparison.table().iterrows():
-        rows.append([str(name), *(_with_spread(row[what], row[f"{what}_sd"]) for what in ("regret", "messages"))])
-    return as_text(rows, widths=(14, 21, 27))
-
-
 def _format_differences(comparison: Comparison, against: str) -> str:
-    rows = [["protocol", "group regret", "messages"]]
-    for name, row in comparison.differences(against).iterrows():
-        rows.append([str(name), *(_with_interval(row, what) for what in ("regret", "messages"))])
-    return as_text(rows, widths=(max(14, *map(len, comparison.results)), 29, 41))
+    from ..comparisons.shown import difference_rows
 
-
-def _with_interval(row: Any, what: str) -> str:
-    if math.isnan(row[f"{what}_low"]):
-        return f"{row[what]:+,.0f}"
-    return f"{row[what]:+,.0f} [{row[f'{what}_low']:+,.0f}, {row[f'{what}_high']:+,.0f}]"
-
-
-def _with_spread(mean: float, sd: float) -> str:
-    return f"{mean:,.0f}" if math.isnan(sd) else f"{mean:,.0f} ± {sd:,.0f}"
+    return as_text(difference_rows(comparison, against), widths=(max(14, *map(len, comparison.results)), 29, 41))
 
 
 def _check_picture(path: str) -> None:

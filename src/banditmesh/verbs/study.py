@@ -113,27 +113,10 @@ def _tell(study: Any, as_json: bool) -> None:
 
 def summary(table: Any, most: int = 40) -> str:
     """Mean and standard deviation of regret and messages at each point."""
-    names = ("network", "policy", "protocol", "rules", "emission", "dynamics", "faults")
-    labels = [name for name in table.columns if name in names or "." in name]
-    labels = [name for name in labels if name == "protocol" or table[name].nunique(dropna=False) > 1]
-    points = table["point"].unique()
-    rows = [[*labels, "group regret", "sd", "messages", "sd"]]
-    for _, group in table[table["point"].isin(points[:most])].groupby("point", sort=True):
-        first = group.iloc[0]
-        values = [group["regret"].mean(), group["regret"].std(), group["messages"].mean(), group["messages"].std()]
-        rows.append([_cell(first[name]) for name in labels] + [_number(value) for value in values])
-    hidden = len(points) - most
-    return "\n".join([as_text(rows, left=()), *([f"... and {hidden} more points"] if hidden > 0 else [])])
+    from ..studies.summary import summary_rows
 
-
-def _cell(value: Any) -> str:
-    if value is None or value != value:
-        return "-"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _number(value: float) -> str:
-    return "-" if value != value else f"{value:,.0f}"
+    rows, hidden = summary_rows(table, most)
+    return "\n".join([as_text(rows, left=()), *([f"... and {hidden} more points"] if hidden else [])])
 
 
 @contextmanager
