@@ -3,6 +3,7 @@ import json
 import os
 import re
 import struct
+import sys
 import tracemalloc
 import zipfile
 
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 
 import banditmesh as bm
-from banditmesh.errors import FileError, InputError
+from banditmesh.errors import FileError, InputError, MissingExtraError
 from banditmesh.sim import files
 from banditmesh.sim.run import TRAFFIC
 
@@ -581,6 +582,13 @@ def test_names_that_look_like_addresses_are_names(tmp_path, monkeypatch, result,
     assert bm.Result.load(name) == result
 
 
+@pytest.mark.parametrize("name", ["res.csv", "res.CSV", "res.npz.gz", "res.parquet"])
+def test_a_name_of_another_format_is_refused(tmp_path, result, name):
+    with pytest.raises(FileError, match=r"saved as a \.npz file, got .*to_csv"):
+        result.save(tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
 def test_a_path_that_cannot_be_is_refused(result):
     with pytest.raises(FileError, match="cannot read"):
         bm.Result.load("a\0b")
@@ -634,3 +642,9 @@ def test_plot_shows_regret_and_messages(result, tmp_path):
 
 def test_plot_of_one_replicate_has_no_band():
     assert len(make(replicates=1).plot().axes[0].collections) == 0
+
+
+def test_without_xarray_the_command_that_installs_it_is_named(result, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'banditmesh\[xarray\]'"):
+        result.to_xarray()

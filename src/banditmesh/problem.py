@@ -174,7 +174,14 @@ class Problem:
         return isinstance(self.network, DynamicNetwork)
 
     def arm_set(self, agent: int) -> NDArray[np.int32]:
-        """The arms of the agent with that number, as numbers, in the order of its first pulls."""
+        """The arms of the agent with that number, as numbers, in the order of its first pulls.
+
+        Parameters
+        ----------
+        agent : int
+            Its place in `agents`.
+        """
+        agent = checks.integer("the number of an agent", agent, at_least=0, at_most=self.n_agents - 1)
         return self.arm_indices[self.arm_offsets[agent] : self.arm_offsets[agent + 1]]
 
     @cached_property

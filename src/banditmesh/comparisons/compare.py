@@ -128,9 +128,9 @@ class Comparison:
 
     def to_xarray(self) -> xr.Dataset:
         """All arrays with named dimensions, as `Result.to_xarray` has them, and one more: protocol."""
-        import xarray as xr
-
         parts = [result.to_xarray().assign_coords(protocol=name) for name, result in self.results.items()]
+        import xarray as xr  # there, since the results have just used it
+
         data: xr.Dataset = xr.concat(parts, dim="protocol", combine_attrs="drop_conflicts")
         return data
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks, plots
-from ..errors import InputError
+from ..errors import FileError, InputError, MissingExtraError
 from ..text_tables import as_html
 from . import files
 from .run import TRAFFIC, Event, Outcome, Run
@@ -160,7 +162,12 @@ class Result:
 
         Names that are not plain strings or numbers, such as the coordinates of a grid, become strings.
         """
-        import xarray as xr
+        try:
+            import xarray as xr
+        except ImportError:
+            raise MissingExtraError(
+                "to_xarray needs the package xarray; install it with: pip install 'banditmesh[xarray]'"
+            ) from None
 
         variables: dict[str, Any] = {
             "regret": (("replicate", "round"), self.regret),
@@ -191,6 +198,12 @@ class Result:
 
         The event log is not saved: turn it into a table instead, `pandas.DataFrame(result.trace)`.
         """
+        ending = re.search(r"\.[A-Za-z]\w*$", os.fspath(path))
+        if ending is not None and ending[0].lower() != ".npz":
+            raise FileError(
+                f"a result is saved as a .npz file, got {checks.shown(os.fspath(path))}; name it so, or write a table: "
+                "result.to_dataframe().to_csv(...)"
+            )
         if self.trace:
             raise InputError(
                 "a result with an event log cannot be saved; save pandas.DataFrame(result.trace) instead, "

@@ -72,6 +72,9 @@ class Bounds:
         for good.
     lower_lonely : float
         What regret is at least at the horizon, whatever alpha: what agents pay whom nobody can help.
+    trivial : float
+        What regret is at most at the horizon, whatever is pulled: every agent's largest gap, once for each of its
+        pulls. A bound above that says nothing, see `vacuous`.
     constant : float
         What the regret over log T is at most, if alpha > 2 sigma^2: the sum of 4 alpha / Delta_a.
     constant_theta : float
@@ -118,6 +121,7 @@ class Bounds:
     constant_tightened: float
     constant_sharp: float
     lower_lonely: float
+    trivial: float
     theorem: str
     published: UpperBound | None
     corrected: UpperBound | None
@@ -125,6 +129,24 @@ class Bounds:
     traffic: Traffic
     conditions: tuple[Condition, ...]
     _expected: Callable[[int], Estimate]
+
+    @property
+    def vacuous(self) -> tuple[str, ...]:
+        """Which of the upper bounds at the horizon, "published", "corrected" or "sharp", are not below `trivial`."""
+        values = {"published": self.upper_published, "corrected": self.upper_corrected, "sharp": self.upper_sharp}
+        return tuple(name for name, value in values.items() if self.trivial * (1 - 1e-9) <= value < math.inf)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said below the table: what the sharp bound rests on, and which bounds say nothing."""
+        notes = [f"sharp: {self.theorem}"]
+        if self.vacuous:
+            which = ", ".join(self.vacuous)
+            notes.append(
+                f"says nothing at T = {self.horizon}: {which}; regret is at most {_shown(self.trivial)} whatever is "
+                "pulled, T times the sum of largest gaps"
+            )
+        return tuple(notes)
 
     @property
     def upper_published(self) -> float:
@@ -245,7 +267,7 @@ class Bounds:
 
     def _repr_html_(self) -> str:
         title = f"{self.label}, UCB with alpha {self.alpha:g}, horizon {self.horizon}, {self.cover} covers"
-        return as_html(title, self.rows(), [f"sharp: {self.theorem}", *map(str, self.conditions)])
+        return as_html(title, self.rows(), [*self.notes, *map(str, self.conditions)])
 
     def __repr__(self) -> str:
         return (
@@ -271,6 +293,7 @@ _VALUES = (
     "constant_sharp",
     "upper_sharp",
     "lower_lonely",
+    "trivial",
     "theorem",
 )
 
@@ -391,6 +414,7 @@ def bounds(
         constant_tightened=4.0 * alpha * math.fsum(per_arm["tightened"]),
         constant_sharp=_scale(delivery, alpha, sigma) * math.fsum(per_arm["sharp"]),
         lower_lonely=lonely,
+        trivial=_most_regret(problem, horizon, every),
         theorem=theorem,
         published=published,
         corrected=corrected,
@@ -406,6 +430,13 @@ def bounds(
 def _scale(delivery: Flow | None, alpha: float, sigma: float) -> float:
     """What the sharp constant is per unit of cost: alpha, or more where messages may be late without limit."""
     return alpha if delivery is None or delivery.orderly else (math.sqrt(alpha) + math.sqrt(2.0) * sigma) ** 2
+
+
+def _most_regret(problem: Problem, horizon: int, every: int | Sequence[int] | None) -> float:
+    """The regret of agents that pull their worst arm whenever they pull."""
+    largest = np.maximum.reduceat(problem.arm_gaps, problem.arm_offsets[:-1])
+    n_pulls = -(-horizon // np.asarray(1 if every is None else every))
+    return float((largest * n_pulls).sum())
 
 
 def _estimate(

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import checks
 from ..errors import InputError
 from ..text_tables import as_text
-from .options import PROTOCOLS_HELP, fault_options, policy_option, problem_options, read_case
+from .options import PROTOCOLS_HELP, check_picture, fault_options, policy_option, problem_options, read_case
 from .preset import PRESETS, run_preset
 
 if TYPE_CHECKING:
     from ..comparisons.compare import Comparison
+    from ..studies.case import Case
 
 
 @click.command("compare", short_help="Several protocols side by side on one network.")
@@ -59,7 +60,6 @@ def compare_verb(
       banditmesh compare --preset beyond
     """
     from ..comparisons.compare import compare
-    from ..policies import UCB
     from ..protocols.notation import labels
 
     if preset is not None:
@@ -67,12 +67,19 @@ def compare_verb(
         return
     case = read_case(spec_path, **options)
     if picture:
-        _check_picture(picture)
+        check_picture("--plot", picture)
     if against is not None:
         _check_against(against, list(labels(case.protocols)))
     comparison = compare(case.problem, case.protocols, **case.settings)
+    _print(case, comparison, against, as_json)
+    # Last: whatever goes wrong with a picture, the results are there.
     if picture:
         comparison.plot().savefig(picture)
+
+
+def _print(case: Case, comparison: Comparison, against: str | None, as_json: bool) -> None:
+    from ..policies import UCB
+
     if as_json:
         values: dict[str, Any] = {case.network: comparison.to_json()}
         if case.policy != UCB():
@@ -102,14 +109,9 @@ def _format_differences(comparison: Comparison, against: str) -> str:
     return as_text(difference_rows(comparison, against), widths=(max(14, *map(len, comparison.results)), 29, 41))
 
 
-def _check_picture(path: str) -> None:
-    kinds = (".pdf", ".png", ".svg")
-    if Path(path).suffix not in kinds:
-        raise InputError(f"--plot must name a {', '.join(kinds)} file, got {path}")
-
-
 def _check_against(against: str, names: list[str]) -> None:
     if len(names) == 1:
         raise InputError(f"--against has no effect: {names[0]} is the only protocol; leave it out, or name more")
     if against not in names:
-        raise InputError(f"--against must be one of {', '.join(names)}; got {against!r}")
+        near = checks.meant(against, names)
+        raise InputError(f"--against must be one of {', '.join(names)}; got {against!r}{near}")

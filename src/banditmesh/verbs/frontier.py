@@ -13,6 +13,7 @@ from .. import text_tables
 from ..errors import InputError
 from .options import (
     PROTOCOLS_HELP,
+    check_picture,
     fault_options,
     policy_option,
     problem_options,
@@ -24,8 +25,6 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..comparisons.configurations import Frontier
-
-_PICTURES = (".pdf", ".png", ".svg")
 
 
 @click.command("frontier", short_help="Regret against traffic on your network, and which protocol to take.")
@@ -81,8 +80,8 @@ def frontier_verb(
     from ..comparisons.frontier import frontier
     from ..policies import UCB
 
-    if out is not None and Path(out).suffix not in _PICTURES:
-        raise InputError(f"--out must name a {', '.join(_PICTURES)} file, got {out}")
+    if out is not None:
+        check_picture("--out", out)
     network, problem, settings = _read(spec_path, **options)
     found = frontier(
         problem,
@@ -91,13 +90,18 @@ def frontier_verb(
         tolerance=tolerance,
         **settings,
     )
-    if out is not None:
-        found.plot().savefig(out)
     policy = None if settings["policy"] == UCB() else repr(settings["policy"])
     if as_json:
         values = {network: found.to_json()}
         click.echo(json.dumps(values if policy is None else {**values, "policy": policy}, indent=2))
-        return
+    else:
+        _print(found, problem, policy, show_all)
+    # Last: whatever goes wrong with a picture, the results are there.
+    if out is not None:
+        found.plot().savefig(out)
+
+
+def _print(found: Frontier, problem: Any, policy: str | None, show_all: bool) -> None:
     click.echo(problem)
     click.echo(f"horizon {found.horizon}, {found.replicates} replicates, seed {found.seed}, {found.rules} rules")
     if policy is not None:
