@@ -29,6 +29,7 @@ def make(link_traffic=True, **settings):
         "seed": 5,
         "record_every": 2,
         "link_traffic": link_traffic,
+        "agents": True,
         "engine": "reference",
     }
     return bm.simulate(problem, bm.FwA(2), **defaults | settings)
@@ -606,7 +607,7 @@ def test_dataframe_has_a_row_for_each_replicate_and_record(result):
     assert table["round"].tolist() == [2, 4, 6, 8, 9] * 2
     assert table["regret"].tolist() == result.regret.ravel().tolist()
     assert table["messages"].tolist() == result.messages.ravel().tolist()
-    assert set(table["protocol"]) == {"fwa"}
+    assert set(table["protocol"]) == {"fwa(2)"}
 
 
 def test_xarray_has_named_dimensions(result):
@@ -648,3 +649,44 @@ def test_without_xarray_the_command_that_installs_it_is_named(result, monkeypatc
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'banditmesh\[xarray\]'"):
         result.to_xarray()
+
+
+# Agents and events
+
+
+def test_agents_regret_over_time_adds_up_on_either_engine(engine):
+    problem = bm.Problem.random(bm.networks.ring(5), n_arms=4, per_agent=2, seed=1)
+    settings = {"horizon": 40, "replicates": 2, "seed": 3, "record_every": 7}
+    result = bm.simulate(problem, "fwa(2)", engine=engine, agents=True, **settings)
+    curve = result.agent_regret_curve
+    assert curve.shape == (2, 6, 5)
+    np.testing.assert_allclose(curve.sum(axis=2), result.regret)
+    np.testing.assert_array_equal(curve[:, -1], result.agent_regret)
+    plain = bm.simulate(problem, "fwa(2)", engine=engine, **settings)
+    assert plain.agent_regret_curve is None
+    np.testing.assert_array_equal(plain.regret, result.regret)
+    assert plain != result
+    steps = bm.Simulation(problem, "fwa(2)", horizon=40, seed=3, record_every=7, agents=True).run()
+    np.testing.assert_array_equal(steps.agent_regret_curve[0], curve[0])
+
+
+def test_agents_regret_is_saved_and_shown(tmp_path):
+    result = make(agents=True)
+    result.save(tmp_path / "r.npz")
+    assert bm.Result.load(tmp_path / "r.npz") == result
+    frame = result.to_dataframe(agents=True)
+    assert len(frame) == result.agent_regret_curve.size
+    assert frame.columns.tolist() == ["protocol", "replicate", "round", "agent", "regret"]
+    last = frame[(frame["round"] == result.horizon) & (frame["replicate"] == 1)]
+    assert last["regret"].tolist() == result.agent_regret[1].tolist()
+    assert result.to_xarray()["agent_regret_curve"].dims == ("replicate", "round", "agent")
+    short = make(agents=False).to_dataframe(agents=True)
+    assert short["round"].unique().tolist() == [result.horizon]
+
+
+def test_a_log_that_nobody_asked_for_is_an_error_that_says_so(result):
+    for look in (len, list, lambda log: log[0], lambda log: log[:3], pd.DataFrame):
+        with pytest.raises(InputError, match="simulate with trace=True"):
+            look(result.trace)
+    assert not result.trace
+    assert list(make(trace=True).trace)

@@ -110,8 +110,13 @@ class Comparison:
                 rows[name] |= {what: float(difference.mean()), f"{what}_low": low, f"{what}_high": high}
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("protocol")
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self, agents: bool = False) -> pd.DataFrame:
         """One row for each protocol, replicate and recorded round, the protocol by the name that it has here.
+
+        Parameters
+        ----------
+        agents : bool
+            One row for each agent as well, see `Result.to_dataframe`.
 
         Examples
         --------
@@ -123,7 +128,7 @@ class Comparison:
         """
         import pandas as pd
 
-        frames = [result.to_dataframe().assign(protocol=name) for name, result in self.results.items()]
+        frames = [result.to_dataframe(agents).assign(protocol=name) for name, result in self.results.items()]
         return pd.concat(frames, ignore_index=True)
 
     def to_xarray(self) -> xr.Dataset:
@@ -257,6 +262,7 @@ def compare(
     rules: str = "sound",
     engine: str = "auto",
     link_traffic: bool = False,
+    agents: bool = False,
     rewards: ArrayLike | None = None,
     every: int | Sequence[int] | None = None,
     faults: Faults | None = None,
@@ -276,7 +282,7 @@ def compare(
         configurations such as `{"protocol": "fwa(4)", "rules": "published"}`, which may also hold faults and every. A
         mapping gives each a name of its own. Otherwise a protocol that is the only one of its name and sends every
         pull goes by its plain name, and any other is written out, as in "flooding(8)+growth(0.25)".
-    policy, horizon, rules, engine, link_traffic, rewards, every, faults, record_every, threads, progress
+    policy, horizon, rules, engine, link_traffic, agents, rewards, every, faults, record_every, threads, progress
         As for `simulate`, for all that do not say otherwise.
     replicates : int
         The number of independent repetitions: 10 unless given, so that there are standard deviations.
@@ -305,6 +311,7 @@ def compare(
         "rules": rules,
         "engine": engine,
         "link_traffic": link_traffic,
+        "agents": agents,
         "rewards": rewards,
         "every": every,
         "faults": faults,

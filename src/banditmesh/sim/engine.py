@@ -53,6 +53,7 @@ def simulate(
     rules: str = "sound",
     engine: str = "auto",
     link_traffic: bool = False,
+    agents: bool = False,
     rewards: ArrayLike | None = None,
     every: int | Sequence[int] | None = None,
     faults: Faults | None = None,
@@ -84,6 +85,9 @@ def simulate(
         "auto", "reference" or "compiled".
     link_traffic : bool
         Whether transmissions are also counted on every link.
+    agents : bool
+        Whether each agent's regret is kept over time, in `Result.agent_regret_curve`; of many rounds or agents, keep
+        fewer with `record_every`.
     rewards : array (horizon, agents, arms) or (replicates, horizon, agents, arms), optional
         A tape of what each pull would pay, columns in the order of `problem.arms`, used instead of the arms' laws.
         Entries are numbers of at most 1e100 in size; those of arms that an agent does not have are ignored and may be
@@ -128,6 +132,7 @@ def simulate(
             seed=seed,
             rules=rules,
             link_traffic=link_traffic,
+            agents=agents,
             rewards=rewards,
             every=every,
             faults=faults,
@@ -162,6 +167,7 @@ def read_run(
     seed: int | None,
     rules: str,
     link_traffic: bool,
+    agents: bool,
     rewards: ArrayLike | None,
     every: int | Sequence[int] | None,
     faults: Faults | None,
@@ -177,7 +183,7 @@ def read_run(
     horizon = checks.integer("horizon", horizon, at_least=1, at_most=MOST_ROUNDS)
     replicates = checks.integer("replicates", replicates, at_least=1)
     record_every = checks.integer("record_every", record_every, at_least=1)
-    check_result_fits(problem, horizon, record_every, replicates, bool(link_traffic))
+    check_result_fits(problem, horizon, record_every, replicates, bool(link_traffic), bool(agents))
     run = Run(
         problem=problem,
         protocol=protocol,
@@ -192,6 +198,7 @@ def read_run(
         link_traffic=bool(link_traffic),
         trace=_read_trace(trace),
         faults=_read_faults(faults),
+        agents=bool(agents),
     )
     _check_network_lasts(problem, horizon)
     if run.trace is True:

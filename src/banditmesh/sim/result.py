@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -17,12 +17,42 @@ from .. import checks, plots
 from ..errors import FileError, InputError, MissingExtraError
 from ..text_tables import as_html
 from . import files
-from .run import TRAFFIC, Event, Outcome, Run
+from .run import TRAFFIC, Event, Outcome, Run, agent_regret
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
     from matplotlib.figure import Figure
+
+
+class NotLogged(Sequence[Event]):
+    """In the place of an event log that was not asked for: whoever looks into it is told how to get one.
+
+    Examples
+    --------
+    >>> bool(NotLogged())
+    False
+    """
+
+    def __len__(self) -> int:
+        raise InputError("there is no event log: the run was not asked for one; simulate with trace=True")
+
+    def __getitem__(self, place: Any) -> Any:
+        return len(self)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(range(len(self)))  # type: ignore[arg-type]
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and not other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "<no event log>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,8 +83,10 @@ class Result:
         The directed links, the last axis of `link_traffic`; of a dynamic network every link that was ever up.
     link_traffic : int array (replicates, records, links) or None
         Transmissions on each link since the record before; None unless it was asked for.
-    trace : list of Event
-        The fate of every copy; empty unless it was asked for.
+    trace : sequence of Event
+        The fate of every copy; without `trace=True` there is none, and looking into it is an error.
+    agent_regret_curve : float array (replicates, records, agents) or None
+        Each agent's cumulative regret; None unless it was asked for with `agents=True`.
 
     Examples
     --------
@@ -80,7 +112,8 @@ class Result:
     arm_pulls: NDArray[np.int32]
     links: list[tuple[Hashable, Hashable]]
     link_traffic: NDArray[np.int64] | None
-    trace: list[Event]
+    trace: Sequence[Event]
+    agent_regret_curve: NDArray[np.float64] | None = None
 
     @property
     def protocol(self) -> str:
@@ -131,8 +164,14 @@ class Result:
         pulls.setflags(write=False)
         return pulls
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self, agents: bool = False) -> pd.DataFrame:
         """One row for each replicate and recorded round: protocol, replicate, round, regret, messages.
+
+        Parameters
+        ----------
+        agents : bool
+            One row for each agent instead, with its own regret: protocol, replicate, round, agent, regret. Without
+            `simulate(..., agents=True)` there is the last round only.
 
         Examples
         --------
@@ -146,6 +185,8 @@ class Result:
         """
         import pandas as pd
 
+        if agents:
+            return self._agents_dataframe()
         n_records = len(self.rounds)
         return pd.DataFrame(
             {
@@ -154,6 +195,22 @@ class Result:
                 "round": np.tile(self.rounds, self.replicates),
                 "regret": self.regret.reshape(-1),
                 "messages": self.messages.reshape(-1),
+            }
+        )
+
+    def _agents_dataframe(self) -> pd.DataFrame:
+        import pandas as pd
+
+        curve = self.agent_regret_curve
+        rounds, regret = (self.rounds[-1:], self.agent_regret[:, None]) if curve is None else (self.rounds, curve)
+        n_rounds, n_agents = len(rounds), len(self.agents)
+        return pd.DataFrame(
+            {
+                "protocol": self.label,
+                "replicate": np.repeat(np.arange(self.replicates), n_rounds * n_agents),
+                "round": np.tile(np.repeat(rounds, n_agents), self.replicates),
+                "agent": np.tile(_labels(self.agents), self.replicates * n_rounds),
+                "regret": regret.reshape(-1),
             }
         )
 
@@ -187,6 +244,8 @@ class Result:
             variables["link_traffic"] = (("replicate", "round", "link"), self.link_traffic)
             coordinates["sender"] = ("link", _labels([sender for sender, _ in self.links]))
             coordinates["receiver"] = ("link", _labels([receiver for _, receiver in self.links]))
+        if self.agent_regret_curve is not None:
+            variables["agent_regret_curve"] = (("replicate", "round", "agent"), self.agent_regret_curve)
         return xr.Dataset(variables, coordinates, attrs={**self.settings, "engine": self.engine})
 
     def plot(self) -> Figure:
@@ -214,6 +273,8 @@ class Result:
         arrays |= {f"traffic_{name}": totals for name, totals in self.traffic.items()}
         if self.link_traffic is not None:
             arrays["link_traffic"] = self.link_traffic
+        if self.agent_regret_curve is not None:
+            arrays["agent_regret_curve"] = self.agent_regret_curve
         files.write(path, arrays, {"settings": dict(self.settings), "engine": self.engine}, names)
 
     @classmethod
@@ -239,19 +300,23 @@ class Result:
             links=names.links,
             traffic={name: arrays.get(f"traffic_{name}", nothing) for name in TRAFFIC},
             link_traffic=arrays.get("link_traffic"),
-            trace=[],
+            agent_regret_curve=arrays.get("agent_regret_curve"),
+            trace=NotLogged(),
             **{name: arrays[name] for name in _ARRAYS},
         )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Result):
             return NotImplemented
-        if (self.link_traffic is None) != (other.link_traffic is None):
-            return False
+        for name in ("link_traffic", "agent_regret_curve"):
+            if (getattr(self, name) is None) != (getattr(other, name) is None):
+                return False
         pairs = [(getattr(self, name), getattr(other, name)) for name in _ARRAYS]
         pairs += [(self.traffic[name], other.traffic[name]) for name in TRAFFIC]
         if self.link_traffic is not None:
             pairs.append((self.link_traffic, other.link_traffic))
+        if self.agent_regret_curve is not None:
+            pairs.append((self.agent_regret_curve, other.agent_regret_curve))
         return (
             self.settings == other.settings
             and list(self.agents) == list(other.agents)
@@ -296,7 +361,7 @@ def assemble(run: Run, engine: str, outcomes: list[Outcome], settings: Mapping[s
         "rounds": run.records,
         "regret": np.stack([outcome.regret for outcome in outcomes]),
         "messages": np.stack([outcome.messages for outcome in outcomes]),
-        "agent_regret": np.add.reduceat(arm_pulls * problem.arm_gaps, problem.arm_offsets[:-1], axis=1),
+        "agent_regret": agent_regret(problem, arm_pulls),
         "arm_offsets": problem.arm_offsets,
         "arm_indices": problem.arm_indices,
         "arm_pulls": arm_pulls,
@@ -311,9 +376,20 @@ def assemble(run: Run, engine: str, outcomes: list[Outcome], settings: Mapping[s
         links=[(problem.agents[i], problem.agents[j]) for i, j in links],
         traffic={name: traffic[:, column].copy() for column, name in enumerate(TRAFFIC)},
         link_traffic=link_traffic,
-        trace=[event for outcome in outcomes for event in outcome.trace],
+        trace=[event for outcome in outcomes for event in outcome.trace] if run.trace is True else NotLogged(),
+        agent_regret_curve=_stack([outcome.agent_regret for outcome in outcomes]),
         **arrays,
     )
+
+
+def _stack(curves: list[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+    """All replicates' arrays in one; None if they were not kept."""
+    kept = [curve for curve in curves if curve is not None]
+    if not kept:
+        return None
+    stacked = np.stack(kept)
+    stacked.setflags(write=False)
+    return stacked
 
 
 def _merge_links(run: Run, outcomes: list[Outcome]) -> tuple[list[tuple[int, int]], NDArray[np.int64] | None]:
