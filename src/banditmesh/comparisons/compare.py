@@ -152,7 +152,15 @@ class Comparison:
             }
         return values
 
-    def plot(self, kind: str = "curves") -> Figure:
+    def plot(
+        self,
+        kind: str = "curves",
+        *,
+        ax: Any = None,
+        figsize: tuple[float, float] | None = None,
+        log: str = "",
+        band: str = "sd",
+    ) -> Figure:
         """A picture of all protocols.
 
         Parameters
@@ -160,22 +168,39 @@ class Comparison:
         kind : str
             "curves", group regret and transmissions over the rounds; "tradeoff", one against the other at the
             horizon; or, for results with link traffic, "links", the load of the busiest link over the rounds.
+        ax : axes or sequence of axes, optional
+            Where to draw instead of in a new figure; two of them for "curves".
+        figsize : (float, float), optional
+            Width and height of the new figure in inches; below 5 inches panels are put one below the other.
+        log : str
+            Which axes are logarithmic: "", "x", "y" or "xy".
+        band : str
+            What bands and bars are: "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
         """
+        look = plots.Look(ax, figsize, log, band)
         checks.choice("kind", kind, ("curves", "tradeoff", "links"))
         results = self.results.items()
         if kind == "curves":
-            return plots.regret_and_messages({name: (one.rounds, one.regret, one.messages) for name, one in results})
+            curves = {name: (one.rounds, one.regret, one.messages) for name, one in results}
+            return plots.regret_and_messages(curves, look)
         if kind == "tradeoff":
-            return plots.tradeoff({"": {name: (one.messages[:, -1], one.regret[:, -1]) for name, one in results}})
-        return self._plot_busiest_link()
+            return plots.tradeoff({"": {name: (one.messages[:, -1], one.regret[:, -1]) for name, one in results}}, look)
+        return self._plot_busiest_link(look)
 
-    def plot_network(self, positions: Mapping[Hashable, Sequence[float]] | None = None) -> Figure:
+    def plot_network(
+        self,
+        positions: Mapping[Hashable, Sequence[float]] | None = None,
+        *,
+        figsize: tuple[float, float] | None = None,
+    ) -> Figure:
         """The network with every link coloured by its load, a panel per protocol; results need link traffic.
 
         Parameters
         ----------
         positions : mapping from agent to (x, y), optional
             Where the agents are drawn; a spring layout if not given.
+        figsize : (float, float), optional
+            Width and height in inches.
         """
         first = self._with_links()
         pairs = _pairs(first)
@@ -183,7 +208,8 @@ class Comparison:
         links = np.array([[number[i], number[j]] for i, j in pairs]).reshape(-1, 2)
         places = _layout(first.agents, pairs) if positions is None else positions
         loads = {name: _loads(one, pairs).sum(axis=1).mean(axis=0) / one.horizon for name, one in self.results.items()}
-        return plots.heat_network(loads, len(first.agents), links, np.array([places[agent] for agent in first.agents]))
+        spots = np.array([places[agent] for agent in first.agents])
+        return plots.heat_network(loads, len(first.agents), links, spots, look=plots.Look(figsize=figsize))
 
     def __str__(self) -> str:
         lines = [as_text(comparison_rows(self), widths=(14, 21, 27))]
@@ -201,7 +227,7 @@ class Comparison:
     def _notes(self) -> list[str]:
         return [ONE_REPLICATE] if any(result.replicates == 1 for result in self.results.values()) else []
 
-    def _plot_busiest_link(self) -> Figure:
+    def _plot_busiest_link(self, look: plots.Look) -> Figure:
         first = self._with_links()
         pairs = _pairs(first)
         loads = {name: _loads(one, pairs) for name, one in self.results.items()}
@@ -211,7 +237,7 @@ class Comparison:
             name: (one.rounds, loads[name][:, :, busiest] / np.diff(one.rounds, prepend=0))
             for name, one in self.results.items()
         }
-        return plots.link_load({f"link {i}-{j}": series})
+        return plots.link_load({f"link {i}-{j}": series}, look)
 
     def _with_links(self) -> Result:
         """The first result, after checking that all have link traffic."""

@@ -165,6 +165,7 @@ def frontier(
         max_link_load=max_link_load,
         tolerance=tolerance,
         confidence=confidence,
+        policy=result.settings["policy"] if isinstance(result.settings["policy"], str) else "mixed policies",
     )
 
 

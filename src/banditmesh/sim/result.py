@@ -248,9 +248,24 @@ class Result:
             variables["agent_regret_curve"] = (("replicate", "round", "agent"), self.agent_regret_curve)
         return xr.Dataset(variables, coordinates, attrs={**self.settings, "engine": self.engine})
 
-    def plot(self) -> Figure:
-        """Group regret and transmissions over the rounds: mean, and a band of one standard deviation."""
-        return plots.regret_and_messages({self.label: (self.rounds, self.regret, self.messages)})
+    def plot(
+        self, *, ax: Any = None, figsize: tuple[float, float] | None = None, log: str = "", band: str = "sd"
+    ) -> Figure:
+        """Group regret and transmissions over the rounds: mean, and a band.
+
+        Parameters
+        ----------
+        ax : axes or sequence of axes, optional
+            Where to draw instead of in a new figure, two of them: `pyplot.subplots(1, 2)[1]`.
+        figsize : (float, float), optional
+            Width and height of the new figure in inches; below 5 inches panels are put one below the other.
+        log : str
+            Which axes are logarithmic: "", "x", "y" or "xy".
+        band : str
+            What bands and bars are: "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
+        """
+        look = plots.Look(ax, figsize, log, band)
+        return plots.regret_and_messages({self.label: (self.rounds, self.regret, self.messages)}, look)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to a .npz file, whole or not at all; `Result.load` reads it back.

@@ -237,14 +237,23 @@ class Bounds:
         values["per_arm"] = [{str(name): _plain(value) for name, value in row.items()} for row in rows]
         return values
 
-    def plot(self, result: Result) -> Figure:
+    def plot(
+        self, result: Result, *, ax: Any = None, figsize: tuple[float, float] | None = None, band: str = "sd"
+    ) -> Figure:
         """The bounds and the first-order estimate over the rounds, beside measured regret, both axes logarithmic.
 
         Parameters
         ----------
         result : Result
             Of the same problem; any horizon will do.
+        ax : axes, optional
+            Where to draw instead of in a new figure.
+        figsize : (float, float), optional
+            Width and height of the new figure in inches.
+        band : str
+            "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
         """
+        look = plots.Look(ax, figsize, band=band)
         if not hasattr(result, "regret") or not hasattr(result, "rounds"):
             raise InputError(f"plot needs the result of a simulation, got {result!r}")
         last = int(result.rounds[-1])
@@ -257,7 +266,7 @@ class Bounds:
             curves["upper bound, published"] = self.published.at(result.rounds)
         if self.lower_corrected:
             curves["lower constant times log T"] = self.lower_corrected * np.log(result.rounds)
-        return plots.regret_and_bounds(result.protocol, result.rounds, result.regret, curves)
+        return plots.regret_and_bounds(result.protocol, result.rounds, result.regret, curves, look)
 
     def rows(self) -> list[list[str]]:
         """The table as text, without what is empty; the first row is the heading."""

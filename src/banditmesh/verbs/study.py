@@ -138,18 +138,27 @@ def _failures(n_failed: int) -> str:
 @click.option(
     "--x", "axis", metavar="KEY", help="The swept key along the horizontal axis; the first numeric one if not given."
 )
-def plot_verb(study: str, out: str | None, axis: str | None) -> None:
-    r"""Draw regret and messages of a study, as PNG and SVG: over time, over a swept key, and against each other.
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(["png", "svg", "pdf"]),
+    multiple=True,
+    default=("png", "svg"),
+    show_default=True,
+    help="The format; may be repeated.",
+)
+def plot_verb(study: str, out: str | None, axis: str | None, kinds: tuple[str, ...]) -> None:
+    r"""Draw regret and messages of a study: over time, over a swept key, and against each other.
 
     \b
     Example:
-      banditmesh plot results --x protocol.ttl
+      banditmesh plot results --x protocol.ttl --kind pdf
     """
     from ..studies.pictures import draw_study
     from ..studies.store import Study
 
     found = Study(study)
-    paths = draw_study(found, Path(out or study), axis)
+    paths = draw_study(found, Path(out or study), axis, kinds)
     n_done, n_runs = found.n_done, found.manifest["n_runs"]
     if n_done < n_runs:
         line = f"banditmesh: {study} holds {n_done} of {n_runs} runs, and only these are drawn; run it to complete it"
