@@ -131,8 +131,6 @@ def test_a_study_is_drawn_over_time_over_a_key_and_as_tradeoff(tmp_path):
     }
     names = {path.name for path in draw_study(study, tmp_path / "out", "policy.alpha")}
     assert "over-policy.alpha.svg" in names
-    assert [path.name for path in draw_study(study, tmp_path / "pdf", kinds=["pdf"])][0] == "tradeoff.pdf"
-    assert (tmp_path / "pdf" / "tradeoff.pdf").read_bytes().startswith(b"%PDF")
     with pytest.raises(bm.InputError, match="--x must be a swept key"):
         draw_study(study, tmp_path / "out", "network.n")
 

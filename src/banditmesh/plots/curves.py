@@ -137,7 +137,7 @@ def link_load(
 def _over_time(pair: Sequence[Axes], curves: Mapping[str, Curves], look: Look, sweep: Sweep | None = None) -> None:
     for name, (rounds, regret, messages) in curves.items():
         swept = sweep is not None and name in sweep.values
-        style = (sweep.colour(name), "-") if swept else style_of(name, curves)
+        style = (sweep.colour(name), "-") if sweep is not None and swept else style_of(name, curves)
         one = look if sweep is None else replace(look, band="none")
         label = "_" if swept else name
         _curve(pair[0], rounds, regret, style, label, one)

@@ -65,7 +65,7 @@ def frontier(
     numbers = {name: place for place, name in enumerate(numbered, start=1)}
     for place, panel in enumerate(panels):
         axes = figure.add_subplot(grid[:, 0] if place == 0 else grid[place - 1, 1])
-        _draw(axes, panel, numbers, recommended, large=place == 0)
+        _draw(axes, panel, numbers, recommended, place == 0, figure.get_figwidth())
     figure.axes[0].set_ylabel("group regret")
     _kinds(
         figure,
@@ -76,7 +76,9 @@ def frontier(
     return figure
 
 
-def _draw(axes: Axes, panel: Panel, numbers: Mapping[str, int], recommended: str | None, large: bool) -> None:
+def _draw(
+    axes: Axes, panel: Panel, numbers: Mapping[str, int], recommended: str | None, large: bool, width: float
+) -> None:
     sending = {name: point for name, point in panel.points.items() if point[0] > 0}
     line = [panel.points[name] for name in panel.front if panel.points[name][0] > 0]
     axes.plot([p[0] for p in line], [p[3] for p in line], color="#999999", linewidth=0.8, drawstyle="steps-post")
@@ -116,7 +118,7 @@ def _draw(axes: Axes, panel: Panel, numbers: Mapping[str, int], recommended: str
     if sending:
         # After the budget: which numbers fit along the axis depends on its ends.
         log_thousands(axes)
-    axes.set_xlabel(panel.label if large else fold(panel.label, int(5.3 * axes.figure.get_figwidth())))
+    axes.set_xlabel(panel.label if large else fold(panel.label, int(5.3 * width)))
     thousands(axes)
 
 

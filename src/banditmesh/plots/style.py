@@ -176,7 +176,7 @@ def blank_figure(width: float, height: float) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    class PrintFigure(Figure):  # type: ignore[misc]
+    class PrintFigure(Figure):
         def savefig(self, *arguments: Any, **settings: Any) -> None:
             with mpl.rc_context(_unless_changed(_FONTS)):
                 super().savefig(*arguments, **settings)

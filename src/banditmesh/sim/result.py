@@ -372,7 +372,7 @@ def assemble(run: Run, engine: str, outcomes: list[Outcome], settings: Mapping[s
     arm_pulls = np.stack([outcome.pulls for outcome in outcomes])
     links, link_traffic = _merge_links(run, outcomes)
     traffic = np.stack([outcome.traffic for outcome in outcomes])
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "rounds": run.records,
         "regret": np.stack([outcome.regret for outcome in outcomes]),
         "messages": np.stack([outcome.messages for outcome in outcomes]),

@@ -175,4 +175,5 @@ class Outcome:
 
 def agent_regret(problem: Problem, pulls: NDArray[Any]) -> NDArray[np.float64]:
     """Each agent's regret, (..., agents), after so many pulls, (..., slots): one sum for every engine and any round."""
-    return np.add.reduceat(pulls * problem.arm_gaps, problem.arm_offsets[:-1], axis=-1)
+    regret: NDArray[np.float64] = np.add.reduceat(pulls * problem.arm_gaps, problem.arm_offsets[:-1], axis=-1)
+    return regret
