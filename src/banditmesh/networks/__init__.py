@@ -13,7 +13,7 @@ from .dynamic import (
     LinkFailures,
     edge_markovian_step,
 )
-from .published import PAPER_NETWORKS, PAPER_WATCHED_LINKS, paper
+from .published import PAPER_NETWORKS, PAPER_WATCHED_LINKS, like_paper, paper
 from .readers import read, read_adjacency, read_contact_trace, read_edge_list, read_gml, read_graphml
 from .sparse import sparse_ba, sparse_er
 from .static import (
@@ -51,6 +51,7 @@ __all__ = [
     "from_networkx",
     "from_sparse",
     "grid",
+    "like_paper",
     "paper",
     "path",
     "random_geometric",
