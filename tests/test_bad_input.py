@@ -139,8 +139,8 @@ def test_bad_parameters_are_refused(make, message):
     "changes, message",
     [
         ({"problem": PATH}, "problem must be a Problem, got Graph"),
-        ({"protocol": "fwa"}, "protocol must be a protocol such as FwA(4), got 'fwa'"),
-        ({"protocol": bm.FwA}, "protocol must be a protocol such as FwA(4), got <class"),
+        ({"protocol": "fwa"}, "fwa needs a ttl, got none; write fwa(4)"),
+        ({"protocol": bm.FwA}, 'protocol must be a protocol such as FwA(4) or "fwa(4)", got <class'),
         ({"horizon": 0}, "horizon must be an integer of at least 1 and at most 2147483647, got 0"),
         ({"horizon": 5.0}, "horizon must be an integer of at least 1 and at most 2147483647, got 5.0"),
         ({"horizon": 2**31}, "horizon must be an integer of at least 1 and at most 2147483647, got 2147483648"),

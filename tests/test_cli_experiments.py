@@ -131,9 +131,12 @@ def test_a_folder_that_cannot_be_written_is_one_line(run, spec):
 
 def test_plot_names_what_it_drew(run, spec, tmp_path):
     run("run", spec, "--out", tmp_path / "out", "--workers", 1)
-    code, out, err = run("plot", tmp_path / "out", "--out", tmp_path / "pictures", "--x", "policy.alpha")
+    code, out, err = run(
+        "plot", tmp_path / "out", "--out", tmp_path / "pictures", "--x", "policy.alpha", "--kind", "pdf"
+    )
     assert (code, err) == (0, "")
-    assert str(tmp_path / "pictures" / "over-policy.alpha.svg") in out.splitlines()
+    assert str(tmp_path / "pictures" / "over-policy.alpha.pdf") in out.splitlines()
+    assert {path.suffix for path in (tmp_path / "pictures").iterdir()} == {".pdf"}
     refused(run("plot", tmp_path / "nothing"), 1, "must be a study's folder")
 
 

@@ -9,6 +9,7 @@ import scipy.stats
 import banditmesh as bm
 from banditmesh.errors import NetworkError
 from banditmesh.networks import as_links
+from cases import common_arms
 
 ARMS = {"a": bm.arms.Gaussian(0.9, 1.0), "b": bm.arms.Bernoulli(0.5), "c": bm.arms.Uniform(0.0, 0.4)}
 
@@ -153,3 +154,12 @@ def test_random_problem_reads_its_network_once(monkeypatch):
     monkeypatch.setattr("banditmesh.problem.as_links", lambda network: reads.append(network) or as_links(network))
     assert bm.Problem.random(nx.path_graph(3), n_arms=2, per_agent=1, seed=0).network.n_links == 2
     assert len(reads) == 1
+
+
+@pytest.mark.parametrize("agent", ["x", -1, 3, 1.0, None])
+def test_an_agent_that_is_no_number_of_one_has_no_arm_set(agent):
+    problem = common_arms(nx.path_graph(3))
+    with pytest.raises(
+        bm.InputError, match="the number of an agent must be an integer of at least 0 and at most 2, got"
+    ):
+        problem.arm_set(agent)

@@ -6,6 +6,7 @@ in which their laws were given.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,7 @@ from .armsets import uniform_set_array
 from .errors import ArmError, NetworkError
 from .networks.csr import Links, as_links
 from .networks.dynamic import DynamicNetwork
+from .text_tables import as_html
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -172,7 +174,14 @@ class Problem:
         return isinstance(self.network, DynamicNetwork)
 
     def arm_set(self, agent: int) -> NDArray[np.int32]:
-        """The arms of the agent with that number, as numbers, in the order of its first pulls."""
+        """The arms of the agent with that number, as numbers, in the order of its first pulls.
+
+        Parameters
+        ----------
+        agent : int
+            Its place in `agents`.
+        """
+        agent = checks.integer("the number of an agent", agent, at_least=0, at_most=self.n_agents - 1)
         return self.arm_indices[self.arm_offsets[agent] : self.arm_offsets[agent + 1]]
 
     @cached_property
@@ -233,11 +242,26 @@ class Problem:
         groups = np.split(order, np.cumsum(np.bincount(labels))[:-1])
         return tuple(tuple(self.agents[v] for v in group) for group in groups)
 
-    def __repr__(self) -> str:
+    def _repr_html_(self) -> str:
+        kinds = Counter(type(law).__name__ for law in self.laws)
+        low, high = self.means.min(), self.means.max()
+        rows = [
+            ["", ""],
+            ["agents", f"{self.n_agents:,}"],
+            ["links", f"{self.network.n_links:,}" if isinstance(self.network, Links) else type(self.network).__name__],
+            ["arms", ", ".join(f"{number:,} {kind}" for kind, number in kinds.items())],
+            ["mean rewards", f"{low:.3g} to {high:.3g}"],
+            ["arms per agent", self._per_agent()],
+        ]
+        return as_html("Problem", rows)
+
+    def _per_agent(self) -> str:
         sizes = np.diff(self.arm_offsets)
-        per_agent = f"{sizes.min()}" if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
+        return f"{sizes.min()}" if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
+
+    def __repr__(self) -> str:
         links = "dynamic" if isinstance(self.network, DynamicNetwork) else f"{self.network.n_links}"
-        return f"Problem({self.n_agents} agents, {links} links, {self.n_arms} arms, {per_agent} per agent)"
+        return f"Problem({self.n_agents} agents, {links} links, {self.n_arms} arms, {self._per_agent()} per agent)"
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -59,7 +59,7 @@ class Simulation:
 
     Parameters
     ----------
-    problem, protocol, policy, horizon, seed, rules, link_traffic, rewards, every, faults, record_every
+    problem, protocol, policy, horizon, seed, rules, link_traffic, agents, rewards, every, faults, record_every
         As in `simulate`.
     replicate : int
         Which replicate of `simulate` with the same seed it is.
@@ -102,7 +102,7 @@ class Simulation:
     def __init__(
         self,
         problem: Problem,
-        protocol: AnyProtocol,
+        protocol: AnyProtocol | str,
         *,
         policy: Policy | Sequence[Policy] | None = None,
         horizon: int = 1000,
@@ -110,6 +110,7 @@ class Simulation:
         replicate: int = 0,
         rules: str = "sound",
         link_traffic: bool = False,
+        agents: bool = False,
         rewards: ArrayLike | None = None,
         every: int | Sequence[int] | None = None,
         faults: Faults | None = None,
@@ -125,6 +126,7 @@ class Simulation:
             seed=seed,
             rules=rules,
             link_traffic=link_traffic,
+            agents=agents,
             rewards=rewards,
             every=every,
             faults=faults,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -180,3 +181,24 @@ def read_problem(network: str, n_arms: int, per_agent: int, seed: int, max_bytes
     is_paper = network in networks.PAPER_NETWORKS
     graph = networks.paper(network) if is_paper else networks.read(network, max_bytes=max_bytes)
     return Problem.random(graph, n_arms, per_agent, seed)
+
+
+def check_picture(option: str, path: str) -> None:
+    """Refuse a picture that could not be written, before anything is simulated for it."""
+    kinds = (".pdf", ".png", ".svg")
+    target = Path(path)
+    if target.suffix not in kinds:
+        raise InputError(f"{option} must name a {', '.join(kinds)} file, got {path}")
+    if not target.parent.is_dir():
+        raise InputError(f"{option} must lie in a folder that exists, got {path}; create {target.parent} first")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise InputError(f"{option} must be a file that may be written, got {path}; choose another place")
+
+
+def check_folder(option: str, path: str) -> None:
+    """Refuse a folder that could neither be written to nor made, before anything is simulated for it."""
+    there = Path(path).absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise InputError(f"{option} must be a folder that may be written, got {path}; choose another place")
