@@ -6,9 +6,13 @@ in which their laws were given.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
+from os import PathLike
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,8 +32,9 @@ class Problem:
 
     Parameters
     ----------
-    network : networkx.Graph, scipy sparse matrix or dynamic network
-        Undirected, unweighted, without self-loops. It may be disconnected, have a single agent or no link.
+    network : networkx.Graph, scipy sparse matrix, edge list, path or dynamic network
+        Undirected, unweighted, without self-loops. It may be disconnected, have a single agent or no link. An edge list
+        is a list of tuples of two agents; a path names a file, which is read as `networks.read` does.
     arm_sets : sequence or mapping
         For each agent its arms, in the order of its first pulls: a sequence in the network's node order, or a mapping
         from node to arms. A set is taken in the order of `arms`. With arms 0..K-1, an integer array (agents, k) is
@@ -48,6 +53,8 @@ class Problem:
         The reward laws.
     network : Links or DynamicNetwork
         The links as arrays, or the dynamic network.
+    positions : mapping or None
+        For each agent its place (x, y), if the network tells that of all, as node attribute "pos".
 
     Examples
     --------
@@ -73,6 +80,7 @@ class Problem:
     arms: tuple[Hashable, ...]
     laws: tuple[reward_laws.Law, ...]
     network: Links | DynamicNetwork
+    positions: Mapping[Hashable, tuple[float, float]] | None
     #: Agent v's arms are `arm_indices[arm_offsets[v] : arm_offsets[v + 1]]`, as numbers.
     arm_offsets: NDArray[np.int64]
     arm_indices: NDArray[np.int32]
@@ -85,7 +93,9 @@ class Problem:
     ) -> None:
         self._set(*_read_network(network), arm_sets, arms)
 
-    def _set(self, agents: Sequence[Hashable], links: Links | DynamicNetwork, arm_sets: Any, arms: Any) -> None:
+    def _set(
+        self, agents: Sequence[Hashable], links: Links | DynamicNetwork, positions: Any, arm_sets: Any, arms: Any
+    ) -> None:
         """Set the fields of a problem whose network has been read."""
         ids, laws = _read_laws(arms)
         offsets, indices = _read_arm_sets(arm_sets, agents, ids)
@@ -102,6 +112,7 @@ class Problem:
             "arms": ids,
             "laws": laws,
             "network": links,
+            "positions": positions,
             "arm_offsets": offsets,
             "arm_indices": indices,
         }
@@ -134,7 +145,7 @@ class Problem:
 
         Parameters
         ----------
-        network : networkx.Graph, scipy sparse matrix or dynamic network
+        network : networkx.Graph, scipy sparse matrix, edge list, path or dynamic network
             Who is linked to whom.
         n_arms, per_agent : int
             How many arms there are, Gaussian of sigma 1, and how many of them each agent has.
@@ -149,11 +160,11 @@ class Problem:
         """
         n_arms = checks.integer("n_arms", n_arms, at_least=1)
         seed = checks.seed(seed)
-        agents, links = _read_network(network)
+        agents, links, positions = _read_network(network)
         sets = uniform_set_array(len(agents), n_arms, per_agent=per_agent, seed=seed)
         means = np.random.default_rng([seed, 1]).uniform(0.0, 1.0, size=n_arms)
         problem = cls.__new__(cls)
-        problem._set(agents, links, sets, [reward_laws.Gaussian(mean, 1.0) for mean in means])
+        problem._set(agents, links, positions, sets, [reward_laws.Gaussian(mean, 1.0) for mean in means])
         return problem
 
     @property
@@ -245,9 +256,31 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _read_network(network: Any) -> tuple[Sequence[Hashable], Links | DynamicNetwork]:
-    """The agents' names and the network, checked."""
-    return (network.names, network) if isinstance(network, DynamicNetwork) else as_links(network)
+def _read_network(
+    network: Any,
+) -> tuple[Sequence[Hashable], Links | DynamicNetwork, Mapping[Hashable, tuple[float, float]] | None]:
+    """The agents' names, the network, checked, and the agents' places."""
+    if isinstance(network, str | PathLike):
+        network = networks.read_any(network)
+    if isinstance(network, DynamicNetwork):
+        return network.names, network, None
+    return *as_links(network), _positions(network)
+
+
+def _positions(network: Any) -> Mapping[Hashable, tuple[float, float]] | None:
+    """The places of a graph's nodes, if all have one of two numbers."""
+    if not hasattr(network, "nodes"):
+        return None
+    places = dict(network.nodes(data="pos"))
+    is_place = all(
+        isinstance(place, Sequence | np.ndarray) and len(place) == 2 and all(map(_is_finite, place))
+        for place in places.values()
+    )
+    return MappingProxyType({name: (float(x), float(y)) for name, (x, y) in places.items()}) if is_place else None
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)
 
 
 def _read_laws(

@@ -48,7 +48,7 @@ def compare_verb(
 ) -> None:
     r"""Compare protocols by group regret and messages, on the same rewards and networks.
 
-    Takes a spec file whose sweep goes over protocols, or the options below.
+    Takes a spec file whose sweep goes over protocols, or the options below. --protocols and --ttl go with a spec, too.
 
     \b
     Examples:
@@ -56,7 +56,9 @@ def compare_verb(
       banditmesh compare --network my-network.graphml --arms 30 --per-agent 5 --protocols irs,fwa
       banditmesh compare --protocols 'fwa,flooding,flooding(8)+growth(0.25),fwa+contested'
       banditmesh compare --protocols 'flooding,flooding+growth(0.25)' --loss 0.1 --outages 0.01 0.1
+      banditmesh compare --network powerlaw:3000,3 --horizon 100 --protocols irs,fwa
       banditmesh compare study.toml --against flooding
+      banditmesh compare study.toml --protocols irs,fwa --ttl 6
       banditmesh compare --preset beyond
     """
     from ..comparisons.compare import compare
