@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from os import PathLike
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from . import arms as reward_laws
 from . import checks, networks
+from .arms.matching import match
 from .armsets import uniform_set_array
 from .errors import ArmError, NetworkError
 from .networks.csr import Links, as_links
@@ -38,10 +38,15 @@ class Problem:
     arm_sets : sequence or mapping
         For each agent its arms, in the order of its first pulls: a sequence in the network's node order, or a mapping
         from node to arms. A set is taken in the order of `arms`. With arms 0..K-1, an integer array (agents, k) is
-        also taken, which is quick for very large networks.
-    arms : sequence or mapping
+        also taken, which is quick for very large networks. A catalogue or a log (`arms.read_catalogue`,
+        `arms.read_log`) is matched with the network by name.
+    arms : sequence, mapping or RewardLog
         The reward laws: a sequence (arm ids 0..K-1), or a mapping from arm id, any hashable, to law. Any frozen
-        `scipy.stats` law will do.
+        `scipy.stats` law will do. A log gives its laws; with a log as `arm_sets`, they are its own unless others are
+        given.
+    unmatched : str
+        What to do with agents and arms of a catalogue or a log that have no counterpart by name: "refuse" them all, or
+        "drop" them, on both sides; `unmatched` then tells which.
 
     Attributes
     ----------
@@ -55,6 +60,8 @@ class Problem:
         The links as arrays, or the dynamic network.
     positions : mapping or None
         For each agent its place (x, y), if the network tells that of all, as node attribute "pos".
+    unmatched : Unmatched
+        What was left out because names of the network and of the data did not match.
 
     Examples
     --------
@@ -81,6 +88,7 @@ class Problem:
     laws: tuple[reward_laws.Law, ...]
     network: Links | DynamicNetwork
     positions: Mapping[Hashable, tuple[float, float]] | None
+    unmatched: reward_laws.Unmatched
     #: Agent v's arms are `arm_indices[arm_offsets[v] : arm_offsets[v + 1]]`, as numbers.
     arm_offsets: NDArray[np.int64]
     arm_indices: NDArray[np.int32]
@@ -88,10 +96,25 @@ class Problem:
     def __init__(
         self,
         network: Any,
-        arm_sets: Sequence[Iterable[Hashable]] | Mapping[Hashable, Iterable[Hashable]] | NDArray[np.integer[Any]],
-        arms: Sequence[Any] | Mapping[Hashable, Any],
+        arm_sets: Sequence[Iterable[Hashable]]
+        | Mapping[Hashable, Iterable[Hashable]]
+        | NDArray[np.integer[Any]]
+        | reward_laws.RewardLog,
+        arms: Sequence[Any] | Mapping[Hashable, Any] | reward_laws.RewardLog | None = None,
+        *,
+        unmatched: str = "refuse",
     ) -> None:
-        self._set(*_read_network(network), arm_sets, arms)
+        agents, links, positions = _read_network(network)
+        left_out = reward_laws.Unmatched()
+        if isinstance(arm_sets, reward_laws.Catalogue | reward_laws.RewardLog):
+            kept, arm_sets, arms, left_out = _match(agents, arm_sets, arms, unmatched)
+            agents, links = _part(agents, links, kept)
+        elif unmatched != "refuse":
+            raise ArmError("unmatched is for a catalogue or a log as arm_sets, got other arm sets; leave it out")
+        if isinstance(arms, reward_laws.RewardLog):
+            arms = arms.laws
+        self._set(agents, links, positions, arm_sets, arms)
+        object.__setattr__(self, "unmatched", left_out)
 
     def _set(
         self, agents: Sequence[Hashable], links: Links | DynamicNetwork, positions: Any, arm_sets: Any, arms: Any
@@ -112,7 +135,8 @@ class Problem:
             "arms": ids,
             "laws": laws,
             "network": links,
-            "positions": positions,
+            "positions": None if positions is None else {name: positions[name] for name in agents},
+            "unmatched": reward_laws.Unmatched(),
             "arm_offsets": offsets,
             "arm_indices": indices,
         }
@@ -267,6 +291,31 @@ def _read_network(
     return *as_links(network), _positions(network)
 
 
+def _match(agents: Sequence[Hashable], arm_sets: Any, arms: Any, unmatched: str) -> tuple[Any, ...]:
+    """Data of the user's, matched with the agents: who is kept, their arms, the laws, and what was left out."""
+    if arms is None and isinstance(arm_sets, reward_laws.RewardLog):
+        arms = arm_sets
+    laws = arms.laws if isinstance(arms, reward_laws.RewardLog) else dict(zip(*_read_laws(arms), strict=True))
+    catalogue = arm_sets.catalogue if isinstance(arm_sets, reward_laws.RewardLog) else arm_sets
+    return match(agents, catalogue, laws, unmatched)
+
+
+def _part(
+    agents: Sequence[Hashable], links: Links | DynamicNetwork, kept: list[int]
+) -> tuple[Sequence[Hashable], Links | DynamicNetwork]:
+    """The agents that are kept, and the links between them."""
+    if len(kept) == len(agents):
+        return agents, links
+    if isinstance(links, DynamicNetwork):
+        raise NetworkError(
+            f"a dynamic network cannot lose the {len(agents) - len(kept)} agents that have no arms; give them some"
+        )
+    number = np.full(len(agents), -1)
+    number[kept] = np.arange(len(kept))
+    pairs = number[links.pairs()]
+    return tuple(agents[v] for v in kept), Links.from_pairs(len(kept), pairs[(pairs >= 0).all(axis=1)])
+
+
 def _positions(network: Any) -> Mapping[Hashable, tuple[float, float]] | None:
     """The places of a graph's nodes, if all have one of two numbers."""
     if not hasattr(network, "nodes"):
@@ -276,7 +325,7 @@ def _positions(network: Any) -> Mapping[Hashable, tuple[float, float]] | None:
         isinstance(place, Sequence | np.ndarray) and len(place) == 2 and all(map(_is_finite, place))
         for place in places.values()
     )
-    return MappingProxyType({name: (float(x), float(y)) for name, (x, y) in places.items()}) if is_place else None
+    return {name: (float(x), float(y)) for name, (x, y) in places.items()} if is_place else None
 
 
 def _is_finite(value: object) -> bool:

@@ -73,7 +73,8 @@ def _scipy_law(name: str, args: list[float], kwds: dict[str, float]) -> Law:
     return ScipyLaw(getattr(scipy.stats, name)(*args, **kwds))
 
 
-_MAKERS: Final[dict[str, Callable[..., Law]]] = {
+#: How each law is made from its parameters, by name.
+MAKERS: Final[dict[str, Callable[..., Law]]] = {
     "bernoulli": Bernoulli,
     "beta": Beta,
     "empirical": Empirical,
@@ -92,8 +93,8 @@ def from_description(description: Mapping[str, Any]) -> Law:
     Bernoulli(p=0.25)
     """
     parameters = dict(description)
-    name = checks.choice("law", parameters.pop("law", None), _MAKERS)
+    name = checks.choice("law", parameters.pop("law", None), MAKERS)
     try:
-        return _MAKERS[name](**parameters)
+        return MAKERS[name](**parameters)
     except (TypeError, AttributeError) as error:
         raise ArmError(f"the parameters of the law {name} do not fit, got {parameters!r}: {error}") from None

@@ -36,6 +36,14 @@ per_agent = 4
 sigma = 1.0
 seed = 0
 
+# [arms]               # from files: who has what, and either laws or a log of rewards
+# law = "data"
+# catalogue = "catalogue.csv"   # agent,arm
+# laws = "laws.csv"             # arm,law,parameters or arm,successes,trials
+# log = "clicks.csv.gz"         # agent,arm,reward; it also says who has what, if no catalogue does
+# rewards = "auto"              # what a log's rewards become: bernoulli or empirical laws
+# unmatched = "refuse"          # or "drop" what has no counterpart by name
+
 [policy]               # ucb, klucb, thompson, ucb-v, moss, epsilon-greedy
 name = "ucb"
 alpha = 3.0

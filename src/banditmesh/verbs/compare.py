@@ -56,6 +56,7 @@ def compare_verb(
       banditmesh compare --network my-network.graphml --arms 30 --per-agent 5 --protocols irs,fwa
       banditmesh compare --protocols 'fwa,flooding,flooding(8)+growth(0.25),fwa+contested'
       banditmesh compare --protocols 'flooding,flooding+growth(0.25)' --loss 0.1 --outages 0.01 0.1
+      banditmesh compare --network links.txt.gz --catalogue catalogue.csv --laws rates.csv --policy klucb
       banditmesh compare --network powerlaw:3000,3 --horizon 100 --protocols irs,fwa
       banditmesh compare study.toml --against flooding
       banditmesh compare study.toml --protocols irs,fwa --ttl 6

@@ -112,17 +112,17 @@ def _read(
     spec_path: str | None,
     *,
     network: str,
-    n_arms: int,
-    per_agent: int,
-    max_bytes: int | None,
-    weights: str,
     ttls: str | None,
     emissions: str | None,
     names: str | None,
     policy: str,
     loss: float,
     outages: tuple[float, float] | None,
-    **settings: Any,
+    horizon: int,
+    replicates: int,
+    seed: int,
+    rules: str,
+    **arms: Any,
 ) -> tuple[str, Any, dict[str, Any]]:
     """A name for the network, the problem, and what `frontier` is given besides."""
     from ..protocols import notation
@@ -143,9 +143,10 @@ def _read(
             by_class = ttls is not None or emissions is not None
             compared["protocols"] = list(dict.fromkeys(map(type, case.protocols))) if by_class else case.protocols
         return case.network, case.problem, {**case.settings, **compared}
+    settings = {"horizon": horizon, "replicates": replicates, "seed": seed, "rules": rules}
     settings |= {"policy": read_policy(policy), "faults": read_faults(loss, outages), **compared}
     name = Path(network).stem if Path(network).exists() else network
-    return name, read_problem(network, n_arms, per_agent, settings["seed"], max_bytes, weights), settings
+    return name, read_problem(network, seed, **arms), settings
 
 
 def _protocol_or_class(text: str) -> Any:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..problem import Problem
     from ..studies.case import Case
 
+#: As `arms.LAW_KINDS`, which is not imported for a list of options.
+LOG_REWARDS = ("auto", "bernoulli", "empirical")
 PROTOCOLS_HELP = (
     "Any of none, irs, gossip, probabilistic, fwa, flooding, tree and centralised, separated by commas; "
     "with a ttl and an emission of their own as in 'fwa,flooding(8)+growth(0.25)'."
@@ -34,7 +36,7 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
             help="er, ba, sbm or dynamic-er (the paper's); a generator as in ring:12, grid:5x5 or powerlaw:3000,3; "
             "or a file: edge list, GraphML, GML, adjacency list.",
         ),
-        click.option("--max-bytes", type=int, help="How much a network file may hold, unpacked."),
+        click.option("--max-bytes", type=int, help="How much a file may hold, unpacked."),
         click.option(
             "--weights",
             type=click.Choice(["refuse", "ignore"]),
@@ -44,6 +46,23 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
         ),
         click.option("--arms", "n_arms", default=50, show_default=True, help="How many arms there are."),
         click.option("--per-agent", default=20, show_default=True, help="How many arms each agent has."),
+        click.option("--catalogue", metavar="FILE", help="Who has which arms: agent,arm. Needs --laws or --log."),
+        click.option("--laws", metavar="FILE", help="What arms pay: arm,law,parameters or arm,successes,trials."),
+        click.option("--log", metavar="FILE", help="Logged rewards, instead of --laws: agent,arm,reward."),
+        click.option(
+            "--log-rewards",
+            type=click.Choice(LOG_REWARDS),
+            default="auto",
+            show_default=True,
+            help="What a log's rewards become.",
+        ),
+        click.option(
+            "--unmatched",
+            type=click.Choice(["refuse", "drop"]),
+            default="refuse",
+            show_default=True,
+            help="What to do with agents and arms of these files that have no counterpart by name.",
+        ),
         click.option("--horizon", default=1000, show_default=True, help="How many rounds."),
         click.option("--replicates", default=10, show_default=True, help="How many repetitions."),
         click.option("--seed", default=0, show_default=True, help="Decides arms, rewards and everything random."),
@@ -106,10 +125,6 @@ def read_case(
     spec_path: str | None,
     *,
     network: str,
-    n_arms: int,
-    per_agent: int,
-    max_bytes: int | None,
-    weights: str,
     ttl: int,
     horizon: int,
     replicates: int,
@@ -119,6 +134,7 @@ def read_case(
     policy: str = "ucb",
     loss: float = 0.0,
     outages: tuple[float, float] | None = None,
+    **arms: Any,
 ) -> Case:
     """The case that a spec file describes or, without one, the options above and `--protocols`.
 
@@ -138,7 +154,7 @@ def read_case(
         refuse_idle(click.get_current_context(), "loss", "none of the protocols sends messages")
     return Case(
         network=network if not Path(network).exists() else Path(network).stem,
-        problem=read_problem(network, n_arms, per_agent, seed, max_bytes, weights),
+        problem=read_problem(network, seed, **arms),
         protocols=protocols,
         policy=read_policy(policy),
         horizon=horizon,
@@ -189,6 +205,11 @@ def refuse_options(context: click.Context, but: tuple[str, ...]) -> None:
         "per_agent",
         "max_bytes",
         "weights",
+        "catalogue",
+        "laws",
+        "log",
+        "log_rewards",
+        "unmatched",
         "ttl",
         "horizon",
         "replicates",
@@ -213,11 +234,59 @@ def refuse_idle(context: click.Context, name: str, reason: str) -> None:
         raise InputError(f"{option.opts[0]} has no effect: {reason}; leave it out")
 
 
-def read_problem(network: str, n_arms: int, per_agent: int, seed: int, max_bytes: int | None, weights: str) -> Problem:
-    """The problem that the options describe: Gaussian arms with uniform means, uniformly drawn arm sets."""
+def read_problem(
+    network: str,
+    seed: int,
+    *,
+    n_arms: int,
+    per_agent: int,
+    max_bytes: int | None,
+    weights: str,
+    catalogue: str | None,
+    laws: str | None,
+    log: str | None,
+    log_rewards: str,
+    unmatched: str,
+) -> Problem:
+    """The problem that the options describe: arms from files or, without any, Gaussian ones drawn as in the paper."""
     from ..problem import Problem
 
-    return Problem.random(read_network(network, seed, max_bytes, weights), n_arms, per_agent, seed)
+    context = click.get_current_context()
+    if catalogue is None and laws is None and log is None:
+        for name in ("log_rewards", "unmatched"):
+            refuse_idle(context, name, "no file gives arms")
+        return Problem.random(read_network(network, seed, max_bytes, weights), n_arms, per_agent, seed)
+    for name in ("n_arms", "per_agent"):
+        refuse_idle(context, name, "a file gives the arms")
+    if (laws is None) == (log is None):
+        raise InputError("give --laws or --log, got both or none; --catalogue alone says nothing of rewards")
+    if log is None:
+        refuse_idle(context, "log_rewards", "there is no --log")
+        if catalogue is None:
+            raise InputError("--laws needs --catalogue, got none; name a file of who has which arms")
+    who, what = _read_arms(catalogue, laws, log, log_rewards, max_bytes)
+    problem = Problem(read_network(network, seed, max_bytes, weights), who, what, unmatched=unmatched)
+    if problem.unmatched:
+        click.echo(f"banditmesh: left out: {problem.unmatched}", err=True)
+    return problem
+
+
+def _read_arms(
+    catalogue: str | None, laws: str | None, log: str | None, log_rewards: str, max_bytes: int | None
+) -> tuple[Any, Any]:
+    """Who has which arms, and what they pay, from files."""
+    from .. import arms
+    from ..sim.progress import terminal_bar
+
+    what: Any
+    if log is None:
+        assert laws is not None
+        what = arms.read_laws(laws, max_bytes=max_bytes)
+    else:
+        with terminal_bar(f"reading {Path(log).name}", "") as bar:
+            progress = None if bar is None else bar.show
+            what = arms.read_log(log, law=log_rewards, max_bytes=max_bytes, progress=progress)
+    return what if catalogue is None else arms.read_catalogue(catalogue, max_bytes=max_bytes), what
 
 
 def read_network(network: str, seed: int, max_bytes: int | None, weights: str) -> Any:
@@ -230,7 +299,8 @@ def read_network(network: str, seed: int, max_bytes: int | None, weights: str) -
         raise InputError(f"--network must be one of {names}, a generator as in ring:12, or a file; got {network!r}")
     if network in networks.PAPER_NETWORKS or names_generator(network):
         context = click.get_current_context()
-        for name in ("max_bytes", "weights"):
-            refuse_idle(context, name, f"{network} is no file")
+        refuse_idle(context, "weights", f"{network} is no file")
+        if not any(is_given(context, name) for name in ("catalogue", "laws", "log")):
+            refuse_idle(context, "max_bytes", f"{network} is no file")
         return networks.paper(network) if network in networks.PAPER_NETWORKS else networks.from_text(network, seed)
     return networks.read_any(network, max_bytes=max_bytes, weights=weights)
