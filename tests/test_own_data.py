@@ -367,7 +367,13 @@ def test_flags_that_do_not_go_together_are_refused(run, folder, monkeypatch, opt
         assert err.count("\n") == 1
 
 
-SPEC = 'engine = "reference"\nhorizon = 20\nreplicates = 2\nnetwork = {name = "file", path = "links.txt.gz"}\nprotocol = "fwa(2)"\n'
+SPEC = """\
+engine = "reference"
+horizon = 20
+replicates = 2
+network = {name = "file", path = "links.txt.gz"}
+protocol = "fwa(2)"
+"""
 
 
 def test_spec_takes_files(folder):
@@ -377,16 +383,16 @@ def test_spec_takes_files(folder):
 
     spec = first("log = 'clicks.csv'")
     assert set(spec.files().values()) == {folder / "links.txt.gz", folder / "clicks.csv"}
-    study = bm.run_study(spec, folder / "out", progress=False)
+    study = bm.run_study(spec, folder / "out", workers=1)
     log = read_log(folder / "clicks.csv")
     result = bm.simulate(bm.Problem(LINKS, log), bm.FwA(2), horizon=20, seed=spec.seed_of(0), engine="reference")
     assert study.table()["regret"].iloc[0] == result.regret[0, -1]
     spec = first("catalogue = 'who.csv'\nlaws = 'rates.csv'\nunmatched = 'drop'")
-    study = bm.run_study(spec, folder / "dropped", progress=False)
+    study = bm.run_study(spec, folder / "dropped", workers=1)
     assert np.isfinite(study.table()["regret"]).all()
     (folder / "rates.csv").write_text("arm,successes,trials\nred,2,4\nblue,1,10\n")
     with pytest.raises(bm.StudyError, match="the files of networks or arms have changed since"):
-        bm.run_study(spec, folder / "dropped", progress=False)
+        bm.run_study(spec, folder / "dropped", workers=1)
 
 
 @pytest.mark.parametrize(
@@ -395,7 +401,10 @@ def test_spec_takes_files(folder):
         ("", r"line 6: \[arms\] laws or log must be given, and not both; name one file"),
         ("laws = 'rates.csv'", r"catalogue must be given with laws"),
         ("catalogue = 'who.csv'\nlaws = 'rates.csv'\nrewards = 'auto'", "arms.rewards must be given with log only"),
-        ("log = 'clicks.csv'\nrewards = 'all'", "line 9: arms.rewards must be one of auto, bernoulli, empirical"),
+        (
+            "log = 'clicks.csv'\nrewards = 'all'",
+            "line 9: arms.rewards must be one of auto, bernoulli, empirical, replay",
+        ),
         ("log = 'clicks.csv'\nunmatched = 'keep'", "line 9: arms.unmatched must be one of refuse, drop"),
         ("log = 'clicks.csv'\nn_arms = 4", "unknown key arms.n_arms, or nothing uses it"),
         ("log = 'none.csv'", "none.csv must be a reward log file, got no such file"),

@@ -28,6 +28,7 @@ from .quantiles import OTHER as OTHER
 from .quantiles import UNIFORM as UNIFORM
 from .quantiles import law_quantile
 from .reading import as_law, from_description
+from .replay import Replay
 from .scipy_laws import ScipyLaw
 from .uniform import Uniform
 
@@ -38,6 +39,7 @@ __all__ = [
     "Empirical",
     "Gaussian",
     "Law",
+    "Replay",
     "RewardLog",
     "ScipyLaw",
     "Uniform",

@@ -19,11 +19,12 @@ from .base import MAX_REWARD, Floats, Law
 from .bernoulli import Bernoulli
 from .catalogue import Catalogue
 from .empirical import Empirical
+from .replay import Replay
 from .table_files import ReadingCallback, TableFile, name_cell, places_of, read_columns, typed
 
 _COLUMNS: Final = ("agent", "arm", "reward")
 #: What a log's rewards can become.
-LAW_KINDS: Final = ("auto", "bernoulli", "empirical")
+LAW_KINDS: Final = ("auto", "bernoulli", "empirical", "replay")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +43,8 @@ class RewardLog:
     rewards : float array (rows,)
     law : str
         What the pooled rewards of an arm become: "bernoulli" or "empirical", both drawn with replacement; "auto" is
-        Bernoulli if all rewards of the log are 0 or 1, and else empirical.
+        Bernoulli if all rewards of the log are 0 or 1, and else empirical. "replay" uses each reward once, see
+        `Replay`.
     source : str
         What errors call it.
     """
@@ -94,7 +96,7 @@ class RewardLog:
         kind = ("bernoulli" if self.is_binary else "empirical") if self.law == "auto" else self.law
         if kind == "bernoulli":
             return Bernoulli(float(rewards.mean()))
-        return Empirical(rewards.tolist())
+        return (Replay if kind == "replay" else Empirical)(rewards.tolist())
 
     def __repr__(self) -> str:
         return f"RewardLog({len(self.agents):,} agents, {len(self.arms):,} arms, {len(self.rewards):,} rewards)"

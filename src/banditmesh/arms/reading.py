@@ -13,6 +13,7 @@ from .beta import Beta
 from .empirical import Empirical
 from .gaussian import Gaussian
 from .quantiles import law_quantile
+from .replay import Replay
 from .scipy_laws import ScipyLaw, is_frozen
 from .uniform import Uniform
 
@@ -79,6 +80,7 @@ MAKERS: Final[dict[str, Callable[..., Law]]] = {
     "beta": Beta,
     "empirical": Empirical,
     "gaussian": Gaussian,
+    "replay": Replay,
     "scipy": _scipy_law,
     "uniform": Uniform,
 }

@@ -41,7 +41,7 @@ seed = 0
 # catalogue = "catalogue.csv"   # agent,arm
 # laws = "laws.csv"             # arm,law,parameters or arm,successes,trials
 # log = "clicks.csv.gz"         # agent,arm,reward; it also says who has what, if no catalogue does
-# rewards = "auto"              # what a log's rewards become: bernoulli or empirical laws
+# rewards = "auto"              # what a log's rewards become: bernoulli, empirical, or replay (each used once)
 # unmatched = "refuse"          # or "drop" what has no counterpart by name
 
 [policy]               # ucb, klucb, thompson, ucb-v, moss, epsilon-greedy

@@ -16,6 +16,8 @@ from .preset import PRESETS, run_preset
 
 if TYPE_CHECKING:
     from ..comparisons.compare import Comparison
+    from ..sim.replay import Replayed
+    from ..studies.case import Case
 
 
 @click.command("compare", short_help="Several protocols side by side on one network.")
@@ -83,6 +85,10 @@ def compare_verb(
             values["policy"] = repr(case.policy)
         if case.faults is not None:
             values["faults"] = repr(case.faults)
+        if used := _replayed(case, comparison):
+            values["replay"] = {
+                name: {"used_up": one.n_used_up, "stopped": one.n_stopped} for name, one in used.items()
+            }
         if against is not None:
             values["differences"] = json.loads(comparison.differences(against).to_json(orient="index"))
         click.echo(json.dumps(values, indent=2))
@@ -93,11 +99,22 @@ def compare_verb(
         click.echo(repr(case.policy))
     click.echo(f"{case.faults}\n" if case.faults else "")
     click.echo(_format(comparison))
+    for name, one in _replayed(case, comparison).items():
+        click.echo(f"{name}: {one}, mean of the replicates")
     if against is not None or (case.replicates > 1 and len(comparison.results) > 1):
         against = against or list(comparison.results)[-1]
         intervals = ", with 95 % confidence intervals" if case.replicates > 1 else ""
         click.echo(f"\nPaired differences from {against}{intervals}\n")
         click.echo(_format_differences(comparison, against))
+
+
+def _replayed(case: Case, comparison: Comparison) -> dict[str, Replayed]:
+    """What each protocol used up of a log's rewards; nothing if none are replayed."""
+    from ..sim.replay import replayed, replays
+
+    if not replays(case.problem):
+        return {}
+    return {name: replayed(case.problem, result) for name, result in comparison.results.items()}
 
 
 def _format(comparison: Comparison) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..studies.case import Case
 
 #: As `arms.LAW_KINDS`, which is not imported for a list of options.
-LOG_REWARDS = ("auto", "bernoulli", "empirical")
+LOG_REWARDS = ("auto", "bernoulli", "empirical", "replay")
 PROTOCOLS_HELP = (
     "Any of none, irs, gossip, probabilistic, fwa, flooding, tree and centralised, separated by commas; "
     "with a ttl and an emission of their own as in 'fwa,flooding(8)+growth(0.25)'."
@@ -54,7 +54,7 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
             type=click.Choice(LOG_REWARDS),
             default="auto",
             show_default=True,
-            help="What a log's rewards become.",
+            help="What a log's rewards become; replay uses each of them once.",
         ),
         click.option(
             "--unmatched",
