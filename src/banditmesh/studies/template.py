@@ -30,19 +30,12 @@ seed = 3
 # q = 0.1
 
 [arms]
-law = "gaussian"       # or "bernoulli"; means are uniform on [0, 1] unless given as means = [...]
+law = "gaussian"       # or "bernoulli"; means are uniform on [0, 1] unless given as means = [...]; or "data", for
+                       # files: catalogue, and laws or a log (then perhaps rewards = "replay"); see the page on data
 n_arms = 10
 per_agent = 4
 sigma = 1.0
 seed = 0
-
-# [arms]               # from files: who has what, and either laws or a log of rewards
-# law = "data"
-# catalogue = "catalogue.csv"   # agent,arm
-# laws = "laws.csv"             # arm,law,parameters or arm,successes,trials
-# log = "clicks.csv.gz"         # agent,arm,reward; it also says who has what, if no catalogue does
-# rewards = "auto"              # what a log's rewards become: bernoulli, empirical, or replay (each used once)
-# unmatched = "refuse"          # or "drop" what has no counterpart by name
 
 [policy]               # ucb, klucb, thompson, ucb-v, moss, epsilon-greedy
 name = "ucb"
