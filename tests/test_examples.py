@@ -30,7 +30,7 @@ def run(name):
     command = [sys.executable, "-W", "error", EXAMPLES / name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    return [line.split() for line in done.stdout.splitlines()]
+    return [line.split() for line in done.stdout.splitlines() if line.strip()]
 
 
 def test_every_example_is_tested_and_described():
