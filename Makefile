@@ -19,11 +19,13 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	@$(BIN)/banditmesh paper --figure 3 --out demo-output
 
+# A file's tests go to one worker, which makes its fixtures and compiles its kernels once.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto -m "slow and not alone"
+	$(BIN)/python -m pytest -m alone
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -101,6 +101,28 @@ def test_plot_draws_into_a_file(run, ring, tmp_path, suffix):
     assert picture.stat().st_size > 1000
 
 
+@pytest.mark.parametrize("name", ["fwa", "fwa(4)"])
+def test_compare_prints_the_lines_of_a_node(run, ring, name):
+    lines = (
+        '[protocol]\nname = "fwa"\nttl = 4\n\n[emission]\nname = "every-pull"\n\n[policy]\nname = "ucb"\nalpha = 3.0\n'
+    )
+    code, out, _ = run("compare", "--network", ring, "--protocols", "irs,fwa", "--node-toml", name, *SMALL)
+    assert code == 0
+    assert out.endswith(f"\n{name} in node.toml:\n\n{lines}")
+    _, out, _ = run("compare", "--network", ring, "--protocols", "irs,fwa", "--node-toml", name, "--json", *SMALL)
+    assert json.loads(out)["node_toml"] == lines
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("flooding", "--node-toml must be one of irs, centralised"), ("centralised", "cannot run live")],
+)
+def test_compare_refuses_a_node_that_cannot_be(run, ring, name, message):
+    code, _, err = run("compare", "--network", ring, "--protocols", "irs,centralised", "--node-toml", name, *SMALL)
+    assert code != 0
+    assert message in err
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["compare", "--help"]], ids=" ".join)
 def test_help_has_examples(run, arguments):
     code, out, err = run(*arguments)

@@ -195,7 +195,10 @@ def test_engines_agree_on_every_pair_of_axes(row):
     )
 
 
-@pytest.mark.parametrize("name", ["er", "ba", "sbm", "dynamic-er"])
+@pytest.mark.parametrize(
+    "name",
+    ["er", "dynamic-er", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ba", "sbm"))],
+)
 @pytest.mark.parametrize(
     "protocol",
     [bm.NoCooperation(), bm.IRS(), bm.Gossip(4), bm.ProbabilisticFlooding(4), bm.FwA(4), bm.Flooding(4)],
@@ -222,13 +225,54 @@ def test_plans_made_in_parts_that_do_not_fit_at_first_are_the_same(monkeypatch):
     assert bm.simulate(problem, bm.FwA(4), horizon=60, seed=0) == whole
 
 
+def spread_beforehand(monkeypatch, problem, protocol):
+    """How many messages are spread in a run other than by its rounds, call by call."""
+    settings = {"horizon": 30, "seed": 0, "engine": "compiled"}
+    bm.simulate(problem, protocol, **settings)
+    spread, kernel = [], plans.spread_slots
+    monkeypatch.setattr(plans, "spread_slots", lambda *taken: spread.append(int(taken[7].sum())) or kernel(*taken))
+    bm.simulate(problem, protocol, **settings)
+    return spread
+
+
+def test_a_small_plan_is_made_without_an_estimate(monkeypatch):
+    problem = bm.Problem.paper("er", seed=0)
+    # Each slot for the plan, then what was sent in the last four rounds.
+    assert spread_beforehand(monkeypatch, problem, bm.FwA(4)) == [len(problem.arm_indices)] + [problem.n_agents] * 4
+
+
+def test_an_estimate_spreads_a_part_of_all_messages(monkeypatch):
+    problem = bm.Problem.paper("er", seed=0)
+    n_spread = sum(spread_beforehand(monkeypatch, problem, bm.Gossip(4)))
+    assert 0 < n_spread <= len(problem.arm_indices) // 8
+
+
 def test_replicates_far_apart_in_time_share_clocks(monkeypatch):
     problem = bm.Problem(nx.path_graph(3), [[0, 1]] * 3, [bm.arms.Gaussian(m, 1.0) for m in (0.0, 1.0)])
     arguments = {"horizon": 3000, "replicates": 3, "seed": 0}
     plain = bm.simulate(problem, bm.FwA(2), threads=1, **arguments)
     monkeypatch.setattr(packing, "CLOCK_BLOCK", 16)
-    monkeypatch.setattr(packing, "MOST_CLOCK_BLOCKS", 3)
+    monkeypatch.setattr(packing, "CLOCK_BLOCKS", 3)
+    monkeypatch.setattr(packing, "CLOCK_BUDGET", 0)
     assert bm.simulate(problem, bm.FwA(2), threads=3, **arguments) == plain
+
+
+def test_replicates_of_a_long_run_read_each_clock_once():
+    rounds = []
+
+    class Counting(bm.UCB):
+        name = "counting"
+
+        @staticmethod
+        def clock(t, parameter):
+            rounds.append(t)
+            return bm.UCB.clock(t, parameter)
+
+    problem = bm.Problem(nx.empty_graph(1), [[0]], [bm.arms.Gaussian(0.0, 1.0)])
+    settings = {"policy": Counting(), "horizon": 20_000, "replicates": 2, "record_every": 20_000, "threads": 1}
+    bm.simulate(problem, bm.NoCooperation(), seed=0, engine="compiled", **settings)
+    # The small run that makes kernels ready reads the first ones.
+    assert len([t for t in rounds if t > 100]) == 20_000 - 100
 
 
 def test_chunks_do_not_matter(monkeypatch):

@@ -10,8 +10,10 @@ import banditmesh as bm
 from banditmesh.cli import main
 from banditmesh.comparisons.configurations import COSTS, Configuration, Frontier
 from banditmesh.comparisons.frontier import combine, default_ttls
+from banditmesh.live.config import load
 from banditmesh.networks.csr import as_links
 from banditmesh.networks.distances import diameter
+from banditmesh.protocols.notation import write
 
 RING = bm.Problem.random(nx.cycle_graph(8), n_arms=6, per_agent=3, seed=0)
 SETTINGS = {"horizon": 60, "replicates": 3, "seed": 1}
@@ -314,6 +316,37 @@ def test_faults_are_passed_on_and_told(capsys, ring):
     assert "loss=1" in out.splitlines()[2]
     silent = bm.simulate(RING, bm.NoCooperation(), horizon=20, replicates=2, seed=0).regret[:, -1].mean()
     assert f" {silent:,.0f} " in next(line for line in out.splitlines() if line.startswith("irs"))
+
+
+def test_live_frontier_tries_only_what_runs_live(capsys, ring, tmp_path):
+    options = ["--arms", 6, "--per-agent", 3, "--horizon", 20, "--replicates", 2, "--loss", 0.1, "--live"]
+    code, out, _ = run(capsys, "--network", ring, *options, "--json")
+    assert code == 0
+    found = json.loads(out)["ring"]
+    names = set(found["configurations"])
+    assert {"none", "irs", "fwa(2)+growth(0.25)", "gossip(4)"} <= names
+    assert not [name for name in names if "tree" in name or "contested" in name or "echoes" in name]
+    (tmp_path / "node.toml").write_text(
+        f'mesh = "m"\nnode = "n"\nplain = true\narms = []\n{found["node_toml"]}', encoding="utf-8"
+    )
+    assert write(load(tmp_path / "node.toml").protocol) == found["recommended"]
+    code, out, _ = run(capsys, "--network", ring, *options)
+    assert out.endswith(f"\nIn node.toml:\n\n{found['node_toml']}")
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        ["--protocols", "tree"],
+        ["--protocols", "fwa(2)+contested"],
+        ["--emissions", "contested"],
+        ["--policy", "ucb-v"],
+    ],
+)
+def test_live_frontier_refuses_what_was_named_and_does_not_run_live(capsys, ring, named):
+    code, _, err = run(capsys, "--network", ring, "--arms", 6, "--per-agent", 3, "--live", *named)
+    assert code != 0
+    assert "cannot run live" in err
 
 
 def test_command_takes_a_spec(capsys, tmp_path):

@@ -41,7 +41,9 @@ class Own(bm.Policy):
         return -mean
 
 policies = {"ucb": bm.UCB(), "klucb": bm.KLUCB(), "thompson": bm.ThompsonSampling(), "own": Own()}
-problem = bm.Problem.random(bm.networks.er(8, 0.4, seed=1), n_arms=5, per_agent=3, seed=0)
+# Beta laws need a kernel of their own, a small one.
+arms = [bm.arms.Beta(1 + arm, 5 - arm) for arm in range(5)]
+problem = bm.Problem(bm.networks.er(8, 0.4, seed=1), bm.arms.uniform_sets(8, 5, 3, seed=0), arms)
 for name in sys.argv[1].split(","):
     for protocol in sys.argv[2].split(";"):
         one, two = (
@@ -71,33 +73,38 @@ def assert_right(lines, n_lines):
     assert not [line for line in lines if not line.endswith("equal")]
 
 
-def test_kernels_cached_by_separate_processes_do_not_replace_each_other(tmp_path):
+@pytest.mark.parametrize(
+    "policies, protocol",
+    [(POLICIES[:2], "none"), pytest.param(POLICIES, "fwa(3)", marks=pytest.mark.slow)],
+    ids=["two policies", "all policies"],
+)
+def test_kernels_cached_by_separate_processes_do_not_replace_each_other(policies, protocol, tmp_path):
     # In each process numba counts functions from one.
-    for policy in POLICIES:
-        lines, notices = run_policies(tmp_path, [policy])
+    for policy in policies:
+        lines, notices = run_policies(tmp_path, [policy], protocol)
         assert_right(lines, 1)
         assert "compiling the engine" in notices
     # Every policy is read before every other.
-    for order in (POLICIES, POLICIES[::-1]):
-        lines, notices = run_policies(tmp_path, order)
-        assert_right(lines, 3)
+    for order in (policies, policies[::-1]):
+        lines, notices = run_policies(tmp_path, order, protocol)
+        assert_right(lines, len(policies))
         assert notices == ""
-    damage(tmp_path)
-    lines, notices = run_policies(tmp_path, ["klucb"])
+    damage(tmp_path, len(policies))
+    lines, notices = run_policies(tmp_path, ["klucb"], protocol)
     assert_right(lines, 1)
     assert notices.count("gave wrong numbers; they are removed and compiled again") == 1
 
 
-def damage(folder):
-    """Replace other policies' kernels by that of the usual one, whole but wrong, and what makes plans by noise."""
+def damage(folder, n_policies):
+    """Replace other policies' kernels by that of the usual one, whole but wrong, and what draws rewards by noise."""
     paths = [path for path in folder.rglob("*.kernel") if path.name.startswith("rounds.plan_rounds")]
     [usual] = (path for path in paths if path.name.startswith("rounds.plan_rounds-"))
-    assert len(paths) == 3
+    assert len(paths) == n_policies
     code = usual.read_bytes()[cache._DIGEST_SIZE :]
     for path in paths:
         path.write_bytes(cache._checksum(path, code) + code)
-    [planner] = folder.rglob("spread.spread_slots*.kernel")
-    planner.write_bytes(np.random.default_rng(1).bytes(10_000))
+    [drawing] = folder.rglob("tapes.draw_tape*.kernel")
+    drawing.write_bytes(np.random.default_rng(1).bytes(10_000))
 
 
 def test_file_with_any_byte_changed_is_not_there(tmp_path):
@@ -167,10 +174,12 @@ def test_stamp_covers_every_file_that_has_a_part_in_a_kernel():
     } <= covered
 
 
-def test_stamp_leaves_out_all_layers_above_the_simulator_and_the_pictures():
+def test_stamp_leaves_out_all_layers_above_and_beside_the_simulator_and_the_pictures():
     settings = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
     layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
-    above = {name.strip() for layer in layers[: layers.index("sim")] for name in layer.split("|")} | {"plots"}
+    rooms = [{name.strip() for name in layer.split("|")} for layer in layers]
+    [simulator] = [place for place, room in enumerate(rooms) if "sim" in room]
+    above = set().union(*rooms[: simulator + 1], {"plots"}) - {"sim"}
     assert {Path(name).stem for name in cache.ABOVE} == above
     assert all((cache._PACKAGE / name).exists() for name in cache.ABOVE)
 

@@ -8,7 +8,9 @@ import textwrap
 
 import pytest
 
+import banditmesh as bm
 from banditmesh.sim import memory
+from banditmesh.sim.compiled import plans
 
 GIB = 2**30
 
@@ -72,6 +74,45 @@ def test_more_used_than_allowed_is_nothing_left(tmp_path):
         sys__fs__cgroup__memory_DOT_current="7\n",
     )
     assert memory.available(tmp_path) == 0.0
+
+
+def test_a_small_run_does_not_ask_how_much_there_is(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: pytest.fail("asked"))
+    problem = bm.Problem.random(bm.networks.ring(5), n_arms=4, per_agent=2, seed=0)
+    for settings in ({}, {"link_traffic": True}, {"engine": "reference"}):
+        bm.simulate(problem, bm.FwA(2), horizon=20, seed=0, **settings)
+
+
+def test_what_is_more_than_little_is_refused_where_there_is_less(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 2.0**25)
+    memory.check(2.0**25, "it", "take less")
+    assert memory.suffices(2.0**25)
+    assert not memory.suffices(2.0**25 + 1)
+    with pytest.raises(bm.errors.InsufficientMemoryError, match=r"it would need 0.0 GiB .*; take less"):
+        memory.check(2.0**25 + 1, "it", "take less")
+
+
+def test_no_more_messages_are_sampled_than_there_are(monkeypatch):
+    # So large that a sample of that size does not fit into any memory.
+    monkeypatch.setattr(plans, "_SAMPLE_WORK", 2**60)
+    problem = bm.Problem.random(bm.networks.ring(5), n_arms=4, per_agent=2, seed=0)
+    assert bm.simulate(problem, bm.FwA(2), horizon=20, seed=0, engine="compiled").engine == "compiled"
+
+
+def test_what_is_a_trifle_is_not_refused_and_anything_more_is(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 0.0)
+    memory.check(memory.TRIFLE, "it", "take less")
+    with pytest.raises(bm.errors.InsufficientMemoryError, match=r"it would need .* take less"):
+        memory.check(memory.TRIFLE + 1, "it", "take less")
+
+
+@pytest.mark.parametrize("rules", ["sound", "published"])
+@pytest.mark.parametrize("protocol", [bm.NoCooperation(), bm.FwA(4), bm.Flooding(4), bm.Gossip(4)], ids=repr)
+def test_a_small_run_does_not_ask_the_system(monkeypatch, protocol, rules):
+    asked = []
+    monkeypatch.setattr(memory, "available", lambda: asked.append(protocol) or float("inf"))
+    bm.simulate(bm.Problem.paper("er", seed=0), protocol, horizon=30, seed=0, rules=rules, engine="compiled")
+    assert asked == []
 
 
 def run_script(text, *arguments, prefix=""):

@@ -155,7 +155,7 @@ APART = bm.Problem(nx.path_graph(3), [["a", "b"], ["c"], ["a", "b"]], gaussian(0
     [
         (LONE, bm.NoCooperation(), 0.75),
         (BERNOULLI, bm.IRS(), 0.6),
-        (BERNOULLI, bm.NoCooperation(), 0.6),
+        pytest.param(BERNOULLI, bm.NoCooperation(), 0.6, marks=pytest.mark.slow),
         (APART, bm.FwA(2), 1.0),
     ],
 )

@@ -24,6 +24,7 @@ Purposes and their counters:
     DELAY   (origin, sequence, sender, receiver)  how late it is
     CORRUPT (origin, sequence, sender, receiver)  whether its reward is changed
     NOISE   (origin, sequence, sender, receiver)  by how much
+    PHASE   (agent, 0, 0, 0)                  when, within its interval, a player of a local mesh pulls
 
 `sequence` is the round in which a message was made or, on a tree, how many its link has carried. A message that passes
 a link more than once, as by the published rules it may, meets the same faults each time.
@@ -53,6 +54,7 @@ LOSS: Final = "loss"
 DELAY: Final = "delay"
 CORRUPT: Final = "corrupt"
 NOISE: Final = "noise"
+PHASE: Final = "phase"
 
 MAX_COUNTER: Final = 2**32 - 1
 # TARGET has five numbers for four places: ttl and k share the last one.

@@ -14,7 +14,7 @@ from .dynamic import (
     edge_markovian_step,
 )
 from .named import from_text
-from .published import PAPER_NETWORKS, PAPER_WATCHED_LINKS, paper
+from .published import PAPER_NETWORKS, PAPER_WATCHED_LINKS, like_paper, paper
 from .readers import read, read_adjacency, read_any, read_contact_trace, read_edge_list, read_gml, read_graphml
 from .sparse import sparse_ba, sparse_er
 from .static import (
@@ -53,6 +53,7 @@ __all__ = [
     "from_sparse",
     "from_text",
     "grid",
+    "like_paper",
     "paper",
     "path",
     "random_geometric",

@@ -17,6 +17,8 @@ from ..problem import Problem
 from .expected_links import links_ever_up
 from .run import TRAFFIC
 
+#: What takes no more than this, in bytes, is never refused: to ask the system costs more than a small run.
+TRIFLE: Final = 2.0**24
 _ROOT: Final = Path("/")
 
 
@@ -36,11 +38,15 @@ def check_result_fits(problem: Problem, horizon: int, record_every: int, replica
 
 def check(n_bytes: float, what: str, remedy: str) -> None:
     """Refuse something that would need more memory than is free."""
-    free = available()
-    if n_bytes > free:
+    if n_bytes > TRIFLE and n_bytes > (free := available()):
         raise InsufficientMemoryError(
             f"{what} would need {n_bytes / 2**30:,.1f} GiB of memory, and {free / 2**30:,.1f} GiB are free; {remedy}"
         )
+
+
+def suffices(n_bytes: float) -> bool:
+    """Whether so much memory is free."""
+    return n_bytes <= TRIFLE or n_bytes <= available()
 
 
 def available(root: Path = _ROOT) -> float:

@@ -1,25 +1,38 @@
 """What a spec may name: networks, dynamics, arms, policies, protocols and emissions, and how each is built.
 
-A *table* of a spec names one part and gives its parameters. What parameters a part takes is read from its own
-signature, so a protocol or policy that is added to the package can be named in a spec at once.
+Policies, protocols and emissions are built in `banditmesh/parts.py`, as tables of other files name them too.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .. import checks, registry
+from .. import checks
 from ..errors import InputError
+from ..parts import TABLES, Part, build_emission, build_policy, build_protocol, find, from_signature, named
 
 if TYPE_CHECKING:
-    from ..policies import Policy
     from ..problem import Problem
-    from ..protocols import AnyProtocol, Emission
+
+__all__ = [
+    "FILE_TABLES",
+    "NAME_KEYS",
+    "FileTable",
+    "Part",
+    "build_emission",
+    "build_policy",
+    "build_problem",
+    "build_protocol",
+    "file_of",
+    "files_in",
+    "get_part",
+    "parts",
+    "read_files",
+]
 
 #: What a spec says of a file: keys and values, sorted.
 FileTable: TypeAlias = tuple[tuple[str, Any], ...]
@@ -49,88 +62,18 @@ _GENERATORS: Final = (
 FILE_TABLES: Final = ("network", "arms")
 #: The keys of `[arms]` that name files.
 _ARM_FILES: Final = ("catalogue", "laws", "log")
-#: What a parameter must be, by how its annotation is written; any other annotation is left to the part itself.
-_TYPES: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
-    "int": (int, "an integer"),
-    "float": ((int, float), "a number"),
-    "str": (str, "a string"),
-    "AnyPath": (str, "a string"),
-    "Sequence[int]": (list, "a list of integers"),
-    "list[float]": (list, "a list of numbers"),
-}
-
-
-@dataclass(frozen=True)
-class Part:
-    """One thing that a table may name.
-
-    Attributes
-    ----------
-    make : callable
-        Builds it from its parameters.
-    parameters : mapping from str to str
-        What it takes, and how each parameter is annotated.
-    required : frozenset of str
-        What must be given.
-    all_or_nothing : bool
-        Whether it may also be named without any parameter.
-    """
-
-    make: Callable[..., Any]
-    parameters: Mapping[str, str]
-    required: frozenset[str]
-    all_or_nothing: bool = False
-
-    def check(self, where: str, given: Mapping[str, Any]) -> None:
-        """Refuse a parameter of the wrong type, or the lack of a required one."""
-        for key, value in given.items():
-            kind, wanted = _TYPES.get(self.parameters[key], (object, ""))
-            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not object):
-                raise InputError(f"{where}.{key} must be {wanted}, got {checks.shown(value)}")
-        missing = sorted(self.required - set(given))
-        if missing and not (self.all_or_nothing and not given):
-            raise InputError(f"{where}.{missing[0]} is required, got none; add it")
 
 
 @cache
 def parts(table: str) -> dict[str, Part]:
     """Everything that may be named in a table."""
-    makers: dict[str, Callable[[], dict[str, Part]]] = {
-        "network": _networks,
-        "dynamics": _dynamics,
-        "arms": _arms,
-        "policy": _policies,
-        "protocol": _protocols,
-        "emission": _emissions,
-    }
-    return makers[table]()
+    makers: dict[str, Callable[[], dict[str, Part]]] = {"network": _networks, "dynamics": _dynamics, "arms": _arms}
+    return named(table) if table in TABLES else makers[table]()
 
 
 def get_part(table: str, name: object) -> Part:
     """The part of that name."""
-    known = parts(table)
-    if not isinstance(name, str) or name not in known:
-        raise InputError(f"{table}.{NAME_KEYS[table]} must be one of {', '.join(known)}; got {checks.shown(name)}")
-    return known[name]
-
-
-def build_emission(point: Mapping[str, Any]) -> Emission | None:
-    """The emission of a point; None if it is the protocol's own."""
-    emission: Emission | None = _make("emission", point)
-    return emission
-
-
-def build_protocol(point: Mapping[str, Any]) -> AnyProtocol:
-    """The protocol of a point, with its emission."""
-    emission = build_emission(point)
-    protocol: AnyProtocol = _make("protocol", point, **({} if emission is None else {"emission": emission}))
-    return protocol
-
-
-def build_policy(point: Mapping[str, Any]) -> Policy:
-    """The policy of a point."""
-    policy: Policy = _make("policy", point)
-    return policy
+    return find(parts(table), f"{table}.{NAME_KEYS[table]}", name)
 
 
 def build_problem(point: Mapping[str, Any], files: Mapping[FileTable, Any]) -> Problem:
@@ -353,46 +296,9 @@ def _sets_and_laws(
     return sets, laws if means is not None else [law(mean) for mean in problem.means.tolist()]
 
 
-def _policies() -> dict[str, Part]:
-    from .. import policies
-
-    return _from_classes(policies.Policy)
-
-
-def _protocols() -> dict[str, Part]:
-    from .. import protocols
-
-    known = _from_classes(protocols.AnyProtocol)
-    # Its ttl is 1 by definition, so the ttl of a study is none of its parameters.
-    known["irs"] = replace(known["irs"], parameters={})
-    return known
-
-
-def _emissions() -> dict[str, Part]:
-    from .. import protocols
-
-    # What a protocol does by itself: every pull, for most of them.
-    own = Part(lambda: None, {}, frozenset())
-    return {"default": own, **_from_classes(protocols.Emission)}
-
-
-def _from_classes(base: type) -> dict[str, Part]:
-    """The shipped classes that derive from a base, by their short names."""
-    found: dict[str, Part] = {}
-    for name, kind in registry.by_name(base).items():
-        settable = [one for one in fields(kind) if one.init and one.name != "emission"]
-        required = inspect.signature(kind).parameters
-        found[name] = Part(
-            kind,
-            {one.name: str(one.type) for one in settable},
-            frozenset(one.name for one in settable if required[one.name].default is inspect.Parameter.empty),
-        )
-    return found
-
-
 def _from_signature(make: Callable[..., Any]) -> Part:
-    signature = inspect.signature(make).parameters
-    required = {key for key, value in signature.items() if value.default is inspect.Parameter.empty}
-    if "seed" in signature:
-        make = partial(make, seed=0)
-    return Part(make, {key: str(value.annotation) for key, value in signature.items()}, frozenset(required - {"seed"}))
+    """A part that a function makes; one that draws has the seed 0 unless it is given."""
+    part = from_signature(make)
+    if "seed" not in part.parameters:
+        return part
+    return replace(part, make=partial(make, seed=0), required=part.required - {"seed"})

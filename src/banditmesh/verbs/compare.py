@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from .preset import PRESETS, run_preset
 
 if TYPE_CHECKING:
     from ..comparisons.compare import Comparison
+    from ..policies import Policy
+    from ..protocols import AnyProtocol
     from ..sim.replay import Replayed
     from ..studies.case import Case
 
@@ -38,12 +41,16 @@ if TYPE_CHECKING:
     help="On the paper's networks, in minutes: beyond, what beats FwA and Flooding; loss, what lost messages cost.",
 )
 @click.option("--against", metavar="PROTOCOL", help="Take differences against this one; the last one if not given.")
+@click.option(
+    "--node-toml", "live", metavar="PROTOCOL", help="Also print the lines of a node.toml for this one, to run it live."
+)
 @click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Also draw the curves into this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
 def compare_verb(
     spec_path: str | None,
     preset: str | None,
     against: str | None,
+    live: str | None,
     picture: str | None,
     as_json: bool,
     **options: Any,
@@ -62,6 +69,7 @@ def compare_verb(
       banditmesh compare --network powerlaw:3000,3 --horizon 100 --protocols irs,fwa
       banditmesh compare study.toml --against flooding
       banditmesh compare study.toml --protocols irs,fwa --ttl 6
+      banditmesh compare --protocols 'fwa,flooding+growth(0.25)' --node-toml 'flooding(4)+growth(0.25)'
       banditmesh compare --preset beyond
     """
     from ..comparisons.compare import compare
@@ -76,6 +84,7 @@ def compare_verb(
         _check_picture(picture)
     if against is not None:
         _check_against(against, list(labels(case.protocols)))
+    lines = None if live is None else _node_toml(live, labels(case.protocols), case.policy)
     comparison = compare(case.problem, case.protocols, **case.settings)
     if picture:
         comparison.plot().savefig(picture)
@@ -91,6 +100,8 @@ def compare_verb(
             }
         if against is not None:
             values["differences"] = json.loads(comparison.differences(against).to_json(orient="index"))
+        if lines is not None:
+            values["node_toml"] = lines
         click.echo(json.dumps(values, indent=2))
         return
     click.echo(repr(case.problem))
@@ -106,6 +117,19 @@ def compare_verb(
         intervals = ", with 95 % confidence intervals" if case.replicates > 1 else ""
         click.echo(f"\nPaired differences from {against}{intervals}\n")
         click.echo(_format_differences(comparison, against))
+    if lines is not None:
+        click.echo(f"\n{live} in node.toml:\n\n{lines}", nl=False)
+
+
+def _node_toml(name: str, protocols: Mapping[str, AnyProtocol], policy: Policy) -> str:
+    """The lines of a node.toml for one of the protocols, as it is called in the table or written out."""
+    from ..live.template import protocol_lines
+    from ..protocols.notation import write
+
+    known = {write(protocol): protocol for protocol in protocols.values()} | dict(protocols)
+    if name not in known:
+        raise InputError(f"--node-toml must be one of {', '.join(protocols)}; got {name!r}")
+    return protocol_lines(known[name], policy)
 
 
 def _replayed(case: Case, comparison: Comparison) -> dict[str, Replayed]:

@@ -54,6 +54,9 @@ _PICTURES = (".pdf", ".png", ".svg")
     show_default=True,
     help="Recommend the fewest messages among regrets at most this fraction above the least.",
 )
+@click.option(
+    "--live", is_flag=True, help="Only what runs on a live mesh; also print the lines of a node.toml for the pick."
+)
 @click.option("--all", "show_all", is_flag=True, help="Print every configuration, not only those on a front.")
 @click.option("--out", type=click.Path(dir_okay=False), help="Also draw it into this file: .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
@@ -62,6 +65,7 @@ def frontier_verb(
     max_messages_per_round: float | None,
     max_link_load: float | None,
     tolerance: float,
+    live: bool,
     show_all: bool,
     out: str | None,
     as_json: bool,
@@ -78,6 +82,7 @@ def frontier_verb(
       banditmesh frontier --network my-network.graphml --arms 30 --per-agent 5 --max-messages-per-round 500
       banditmesh frontier --network ba --protocols 'fwa(4),flooding' --ttl 3,5 --emissions 'growth(0.25)' --out ba.png
       banditmesh frontier study.toml --max-link-load 2 --json
+      banditmesh frontier --network my-network.graphml --live --max-link-load 2
     """
     from ..comparisons.frontier import frontier
     from ..policies import UCB
@@ -85,6 +90,8 @@ def frontier_verb(
     if out is not None and Path(out).suffix not in _PICTURES:
         raise InputError(f"--out must name a {', '.join(_PICTURES)} file, got {out}")
     network, problem, settings = _read(spec_path, **options)
+    if live:
+        settings = _live_only(problem, **settings)
     found = frontier(
         problem,
         max_messages_per_round=max_messages_per_round,
@@ -95,8 +102,9 @@ def frontier_verb(
     if out is not None:
         found.plot().savefig(out)
     policy = None if settings["policy"] == UCB() else repr(settings["policy"])
+    lines = _node_toml(found, settings["policy"]) if live else None
     if as_json:
-        values = {network: found.to_json()}
+        values = {network: found.to_json() | ({"node_toml": lines} if live else {})}
         click.echo(json.dumps(values if policy is None else {**values, "policy": policy}, indent=2))
         return
     click.echo(problem)
@@ -106,6 +114,23 @@ def frontier_verb(
     click.echo(f"{found.faults}\n" if found.faults else "")
     click.echo(as_text(found, show_all))
     click.echo(f"\n{found.advice}")
+    if lines is not None:
+        click.echo(f"\nIn node.toml:\n\n{lines}", nl=False)
+
+
+def _live_only(
+    problem: Any, protocols: Any = None, ttls: Any = None, emissions: Any = None, **settings: Any
+) -> dict[str, Any]:
+    """The same settings with only those protocols that run live, one by one."""
+    from ..comparisons.runnable import combine_live
+
+    return {**settings, "protocols": combine_live(problem, protocols, ttls, emissions, settings["policy"])}
+
+
+def _node_toml(found: Frontier, policy: Any) -> str | None:
+    from ..live.template import protocol_lines
+
+    return None if found.recommended is None else protocol_lines(found[found.recommended].protocol, policy)
 
 
 def _read(

@@ -91,9 +91,9 @@ def policy_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def read_policy(name: str) -> Policy:
     """The policy of that name, with its defaults."""
     from .. import checks
-    from ..studies.parts import parts
+    from ..parts import named
 
-    known = parts("policy")
+    known = named("policy")
     policy: Policy = known[checks.choice("--policy", name, known)].make()
     return policy
 

@@ -32,9 +32,10 @@ from .kernels.layout import CONTESTED, EVERY_PULL, GROWTH, OWN_EMISSION, Agents,
 MOST_ARMS_PER_AGENT: Final = 2**15 - 1
 #: The most memory that the published rules' ids of repeating rewards may take, in bytes.
 ID_BUDGET: Final = 2**30
-#: How many rounds' clocks are worked out at a time, and how many such blocks are kept.
+#: How many rounds' clocks are worked out at a time; how many such blocks are kept at least, and in how many bytes more.
 CLOCK_BLOCK: Final = 1024
-MOST_CLOCK_BLOCKS: Final = 16
+CLOCK_BLOCKS: Final = 16
+CLOCK_BUDGET: Final = 2**21
 #: A reach up to this is not worth shortening, and looking for a shorter one is not worth more than so many links.
 SHORT_REACH: Final = 8
 MOST_DISTANCE_WORK: Final = 2**26
@@ -316,6 +317,7 @@ class Packed:
 
         Blocks of rounds are kept for the other replicates; the oldest is dropped when there are many.
         """
+        most_blocks = max(CLOCK_BLOCKS, CLOCK_BUDGET // (8 * CLOCK_BLOCK * len(self.clock_parameters)))
         blocks = range((first - 1) // CLOCK_BLOCK, (last - 2) // CLOCK_BLOCK + 1)
         found = []
         with self.clock_lock:
@@ -323,7 +325,7 @@ class Packed:
                 if block not in self.clock_blocks:
                     self.clock_blocks[block] = self._clock_block(block)
                 found.append(self.clock_blocks[block])
-                if len(self.clock_blocks) > MOST_CLOCK_BLOCKS:
+                if len(self.clock_blocks) > most_blocks:
                     self.clock_blocks.pop(next(iter(self.clock_blocks)))
         rows = np.concatenate(found)
         begin = blocks[0] * CLOCK_BLOCK + 1

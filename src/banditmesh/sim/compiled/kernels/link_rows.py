@@ -75,7 +75,9 @@ def edge_markovian_rows(
         )
         if n_new < 0 or n_new > len(codes) or filled + 2 * n_new > len(indices):
             return row
-        codes[:n_new] = workspace[:n_new]
+        # Not as one slice: that compiles an error for slices of different lengths too, which takes seconds.
+        for c in range(n_new):
+            codes[c] = workspace[c]
         n_codes[0] = n_new
         filled = write_row(n_agents, codes, n_new, filled, starts[row], indices)
     return n_rows

@@ -68,13 +68,17 @@ def _bind(rules: Rules, _identities: str) -> Kernels:
     if rules in _distrusted:
         # Under another name, or the code that was read would be called again.
         index = rebind(index, distrusted=index)
-    relays = random_relay if relay is None else compile_rule(relay)
-    sending = emissions.own_sends if sends is None else compile_rule(sends)
-    pull_agents = routine(rebind(pulls.pull_agents, index_rule=compile_rule(index)))
-    sends_now = helper(rebind(emissions.sends_now, own_sends=sending))
-    emit = routine(rebind(emissions.emit, sends_now=sends_now))
-    decide = routine(rebind(merge.decide, sends_now=sends_now))
-    spreads = helper(rebind(spread.spread, random_relay=relays))
+    # What a rule has no part in is shared with the usual kernels: a process compiles it once.
+    pull_agents, emit, decide = pulls.pull_agents, emissions.emit, merge.decide
+    relays, spreads = random_relay, spread.spread
+    if index is not UCB.index:
+        pull_agents = routine(rebind(pull_agents, index_rule=compile_rule(index)))
+    if sends is not None:
+        sends_now = helper(rebind(emissions.sends_now, own_sends=compile_rule(sends)))
+        emit, decide = (routine(rebind(part, sends_now=sends_now)) for part in (emit, decide))
+    if relay is not None:
+        relays = compile_rule(relay)
+        spreads = helper(rebind(spreads, random_relay=relays))
     begin = helper(rebind(rounds.begin, pull_agents=pull_agents, emit=emit))
     plan_rounds = rebind(rounds.plan_rounds, begin=begin)
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
