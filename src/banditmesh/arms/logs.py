@@ -47,6 +47,12 @@ class RewardLog:
         `Replay`.
     source : str
         What errors call it.
+
+    Examples
+    --------
+    >>> log = RewardLog(("ann", "bob"), ("red",), np.array([0, 1, 1]), np.array([0, 0, 0]), np.array([0.0, 1.0, 1.0]))
+    >>> log.laws, log.with_law("empirical").laws
+    ({'red': Bernoulli(p=0.6666666666666666)}, {'red': Empirical(sample=(0.0, 1.0, 1.0))})
     """
 
     agents: tuple[Hashable, ...]
