@@ -360,9 +360,14 @@ def test_command_takes_a_spec(capsys, tmp_path):
     spec.write_text(text)
     code, out, _ = run(capsys, spec, "--json")
     assert "flooding(3)+growth(0.25)" in json.loads(out)["ring"]["configurations"]
-    code, _, err = run(capsys, spec, "--ttl", "3")
+    _, out, _ = run(capsys, spec, "--json", "--protocols", "irs,fwa", "--ttl", "3", "--emissions", "growth(1)")
+    assert set(json.loads(out)["ring"]["configurations"]) == {"irs+growth(1)", "fwa(3)+growth(1)"}
+    spec.write_text(text + 'sweep.protocol = ["none", "fwa(2)"]')
+    _, out, _ = run(capsys, spec, "--json", "--ttl", "3", "--emissions", "every-pull")
+    assert set(json.loads(out)["ring"]["configurations"]) == {"none", "fwa(3)"}
+    code, _, err = run(capsys, spec, "--arms", "3")
     assert code == 2
-    assert "give a spec file or --ttl" in err
+    assert "give a spec file or --arms" in err
 
 
 @pytest.mark.parametrize(

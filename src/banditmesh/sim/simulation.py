@@ -226,7 +226,10 @@ class Simulation:
             arms = [self.problem.arms[one] for one in self.problem.arm_set(number)]
             if arm not in arms:
                 raise InputError(f"agent {name!r} must pull one of its arms {checks.shown(arms)}, got {arm!r}")
-            positions[number] = arms.index(arm)
+            position, can_pull = arms.index(arm), self._stepper.open(number)
+            if can_pull is not None and position not in can_pull:
+                raise InputError(f"agent {name!r} must pull an arm that is not used up, got {arm!r}")
+            positions[number] = position
         return positions
 
     def __repr__(self) -> str:

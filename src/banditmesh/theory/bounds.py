@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import checks, plots
-from ..arms import Bernoulli, Gaussian, Uniform
+from ..arms import Bernoulli, Gaussian, Replay, Uniform
 from ..errors import ArmError, InputError
 from ..faults import Faults
 from ..problem import Problem
@@ -366,6 +366,8 @@ def bounds(
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
     protocol = as_protocol(protocol)
+    if any(isinstance(law, Replay) for law in problem.laws):
+        raise InputError("bounds need arms that never run out, got replayed ones; take law='empirical' for the log")
     alpha = checks.positive("alpha", alpha)
     horizon = checks.integer("horizon", horizon, at_least=1)
     checks.choice("cover", cover, covers.METHODS)

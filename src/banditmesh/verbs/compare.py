@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..comparisons.compare import Comparison
     from ..policies import Policy
     from ..protocols import AnyProtocol
+    from ..sim.replay import Replayed
     from ..studies.case import Case
 
 
@@ -55,7 +56,7 @@ def compare_verb(
 ) -> None:
     r"""Compare protocols by group regret and messages, on the same rewards and networks.
 
-    Takes a spec file whose sweep goes over protocols, or the options below.
+    Takes a spec file whose sweep goes over protocols, or the options below. --protocols and --ttl go with a spec, too.
 
     \b
     Examples:
@@ -63,7 +64,10 @@ def compare_verb(
       banditmesh compare --network my-network.graphml --arms 30 --per-agent 5 --protocols irs,fwa
       banditmesh compare --protocols 'fwa,flooding,flooding(8)+growth(0.25),fwa+contested'
       banditmesh compare --protocols 'flooding,flooding+growth(0.25)' --loss 0.1 --outages 0.01 0.1
+      banditmesh compare --network links.txt.gz --catalogue catalogue.csv --laws rates.csv --policy klucb
+      banditmesh compare --network powerlaw:3000,3 --horizon 100 --protocols irs,fwa
       banditmesh compare study.toml --against flooding
+      banditmesh compare study.toml --protocols irs,fwa --ttl 6
       banditmesh compare --protocols 'fwa,flooding+growth(0.25)' --node-toml 'flooding(4)+growth(0.25)'
       banditmesh compare --preset beyond
     """
@@ -97,6 +101,10 @@ def _print(
             values["policy"] = repr(case.policy)
         if case.faults is not None:
             values["faults"] = repr(case.faults)
+        if used := _replayed(case, comparison):
+            values["replay"] = {
+                name: {"used_up": one.n_used_up, "stopped": one.n_stopped} for name, one in used.items()
+            }
         if against is not None:
             values["differences"] = json.loads(comparison.differences(against).to_json(orient="index"))
         if lines is not None:
@@ -109,6 +117,8 @@ def _print(
         click.echo(repr(case.policy))
     click.echo(f"{case.faults}\n" if case.faults else "")
     click.echo(comparison)
+    for name, one in _replayed(case, comparison).items():
+        click.echo(f"{name}: {one}, mean of the replicates")
     if against is not None or (case.replicates > 1 and len(comparison.results) > 1):
         against = against or list(comparison.results)[-1]
         intervals = ", with 95 % confidence intervals" if case.replicates > 1 else ""
@@ -127,6 +137,15 @@ def _node_toml(name: str, protocols: Mapping[str, AnyProtocol], policy: Policy) 
     if name not in known:
         raise InputError(f"--node-toml must be one of {', '.join(protocols)}; got {name!r}")
     return protocol_lines(known[name], policy)
+
+
+def _replayed(case: Case, comparison: Comparison) -> dict[str, Replayed]:
+    """What each protocol used up of a log's rewards; nothing if none are replayed."""
+    from ..sim.replay import replayed, replays
+
+    if not replays(case.problem):
+        return {}
+    return {name: replayed(case.problem, result) for name, result in comparison.results.items()}
 
 
 def _format_differences(comparison: Comparison, against: str) -> str:

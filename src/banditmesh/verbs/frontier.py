@@ -73,7 +73,8 @@ def frontier_verb(
     r"""Regret against traffic: protocols, ttls and emissions side by side on the same rewards and networks.
 
     Marks what nothing beats in both (the front), and recommends one under a budget. A spec whose sweep goes over
-    protocols or emissions says what is put side by side; any other spec gives the problem alone.
+    protocols or emissions says what is put side by side; any other spec gives the problem alone. --protocols, --ttl and
+    --emissions go with a spec, too.
 
     \b
     Examples:
@@ -140,36 +141,41 @@ def _read(
     spec_path: str | None,
     *,
     network: str,
-    n_arms: int,
-    per_agent: int,
-    max_bytes: int | None,
     ttls: str | None,
     emissions: str | None,
     names: str | None,
     policy: str,
     loss: float,
     outages: tuple[float, float] | None,
-    **settings: Any,
+    horizon: int,
+    replicates: int,
+    seed: int,
+    rules: str,
+    **arms: Any,
 ) -> tuple[str, Any, dict[str, Any]]:
     """A name for the network, the problem, and what `frontier` is given besides."""
     from ..protocols import notation
     from ..studies.case import case_of
     from ..studies.reading import read_spec
 
-    if spec_path is not None:
-        refuse_options(click.get_current_context())
-        spec = read_spec(spec_path)
-        case = case_of(spec)
-        return case.network, case.problem, {**case.settings, "protocols": case.protocols if spec.grid else None}
-    settings |= {
-        "policy": read_policy(policy),
-        "faults": read_faults(loss, outages),
+    compared: dict[str, Any] = {
         "protocols": None if names is None else [notation.protocol_or_class(name) for name in notation.split(names)],
         "ttls": None if ttls is None else [_integer(one) for one in ttls.split(",")],
         "emissions": None if emissions is None else [notation.read_emission(one) for one in notation.split(emissions)],
     }
+    if spec_path is not None:
+        refuse_options(click.get_current_context(), but=("names", "ttls", "emissions"))
+        spec = read_spec(spec_path)
+        case = case_of(spec)
+        if names is None and spec.grid:
+            # What the options combine with ttls and emissions of their own are the spec's protocols, by name alone.
+            by_class = ttls is not None or emissions is not None
+            compared["protocols"] = list(dict.fromkeys(map(type, case.protocols))) if by_class else case.protocols
+        return case.network, case.problem, {**case.settings, **compared}
+    settings = {"horizon": horizon, "replicates": replicates, "seed": seed, "rules": rules}
+    settings |= {"policy": read_policy(policy), "faults": read_faults(loss, outages), **compared}
     name = Path(network).stem if Path(network).exists() else network
-    return name, read_problem(network, n_arms, per_agent, settings["seed"], max_bytes), settings
+    return name, read_problem(network, seed, **arms), settings
 
 
 def _integer(text: str) -> int:
