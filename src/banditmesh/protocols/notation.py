@@ -188,8 +188,8 @@ def protocol_or_class(text: str) -> AnyProtocol | type[AnyProtocol]:
 
     Examples
     --------
-    >>> protocol_or_class("irs"), protocol_or_class("gossip(4)").ttl
-    (<class 'banditmesh.protocols.extremes.InstantRewardSharing'>, 4)
+    >>> protocol_or_class("irs").__name__, protocol_or_class("gossip(4)").ttl
+    ('InstantRewardSharing', 4)
     """
     written = parse(text)
     return get_class("protocols", written.name) if written.is_plain else read(text)
