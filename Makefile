@@ -24,7 +24,8 @@ test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto -m "slow and not alone"
+	$(BIN)/python -m pytest -m alone
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""What the engine set out to reach, beside what was measured."""
+"""What engine and live mesh set out to reach, beside what was measured."""
 
 from __future__ import annotations
 
@@ -82,6 +82,27 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
     ("banditmesh --help, s", "startup", 0.4, "at most", lambda rows: first(rows, "banditmesh --help")),
     ("First simulation, empty cache, s", "startup", 15.0, "at most", lambda rows: first(rows, "first simulation")),
     ("Script with a warm cache, s", "startup", 1.5, "at most", lambda rows: first(rows, "script")),
+    (
+        "Two live nodes over TLS by encoding and TLS alone",
+        "live",
+        0.25,
+        "at least",
+        lambda rows: one(rows, "share", what="two nodes over mutual TLS"),
+    ),
+    (
+        "choose() of a live node, 20 arms, a CPU second",
+        "live",
+        50_000.0,
+        "at least",
+        lambda rows: one(rows, "value", what="choose in Python, 20 arms"),
+    ),
+    (
+        "Event-loop lag with a stopped neighbour, ms",
+        "live",
+        100.0,
+        "at most",
+        lambda rows: one(rows, "value", what="event-loop lag, a neighbour stopped, the most"),
+    ),
 )
 
 
@@ -99,7 +120,7 @@ def rows_of(sections: Mapping[str, Rows]) -> list[Row]:
 SECTION = Section(
     name="goals",
     title="Goals",
-    note="What the engine is to reach on two cores, and what was measured.",
+    note="What engine and live mesh are to reach on two cores, and what was measured.",
     columns=(
         Column("what", "goal"),
         Column("side", ""),

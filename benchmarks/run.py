@@ -32,13 +32,15 @@ import threads
 from tables import Row, Section, show
 from timing import machine
 
+import live
+
 RESULTS = Path(__file__).with_name("results.json")
 DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 
 def all_sections() -> dict[str, Section]:
     """The sections by name, in the order in which they run; theory if its file is there."""
-    known = [engines, c_loop, scale, growth, threads, startup, agent]
+    known = [engines, c_loop, scale, growth, threads, startup, agent, live]
     sections = [module.SECTION for module in known]
     if importlib.util.find_spec("theory") is not None:
         theory = importlib.import_module("theory")

@@ -21,6 +21,11 @@ for name in ("er", "dynamic-er"):
         for rules in ("sound", "published"):
             bm.simulate(problem, protocol, horizon=50, seed=0, rules=rules, engine="compiled")
 """
+#: One value of a setting for each point: the time is that of reading and checking, not of the grid.
+PARSE = """
+import banditmesh as bm
+bm.parse_spec("replicates = 1\\nsweep.{key} = " + str([{value} for i in range({n})])).n_points
+"""
 
 
 def measure(quick: bool) -> list[Row]:
@@ -36,6 +41,10 @@ def measure(quick: bool) -> list[Row]:
         rows.append({"what": "six protocols, ER and dynamic ER, both rules, empty cache", "seconds": run_cold(ALL, 1)})
     run_python(ONE, 1)
     rows.append({"what": "script: import and FwA on ER, T = 1000, warm cache", "seconds": run_python(ONE, repeats)})
+    n = 1000 if quick else 100_000
+    for key, value in {"horizon": "1 + i", "policy.alpha": f"1 + i / {n}", "faults.loss": f"i / {n}"}.items():
+        seconds = run_python(PARSE.format(key=key, value=value, n=n), repeats)
+        rows.append({"what": f"script: import and parse a spec with {n:,} values of {key}", "seconds": seconds})
     return rows
 
 

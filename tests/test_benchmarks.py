@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
-SECTIONS = ("engines", "c", "scale", "growth", "threads", "startup", "agent")
+SECTIONS = ("engines", "c", "scale", "growth", "threads", "startup", "agent", "live")
 
 
 def run(*arguments):
@@ -48,6 +48,26 @@ def test_unknown_section_is_wrong_use():
     done = run("--only", "engine")
     assert done.returncode == 2
     assert "got 'engine'" in done.stderr
+
+
+def against(*arguments):
+    command = [sys.executable, str(FOLDER / "against.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("arguments", [(FOLDER,), (FOLDER.parent / "src", "--only", "fwa,nine")])
+def test_comparing_with_what_is_no_checkout_or_no_case_is_wrong_use(arguments):
+    done = against(*arguments)
+    assert done.returncode == 2
+    assert "got" in done.stderr
+
+
+@pytest.mark.slow
+def test_comparing_with_itself_gives_a_line_of_two_figures_each():
+    done = against(FOLDER.parent / "src", "--only", "none", "--turns", "1")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("none, ns/pull")
+    assert done.stdout.splitlines()[-1].count("(1.000 1.000)") == 1
 
 
 def test_figures_in_the_document_are_those_of_the_results(tmp_path, monkeypatch):

@@ -225,6 +225,28 @@ def test_plans_made_in_parts_that_do_not_fit_at_first_are_the_same(monkeypatch):
     assert bm.simulate(problem, bm.FwA(4), horizon=60, seed=0) == whole
 
 
+def spread_beforehand(monkeypatch, problem, protocol):
+    """How many messages are spread in a run other than by its rounds, call by call."""
+    settings = {"horizon": 30, "seed": 0, "engine": "compiled"}
+    bm.simulate(problem, protocol, **settings)
+    spread, kernel = [], plans.spread_slots
+    monkeypatch.setattr(plans, "spread_slots", lambda *taken: spread.append(int(taken[7].sum())) or kernel(*taken))
+    bm.simulate(problem, protocol, **settings)
+    return spread
+
+
+def test_a_small_plan_is_made_without_an_estimate(monkeypatch):
+    problem = bm.Problem.paper("er", seed=0)
+    # Each slot for the plan, then what was sent in the last four rounds.
+    assert spread_beforehand(monkeypatch, problem, bm.FwA(4)) == [len(problem.arm_indices)] + [problem.n_agents] * 4
+
+
+def test_an_estimate_spreads_a_part_of_all_messages(monkeypatch):
+    problem = bm.Problem.paper("er", seed=0)
+    n_spread = sum(spread_beforehand(monkeypatch, problem, bm.Gossip(4)))
+    assert 0 < n_spread <= len(problem.arm_indices) // 8
+
+
 def test_replicates_far_apart_in_time_share_clocks(monkeypatch):
     problem = bm.Problem(nx.path_graph(3), [[0, 1]] * 3, [bm.arms.Gaussian(m, 1.0) for m in (0.0, 1.0)])
     arguments = {"horizon": 3000, "replicates": 3, "seed": 0}

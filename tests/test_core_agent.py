@@ -2,15 +2,16 @@
 
 import json
 import math
+import random
 
 import pytest
 
 import banditmesh as bm
 from banditmesh.arms import GAUSSIAN
-from banditmesh.core import Agent, Copy, Everything, Fate, Merging, Message, Receipt, Relaying, Silent
+from banditmesh.core import Agent, Copy, Everything, Fate, Merging, Message, Receipt, Relaying, Silent, fate_of
 from banditmesh.draws import STOP, Draws
 from banditmesh.errors import InputError, MessageError
-from banditmesh.policies import Arms, Chooser
+from banditmesh.policies import Arms, Chooser, Estimates
 from banditmesh.rules import PUBLISHED, SOUND, get_rules
 from banditmesh.sim.chances import RoundChances
 from banditmesh.sim.seen import RecentIds, RecentRewards
@@ -625,3 +626,58 @@ def test_variance_of_an_origin_that_lost_its_memory_is_that_of_its_last_life():
     # What the new life counts takes the place of what the old one did, as one part.
     assert (agent.estimates.count, agent.estimates.total) == ([102], [80.0])
     assert agent.estimates.variance(0) == pytest.approx((80.0**2 / 101 - 80.0**2 / 102) / 2)
+
+
+# What a driver that keeps others' counts and sums itself may ask for.
+
+
+def test_parts_that_are_learned_together_are_those_that_are_heard_one_by_one():
+    rng = random.Random(3)
+    parts = [(rng.randrange(3), rng.randint(1, 5), rng.gauss(0.0, 2.0)) for _ in range(50)]
+    arms = Arms.gaussian(["red", "blue", "grey"], sigma=1.0)
+    one, other = (Agent("a", arms, bm.UCB(), Silent(), None) for _ in range(2))
+    one.learn(parts)
+    for number, (position, count, total) in enumerate(parts):
+        other.hear(Message("o", number, arms.names[position], count, total))
+        other.settle()
+    assert one.estimates.state == other.estimates.state
+    assert (one.estimates.mean, one.estimates.inv_root) == (other.estimates.mean, other.estimates.inv_root)
+
+
+def test_part_without_pulls_corrects_a_sum():
+    agent = Agent("a", Arms.gaussian(["red", "blue"], sigma=1.0), bm.UCB(), Silent(), None)
+    agent.learn([(0, 0, 1.0), (0, 4, 1.0)])
+    assert (agent.estimates.count, agent.estimates.mean) == ([4, 0], [0.5, 0.0])
+
+
+def test_chooser_of_its_own_hears_what_is_learned():
+    heard = []
+
+    class Listening(Chooser):
+        def hear(self, position, count, total):
+            heard.append((position, count, total))
+
+    class Policy(bm.UCB):
+        def chooser(self, arms):
+            return Listening(self, arms)
+
+    agent = Agent("a", Arms.gaussian(["red", "blue"], sigma=1.0), Policy(), Silent(), None)
+    agent.learn([(1, 2, 3.0)])
+    assert heard == [(1, 2, 3.0)]
+
+
+def test_index_that_is_shown_is_the_one_that_is_compared():
+    estimates = Estimates([1.0, 1.0], [0, 0])
+    estimates.add_all([(0, 1, 0.5), (1, 4, 3.0)])
+    for policy in (bm.UCB(), bm.KLUCB()):
+        indices = [policy.index_at(9, estimates, position) for position in range(2)]
+        assert indices.index(max(indices)) == policy.choose(9, estimates, None)
+    for policy in (bm.ThompsonSampling(), bm.EpsilonGreedy(), bm.MOSS()):
+        assert policy.index_at(9, estimates, 0) is None
+
+
+def test_relay_rule_that_says_something_else_is_refused():
+    for decision, fate in ((bm.RELAY, Fate.RELAYED), (bm.ABSORB, Fate.ABSORBED), (bm.STOP, Fate.STOPPED)):
+        assert fate_of(bm.FwA(4), decision, 1) is fate
+    with pytest.raises(bm.InputError, match="must return RELAY, ABSORB or STOP, got 7"):
+        fate_of(bm.FwA(4), 7, 1)

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import banditmesh as bm
+from banditmesh import live, mesh
 from banditmesh.cli import main
 
 ROOT = Path(__file__).parent.parent
@@ -115,6 +116,7 @@ def test_reference_names_everything_public():
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     errors = {name for name in dir(bm.errors) if name.endswith("Error")}
     names = PUBLIC | errors | {*bm.arms.__all__, *bm.networks.__all__, *bm.theory.__all__}
+    names |= {*live.__all__, *mesh.__all__}
     assert not [name for name in sorted(names) if not re.search(rf"\b{name}\b", page)]
 
 

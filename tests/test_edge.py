@@ -215,8 +215,8 @@ def test_differences_are_shown_of_one_replicate(run, tmp_path):
     "text, words",
     [
         ("sweep.horizon.x.y = [1]", "sweep.horizon.x.y must be over a key of a table"),
-        ("sweep.network.p.q.r = [1]", "unknown key network.p.q.r"),
-        ("sweep.network.n.q.r = [1]", "network.n.q must be a table, got 6"),
+        ("sweep.network.p.q.r = [1]", "unknown key sweep.network.p.q.r"),
+        ("sweep.network.n.q.r = [1]", "network.n must be a table to sweep over network.n.q.r, got 6"),
         ('policy = {name = "ucb", alpha = 1.0}\nsweep.policy.name.x = [1]', "policy.name must be a table"),
         (f"seed = {BIG}", "integers must be at most"),
         (f"sweep.network.n = [5, {BIG}]", "integers must be at most"),

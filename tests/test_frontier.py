@@ -1,5 +1,6 @@
 """The frontier: what is combined, what it costs, what nothing beats, and what is recommended."""
 
+import dataclasses
 import json
 
 import networkx as nx
@@ -10,8 +11,10 @@ import banditmesh as bm
 from banditmesh.cli import main
 from banditmesh.comparisons.configurations import COSTS, Configuration, Frontier
 from banditmesh.comparisons.frontier import combine, default_ttls
+from banditmesh.live.config import load
 from banditmesh.networks.csr import as_links
 from banditmesh.networks.distances import diameter
+from banditmesh.protocols.notation import write
 
 RING = bm.Problem.random(nx.cycle_graph(8), n_arms=6, per_agent=3, seed=0)
 SETTINGS = {"horizon": 60, "replicates": 3, "seed": 1}
@@ -227,7 +230,7 @@ def test_progress_is_told_over_all_configurations():
         ({"confidence": 2}, "confidence"),
         ({"ttls": [0]}, "ttl must be an integer of at least 1"),
         ({"ttls": []}, "at least one"),
-        ({"protocols": ["fwa"]}, "protocols must be protocols"),
+        ({"protocols": [4]}, "protocols must be protocols"),
         ({"horizon": 0}, "horizon"),
     ],
 )
@@ -316,6 +319,37 @@ def test_faults_are_passed_on_and_told(capsys, ring):
     assert f" {silent:,.0f} " in next(line for line in out.splitlines() if line.startswith("irs"))
 
 
+def test_live_frontier_tries_only_what_runs_live(capsys, ring, tmp_path):
+    options = ["--arms", 6, "--per-agent", 3, "--horizon", 20, "--replicates", 2, "--loss", 0.1, "--live"]
+    code, out, _ = run(capsys, "--network", ring, *options, "--json")
+    assert code == 0
+    found = json.loads(out)["ring"]
+    names = set(found["configurations"])
+    assert {"none", "irs", "fwa(2)+growth(0.25)", "gossip(4)"} <= names
+    assert not [name for name in names if "tree" in name or "contested" in name or "echoes" in name]
+    (tmp_path / "node.toml").write_text(
+        f'mesh = "m"\nnode = "n"\nplain = true\narms = []\n{found["node_toml"]}', encoding="utf-8"
+    )
+    assert write(load(tmp_path / "node.toml").protocol) == found["recommended"]
+    code, out, _ = run(capsys, "--network", ring, *options)
+    assert out.endswith(f"\nIn node.toml:\n\n{found['node_toml']}")
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        ["--protocols", "tree"],
+        ["--protocols", "fwa(2)+contested"],
+        ["--emissions", "contested"],
+        ["--policy", "ucb-v"],
+    ],
+)
+def test_live_frontier_refuses_what_was_named_and_does_not_run_live(capsys, ring, named):
+    code, _, err = run(capsys, "--network", ring, "--arms", 6, "--per-agent", 3, "--live", *named)
+    assert code != 0
+    assert "cannot run live" in err
+
+
 def test_command_takes_a_spec(capsys, tmp_path):
     text = 'horizon = 20\nreplicates = 2\nnetwork = {name = "ring", n = 6}\narms = {n_arms = 4, per_agent = 2}\n'
     spec = tmp_path / "study.toml"
@@ -326,9 +360,14 @@ def test_command_takes_a_spec(capsys, tmp_path):
     spec.write_text(text)
     code, out, _ = run(capsys, spec, "--json")
     assert "flooding(3)+growth(0.25)" in json.loads(out)["ring"]["configurations"]
-    code, _, err = run(capsys, spec, "--ttl", "3")
+    _, out, _ = run(capsys, spec, "--json", "--protocols", "irs,fwa", "--ttl", "3", "--emissions", "growth(1)")
+    assert set(json.loads(out)["ring"]["configurations"]) == {"irs+growth(1)", "fwa(3)+growth(1)"}
+    spec.write_text(text + 'sweep.protocol = ["none", "fwa(2)"]')
+    _, out, _ = run(capsys, spec, "--json", "--ttl", "3", "--emissions", "every-pull")
+    assert set(json.loads(out)["ring"]["configurations"]) == {"none", "fwa(3)"}
+    code, _, err = run(capsys, spec, "--arms", "3")
     assert code == 2
-    assert "give a spec file or --ttl" in err
+    assert "give a spec file or --arms" in err
 
 
 @pytest.mark.parametrize(
@@ -351,3 +390,17 @@ def test_help_has_examples(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
     assert "banditmesh frontier --network my-network.graphml" in out
+
+
+def test_the_picture_says_what_it_shows_and_no_more(found):
+    title = found.plot().legends[0].get_title().get_text()
+    assert "Problem(" not in title
+    assert "UCB(alpha=3.0)" in title
+    assert "circle: recommended" in title
+    broke = dataclasses.replace(found, max_link_load=1e-9)
+    assert broke.recommended is None
+    figure = broke.plot(figsize=(6.0, 5.0))
+    assert not any("circle" in legend.get_title().get_text() for legend in figure.legends)
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox()
+    assert (box.x0 >= -0.01, box.x1 <= 6.01, box.y1 <= 5.01) == (True, True, True)

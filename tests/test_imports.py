@@ -9,6 +9,7 @@ import pytest
 import banditmesh as bm
 
 HEAVY = ("numba", "networkx", "scipy", "pandas", "matplotlib", "xarray", "rich")
+LIVE = ("starlette", "uvicorn", "prometheus_client", "cryptography")
 
 
 def modules_after(statement):
@@ -33,6 +34,15 @@ def test_nothing_heavy_is_imported_before_it_is_needed(statement):
 
 def test_importing_the_package_imports_not_even_numpy():
     assert "numpy" not in modules_after("import banditmesh")
+
+
+def test_commands_import_nothing_of_the_live_mesh_before_it_is_needed():
+    assert modules_after("import banditmesh.cli").isdisjoint(LIVE)
+
+
+def test_a_client_needs_the_standard_library_alone():
+    modules = modules_after("from banditmesh.live import Client; Client('http://127.0.0.1:7780')")
+    assert modules - {"banditmesh", "__main__"} <= sys.stdlib_module_names | modules_after("pass")
 
 
 def test_a_large_simulation_needs_no_networkx():

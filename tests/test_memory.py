@@ -84,12 +84,12 @@ def test_a_small_run_does_not_ask_how_much_there_is(monkeypatch):
 
 
 def test_what_is_more_than_little_is_refused_where_there_is_less(monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda: 2.0**21)
-    memory.check(2.0**21, "it", "take less")
-    assert memory.suffices(2.0**21)
-    assert not memory.suffices(2.0**21 + 1)
+    monkeypatch.setattr(memory, "available", lambda: 2.0**25)
+    memory.check(2.0**25, "it", "take less")
+    assert memory.suffices(2.0**25)
+    assert not memory.suffices(2.0**25 + 1)
     with pytest.raises(bm.errors.InsufficientMemoryError, match=r"it would need 0.0 GiB .*; take less"):
-        memory.check(2.0**21 + 1, "it", "take less")
+        memory.check(2.0**25 + 1, "it", "take less")
 
 
 def test_no_more_messages_are_sampled_than_there_are(monkeypatch):
@@ -97,6 +97,22 @@ def test_no_more_messages_are_sampled_than_there_are(monkeypatch):
     monkeypatch.setattr(plans, "_SAMPLE_WORK", 2**60)
     problem = bm.Problem.random(bm.networks.ring(5), n_arms=4, per_agent=2, seed=0)
     assert bm.simulate(problem, bm.FwA(2), horizon=20, seed=0, engine="compiled").engine == "compiled"
+
+
+def test_what_is_a_trifle_is_not_refused_and_anything_more_is(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 0.0)
+    memory.check(memory.TRIFLE, "it", "take less")
+    with pytest.raises(bm.errors.InsufficientMemoryError, match=r"it would need .* take less"):
+        memory.check(memory.TRIFLE + 1, "it", "take less")
+
+
+@pytest.mark.parametrize("rules", ["sound", "published"])
+@pytest.mark.parametrize("protocol", [bm.NoCooperation(), bm.FwA(4), bm.Flooding(4), bm.Gossip(4)], ids=repr)
+def test_a_small_run_does_not_ask_the_system(monkeypatch, protocol, rules):
+    asked = []
+    monkeypatch.setattr(memory, "available", lambda: asked.append(protocol) or float("inf"))
+    bm.simulate(bm.Problem.paper("er", seed=0), protocol, horizon=30, seed=0, rules=rules, engine="compiled")
+    assert asked == []
 
 
 def run_script(text, *arguments, prefix=""):

@@ -1,12 +1,17 @@
 """The stepper: a simulation round by round, looked at and steered from outside."""
 
 import collections
+import errno
+import io
+import os
+from contextlib import contextmanager
 
 import networkx as nx
 import numpy as np
 import pytest
 
 import banditmesh as bm
+from banditmesh import atomic
 from banditmesh.errors import InputError
 from cases import gaussian_arms
 
@@ -239,6 +244,41 @@ def test_file_that_cannot_be_read_or_written_is_named(tmp_path):
         list(bm.read_trace(tmp_path / "missing.jsonl"))
     with pytest.raises(bm.errors.FileError, match="cannot write"):
         bm.simulate(PROBLEM, bm.IRS(), horizon=1, seed=0, trace=tmp_path / "no" / "events.jsonl")
+
+
+class Disconnected(bm.UCB):
+    """Raises what any code of a user's own may raise."""
+
+    name = "disconnected"
+
+    def choose(self, t, estimates, draw):
+        raise ConnectionResetError("the line is dead")
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "events.jsonl.gz"])
+def test_error_of_the_run_is_not_taken_for_one_of_its_file(tmp_path, name):
+    with pytest.raises(ConnectionResetError, match="the line is dead"):
+        bm.simulate(
+            PROBLEM, bm.IRS(), policy=Disconnected(), horizon=9, seed=0, engine="reference", trace=tmp_path / name
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "events.jsonl.gz"])
+def test_full_disk_is_an_error_of_the_file(tmp_path, name, monkeypatch):
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    @contextmanager
+    def writing(path):
+        yield Full()
+
+    monkeypatch.setattr(atomic, "writing", writing)
+    # A long log fails on the way, a short one when it is closed.
+    for horizon in (1, 200):
+        with pytest.raises(bm.errors.FileError, match=f"cannot write .*{name}: No space left"):
+            bm.simulate(PROBLEM, bm.IRS(), horizon=horizon, seed=0, trace=tmp_path / name)
 
 
 def test_run_that_fails_leaves_no_file(tmp_path):

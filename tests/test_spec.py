@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
+from banditmesh.studies import grid
 from banditmesh.studies.case import case_of
 from banditmesh.studies.fault_tables import build_faults
 from banditmesh.studies.line_numbers import line_of
@@ -117,24 +118,24 @@ def test_the_digest_depends_on_what_is_said_and_not_on_how():
         ("nonsense = 1\n", 1, ["unknown key nonsense"]),
         ('horizon = 5\n\n[network]\nname = "ring"\nn = 5\nsize = 3\n', 6, ["unknown key network.size", "name"]),
         ('horizon = "long"\n', 1, ["horizon must be an integer", "'long'"]),
-        ("horizon = 0\n", 1, ["horizon must be an integer of at least 1, got 0"]),
+        ("horizon = 0\n", 1, ["horizon must be an integer of at least 1"]),
         ("replicates = true\n", 1, ["replicates must be an integer", "True"]),
         ("seed = -1\n", 1, ["seed must be an integer of at least 0"]),
         ("network = 3\n", 1, ["network must be a table", "3"]),
         ('\n[network]\nname = "torus"\n', 3, ["network.name must be one of", "'torus'"]),
-        ('[network]\nname = "er"\nn = 10\n', None, ["network.p is required"]),
+        ('[network]\nname = "er"\nn = 10\n', 1, ["network.p is required"]),
         ('[network]\nname = "ring"\nn = "ten"\n', 3, ["network.n must be an integer", "'ten'"]),
-        ('[network]\nname = "ring"\nn = 1\n', 1, ["[network] n must be an integer of at least 3"]),
-        ('[protocol]\nname = "fwa"\nttl = 0\n', 1, ["ttl must be an integer of at least 1"]),
+        ('[network]\nname = "ring"\nn = 1\n', 3, ["network.n must be an integer of at least 3"]),
+        ('[protocol]\nname = "fwa"\nttl = 0\n', 3, ["protocol.ttl must be an integer of at least 1"]),
         ('[protocol]\nname = "fwa"\nstop = 0.5\n', 3, ["protocol.stop", "ttl"]),
-        ('[policy]\nname = "ucb"\nalpha = -1.0\n', 1, ["alpha must be a positive number"]),
+        ('[policy]\nname = "ucb"\nalpha = -1.0\n', 3, ["policy.alpha must be a positive number"]),
         ('rules = "loose"\n', 1, ["rules must be one of"]),
         ('engine = "warp"\n', 1, ["engine must be one of"]),
         ("[sweep]\nhorizon = 5\n", 2, ["sweep.horizon must be a list"]),
         ("[sweep]\nhorizon = []\n", 2, ["sweep.horizon must be a list with at least one value"]),
         ("[sweep]\nhorizon = [5, 5]\n", 2, ["sweep.horizon must hold different values"]),
         ("[sweep]\nseed = [1, 2]\n", 2, ["sweep.seed must be over one of"]),
-        ("[sweep]\nprotocol.tll = [1, 2]\n", 2, ["unknown key protocol.tll"]),
+        ("[sweep]\nprotocol.tll = [1, 2]\n", 2, ["unknown key sweep.protocol.tll"]),
         ('[sweep]\nprotocol.ttl = [1, "x"]\n', 2, ["protocol.ttl must be an integer", "'x'"]),
         ("version = 2\n", 1, ["version must be 1", "got 2"]),
         ("horizon = = 5\n", None, ["not valid TOML", "line 1"]),
@@ -149,6 +150,110 @@ def test_a_mistake_is_named_with_its_line(text, line, words):
     assert (int(found[1]) if found else None) == line, message
     for word in words:
         assert word in message
+
+
+@pytest.mark.parametrize(
+    "setting, good, bad, message",
+    [
+        ("horizon", "1", "2147483648", "must be an integer of at least 1 and at most 2147483647, got 2147483648"),
+        ("every", "1", "99999999999", "must be an integer of at least 1 and at most"),
+        ("arms.n_arms", "4", "-1", "must be an integer of at least 1, got -1"),
+        ("arms.n_arms", "4", "1", "per_agent must be at most n_arms = 1, got 2"),
+        ("arms.per_agent", "2", "5", "must be at most n_arms = 4, got 5"),
+        ("arms.seed", "2", "-5", "must be an integer of at least 0, got -5"),
+        ("arms.sigma", "2", "-1.0", "must be a positive number, got -1.0"),
+        ("arms.means", "[0.1, 0.2]", "[]", "n_arms must be an integer of at least 1, got 0"),
+        ("arms.means", "[0.1, 0.2]", "[0.1, 'x']", "mean must be a finite number, got 'x'"),
+        ("dynamics.leave", "0.1", "1.5", "must be a probability between 0 and 1, got 1.5"),
+        ("faults.delay", "1", "99999999999", "must be an integer of at least 0 and at most"),
+    ],
+)
+def test_what_no_run_takes_is_refused_before_anything_runs(setting, good, bad, message):
+    text = SMALL + ('dynamics = {name = "churn", leave = 0.5, join = 0.5}\n' if "dynamics" in setting else "")
+    bm.parse_spec(text, [f"sweep.{setting}=[{good}]"])
+    for override in (f"{setting}={bad}", f"sweep.{setting}=[{good}, {bad}]"):
+        with pytest.raises(bm.SpecError, match=re.escape(message)):
+            bm.parse_spec(text, [override])
+
+
+RING = 'network = {name = "ring", n = 6}\n'
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        # The arms' own mistakes, though they show on the network.
+        (RING + "[arms]\nn_arms = 4\nper_agent = 5", "line 4: arms.per_agent must be at most n_arms = 4, got 5"),
+        (RING + "[arms]\nn_arms = 4", "line 2: [arms] per_agent must be at most n_arms = 4, got 20"),
+        (RING + "arms.seed = -1", "line 2: arms.seed must be an integer of at least 0, got -1"),
+        (RING + "arms.sigma = 0", "line 2: arms.sigma must be a positive number, got 0"),
+        (RING + 'arms = {law = "bernoulli", means = [2.0], per_agent = 1}', "line 2: [arms] p must be a probability"),
+        ("sweep.arms.n_arms = [0]", "line 1: sweep.arms.n_arms must be an integer of at least 1, got 0"),
+        # Those of dynamics and emissions, which are made with other parts.
+        ('[dynamics]\nname = "churn"\nleave = 2\njoin = 1', "line 3: dynamics.leave must be a probability"),
+        ('dynamics = {name = "churn", leave = 0.1}', "line 1: dynamics.join is required, got none; add it"),
+        ('[emission]\nname = "growth"\nfactor = -1', "line 3: emission.factor must be"),
+        ('[sweep]\nemission.name = ["growth"]\nemission.factor = [1, -1]', "line 3: sweep.emission.factor must be"),
+        # Where the sweep gives the value, it is to blame, also if the table is there.
+        ("[protocol]\nttl = 2\n[sweep]\nprotocol.ttl = [1, 0]", "line 4: sweep.protocol.ttl must be an integer of at"),
+        ("[policy]\nalpha = 2\n[sweep]\npolicy.alpha = [1, 'x']", "line 4: sweep.policy.alpha must be a number"),
+        ("network.n = 5\nsweep.network.name = ['ring', 'torus']", "line 2: sweep.network.name must be one of er,"),
+        (
+            "[network]\nname = 'er'\n[sweep]\nnetwork = ['er', 'torus']",
+            "line 4: sweep.network: network.name must be one",
+        ),
+        ("[sweep]\nprotocol = ['fwa(1)', {name = 'fwa', ttl = 0}]", "line 2: sweep.protocol: protocol.ttl must be an"),
+        ("protocol = 'fwa'\nsweep.protocol = ['fwa(0)']", "line 2: sweep.protocol: protocol.ttl must be an integer"),
+        ("protocol = 'fwa'\nsweep.protocol = ['fwa(1']", "line 2: sweep.protocol: "),
+        (
+            "network.name = 'er'\nsweep.network = [{name = 'ring'}]",
+            "line 2: sweep.network: network.n is required, got none",
+        ),
+        ("network.name = 'er'\nsweep.network = [{n = 3}]", "line 2: sweep.network: network.name is required"),
+        ("horizon = 5\nsweep.horizon = [1, 0]", "line 2: sweep.horizon must be an integer of at least 1"),
+        ("rules = 'sound'\nsweep.rules = ['sound', 'loose']", "line 2: sweep.rules must be one of"),
+        ("engine = 'auto'\nsweep.engine = ['warp']", "line 2: sweep.engine must be one of"),
+        ("faults.loss = 0\nsweep.faults = [{loss = 2}]", "line 2: sweep.faults: faults.loss must be a probability"),
+        ("sweep.faults.outages = [{down = 2, up = 1}]", "line 1: sweep.faults.outages: faults.outages.down must be a"),
+        ("protocol = 'none'\nsweep.faults.loss = [0.1]", "line 2: nothing uses sweep.faults.loss"),
+        # And where it does not, the table is.
+        (
+            "[protocol]\nttl = 0\n[sweep]\nprotocol.name = ['fwa', 'flooding']",
+            "line 2: protocol.ttl must be an integer",
+        ),
+        ("[network]\nname = 'random_regular'\nn = 5\ndegree = 3", "line 1: [network] n * degree must be even"),
+        ("[network]\nname = 'file'\npath = 'missing.txt'", "line 1: [network] missing.txt must be a network file"),
+    ],
+)
+def test_the_table_and_the_key_that_are_wrong_are_named(text, message):
+    with pytest.raises(bm.SpecError) as caught:
+        bm.parse_spec(text)
+    assert str(caught.value).startswith(f"spec, {message}")
+
+
+@pytest.mark.parametrize(
+    "swept, message",
+    [
+        ("[sweep]\nhorizon = {}", "line 7: sweep.horizon must be a list with at least one value, got {}"),
+        ("[sweep.protocol]", "line 6: sweep.protocol must be a list with at least one value, got {}"),
+        ("[sweep]\nprotocol.ttl = {}", "line 7: sweep.protocol.ttl must be a list with at least one value, got {}"),
+        ("sweep.faults.outages = {}", "line 6: sweep.faults.outages must be a list with at least one value, got {}"),
+        ("sweep.nonsense = {}", "line 6: sweep.nonsense must be over one of"),
+        ("sweep.seed = {}", "line 6: sweep.seed must be over one of"),
+        ("sweep.protocol.ttl = []", "line 6: sweep.protocol.ttl must be a list with at least one value, got []"),
+        ("sweep.network = [{}]", "network.name is required, got {}"),
+        ("sweep.faults = [{outages = {}}]", "faults.outages.down is required, got none"),
+        ("sweep.faults = [[]]", "faults must be a table, got []"),
+    ],
+)
+def test_nothing_to_sweep_over_is_refused_wherever_it_is(swept, message):
+    with pytest.raises(bm.SpecError, match=re.escape(message)):
+        bm.parse_spec(SMALL + swept)
+
+
+def test_an_override_with_nothing_to_sweep_over_is_refused():
+    with pytest.raises(bm.SpecError, match=r"sweep\.horizon must be a list with at least one value"):
+        bm.parse_spec(SMALL, ["sweep.horizon={}"])
 
 
 @pytest.mark.parametrize("override", ["horizon", "=5", "horizon.deep=5"])
@@ -170,7 +275,7 @@ def test_files_are_found_beside_the_spec_and_read_in_the_parent(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text('network = {name = "file", path = "ring.txt"}\narms = {n_arms = 4, per_agent = 2}\n')
     spec = bm.read_spec(path)
-    assert spec.network_files() == {(("name", "file"), ("path", "ring.txt")): tmp_path / "ring.txt"}
+    assert spec.files() == {(("name", "file"), ("path", "ring.txt")): tmp_path / "ring.txt"}
     assert case_of(spec).problem.n_agents == 7
 
 
@@ -244,6 +349,23 @@ def test_lines_are_told(key, line):
     assert line_of('a = 1\n[b]\nc = 2\n"d".e = 3\n[ q ]\nr = 1\n', key) == line
 
 
+def test_what_a_spec_says_of_itself_is_never_out_of_date():
+    spec = bm.parse_spec(SMALL + 'sweep.protocol = {name = ["none", "fwa"], ttl = [1, 2]}')
+    with pytest.raises(AttributeError):
+        spec.settings.horizon = 3
+    before = spec.digest, spec.n_points, len(spec.columns), next(spec.points()).settings["arms"]["per_agent"]
+    assert before[1:] == (3, 5, 2)
+    # Nobody should, but tables are tables.
+    spec.settings.arms["per_agent"] = 3
+    spec.grid["protocol.ttl"].append(3)
+    spec.grid["horizon"] = [4, 5]
+    assert spec.digest != before[0]
+    assert (spec.n_points, len(spec.columns)) == (8, 6)
+    points = list(spec.points())
+    assert len(points) == spec.n_points
+    assert {point.settings["arms"]["per_agent"] for point in points} == {3}
+
+
 # Faults
 
 
@@ -288,13 +410,16 @@ def test_a_case_has_the_faults_of_its_spec():
     "text, message",
     [
         ("faults = 0.1", "spec, line 6: faults must be a table, got 0.1"),
-        ("sweep.faults = [0.1]", "spec, line 6: faults must be a table, got 0.1"),
+        ("sweep.faults = [0.1]", "spec, line 6: sweep.faults must be a table, got 0.1"),
         ("faults.los = 0.1", "spec, line 6: faults.los is unknown; [faults] takes loss, delay, jitter,"),
         ("[faults]\nloss = 2", "spec, line 7: faults.loss must be a probability between 0 and 1, got 2"),
-        ("sweep.faults.loss = [0, 7]", "spec, line 6: faults.loss must be a probability between 0 and 1, got 7"),
+        ("sweep.faults.loss = [0, 7]", "spec, line 6: sweep.faults.loss must be a probability between 0 and 1, got 7"),
         ("[faults]\noutages = 0.1", "spec, line 7: faults.outages must be a table, got 0.1"),
-        ("faults.outages = 3\nsweep.faults.outages.down = [1]", "spec, line 7: faults.outages must be a table, got 3"),
-        ("[faults.outages]\ndown = 0.1", "faults.outages.up is required, got none; add it to [faults.outages]"),
+        (
+            "faults.outages = 3\nsweep.faults.outages.down = [1]",
+            "spec, line 6: faults.outages must be a table to sweep",
+        ),
+        ("[faults.outages]\ndown = 0.1", "faults.outages.up is required, got none; add it"),
         ('faults.corruption = {kind = "red", probability = 1}', "faults.corruption.kind must be one of gaussian, zero"),
         ('protocol = "none"\nfaults.loss = 0.1', "spec, line 7: nothing uses faults.loss: no message is sent"),
     ],
@@ -303,3 +428,72 @@ def test_wrong_faults_are_refused_with_their_line(text, message):
     with pytest.raises(bm.SpecError, match=re.escape(message)) as error:
         bm.parse_spec(SMALL + text)
     assert "\n" not in str(error.value)
+
+
+# Large sweeps
+
+MANY = 3000
+TTL_AND_LOSS = f"sweep.protocol.ttl = {list(range(1, 31))}\nsweep.faults.loss = {[i / 100 for i in range(100)]}"
+
+
+@pytest.mark.parametrize(
+    "swept, kind, n_values",
+    [
+        (f"sweep.faults.loss = {[i / MANY for i in range(MANY)]}", bm.Faults, MANY),
+        (f"sweep.policy.alpha = {[1 + i / MANY for i in range(MANY)]}", bm.UCB, MANY),
+        (f"sweep.horizon = {list(range(1, MANY + 1))}", bm.UCB, 1),
+        (TTL_AND_LOSS, bm.FwA, 30),
+        (TTL_AND_LOSS, bm.Faults, 100),
+    ],
+)
+def test_a_part_is_built_once_for_each_of_its_own_values(swept, kind, n_values, monkeypatch):
+    made = []
+    original = kind.__post_init__
+    monkeypatch.setattr(kind, "__post_init__", lambda self: made.append(original(self)))
+    assert bm.parse_spec(SMALL + swept).n_points == MANY
+    assert len(made) == n_values
+
+
+def test_what_does_not_depend_on_values_is_asked_once(monkeypatch):
+    asked = []
+    original = grid.has_key
+    monkeypatch.setattr(grid, "has_key", lambda settings, key: asked.append(key) or original(settings, key))
+    assert bm.parse_spec(SMALL + TTL_AND_LOSS).n_points == MANY
+    assert len(asked) < 100
+
+
+@pytest.mark.parametrize(
+    "key, good, bad, message",
+    [
+        ("horizon", range(1, MANY), "0", "horizon must be an integer of at least 1"),
+        ("every", range(1, MANY), "'2'", "every must be an integer of at least 1 and at most 4294967295, got '2'"),
+        ("policy.alpha", range(1, MANY), "-3", "alpha must be a positive number, got -3"),
+        ("policy.alpha", range(1, MANY), "'x'", "policy.alpha must be a number, got 'x'"),
+        ("faults.loss", [i / MANY for i in range(MANY)], "1.5", "loss must be a probability between 0 and 1, got 1.5"),
+        ("arms.seed", range(MANY), "true", "arms.seed must be an integer, got True"),
+    ],
+)
+def test_one_wrong_value_among_many_is_named(key, good, bad, message):
+    values = [str(value) for value in good]
+    values.insert(MANY * 2 // 3, bad)
+    with pytest.raises(bm.SpecError, match=re.escape(message)):
+        bm.parse_spec(f"{SMALL}sweep.{key} = [{', '.join(values)}]")
+
+
+def test_points_are_counted_without_going_through_them():
+    swept = [
+        "faults.outages = [{down = 0.1, up = 0.2}, {down = 0.2, up = 0.2}]",
+        'protocol.name = ["none", "irs", "fwa", "gossip"]',
+        "faults.loss = [0.0, 0.1]",
+        'policy = ["thompson", {name = "ucb", alpha = 2}]',
+        "protocol.fanout = [1, 2, 3]",
+        'arms.law = ["gaussian", "bernoulli"]',
+        "protocol.ttl = [1, 2]",
+        "arms.sigma = [1, 2]",
+        "horizon = [3, 4]",
+    ]
+    spec = bm.parse_spec(SMALL + "[sweep]\n" + "\n".join(swept))
+    found = [point.labels.values() for point in spec.points()]
+    assert len(set(map(tuple, found))) == len(found) == spec.n_points
+    # Outages; no loss for "none", ttl for the last two and fan-out for the last; sigma for Gaussian arms.
+    assert spec.n_points == 2 * (1 + 2 + 2 * 2 + 2 * 2 * 3) * 2 * (2 + 1) * 2

@@ -376,7 +376,12 @@ def keep_state(self, t, estimates, draw):
     return 0
 
 
+def by_variance(self, t, estimates, draw):
+    return max(range(len(estimates)), key=lambda position: (estimates.variance(position), -position))
+
+
 CHOICES = {
+    "asks for variances": (by_variance, "although choose.. asks for Estimates.variance; set counts_and_sums = False"),
     "beyond the last arm": (lambda self, t, estimates, draw: len(estimates), "the position of an arm, 0 to 0, got 1"),
     "nothing": (lambda self, t, estimates, draw: None, "must return the position of an arm, 0 to 0, got None"),
     "an error": (lambda self, t, estimates, draw: estimates.mean[t], "must choose in every round, got IndexError"),

@@ -55,11 +55,8 @@ def uniform_sets(n_agents: int, n_arms: int, per_agent: int, seed: int) -> list[
 def uniform_set_array(n_agents: int, n_arms: int, per_agent: int, seed: int) -> npt.NDArray[np.int32]:
     """What `uniform_sets` gives, as an array (n_agents, per_agent), for networks too large for lists."""
     n_agents = checks.integer("n_agents", n_agents, at_least=1)
-    n_arms = _arms(n_arms)
-    per_agent = checks.integer("per_agent", per_agent, at_least=1)
+    n_arms, per_agent = check_sizes(n_arms, per_agent)
     rng = np.random.default_rng(checks.seed(seed))
-    if per_agent > n_arms:
-        raise ArmError(f"per_agent must be at most n_arms = {n_arms}, got {per_agent}")
     if n_agents * per_agent < n_arms:
         raise ArmError(
             f"n_agents * per_agent must be at least n_arms = {n_arms} so that every arm has a holder, "
@@ -161,6 +158,15 @@ def far_apart_sets(network: Any, n_arms: int, distance: int, seed: int) -> list[
                 for other in _within(neighbours, agent, distance):
                     near_holder[other] = True
     return _repaired(sets, n_arms, rng)
+
+
+def check_sizes(n_arms: int, per_agent: int) -> tuple[int, int]:
+    """How many arms there are and how many of them an agent has, if both can be."""
+    n_arms = _arms(n_arms)
+    per_agent = checks.integer("per_agent", per_agent, at_least=1)
+    if per_agent > n_arms:
+        raise ArmError(f"per_agent must be at most n_arms = {n_arms}, got {per_agent}")
+    return n_arms, per_agent
 
 
 def _arms(n_arms: int) -> int:

@@ -18,6 +18,9 @@ from .errors import BanditmeshError, InputError
 from .verbs.bounds import bounds_verb
 from .verbs.compare import compare_verb
 from .verbs.frontier import frontier_verb
+from .verbs.keys import keys_verb
+from .verbs.mesh import mesh_verb
+from .verbs.node import node_verb
 from .verbs.paper import paper_verb
 from .verbs.study import new_verb, plot_verb, run_verb
 from .version import __version__
@@ -99,20 +102,30 @@ def _ask_for_trace(context: click.Context, _: click.Parameter, asked: bool) -> N
         context.obj["debug"] = True
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False)
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.version_option(__version__, message="banditmesh %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     r"""Bandit agents that learn together over any network.
 
     \b
     Example:
       banditmesh compare --network er --horizon 100 --replicates 3
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+def _all_commands(command: click.Command) -> list[click.Command]:
+    inner = command.commands.values() if isinstance(command, click.Group) else ()
+    return [command, *(one for each in inner for one in _all_commands(each))]
 
 
 for _verb in (paper_verb, compare_verb, frontier_verb, bounds_verb, new_verb, run_verb, plot_verb):
     cli.add_command(_verb)
-for _command in (cli, *cli.commands.values()):
+for _verb in (keys_verb, node_verb, mesh_verb):
+    cli.add_command(_verb)
+for _command in _all_commands(cli):
     _command.params.append(
         click.Option(
             ["--debug"],

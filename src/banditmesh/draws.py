@@ -11,6 +11,7 @@ every product is masked before its bits are used. Counters must lie in [0, 2**32
 Purposes and their counters:
 
     REWARD  (agent, round, 0, 0)              which quantile of the pulled arm's law comes
+    REPLAY  (agent, arm, k, 0)                which of an arm's logged rewards the k-th pull of an agent pays
     STOP    (origin, sequence, agent, ttl)    random input of a relay rule
     TARGET  (origin, sequence, agent, ttl, k) the k-th random neighbour of a fan-out
     INDEX   (agent, round, arm, 0)            random input of a policy's index
@@ -23,6 +24,7 @@ Purposes and their counters:
     DELAY   (origin, sequence, sender, receiver)  how late it is
     CORRUPT (origin, sequence, sender, receiver)  whether its reward is changed
     NOISE   (origin, sequence, sender, receiver)  by how much
+    PHASE   (agent, 0, 0, 0)                  when, within its interval, a player of a local mesh pulls
 
 `sequence` is the round in which a message was made or, on a tree, how many its link has carried. A message that passes
 a link more than once, as by the published rules it may, meets the same faults each time.
@@ -39,6 +41,7 @@ from typing import Final
 from . import checks
 
 REWARD: Final = "reward"
+REPLAY: Final = "replay"
 STOP: Final = "stop"
 TARGET: Final = "target"
 INDEX: Final = "index"
@@ -51,6 +54,7 @@ LOSS: Final = "loss"
 DELAY: Final = "delay"
 CORRUPT: Final = "corrupt"
 NOISE: Final = "noise"
+PHASE: Final = "phase"
 
 MAX_COUNTER: Final = 2**32 - 1
 # TARGET has five numbers for four places: ttl and k share the last one.

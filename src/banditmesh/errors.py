@@ -6,9 +6,16 @@ BanditmeshError                 anything below; catch this one to catch them all
 │   ├── ArmError                the arms or the arm sets cannot be used
 │   ├── FileError               a file cannot be read, or does not say what it should
 │   ├── SpecError               a study's spec cannot be used
+│   ├── ConfigError             a node's configuration cannot be used
 │   └── ContractError (AssertionError)  a protocol, policy or emission does not keep to what it must
 ├── MessageError                a peer's mistake: a message that no agent may send
+│   ├── FrameError              bytes on a link that are no frame of the wire format
+│   └── NoticeError             a notice that the mesh's authority did not sign, or that cannot be read
+├── RefusedError (ConnectionError)  two nodes cannot talk: one does not accept the other's certificate or name
+├── NodeError                   a node of a live mesh is not running
+├── StoreError                  the state of a node cannot be read or written; nothing was half done
 ├── StudyError                  a study cannot go on: its folder is taken, full or damaged, or a run failed
+├── SidecarError                a node's sidecar is out of reach, or cannot do it now
 ├── UnsupportedError            a valid request that the chosen engine does not run
 ├── InsufficientMemoryError     a run that would not fit into memory, refused before it starts
 └── MissingExtraError           an optional dependency is needed and absent
@@ -43,6 +50,20 @@ class SpecError(InputError):
     """A study's spec cannot be used: an unknown key, a wrong type, or nothing to run."""
 
 
+class ConfigError(InputError):
+    """A node's configuration cannot be used: an unknown key, a wrong value, or what cannot run live.
+
+    `problems` has all that is wrong with it, a line each; the message is the first of them.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return self.problems[0]
+
+
 class ContractError(InputError, AssertionError):
     """A protocol, policy or emission does not keep to what engines and results rely on; see `banditmesh.testing`."""
 
@@ -51,8 +72,39 @@ class MessageError(BanditmeshError):
     """A peer's mistake: a message that no agent may send. It changed nothing."""
 
 
+class FrameError(MessageError):
+    """Bytes on a link that are no frame of the wire format."""
+
+
+class NoticeError(MessageError):
+    """A notice that the mesh's authority did not sign, or that cannot be read."""
+
+
+class RefusedError(BanditmeshError, ConnectionError):
+    """Two nodes cannot talk: one does not accept the other's certificate or name; `reason` is one short word."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[RefusedError], tuple[str, str]]:
+        return type(self), (self.reason, str(self))
+
+
+class NodeError(BanditmeshError):
+    """A node of a live mesh is not running: it has not been started, is leaving, or has ended."""
+
+
+class StoreError(BanditmeshError):
+    """The state of a node cannot be read or written: taken, damaged, of another node, or the disk is full."""
+
+
 class StudyError(BanditmeshError):
     """A study cannot go on: its folder is taken, full or damaged, or a run failed."""
+
+
+class SidecarError(BanditmeshError):
+    """A node's sidecar is out of reach, wants a token, or cannot do it now; asking again may help."""
 
 
 class UnsupportedError(BanditmeshError):

@@ -15,7 +15,7 @@ from .agent import Agent, Choice
 from .courier import Courier, Silent
 from .merging import Merging
 from .messages import Copy, Fate, Message, Parcel, Receipt
-from .relaying import Chances, Everything, Relaying, Seen, check_decision
+from .relaying import Chances, Everything, Relaying, Seen, check_decision, fate_of
 
 __all__ = [
     "Agent",
@@ -33,4 +33,5 @@ __all__ = [
     "Seen",
     "Silent",
     "check_decision",
+    "fate_of",
 ]

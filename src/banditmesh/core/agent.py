@@ -7,6 +7,7 @@ Events go in, effects come out; whoever drives the agent (a simulator, a live no
     send(neighbours)                 -> what to send now, and to whom; nothing waits after it
     receive(copy, sender, degree)    -> what became of a copy that came
     settle()                         what was heard enters the estimates
+    learn(parts)                     what a driver that keeps others' counts and sums itself found new in them
 
 The calls may come in any order: rewards late, out of order, or for arms that somebody else chose; any number of
 choices may be open. An illegal call is an `InputError` that names it; a copy that no agent may send is a
@@ -26,7 +27,7 @@ from typing import Any, Final, NamedTuple
 
 from .. import checks
 from ..errors import InputError, MessageError
-from ..policies.base import Arms, Estimates, Policy
+from ..policies.base import Arms, Chooser, Estimates, Policy
 from .courier import Courier
 from .messages import Copy, Message, Parcel, Receipt
 from .relaying import Chances
@@ -253,6 +254,16 @@ class Agent:
     def hear(self, message: Message) -> None:
         """Learn from a message, of an arm that the agent has, when it settles: whatever way it came."""
         self._heard.append(message)
+
+    def learn(self, parts: Collection[tuple[int, int, float]]) -> None:
+        """Learn, at once and in this order, of others' pulls: position, how many more, and what they add to the sum.
+
+        For a driver that keeps what it hears by itself. A part with no more pulls corrects a sum.
+        """
+        self.estimates.add_all(parts)
+        if type(self.chooser) is not Chooser:
+            for position, count, total in parts:
+                self.chooser.hear(position, count, total)
 
     def settle(self) -> list[bool]:
         """Let what was heard enter the estimates.

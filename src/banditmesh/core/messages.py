@@ -56,9 +56,7 @@ class Receipt(NamedTuple):
     heard: bool
 
 
-# Receipts are many, and few are different: each fate's, not heard and heard.
-DUPLICATE: Final = Receipt(Fate.DUPLICATE, False)
-ABSORBED: Final = Receipt(Fate.ABSORBED, False), Receipt(Fate.ABSORBED, True)
-EXPIRED: Final = Receipt(Fate.EXPIRED, False), Receipt(Fate.EXPIRED, True)
-STOPPED: Final = Receipt(Fate.STOPPED, False), Receipt(Fate.STOPPED, True)
-RELAYED: Final = Receipt(Fate.RELAYED, False), Receipt(Fate.RELAYED, True)
+# Receipts are many, and few are different: by fate, each not heard and heard.
+RECEIPTS: Final = tuple((Receipt(fate, False), Receipt(fate, True)) for fate in Fate)
+DUPLICATE: Final = RECEIPTS[Fate.DUPLICATE][False]
+ABSORBED: Final = RECEIPTS[Fate.ABSORBED]

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..protocols.base import ABSORB, RELAY, STOP, Protocol
 from ..rules import SOUND, Rules
 from .courier import Courier
-from .messages import ABSORBED, DUPLICATE, EXPIRED, RELAYED, STOPPED, Copy, Message, Parcel, Receipt
+from .messages import DUPLICATE, RECEIPTS, Copy, Fate, Message, Parcel, Receipt
 from .telling import Told
 
 if TYPE_CHECKING:
@@ -92,6 +92,24 @@ def check_decision(protocol: Protocol, decision: object) -> int:
     """What a relay rule said, if it is something that a relay rule can say."""
     if isinstance(decision, int) and decision in (RELAY, ABSORB, STOP):
         return decision
+    raise _no_decision(protocol, decision)
+
+
+def fate_of(protocol: Protocol, decision: int, ttl: int) -> Fate:
+    """What becomes of a new message by what the relay rule said of it, when so many hops remain.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> fate_of(bm.FwA(4), bm.RELAY, 1), fate_of(bm.FwA(4), bm.RELAY, 0)
+    (<Fate.RELAYED: 4>, <Fate.EXPIRED: 2>)
+    """
+    if decision == RELAY:
+        return Fate.RELAYED if ttl >= 1 else Fate.EXPIRED
+    if decision == ABSORB:
+        return Fate.ABSORBED
+    if decision == STOP:
+        return Fate.STOPPED
     raise _no_decision(protocol, decision)
 
 
@@ -186,22 +204,14 @@ class Relaying(Courier):
         ttl -= 1
         heard = agent.has(message[2])
         u = self._chances.relay(message, agent.name, ttl) if self._protocol.random else 0.0
-        decision = self._decide(heard, ttl, degree, u, self._parameter)
-        if decision == ABSORB:
-            receipts = ABSORBED
-        elif decision == STOP:
-            receipts = STOPPED
+        fate = fate_of(self._protocol, self._decide(heard, ttl, degree, u, self._parameter), ttl)
+        if fate is Fate.STOPPED:
             heard = heard and not self._rules.stop_before_use
-        elif decision != RELAY:
-            raise _no_decision(self._protocol, decision)
-        elif ttl < 1:
-            receipts = EXPIRED
-        else:
-            receipts = RELAYED
+        elif fate is Fate.RELAYED:
             self._queue.append((message, ttl, sender))
         if heard:
             agent.hear(message)
-        return receipts[heard]
+        return RECEIPTS[fate][heard]
 
     def drop(self) -> None:
         """What waits to be sent is gone."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from .. import checks
+from ..errors import NetworkError
 from .dynamic import EdgeMarkovian
-from .static import ba, er, sbm
+from .static import ba, er, first_connected, sbm
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -43,3 +45,39 @@ def paper(name: str) -> nx.Graph | EdgeMarkovian:
     # 2138 is the first seed from 2023 on that gives a connected network.
     graph = er(100, 0.03, seed=2138)
     return EdgeMarkovian(graph, p=0.01, q=0.1) if name == "dynamic-er" else graph
+
+
+def like_paper(name: str, n_agents: int) -> nx.Graph:
+    """A network of the same kind and mean degree as one of the paper's static ones, with another number of agents.
+
+    Of 1,000 seeds from 2023 on, the first that gives a connected network. With 100 agents it is the paper's network;
+    "er" with more has a mean degree of log(n), since with less it would hardly ever be connected.
+
+    Parameters
+    ----------
+    name : str
+        "er", "ba" or "sbm".
+    n_agents : int
+        At least 8; a multiple of 4 for "sbm", which has four blocks.
+
+    Examples
+    --------
+    >>> like_paper("ba", 50).number_of_edges()
+    96
+    """
+    name = checks.choice("name", name, ("er", "ba", "sbm"))
+    n = checks.integer("n_agents", n_agents, at_least=8)
+    if n == 100:
+        return paper(name)
+    if name == "sbm" and n % 4:
+        raise NetworkError(f"sbm has four blocks of one size: n_agents must be a multiple of 4, got {n}")
+    degree = 0.03 * 99 if n < 100 else math.log(n)
+
+    def make(seed: int) -> nx.Graph:
+        if name == "ba":
+            return ba(n, 2, seed)
+        if name == "sbm":
+            return sbm([n // 4] * 4, min(1.0, 0.3 * 24 / (n // 4 - 1)), min(1.0, 0.003 * 75 / (n - n // 4)), seed)
+        return er(n, min(1.0, degree / (n - 1)), seed)
+
+    return first_connected(make, start=2023)[0]

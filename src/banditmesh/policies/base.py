@@ -22,7 +22,7 @@ What policies may know of arms is in `Arms`: no network and no problem is needed
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -106,6 +106,22 @@ class Estimates:
         self.inv_root[position] = 1.0 / math.sqrt(self.count[position])
         self._squares[position] += squares
         self._n_parts[position] += n_parts
+
+    def add_all(self, parts: Collection[tuple[int, int, float]]) -> None:
+        """Add many parts (position, count, total), in this order: the same as `add` of each, and quicker.
+
+        A part with a count of 0 corrects the sum of what is known already.
+        """
+        counts, totals, squares, n_parts = self.count, self.total, self._squares, self._n_parts
+        for position, count, total in parts:
+            totals[position] += total
+            if count:
+                counts[position] += count
+                squares[position] += total * total / count
+                n_parts[position] += 1
+        for position in {part[0] for part in parts}:
+            self.mean[position] = totals[position] / counts[position]
+            self.inv_root[position] = 1.0 / math.sqrt(counts[position])
 
     def part(self, positions: Sequence[int]) -> Estimates:
         """What is known of some of the arms, in this order."""
@@ -216,6 +232,8 @@ class Policy:
     name: ClassVar[str] = "policy"
     #: Whether `index` uses its random number `u`. If not, none is drawn and `u` is 0.
     random: ClassVar[bool] = False
+    #: Whether counts and sums are all that it needs; False for a policy that asks for `Estimates.variance`.
+    counts_and_sums: ClassVar[bool] = True
 
     @property
     def parameter(self) -> float:
@@ -268,6 +286,22 @@ class Policy:
             The policy's `parameter`.
         """
         raise NotImplementedError("a policy gives index() as a static method, or overrides choose()")
+
+    def index_at(self, t: int, estimates: Estimates, position: int) -> float | None:
+        """The index of an arm of which something is known, in round `t`; None if it is drawn, or there is none."""
+        if self.random or type(self).choose is not Policy.choose:
+            return None
+        parameter = self.parameter
+        return self.index(
+            estimates.mean[position],
+            estimates.count[position],
+            estimates.inv_root[position],
+            self.clock(t, parameter),
+            estimates.sigma[position],
+            estimates.law[position],
+            0.0,
+            parameter,
+        )
 
     def choose(self, t: int, estimates: Estimates, draw: Callable[[int], float]) -> int:
         """The position, in the agent's arm set, of the arm to pull in round `t`.

@@ -43,6 +43,7 @@ class UCBV(Policy):
     width: float = 1.0
     zeta: float = 1.2
     name: ClassVar[str] = "ucb-v"
+    counts_and_sums: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", checks.positive("width", self.width))

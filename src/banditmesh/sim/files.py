@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from .. import atomic, checks
 from ..errors import FileError, InputError
+from ..regular_files import open_regular
+from .limits import MOST_ROUNDS
 from .run import TRAFFIC
 
 T = TypeVar("T")
@@ -35,10 +37,13 @@ ARRAYS: Final[dict[str, tuple[str, ...]]] = {
     "arm_indices": ("i", "slots"),
     "arm_pulls": ("i", "replicates", "slots"),
     "link_traffic": ("i", "replicates", "records", "links"),
+    "agent_regret_curve": ("f", "replicates", "records", "agents"),
     **{f"traffic_{name}": ("i", "replicates") for name in TRAFFIC},
 }
+#: What grows, or stays as it is, from one recorded round to the next.
+CUMULATIVE: Final = ("regret", "messages", "agent_regret_curve")
 #: What a file need not have: it was not asked for, or did not exist when the file was written.
-OPTIONAL: Final = ("link_traffic", "traffic_dropped", "traffic_control")
+OPTIONAL: Final = ("link_traffic", "agent_regret_curve", "traffic_dropped", "traffic_control")
 
 
 class Names(NamedTuple):
@@ -114,7 +119,7 @@ def write(
 def read(path: str | PathLike[str], max_bytes: int) -> tuple[dict[str, NDArray[Any]], Header, Names]:
     """Arrays, description and names, as `write` was given them and as the schema wants them."""
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             return _read(path, stream, max_bytes)
     except (OSError, ValueError) as error:
         # Such as a null character in the path; a FileError is a ValueError too, and says all there is to say.
@@ -214,13 +219,21 @@ def _check_shapes(path: str | PathLike[str], arrays: Mapping[str, NDArray[Any]],
 
 
 def _check_values(path: str | PathLike[str], arrays: Mapping[str, NDArray[Any]], names: Names) -> None:
-    """What the arrays must hold to be used as numbers of rounds and as places in each other."""
+    """What the arrays must hold to be counts and sums of a run, numbers of rounds, and places in each other."""
+    for name, array in arrays.items():
+        if not ((array >= 0) & np.isfinite(array)).all():
+            raise _wrong(path, f"{name} that are negative or not finite")
     rounds, starts, arms = arrays["rounds"], arrays["arm_offsets"], arrays["arm_indices"]
-    if not arrays["regret"].size or rounds[0] < 1 or (np.diff(rounds) < 1).any():
-        raise _wrong(path, "rounds that do not ascend from 1, or no replicates")
+    if not arrays["regret"].size or rounds[0] < 1 or (np.diff(rounds) < 1).any() or rounds[-1] > MOST_ROUNDS:
+        raise _wrong(path, f"rounds that do not ascend from 1 to at most {MOST_ROUNDS}, or no replicates")
+    for name in CUMULATIVE:
+        if name in arrays and (np.diff(arrays[name], axis=1) < 0).any():
+            raise _wrong(path, f"{name} that fall from one round to a later one")
+    if (arrays["arm_pulls"] > rounds[-1]).any():
+        raise _wrong(path, "arm_pulls that are more than the rounds")
     if starts[0] != 0 or starts[-1] != len(arms) or (np.diff(starts) < 0).any():
         raise _wrong(path, "arm_offsets that are no places in arm_indices")
-    if ((arms < 0) | (arms >= len(names.arms))).any():
+    if (arms >= len(names.arms)).any():
         raise _wrong(path, "arm_indices that are no numbers of arms")
 
 

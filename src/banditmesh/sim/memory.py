@@ -17,15 +17,19 @@ from ..problem import Problem
 from .expected_links import links_ever_up
 from .run import TRAFFIC
 
+#: What takes no more than this, in bytes, is never refused: to ask the system costs more than a small run.
+TRIFLE: Final = 2.0**24
 _ROOT: Final = Path("/")
-#: Less than this is always there, in bytes: to ask the system takes longer than many a small run.
-_LITTLE: Final = 2**20
 
 
-def check_result_fits(problem: Problem, horizon: int, record_every: int, replicates: int, link_traffic: bool) -> None:
+def check_result_fits(
+    problem: Problem, horizon: int, record_every: int, replicates: int, link_traffic: bool, agents: bool = False
+) -> None:
     """Refuse a run whose result alone does not fit into this machine's memory."""
     n_agents, n_slots, n_records = problem.n_agents, len(problem.arm_indices), -(-horizon // record_every)
     each = 24.0 * n_records + 8 * len(TRAFFIC) + 4 * n_slots + 8 * n_agents
+    if agents:
+        each += 8.0 * n_records * n_agents
     n_links = 0.0
     if link_traffic:
         network = problem.network
@@ -38,7 +42,7 @@ def check_result_fits(problem: Problem, horizon: int, record_every: int, replica
 
 def check(n_bytes: float, what: str, remedy: str) -> None:
     """Refuse something that would need more memory than is free."""
-    if n_bytes > _LITTLE and n_bytes > (free := available()):
+    if n_bytes > TRIFLE and n_bytes > (free := available()):
         raise InsufficientMemoryError(
             f"{what} would need {n_bytes / 2**30:,.1f} GiB of memory, and {free / 2**30:,.1f} GiB are free; {remedy}"
         )
@@ -46,7 +50,7 @@ def check(n_bytes: float, what: str, remedy: str) -> None:
 
 def suffices(n_bytes: float) -> bool:
     """Whether so much memory is free."""
-    return n_bytes <= _LITTLE or n_bytes <= available()
+    return n_bytes <= TRIFLE or n_bytes <= available()
 
 
 def available(root: Path = _ROOT) -> float:

@@ -17,11 +17,13 @@ from typing import IO, Any, Final
 
 from .. import atomic
 from ..errors import FileError
+from ..regular_files import open_regular
 from .files import decode_name, encode_name
 from .run import Event
 
 FORMAT: Final = "banditmesh-trace"
 VERSION: Final = 1
+_GZIP: Final = b"\x1f\x8b"
 #: The columns that hold names, and of what.
 _NAMES: Final = {"origin": "agents", "arm": "arms", "sender": "agents", "receiver": "agents"}
 _KINDS: Final = [_NAMES.get(field) for field in Event._fields]
@@ -31,6 +33,8 @@ _KINDS: Final = [_NAMES.get(field) for field in Event._fields]
 def writing_trace(path: str | PathLike[str]) -> Iterator[Callable[[Event], None]]:
     """What writes events into a file, which is there when the block ends without an error."""
     target = Path(path)
+    # An error that comes out of the block and is not of the file, though it may look like one.
+    foreign: OSError | None = None
     try:
         with atomic.writing(target) as raw, _as_text(raw, "wt", target.suffix == ".gz") as stream:
             header = {"format": FORMAT, "version": VERSION, "columns": Event._fields}
@@ -39,13 +43,20 @@ def writing_trace(path: str | PathLike[str]) -> Iterator[Callable[[Event], None]
             def write(event: Event) -> None:
                 columns = zip(event, _KINDS, strict=True)
                 row = [value if kind is None else encode_name(kind, value) for value, kind in columns]
-                stream.write(json.dumps(row) + "\n")
+                try:
+                    stream.write(json.dumps(row) + "\n")
+                except OSError as error:
+                    raise _cannot_write(target, error) from None
 
-            yield write
+            try:
+                yield write
+            except OSError as error:
+                foreign = error
+                raise
     except OSError as error:
-        raise FileError(
-            f"cannot write {target}: {error.strerror or error}; choose a place that can be written"
-        ) from None
+        if error is foreign:
+            raise
+        raise _cannot_write(target, error) from None
 
 
 def read_trace(path: str | PathLike[str]) -> Iterator[Event]:
@@ -67,7 +78,7 @@ def read_trace(path: str | PathLike[str]) -> Iterator[Event]:
     np.True_
     """
     try:
-        with open(path, "rb") as raw, _as_text(raw, "rt", _is_gzip(Path(path))) as stream:
+        with open_regular(path) as raw, _as_text(raw, "rt", raw.peek(2)[:2] == _GZIP) as stream:
             yield from _events(path, stream)
     except (OSError, EOFError) as error:
         raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
@@ -89,9 +100,8 @@ def _events(path: str | PathLike[str], stream: IO[str]) -> Iterator[Event]:
         raise FileError(f"{path}, line {number}: no event of banditmesh ({error}); write the log again") from None
 
 
-def _is_gzip(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(2) == b"\x1f\x8b"
+def _cannot_write(target: Path, error: OSError) -> FileError:
+    return FileError(f"cannot write {target}: {error.strerror or error}; choose a place that can be written")
 
 
 def _as_text(raw: IO[bytes], mode: str, compressed: bool) -> Any:

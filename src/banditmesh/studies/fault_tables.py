@@ -18,6 +18,10 @@ from ..errors import InputError
 from ..faults import Corruption, Faults, Outages
 
 _TABLES: Final[dict[str, type]] = {"corruption": Corruption, "outages": Outages}
+#: What each table takes, and whether it must be given.
+_KEYS: Final[dict[type, dict[str, bool]]] = {
+    kind: {one.name: one.default is MISSING for one in fields(kind)} for kind in (Faults, Corruption, Outages)
+}
 
 
 def build_faults(table: Mapping[str, Any]) -> Faults | None:
@@ -54,13 +58,13 @@ def _checked(where: str, given: object) -> Mapping[str, Any]:
 
 def _make(where: str, kind: type, table: object) -> Any:
     given = _checked(where, table)
-    known = {one.name: one for one in fields(kind)}
+    known = _KEYS[kind]
     for name in given:
         if name not in known:
             raise InputError(f"{where}.{name} is unknown; [{where}] takes {', '.join(known)}")
-    for name, one in known.items():
-        if one.default is MISSING and name not in given:
-            raise InputError(f"{where}.{name} is required, got none; add it to [{where}]")
+    for name, required in known.items():
+        if required and name not in given:
+            raise InputError(f"{where}.{name} is required, got none; add it")
     try:
         return kind(**given)
     except InputError as error:

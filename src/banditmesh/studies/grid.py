@@ -4,8 +4,9 @@ Rules kept here: values of a sweep that a point has no use for (the ttl of agent
 that point. Points are numbered in the order of the grid, the last swept key fastest; the numbering depends on the
 settings and the swept values alone.
 
-A swept key changes the settings of its own *section* only, and so the number of points is a product over sections,
-and whatever is asked of each section's settings is asked once, not once for each point.
+A swept key changes the settings of its own *section* only, and so the number of points is a product over sections.
+And most keys change nothing but their own value: the choices of a section that differ in such values alone are a
+*family*, and whatever does not depend on the values is asked once for a family, not once for each point.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -65,17 +66,53 @@ class SectionChoice:
         The section's settings, without anything that has no effect.
     labels : mapping
         The columns of its swept keys.
-    replaced : frozenset of str
-        The keys and tables whose values the sweep decides here.
     """
 
     settings: Mapping[str, Any]
     labels: Mapping[str, Any]
-    replaced: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Choices of a section that differ in the values of single keys alone, not in what has an effect.
+
+    Attributes
+    ----------
+    settings : mapping
+        The settings of the first of them.
+    replaced : mapping from str to str
+        The keys and tables whose values the sweep decides here, and the swept key that does it.
+    free : mapping from str to sequence
+        The keys in which they differ, each with all its values.
+    """
+
+    settings: Mapping[str, Any]
+    replaced: Mapping[str, str]
+    free: Mapping[str, Sequence[Any]]
+
+    @property
+    def n_choices(self) -> int:
+        """How many choices there are."""
+        return math.prod(map(len, self.free.values()))
 
     def keeps(self, key: str) -> bool:
         """Whether a key has an effect here, and the value that it has outside of the sweep."""
         return has_key(self.settings, key) and not any(is_within(key, other) for other in self.replaced)
+
+    def error(self, key: str, message: str) -> BadKey:
+        """The error about a key, or a table, with which the message begins."""
+        return _blame(key, message, self.replaced)
+
+    def free_in(self, *names: str) -> dict[str, Sequence[Any]]:
+        """The free keys among some settings and their tables, with their values."""
+        return {key: values for key, values in self.free.items() if key.partition(".")[0] in names}
+
+    def variants(self, *names: str) -> Iterator[dict[str, Any]]:
+        """What the choices make of some settings: each combination of their free keys' values, once."""
+        free = self.free_in(*names)
+        settings = {name: self.settings[name] for name in names}
+        for values in itertools.product(*free.values()):
+            yield _with_values(settings, zip(free, values, strict=True))
 
 
 class Section:
@@ -85,36 +122,61 @@ class Section:
         self._base = base
         self.axes = axes
         # Whole tables are set before single keys, whatever their order in the file.
-        self._order = sorted(enumerate(axes), key=lambda axis: axis[1].count("."))
-        self._labels = {key: labels_of(key, values)[1] for key, values in axes.items()}
+        self._order = sorted(axes, key=lambda key: key.count("."))
+        self._shaping = {key: values for key, values in axes.items() if _is_shaping(key, values)}
+        self._latest: tuple[tuple[int, ...], Family | None] | None = None
 
-    def choices(self) -> Iterator[SectionChoice]:
-        """The choices that differ."""
-        for indices in itertools.product(*(range(len(values)) for values in self.axes.values())):
-            choice = self.choice(indices)
-            if choice is not None:
-                yield choice
+    @cached_property
+    def _labels(self) -> dict[str, list[Any]]:
+        return {key: labels_of(key, values)[1] for key, values in self.axes.items()}
+
+    def families(self) -> Iterator[Family]:
+        """The families of choices that differ."""
+        for indices in itertools.product(*(range(len(values)) for values in self._shaping.values())):
+            family = self._family(indices)
+            if family is not None:
+                yield family
 
     def choice(self, indices: Sequence[int]) -> SectionChoice | None:
         """The choice of each key's value of that index; None if it differs from an earlier one in no effect."""
+        shape = tuple([index for key, index in zip(self.axes, indices, strict=True) if key in self._shaping])
+        # From one choice to the next the family mostly stays as it is.
+        if self._latest is None or self._latest[0] != shape:
+            self._latest = shape, self._family(shape)
+        family = self._latest[1]
+        if family is None:
+            return None
+        labels: dict[str, Any] = {}
+        for key, index in zip(self.axes, indices, strict=True):
+            idle = not has_key(family.settings, key)
+            if idle and index:
+                return None
+            labels[column(key)] = None if idle else self._labels[key][index]
+        places = zip(self.axes.items(), indices, strict=True)
+        values = [(key, values[index]) for (key, values), index in places if key in family.free]
+        return SectionChoice(_with_values(family.settings, values), labels)
+
+    def _family(self, shape: Sequence[int]) -> Family | None:
+        """The family of the shaping keys' values of these indices; None if an earlier one has the same effect."""
+        indices = dict(zip(self._shaping, shape, strict=True))
         tables = {name: dict(value) if isinstance(value, dict) else value for name, value in self._base.items()}
-        replaced: set[str] = set()
+        replaced: dict[str, str] = {}
         given: set[str] = set()
-        for place, key in self._order:
-            value = self.axes[key][indices[place]]
+        for key in self._order:
+            value = self.axes[key][indices.get(key, 0)]
             if twice := next((other for other in given if is_within(other, key) or is_within(key, other)), None):
                 raise BadKey(f"sweep.{key}", f"sweep.{key} must not set what another swept key sets too, got {twice}")
             keys = _assign(tables, key, value)
             given.update(keys)
-            replaced.update([key] if isinstance(value, dict) else keys)
-        settings = _without_unused(tables)
-        labels = {}
-        for key, index in zip(self.axes, indices, strict=True):
-            idle = not has_key(settings, key)
-            if idle and index:
-                return None
-            labels[column(key)] = None if idle else self._labels[key][index]
-        return SectionChoice(settings, labels, frozenset(replaced))
+            replaced |= dict.fromkeys([key] if isinstance(value, dict) else keys, key)
+        try:
+            settings = _without_unused(tables)
+        except BadKey as error:
+            raise _blame(error.key, str(error), replaced) from None
+        if any(index and not has_key(settings, key) for key, index in indices.items()):
+            return None
+        free = {key: values for key, values in self.axes.items() if key not in indices and has_key(settings, key)}
+        return Family(settings, replaced, free)
 
 
 class Grid:
@@ -146,10 +208,10 @@ class Grid:
             for group in groups
         ]
 
-    @cached_property
+    @property
     def n_points(self) -> int:
         """How many points there are."""
-        return math.prod(sum(1 for _ in section.choices()) for section in self.sections)
+        return math.prod(sum(family.n_choices for family in section.families()) for section in self.sections)
 
     def section(self, name: str) -> Section:
         """The section of a setting."""
@@ -160,8 +222,8 @@ class Grid:
         fixed: dict[str, Any] = {}
         for section in self.sections:
             if not section.axes:
-                [choice] = section.choices()
-                fixed.update(choice.settings)
+                [family] = section.families()
+                fixed.update(family.settings)
         swept = [section for section in self.sections if section.axes]
         places = [[list(self.axes).index(key) for key in section.axes] for section in swept]
         # From one point to the next most sections stay as they are.
@@ -250,9 +312,9 @@ def is_within(key: str, other: str) -> bool:
 
 
 def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The dotted keys of a table and of the tables in it, and their values."""
+    """The dotted keys of a table and of the tables in it, and their values; a table without keys is a value too."""
     for key, value in table.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             yield from leaves(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
@@ -268,26 +330,53 @@ def set_keys(key: str, value: Any) -> list[str]:
     """
     if isinstance(value, dict):
         return [leaf for leaf, _ in leaves(value, f"{key}.")]
-    if key == "protocol" and (written := read_written(value)):
-        return [leaf for leaf, _ in leaves(written)]
-    return [f"{key}.{NAME_KEYS[key]}" if key in NAME_KEYS else key]
+    if key not in NAME_KEYS:
+        return [key]
+    return [leaf for leaf, _ in leaves(_named_tables(key, value))]
+
+
+def _blame(key: str, message: str, replaced: Mapping[str, str]) -> BadKey:
+    """The error about a key: of the sweep, if that decides the key's value."""
+    axis = next((axis for decided, axis in replaced.items() if is_within(key, decided)), None)
+    if axis is None:
+        return BadKey(key, message)
+    return BadKey(f"sweep.{axis}", f"sweep.{message}" if axis == key else f"sweep.{axis}: {message}")
+
+
+def _is_shaping(key: str, values: Sequence[Any]) -> bool:
+    """Whether values of a swept key decide which other keys have an effect: names of parts, and whole tables."""
+    table, _, rest = key.partition(".")
+    names_part = table in NAME_KEYS and rest in ("", NAME_KEYS[table])
+    return names_part or key == "faults" or any(isinstance(value, dict) for value in values)
+
+
+def _with_values(settings: Mapping[str, Any], values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Settings with other values of some keys; nothing of the given ones is changed."""
+    changed = dict(settings)
+    for key, value in values:
+        _assign_within(changed, key, value)
+    return changed
 
 
 def _assign(tables: dict[str, Any], key: str, value: Any) -> list[str]:
     """Set a swept key; the keys that were set."""
-    top, _, rest = key.partition(".")
-    if rest:
+    if "." in key:
         _assign_within(tables, key, value)
-    elif top in NAME_KEYS and isinstance(value, dict):
-        tables[top] = dict(value)
-    elif top == "protocol" and (written := read_written(value)):
-        tables["protocol"] |= written["protocol"]
-        tables["emission"] = written.get("emission", tables["emission"])
-    elif top in NAME_KEYS:
-        tables[top][NAME_KEYS[top]] = value
+    elif key not in NAME_KEYS:
+        tables[key] = value
+    elif isinstance(value, dict):
+        tables[key] = dict(value)
     else:
-        tables[top] = value
+        named = _named_tables(key, value)
+        tables[key] |= named[key]
+        tables |= {table: given for table, given in named.items() if table != key}
+        return [leaf for leaf, _ in leaves(named)]
     return set_keys(key, value)
+
+
+def _named_tables(table: str, value: Any) -> dict[str, dict[str, Any]]:
+    """The tables that a word stands for that is given for a table: a part's name, or a protocol written out."""
+    return (read_written(value) if table == "protocol" else None) or {table: {NAME_KEYS[table]: value}}
 
 
 def _assign_within(tables: dict[str, Any], key: str, value: Any) -> None:
@@ -296,7 +385,8 @@ def _assign_within(tables: dict[str, Any], key: str, value: Any) -> None:
     for name in path:
         inner = table.get(name, {})
         if not isinstance(inner, dict):
-            raise BadKey(key, f"{key.rpartition('.')[0]} must be a table, got {checks.shown(inner)}")
+            outer = ".".join(path[: path.index(name) + 1])
+            raise BadKey(outer, f"{outer} must be a table to sweep over {key}, got {checks.shown(inner)}")
         # A copy, since the values of the sweep and the settings outside of it stay as they are.
         table[name] = dict(inner)
         table = table[name]
@@ -327,7 +417,7 @@ def _without_unused(tables: dict[str, Any]) -> dict[str, Any]:
             continue
         given = tables[table]
         if name_key not in given:
-            raise BadKey(table, f"{table}.{name_key} is required, got {checks.shown(given)}")
+            raise BadKey(f"{table}.{name_key}", f"{table}.{name_key} is required, got {checks.shown(given)}")
         part = _part(table, given[name_key])
         settings[table] = {key: value for key, value in given.items() if key == name_key or key in part.parameters}
         if table == "protocol" and part.make.delivery in (Delivery.NOTHING, Delivery.EVERYONE):

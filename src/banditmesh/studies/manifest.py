@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from ..errors import StudyError
+from ..regular_files import read_regular
 from ..version import __version__
 from .shards import Layout, digest
 from .spec import Settings, Spec
@@ -100,7 +101,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a study's folder, or `StudyError`."""
     path = folder / "manifest.json"
     try:
-        raw = json.loads(path.read_bytes())
+        raw = json.loads(read_regular(path))
         version = raw["version"] if raw["format"] == FORMAT else None
     except (FileNotFoundError, NotADirectoryError):
         raise StudyError(f"{folder} must be a study's folder, got no manifest.json in it; run a study first") from None

@@ -18,16 +18,15 @@ import msgspec
 
 from .. import checks
 from ..errors import FileError, InputError, SpecError
-from ..rules import get_rules
-from .fault_tables import read_faults
+from ..regular_files import read_regular
 from .grid import BadKey, has_key, is_within, leaves, read_written, set_keys
 from .line_numbers import line_of
-from .parts import NAME_KEYS, build_policy, build_problem, build_protocol, file_of, get_part, read_networks
+from .parts import NAME_KEYS
+from .settings_checks import check_first_problem, check_ranges, check_settings
 from .spec import DEFAULTS, FORMAT, NOT_SWEPT, Settings, Spec
 
 #: The most runs of a study, unless told otherwise.
 MAX_RUNS: Final = 1_000_000
-_RANGES: Final = {"horizon": 1, "replicates": 1, "seed": 0, "every": 1, "record_every": 0}
 #: Integers of TOML, and of the tables that are written, have 64 bits.
 _LARGEST: Final = 2**63 - 1
 #: No key of a spec lies deeper than some tables and lists.
@@ -47,7 +46,7 @@ def read_spec(path: str | PathLike[str], overrides: Sequence[str] = (), *, max_r
         The most runs that the study may have: the lengths of all lists of its sweep, multiplied, times replicates.
     """
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}") from None
     except ValueError:
@@ -79,14 +78,14 @@ def parse_spec(
     given = dict(raw)
     try:
         spec, by_hand = _checked(raw, folder or Path(), max_runs)
-        _check_choices(spec, by_hand)
+        check_settings(spec, by_hand)
         _check_overrides(spec, replacing)
-        _about("network", _first_network, spec)
+        check_first_problem(spec)
     except InputError as error:
-        key = getattr(error, "key", None)
-        if key and not has_key(given, key):
-            key = f"sweep.{key}"
-        line = line_of(text, key) if key and has_key(given, key) else None
+        key = getattr(error, "key", "")
+        while key and not has_key(given, key):
+            key = key.rpartition(".")[0]  # a key that is missing belongs into a table that is there
+        line = line_of(text, key) if key else None
         message = " ".join(str(error).split())
         raise SpecError(f"{source}{f', line {line}' if line else ''}: {message}") from None
     return spec
@@ -113,17 +112,16 @@ def _load(text: str, source: str) -> dict[str, Any]:
 
 def _check_values(raw: dict[str, Any], source: str) -> None:
     """Refuse what no key of a spec can hold: numbers of more than 64 bits, and values that lie too deep."""
-    waiting: list[tuple[Any, int]] = [(raw, 0)]
+    waiting: list[tuple[dict[str, Any] | list[Any], int]] = [(raw, 0)]
     while waiting:
         value, depth = waiting.pop()
         if depth > _DEEPEST:
             raise SpecError(f"{source} must have tables and lists at most {_DEEPEST} deep, got more")
-        if isinstance(value, dict):
-            waiting += [(one, depth + 1) for one in value.values()]
-        elif isinstance(value, list):
-            waiting += [(one, depth + 1) for one in value]
-        elif isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
-            raise SpecError(f"{source}: integers must be at most {_LARGEST}, got {checks.shown(value)}")
+        for one in value.values() if isinstance(value, dict) else value:
+            if isinstance(one, dict | list):
+                waiting.append((one, depth + 1))
+            elif isinstance(one, int) and not -_LARGEST <= one <= _LARGEST:
+                raise SpecError(f"{source}: integers must be at most {_LARGEST}, got {checks.shown(one)}")
 
 
 def _checked(raw: dict[str, Any], folder: Path, max_runs: int) -> tuple[Spec, set[str]]:
@@ -145,8 +143,7 @@ def _checked(raw: dict[str, Any], folder: Path, max_runs: int) -> tuple[Spec, se
         settings = msgspec.convert(raw, Settings)
     except msgspec.ValidationError as error:
         raise _explain(raw, str(error)) from None
-    for key, least in _RANGES.items():
-        _at_least(key, getattr(settings, key), least)
+    check_ranges(settings)
     grid = {}
     for key, values in leaves(settings.sweep):
         if key in grid:
@@ -155,11 +152,13 @@ def _checked(raw: dict[str, Any], folder: Path, max_runs: int) -> tuple[Spec, se
     _check_size(grid, settings.replicates, max_runs)
     swept = next((f"sweep.{key}" for key in grid if key.partition(".")[0] == "emission"), None)
     for value in grid.get("protocol", []):
-        _refuse_two_emissions(read_written(value) or {}, swept)
+        try:
+            _refuse_two_emissions(read_written(value) or {}, swept)
+        except BadKey as error:
+            raise BadKey("sweep.protocol", f"sweep.protocol: {error}") from None
     given = {table: dict(raw.get(table, {})) for table in NAME_KEYS}
-    for table, defaults in DEFAULTS.items():
-        setattr(settings, table, {**defaults, **given[table]})
-    settings.sweep = {}
+    filled = {table: {**defaults, **given[table]} for table, defaults in DEFAULTS.items()}
+    settings = msgspec.structs.replace(settings, **filled, sweep={})
     by_hand = {f"{table}.{key}" for table, keys in given.items() for key in keys}
     return Spec(settings, grid, folder), by_hand
 
@@ -190,93 +189,22 @@ def _check_sweep(key: str, values: Any) -> list[Any]:
         raise BadKey(where, f"{where} must be over a key of a table, got one of {top}, which is none")
     if not isinstance(values, list) or not values:
         raise BadKey(where, f"{where} must be a list with at least one value, got {checks.shown(values)}")
-    written = json.JSONEncoder(sort_keys=True, default=str).encode
-    if len({written(value) for value in values}) < len(values):
+    if len(set(map(_written, values))) < len(values):
         raise BadKey(where, f"{where} must hold different values, got one more than once")
     return values
 
 
-def _check_choices(spec: Spec, by_hand: set[str]) -> None:
-    """Every point can be built, and every key that was given has an effect somewhere."""
-    unused = by_hand | {f"faults.{key}" for key, _ in leaves(spec.settings.faults)}
-    unused |= {key for key in spec.grid if "." in key}
-    seen: set[str] = set()
-    for choice in spec.choices():
-        unused = {key for key in unused if not has_key(choice.settings, key)}
-        for key in choice.settings:
-            # Many choices share a table.
-            about = [choice.settings[name] for name in ((key, "emission") if key == "protocol" else (key,))]
-            written = f"{key} {about!r}"
-            if written not in seen:
-                seen.add(written)
-                _check_setting(key, choice.settings)
-    if unused:
-        key = min(unused)
-        table, _, _ = key.partition(".")
-        if table == "faults":
-            raise BadKey(key, f"nothing uses {key}: no message is sent; remove it, or take another protocol")
-        known = sorted({p for part in _named_parts(spec, table) for p in part.parameters} | {NAME_KEYS[table]})
-        raise BadKey(key, f"unknown key {key}, or nothing uses it; [{table}] takes {', '.join(known)} here")
+def _written(value: Any) -> str:
+    """A value as text: the same for values that are the same to a study, whatever the order of a table's keys."""
+    return json.dumps(value, sort_keys=True, default=str) if isinstance(value, dict | list) else repr(value)
 
 
 def _check_overrides(spec: Spec, replacing: Mapping[str, str]) -> None:
     """Every key that an override sets has that value at some point, and is not swept at all of them."""
     for key, override in replacing.items():
         top = key.partition(".")[0]
-        if top not in NOT_SWEPT and not any(choice.keeps(key) for choice in spec.choices(top)):
+        if top not in NOT_SWEPT and not any(family.keeps(key) for family in spec.families(top)):
             raise SpecError(f"--set {override} has no effect: the sweep decides {key}; change the sweep instead")
-
-
-def _first_network(spec: Spec) -> None:
-    """Build one problem, so that most mistakes show before anything runs."""
-    point = next(spec.points()).settings
-    named = file_of(point)
-    build_problem(point, {} if named is None else read_networks({named: spec.network_files()[named]}))
-
-
-def _named_parts(spec: Spec, table: str) -> list[Any]:
-    names = {choice.settings[table][NAME_KEYS[table]] for choice in spec.choices(table)}
-    return [get_part(table, name) for name in names]
-
-
-def _check_setting(key: str, settings: Mapping[str, Any]) -> None:
-    """Whether one setting is right; a protocol comes with its emission."""
-    value = settings[key]
-    if key in _RANGES:
-        _at_least(key, value, _RANGES[key])
-    elif key == "rules":
-        _about("rules", get_rules, value)
-    elif key == "engine":
-        from ..sim.engine import ENGINES
-
-        _about("engine", checks.choice, "engine", value, ENGINES)
-    elif key == "faults":
-        _about("faults", read_faults, value)
-    elif key in NAME_KEYS:
-        parameters = {name: one for name, one in value.items() if name != NAME_KEYS[key]}
-        _about(key, get_part(key, value[NAME_KEYS[key]]).check, key, parameters)
-        build = {"policy": build_policy, "protocol": build_protocol}.get(key)
-        if build is not None:
-            _about(key, build, settings)
-
-
-def _about(key: str, function: Any, *arguments: Any) -> None:
-    """Call a function whose error is about a key or table."""
-    try:
-        function(*arguments)
-    except BadKey:
-        raise
-    except InputError as error:
-        message = str(error)
-        first = message.split(" ", 1)[0]
-        raise BadKey(
-            first if first.startswith(f"{key}.") else key, message if key in first else f"[{key}] {message}"
-        ) from None
-
-
-def _at_least(key: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise BadKey(key, f"{key} must be an integer of at least {least}, got {checks.shown(value)}")
 
 
 def _explain(raw: dict[str, Any], message: str) -> InputError:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import StudyError
+from ..regular_files import read_regular
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +72,7 @@ class Layout:
         if name is None or path.name != shard_name(number, name[2]) or number >= self.n_chunks:
             raise _damaged(path, "not the name of one of the study's shards")
         try:
-            content = path.read_bytes()
+            content = read_regular(path)
         except OSError as error:
             raise _damaged(path, error.strerror or str(error)) from None
         if digest(content) != name[2]:

@@ -9,22 +9,21 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from .grid import Grid, Point, SectionChoice, column, labels_of
-from .parts import FileTable, file_of
+from .grid import Family, Grid, Point, column, labels_of
+from .parts import FILE_TABLES, FileTable, files_in
 
 #: The version of the spec format.
 FORMAT: Final = 1
 
 
-class Settings(msgspec.Struct, forbid_unknown_fields=True):
+class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The keys of a spec, their types and their defaults."""
 
     version: int = FORMAT
@@ -69,7 +68,7 @@ class Spec:
     grid : mapping from str to list
         The swept keys and their values.
     folder : Path
-        Where the paths of network files start from.
+        Where the paths of files start from.
 
     Examples
     --------
@@ -83,7 +82,9 @@ class Spec:
     grid: Mapping[str, Sequence[Any]]
     folder: Path
 
-    @cached_property
+    # Nothing is kept of what follows: the tables of the settings can be changed, and then all of it changes together.
+
+    @property
     def _grid(self) -> Grid:
         settings = msgspec.to_builtins(self.settings)
         return Grid({key: value for key, value in settings.items() if key not in NOT_SWEPT}, self.grid)
@@ -92,12 +93,12 @@ class Spec:
         """The points of the grid, one after the other."""
         return self._grid.points()
 
-    def choices(self, setting: str | None = None) -> Iterator[SectionChoice]:
+    def families(self, setting: str | None = None) -> Iterator[Family]:
         """What the sweep makes of each section of the settings, or of the section of one setting."""
         sections = self._grid.sections if setting is None else [self._grid.section(setting)]
-        return itertools.chain.from_iterable(section.choices() for section in sections)
+        return itertools.chain.from_iterable(section.families() for section in sections)
 
-    @cached_property
+    @property
     def columns(self) -> dict[str, str]:
         """The label columns and the type of each: "string", "bool", "int64" or "double"."""
         kinds = dict.fromkeys(("network", "policy", "protocol", "rules"), "string")
@@ -124,10 +125,19 @@ class Spec:
         """The seed of one replicate."""
         return replicate_seed(self.settings.seed, replicate)
 
-    def network_files(self) -> dict[FileTable, Path]:
-        """Where the network files lie that the points name, by what they say of them."""
-        named = (file_of(choice.settings) for choice in self.choices("network"))
-        return {one: self.folder / dict(one)["path"] for one in named if one is not None}
+    def files(self) -> dict[FileTable, Path]:
+        """Where the files of networks and arms lie that the points name, by what they say of them."""
+        found: dict[FileTable, Path] = {}
+        for table in FILE_TABLES:
+            naming = (family for family in self.families(table) if files_in(family.settings, table))
+            variants = itertools.chain.from_iterable(family.variants(table) for family in naming)
+            found |= self.files_of(variants, table)
+        return found
+
+    def files_of(self, points: Iterable[Mapping[str, Any]], table: str) -> dict[FileTable, Path]:
+        """Where the files of some settings lie that a table names, by what they say of them."""
+        named = itertools.chain.from_iterable(files_in(point, table) for point in points)
+        return {one: self.folder / dict(one)["path"] for one in named}
 
     def to_json(self) -> dict[str, Any]:
         """The study as plain values, the same for equal studies however they were written."""

@@ -67,7 +67,7 @@ def check_policy(policy: Policy, *, deep: bool = False, compiled: bool = True) -
     report, unchanged = Report(subject), Unchanged(subject, policy)
     check_frozen_value(Policy, subject, policy)
     report.checks.append("is a frozen value")
-    check_flags(subject, policy, {"random": bool})
+    check_flags(subject, policy, {"random": bool, "counts_and_sums": bool})
     check_name(Policy, subject, policy)
     report.checks.append("has a name of its own")
     check_pickle(subject, policy)
@@ -144,6 +144,17 @@ def _is_position(answer: object, n_arms: int) -> bool:
     return not isinstance(answer, bool) and isinstance(answer, numbers.Integral) and 0 <= int(answer) < n_arms
 
 
+class _VarianceAsked(Exception):
+    """A policy asked for more than counts and sums."""
+
+
+class _WithoutVariance(Estimates):
+    """Estimates of which counts and sums alone are known."""
+
+    def variance(self, position: int) -> float:
+        raise _VarianceAsked
+
+
 @dataclass(frozen=True)
 class _Question:
     """A round, what an agent knows in it, and what it draws for each arm."""
@@ -169,12 +180,17 @@ class _Question:
                 )
             return self.draws[position]
 
-        estimates = self._estimates()
+        estimates = self._estimates(_WithoutVariance if policy.counts_and_sums else Estimates)
         before = repr(vars(estimates))
         try:
             chosen = policy.choose(self.t, estimates, draw)
         except ContractError:
             raise
+        except _VarianceAsked:
+            raise ContractError(
+                f"{subject} must say that it needs more than counts and sums, got counts_and_sums = True although "
+                "choose() asks for Estimates.variance; set counts_and_sums = False"
+            ) from None
         except Exception as error:
             what = " ".join(f"{type(error).__name__}: {error}".split())
             raise ContractError(f"choose() of {subject} must choose in every round, got {what} for {self}") from error
@@ -189,9 +205,9 @@ class _Question:
             )
         return int(chosen), n_draws
 
-    def _estimates(self) -> Estimates:
+    def _estimates(self, kind: type[Estimates]) -> Estimates:
         sigma = dict(_LAWS)[self.law]
-        estimates = Estimates([sigma] * len(self.counts), [self.law] * len(self.counts))
+        estimates = kind([sigma] * len(self.counts), [self.law] * len(self.counts))
         for position, (count, mean) in enumerate(zip(self.counts, self.means, strict=True)):
             # An own observation, and what was received: a sum of several.
             estimates.add(position, 1, mean)

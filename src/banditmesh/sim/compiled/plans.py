@@ -35,8 +35,9 @@ from .packing import Packed, no_faults, no_links, traits
 
 #: The most memory that a plan may take, in bytes; beyond it messages are spread one by one.
 PLAN_BUDGET: Final = 4 * 2**30
-# How many transmissions a sample of messages may have, about, and how many messages it has at least.
+# How many transmissions a sample of messages may have, about; what part of all messages, and how many it has at least.
 _SAMPLE_WORK: Final = 2**23
+_SAMPLE_PART: Final = 8
 _SMALLEST_SAMPLE: Final = 16
 # How much longer than estimated the place for a plan's learners is.
 _GENEROUS: Final = 2.0
@@ -84,6 +85,9 @@ def worthwhile_bytes(packed: Packed, rule: Rule, stop: Stop) -> float:
     if not pays(packed.run):
         return 0.0
     n_bytes = len(packed.agents.arms) * (40.0 + 8.0 * rule.reach)
+    at_most = n_bytes + 4.0 * learners_at_most(packed)
+    if at_most <= min(PLAN_BUDGET, memory.TRIFLE):
+        return at_most
     if not _is_affordable(n_bytes):
         return 0.0
     n_bytes += 4.0 * _estimated_learners(packed, rule, stop)
@@ -109,10 +113,8 @@ def sampled_fates(packed: Packed, rule: Rule, stop: Stop) -> NDArray[np.float64]
     """What becomes of a message of a static network, on average over some of the slots: in the order of counts."""
     assert packed.network is not None
     n_slots = len(packed.agents.arms)
-    n_sampled = max(_SMALLEST_SAMPLE, _SAMPLE_WORK // max(len(packed.network.indices), 1))
-    sample = np.arange(n_slots)
-    if n_sampled < n_slots:
-        sample = np.unique(np.linspace(0, n_slots - 1, n_sampled).astype(np.int64))
+    n_sampled = min(_SAMPLE_WORK // max(len(packed.network.indices), 1), n_slots // _SAMPLE_PART)
+    sample = np.unique(np.linspace(0, n_slots - 1, max(n_sampled, _SMALLEST_SAMPLE)).astype(np.int64))
     weights = np.zeros(n_slots, dtype=np.int32)
     weights[sample] = 1
     counts = np.zeros(N_COUNTS, dtype=np.int64)

@@ -63,11 +63,12 @@ def decide(
     starts, wants, position, offsets = tree.starts, tree.wants, agents.position, agents.offsets
     told_counts, told_totals, counts = merged.told_counts, merged.told_totals, merged.counts
     sent_counts, sent_totals, sent_rounds = merged.sent_counts, merged.sent_totals, merged.sent_rounds
-    is_open, tells, up, echoes_left = merged.is_open, merged.tells, chunk.faults.up, merged.echoes_left
+    is_open, tells, echoes_left = merged.is_open, merged.tells, merged.echoes_left
+    up, up_row, stop = chunk.faults.up, t - chunk.faults.first_round, chunk.stop
     for v in range(len(counts)):
-        if is_set(chunk.stop):
+        if is_set(stop):
             return
-        if up.shape[1] > 0 and up[t - chunk.faults.first_round, v] == 0:
+        if up.shape[1] > 0 and up[up_row, v] == 0:
             continue
         first, last = starts[v], starts[v + 1]
         for arm in range(counts.shape[1]):
@@ -89,7 +90,7 @@ def decide(
                 echoes_left[link, arm] = left
                 if left > 0:
                     is_open[v, arm] = 1
-                if is_set(chunk.stop):
+                if is_set(stop):
                     return
                 place = position[v, arm]
                 total = own[offsets[v] + place] if place >= 0 else 0.0
@@ -109,10 +110,12 @@ def tell(t: int, agents: Agents, tree: TreeLinks, chunk: Chunk, merged: Merged, 
     told_counts, told_totals, counts = merged.told_counts, merged.told_totals, merged.counts
     sent_counts, sent_totals, sent_rounds = merged.sent_counts, merged.sent_totals, merged.sent_rounds
     is_open, tells, n_sent = merged.is_open, merged.tells, merged.n_sent
-    position, offsets, links = agents.position, agents.offsets, chunk.links
+    position, offsets, stop = agents.position, agents.offsets, chunk.stop
+    links, on_link, faults = chunk.links, chunk.links.on_link, chunk.faults
+    learned_counts, learned_totals = state.counts, state.totals
     n_messages = 0
     for v in range(len(counts)):
-        if is_set(chunk.stop):
+        if is_set(stop):
             return n_messages
         for arm in range(counts.shape[1]):
             if tells[v, arm] == 0:
@@ -124,9 +127,9 @@ def tell(t: int, agents: Agents, tree: TreeLinks, chunk: Chunk, merged: Merged, 
                 receiver, back = neighbours[link], backward[link]
                 n_sent[link] += 1
                 n_messages += 1
-                if len(links.on_link) > 0:
-                    links.on_link[links.rows[t - links.first_round] + places[link]] += 1
-                if not arrives(v, n_sent[link], v, receiver, t, chunk.faults):
+                if len(on_link) > 0:
+                    on_link[links.rows[t - links.first_round] + places[link]] += 1
+                if not arrives(v, n_sent[link], v, receiver, t, faults):
                     fates[LOST] += 1
                     continue
                 count, before = sent_counts[link, arm], told_counts[back, arm]
@@ -136,8 +139,8 @@ def tell(t: int, agents: Agents, tree: TreeLinks, chunk: Chunk, merged: Merged, 
                 fates[ABSORBED] += 1
                 place = position[receiver, arm]
                 if place >= 0:
-                    state.counts[offsets[receiver] + place] += count - before
-                    state.totals[offsets[receiver] + place] += sent_totals[link, arm] - told_totals[back, arm]
+                    learned_counts[offsets[receiver] + place] += count - before
+                    learned_totals[offsets[receiver] + place] += sent_totals[link, arm] - told_totals[back, arm]
                     fates[HEARD] += 1
                 told_counts[back, arm] = count
                 told_totals[back, arm] = sent_totals[link, arm]

@@ -57,7 +57,7 @@ def deliver(
     for v in range(len(rewards)):
         # Looked at now and then: what an agent's messages cost here is little.
         if v % 64 == 0 and is_set(stop):
-            break
+            return n_stale
         row = oldest_row
         for hop in range(most_hops, 0, -1):
             key = np.uint64(v * reach + row)
@@ -90,15 +90,17 @@ def tell_everyone(
     t: int, agents: Agents, holder_starts: Int64s, holder_slots: Int32s, chunk: Chunk, pulls: Pulls, state: State
 ) -> int:
     """Whoever is up and has the arm hears every observation of the round, as under `Centralised`; how often."""
-    offsets, up = agents.offsets, chunk.faults.up
+    offsets, arms, slots, rewards = agents.offsets, agents.arms, pulls.slots, pulls.rewards
+    counts, totals, stop = state.counts, state.totals, chunk.stop
+    up, up_row = chunk.faults.up, t - chunk.faults.first_round
     n_learned = 0
-    for v in range(len(pulls.slots)):
-        if is_set(chunk.stop):
-            break
-        slot = pulls.slots[v]
+    for v in range(len(slots)):
+        if is_set(stop):
+            return n_learned
+        slot = slots[v]
         if slot < 0:
             continue
-        arm = agents.arms[slot]
+        arm = arms[slot]
         w = 0
         for i in range(holder_starts[arm], holder_starts[arm + 1]):
             learner = holder_slots[i]
@@ -107,10 +109,10 @@ def tell_everyone(
             if up.shape[1] > 0:
                 while offsets[w + 1] <= learner:
                     w += 1
-                if up[t - chunk.faults.first_round, w] == 0:
+                if up[up_row, w] == 0:
                     continue
-            state.counts[learner] += 1.0
-            state.totals[learner] += pulls.rewards[v]
+            counts[learner] += 1.0
+            totals[learner] += rewards[v]
             n_learned += 1
     return n_learned
 
@@ -175,16 +177,17 @@ def plan_rounds(
 ) -> None:
     """Simulate the rounds of a chunk, up to before `last`, by a plan; without one if nothing travels."""
     reach = rule.reach
-    plan_base, plan_end, plan_sent = plan.base, plan.end, plan.sent
+    plan_base, plan_end, plan_sent, learners = plan.base, plan.end, plan.sent, plan.learners
     ring_base, ring_end = ring.base, ring.end
     now_slots, now_amounts, now_rewards = pulls.slots, pulls.amounts, pulls.rewards
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
-    for t in range(chunk.first, last):
+    first, stop, sent_by_round = chunk.first, chunk.stop, chunk.sent
+    for t in range(first, last):
         begin(t, agents, holder_starts, holder_slots, chunk, rule, keys, central, state, known, pulls, counts)
-        if is_set(chunk.stop):
+        if is_set(stop):
             return
         if reach == 0:
-            chunk.sent[t - chunk.first] = 0
+            sent_by_round[t - first] = 0
             continue
         row = t % reach
         for v in range(len(now_slots)):
@@ -202,8 +205,8 @@ def plan_rounds(
             for hop in range(reach):
                 ring_end[key, hop] = plan_end[slot, hop]
                 sent_ahead[row + hop] += plan_sent[slot, hop]
-        chunk.sent[t - chunk.first] = take_sent(row, reach, sent_ahead)
-        counts[STALE] += deliver(t, reach, True, messages, ring, plan.learners, known, state, chunk.stop)
+        sent_by_round[t - first] = take_sent(row, reach, sent_ahead)
+        counts[STALE] += deliver(t, reach, True, messages, ring, learners, known, state, stop)
 
 
 @kernel

@@ -1,0 +1,151 @@
+"""Compare the speed of this code with that of other checkouts, on a machine that may be busy with other things.
+
+    python benchmarks/against.py ../older/src                     every case, 20 turns
+    python benchmarks/against.py ../older/src --only fwa --turns 40
+    python benchmarks/against.py ../older/src --cold 3            the first run with an empty cache, too
+
+Each checkout has a process of its own, with its own cache, and they take turns at every case: what slows one of them
+down slows the others as well. Times are CPU time, and two figures are shown, the least and the lower quartile of all
+turns; a difference that does not show in both is chance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+OWN = Path(__file__).resolve().parent.parent / "src"
+#: What is simulated, by name: network, protocol, rules. Only what older checkouts have as well.
+CASES = {
+    "none": ("er", "bm.NoCooperation()", "sound"),
+    "irs": ("er", "bm.IRS()", "sound"),
+    "gossip": ("er", "bm.Gossip(4)", "sound"),
+    "probabilistic": ("er", "bm.ProbabilisticFlooding(4, 0.5)", "sound"),
+    "fwa": ("er", "bm.FwA(4)", "sound"),
+    "flooding": ("er", "bm.Flooding(4)", "sound"),
+    "growth": ("er", "bm.FwA(4, emission=bm.Growth(0.25))", "sound"),
+    "tree": ("er", "bm.TreeAggregation()", "sound"),
+    "gossip growth": ("er", "bm.Gossip(4, emission=bm.Growth(0.25))", "sound"),
+    "irs dynamic": ("dynamic-er", "bm.IRS()", "sound"),
+    "gossip dynamic": ("dynamic-er", "bm.Gossip(4)", "sound"),
+    "fwa dynamic": ("dynamic-er", "bm.FwA(4)", "sound"),
+    "flooding dynamic": ("dynamic-er", "bm.Flooding(4)", "sound"),
+    "fwa published": ("er", "bm.FwA(4)", "published"),
+    "flooding published": ("er", "bm.Flooding(4)", "published"),
+    "gossip published": ("er", "bm.Gossip(4)", "published"),
+    "fwa dynamic published": ("dynamic-er", "bm.FwA(4)", "published"),
+}
+#: Rounds of a static and of a dynamic network: about a twentieth of a second each, short enough to be left alone.
+ROUNDS = {"er": 3000, "dynamic-er": 300}
+N_AGENTS = 100
+
+#: Reads a case, does it, and writes its CPU seconds, until there are no more.
+WORKER = """
+import sys, time
+import banditmesh as bm
+problems = {}
+for line in sys.stdin:
+    network, protocol, rules, horizon = eval(line)
+    problem = problems.setdefault(network, bm.Problem.paper(network, seed=0))
+    protocol = eval(protocol)
+    began = time.process_time()
+    bm.simulate(problem, protocol, horizon=horizon, seed=0, rules=rules, engine="compiled", threads=1, progress=False,
+                record_every=horizon)
+    print(time.process_time() - began, flush=True)
+"""
+FIRST = "import banditmesh as bm; bm.simulate(bm.Problem.paper('er'), bm.FwA(4), seed=0, engine='compiled')"
+
+
+class Worker:
+    """A process that imports banditmesh from `source` and simulates what it is asked to."""
+
+    def __init__(self, source: Path, cache: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", WORKER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(source, cache),
+        )
+
+    def seconds(self, network: str, protocol: str, rules: str) -> float:
+        """The CPU seconds of one run."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print((network, protocol, rules, ROUNDS[network]), file=self._process.stdin, flush=True)
+        return float(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+def environment(source: Path, cache: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(cache)}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description="Compare the speed of this code with that of other checkouts.")
+    parser.add_argument("sources", nargs="+", type=Path, metavar="SRC", help="the src folders of other checkouts")
+    parser.add_argument("--turns", type=int, default=20, help="how often each case is run (default: 20)")
+    parser.add_argument("--cold", type=int, default=0, help="how often the first run, which compiles, is measured")
+    parser.add_argument("--only", default=",".join(CASES), metavar="A,B", help="run these cases (default: all)")
+    options = parser.parse_args(arguments)
+    sources = [*(source.resolve() for source in options.sources), OWN]
+    for source in sources:
+        if not (source / "banditmesh").is_dir():
+            parser.error(f"a SRC must be a folder that holds banditmesh, got {source}")
+    names = options.only.split(",")
+    unknown = [name for name in names if name not in CASES]
+    if unknown:
+        parser.error(f"--only takes cases from {', '.join(CASES)}, got {unknown[0]!r}")
+    print("least, lower quartile, and their ratios to the first, of", *sources, sep="\n  ", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        if options.cold:
+            show("first run, s", [[cold(source) for source in sources] for _ in range(options.cold)], 1.0)
+        caches = [Path(folder, str(place)) for place in range(len(sources))]
+        workers = [Worker(source, cache) for source, cache in zip(sources, caches, strict=True)]
+        for name in names:
+            compare(name, workers, options.turns)
+        for worker in workers:
+            worker.close()
+
+
+def compare(name: str, workers: Sequence[Worker], turns: int) -> None:
+    """Let the workers take turns at one case, after a run that may compile."""
+    for worker in workers:
+        worker.seconds(*CASES[name])
+    rows = [[worker.seconds(*CASES[name]) for worker in workers] for _ in range(turns)]
+    n_pulls = N_AGENTS * ROUNDS[CASES[name][0]]
+    show(f"{name}, ns/pull", rows, 1e9 / n_pulls)
+
+
+def cold(source: Path) -> float:
+    """CPU seconds of a process that must compile."""
+    with tempfile.TemporaryDirectory() as folder:
+        before = os.times().children_user + os.times().children_system
+        subprocess.run(
+            [sys.executable, "-c", FIRST], env=environment(source, Path(folder)), check=True, capture_output=True
+        )
+        return os.times().children_user + os.times().children_system - before
+
+
+def show(name: str, turns: list[list[float]], factor: float) -> None:
+    """A line: of each checkout the least and the lower quartile of all turns, and their ratios to the first one's."""
+    columns = [sorted(column) for column in zip(*turns, strict=True)]
+    least = [column[0] for column in columns]
+    quartile = [column[len(column) // 4] for column in columns]
+    cells = [
+        f"{factor * a:7.1f} {factor * q:7.1f} ({a / least[0]:.3f} {q / quartile[0]:.3f})"
+        for a, q in zip(least, quartile, strict=True)
+    ]
+    print(f"{name:32}" + "   ".join(cells), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

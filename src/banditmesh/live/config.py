@@ -1,0 +1,340 @@
+"""The file that describes a node: node.toml.
+
+Rules kept here: a mistake is one line that names its key, and `check` shows all of them at once. Paths are meant from
+the folder of the file. Policies, protocols and emissions are named as in the spec of a study, in tables or written out:
+`protocol = "fwa(4)+growth(0.25)"`. What the file does not say has the default that is written here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import Counter
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct, field
+
+from .. import checks, parts
+from ..errors import ConfigError, InputError
+from ..policies import UCB, Policy
+from ..protocols import AnyProtocol, FwA, notation
+from ..protocols.base import MAX_TTL
+from .addresses import Address
+from .arms import LAWS, ArmSpec, policy_arms
+from .fields import (
+    Check,
+    address,
+    at_least,
+    boolean,
+    build,
+    interval,
+    list_of,
+    one_of,
+    path_in,
+    read_toml,
+    resembling,
+    table,
+    tables,
+    text,
+)
+from .identity import KeyFiles
+from .limits import Caps
+from .names import check_name, parse_epoch
+from .runnable import refuse_live
+from .template import protocol_lines, template
+
+__all__ = ["ApiConfig", "NeighbourConfig", "NodeConfig", "check", "load", "protocol_lines", "refuse_live", "template"]
+
+ACCEPT: Final = ("neighbours", "members")
+LOGS: Final = ("plain", "json")
+LEVELS: Final = ("debug", "info", "warning", "error")
+#: The keys in no table whose values are as they are written.
+_PLAIN_KEYS: Final[dict[str, Check]] = {
+    "mesh": check_name,
+    "node": check_name,
+    "listen": address,
+    "accept": one_of(*ACCEPT),
+    "max_ttl": at_least(1, MAX_TTL),
+    "ticket_lifetime": checks.positive,
+    "plain": boolean,
+    "log": one_of(*LOGS),
+    "log_level": one_of(*LEVELS),
+}
+#: A node that is ignored, or one life of it.
+Ignored: TypeAlias = str | tuple[str, int]
+
+
+class ApiConfig(Struct, frozen=True, kw_only=True):
+    """Where and for whom the sidecar listens.
+
+    Attributes
+    ----------
+    listen : str
+        An IP address and a port, or "unix:PATH".
+    token_file : Path or None
+        A file with the token that every request must bring; required unless it listens on loopback or a Unix socket.
+    hosts : list of str
+        Further names that clients and proxies may call it by.
+    """
+
+    listen: str = "127.0.0.1:7780"
+    token_file: Path | None = None
+    hosts: list[str] = []
+
+    def __post_init__(self) -> None:
+        is_local = self.listen.startswith("unix:") or Address.parse(self.listen, "listen").is_loopback
+        if self.token_file is None and not is_local:
+            raise InputError(
+                f"token_file is required where listen is not on loopback, got none with listen = {self.listen!r}; "
+                'name a file with a token, or listen on "127.0.0.1:7780"'
+            )
+
+
+class NeighbourConfig(Struct, frozen=True, kw_only=True):
+    """A neighbour: its name and, unless only it dials, its address."""
+
+    name: str
+    address: str | None = None
+
+
+class NodeConfig(Struct, frozen=True, kw_only=True):
+    """Everything that a node is told before it starts; made by `load` from a node.toml, or by hand.
+
+    Attributes
+    ----------
+    mesh, node : str
+        Who it is.
+    arms : list of ArmSpec
+        What it chooses among; none for a node that only relays.
+    listen : str or None
+        Host and port for neighbours; None for a node that only dials.
+    state : Path
+        The folder of its state.
+    policy : Policy
+        How it chooses.
+    protocol : AnyProtocol
+        What it relays, and when it sends.
+    neighbours : list of NeighbourConfig
+        Whom it links to.
+    accept : {"neighbours", "members"}
+        Who may link to it: its neighbours alone, or any member of the mesh.
+    ignore : list of str and (str, int)
+        Nodes, or single lives (name and epoch), of which it wants to know nothing.
+    max_ttl : int or None
+        The most hops that it grants what others send; the protocol's ttl unless given.
+    ticket_lifetime : float
+        After how many seconds a ticket lapses.
+    plain : bool
+        Whether links are plain TCP, without keys: between loopback addresses only.
+    keys : KeyFiles or None
+        The files by which it proves who it is; required unless `plain`.
+    api : ApiConfig
+        The sidecar.
+    caps : Caps
+        The most that it keeps.
+    log : {"plain", "json"}
+        How a line of the log looks.
+    log_level : {"debug", "info", "warning", "error"}
+        The least level that is logged.
+
+    Examples
+    --------
+    >>> config = NodeConfig(mesh="shop", node="a", arms=[ArmSpec("red"), ArmSpec("blue")], plain=True)
+    >>> config.protocol, config.accept
+    (FloodingWithAbsorption(ttl=4, emission=EveryPull()), 'neighbours')
+    """
+
+    mesh: str
+    node: str
+    arms: list[ArmSpec]
+    listen: str | None = None
+    state: Path = Path("state")
+    policy: Policy = field(default_factory=UCB)
+    protocol: AnyProtocol = field(default_factory=lambda: FwA(4))
+    neighbours: list[NeighbourConfig] = []
+    accept: str = "neighbours"
+    ignore: list[Ignored] = []
+    max_ttl: int | None = None
+    ticket_lifetime: float = 86400.0
+    plain: bool = False
+    keys: KeyFiles | None = None
+    api: ApiConfig = field(default_factory=ApiConfig)
+    caps: Caps = field(default_factory=Caps)
+    log: str = "plain"
+    log_level: str = "info"
+
+    def __post_init__(self) -> None:
+        problems = self._problems()
+        if problems:
+            raise ConfigError(*problems)
+
+    def _problems(self) -> list[str]:
+        """What is wrong with single values, which may have been given by hand, and with several of them together."""
+        found: list[str] = []
+        for key, check in _PLAIN_KEYS.items():
+            value = getattr(self, key)
+            if value is not None or key in ("mesh", "node"):
+                try:
+                    check(key, value)
+                except InputError as error:
+                    found.append(str(error))
+        if found:
+            return found
+        for where, names in (
+            ("[[arms]]", [arm.name for arm in self.arms]),
+            ("[[neighbours]]", [neighbour.name for neighbour in self.neighbours]),
+        ):
+            twice = [name for name, n_times in Counter(names).items() if n_times > 1]
+            found += [f"{where}: names must differ, got {name!r} more than once" for name in twice]
+        if len(self.arms) > self.caps.arms:
+            found.append(f"[[arms]]: at most caps.arms = {self.caps.arms} are allowed, got {len(self.arms)}")
+        if len(self.neighbours) > self.caps.links:
+            found.append(f"[[neighbours]]: at most caps.links = {self.caps.links} are allowed, got more")
+        if self.node in [neighbour.name for neighbour in self.neighbours]:
+            found.append(f"[[neighbours]]: a node is no neighbour of itself, got {self.node!r}")
+        if self.keys is None and not self.plain:
+            found.append("[keys] is required, got none; `banditmesh keys issue` makes them, or set plain = true to try")
+        found += self._plain_problems() if self.plain else []
+        try:
+            refuse_live(self.protocol, self.policy)
+            self.policy.require(policy_arms(self.arms))
+        except InputError as error:
+            found.append(str(error))
+        return found
+
+    def _plain_problems(self) -> list[str]:
+        addresses = {"listen": self.listen}
+        for place, neighbour in enumerate(self.neighbours, start=1):
+            addresses[f"[[neighbours]] {place}: address"] = neighbour.address
+        return [
+            f"{key} must be on loopback, such as 127.0.0.1:7700, where plain = true, got {value!r}; use [keys] instead"
+            for key, value in addresses.items()
+            if value is not None and not Address.parse(value).is_loopback
+        ]
+
+
+def load(path: str | PathLike[str]) -> NodeConfig:
+    """Read a node.toml.
+
+    Raises
+    ------
+    ConfigError
+        With all problems of the file; the message is the first one.
+    """
+    path = Path(path)
+    raw = read_toml(path)
+    raw.setdefault("state", "state")  # so that the default, too, is meant from the folder of the file
+    emission = raw.pop("emission", None)
+    if emission is not None:
+        raw.setdefault("protocol", None)
+    try:
+        config: NodeConfig = build(NodeConfig, _keys(path.parent, emission), raw)
+    except ConfigError as error:
+        raise ConfigError(*(f"{path}: {problem}" for problem in error.problems)) from None
+    return config
+
+
+def check(path: str | PathLike[str]) -> list[str]:
+    """All problems of a node.toml and of the files that it names, a line each; none if a node could start."""
+    from .files import file_problems
+
+    try:
+        config = load(path)
+    except ConfigError as error:
+        return [*error.problems]
+    return [f"{path}: {problem}" for problem in file_problems(config)]
+
+
+def _keys(folder: Path, emission: object) -> dict[str, Check]:
+    """The checks of all keys, table by table."""
+    path = path_in(folder)
+    return {
+        **_PLAIN_KEYS,
+        "state": path,
+        "ignore": list_of(_ignored),
+        "policy": _policy,
+        "protocol": partial(_protocol, emission),
+        "arms": tables(
+            ArmSpec,
+            {"name": check_name, "law": one_of(*LAWS), "sigma": checks.positive, "reward_range": interval},
+        ),
+        "neighbours": tables(NeighbourConfig, {"name": check_name, "address": address}),
+        "keys": table(KeyFiles, {"certificate": path, "key": path, "authorities": path}),
+        "api": table(ApiConfig, {"listen": partial(_api_address, path), "token_file": path, "hosts": list_of(text)}),
+        "caps": table(Caps, dict.fromkeys(Caps.__struct_fields__, at_least(1))),
+    }
+
+
+def _ignored(key: str, value: Any) -> Ignored:
+    if isinstance(value, list):
+        if len(value) != 2:
+            raise InputError(f'{key} must be "name" or ["name", "epoch"], got {checks.shown(value)}')
+        try:
+            return check_name(key, value[0]), parse_epoch(value[1])
+        except InputError as error:
+            raise InputError(f"{key}: {error}") from None
+    return check_name(key, value)
+
+
+def _api_address(path: Check, key: str, value: Any) -> str:
+    if isinstance(value, str) and value.startswith("unix:"):
+        return f"unix:{path(key, value.removeprefix('unix:'))}"
+    try:
+        ipaddress.ip_address(Address.parse(value, key).host)
+    except ValueError:
+        raise InputError(f'{key} must be an IP address and a port, or "unix:PATH", got {checks.shown(value)}') from None
+    return address(key, value)
+
+
+def _policy(key: str, raw: Any) -> Policy:
+    policy: Policy = _build(key, raw)
+    return policy
+
+
+def _protocol(emission: object, key: str, raw: Any) -> AnyProtocol:
+    """The protocol, with the emission that is written out with it or has a table of its own."""
+    if raw is None:
+        raise ConfigError("[emission]: a [protocol] is required with it, got none")
+    if isinstance(raw, str):
+        try:
+            written = notation.parse(raw).tables
+        except InputError as error:
+            raise ConfigError(f"protocol: {error}") from None
+        if emission is not None and "emission" in written:
+            raise ConfigError(f"protocol: give the emission with it or as [emission], got both: {checks.shown(raw)}")
+        raw, emission = written["protocol"], written.get("emission", emission)
+    problems: list[str] = []
+    built: list[Any] = []
+    for name, given in (("protocol", raw), ("emission", "default" if emission is None else emission)):
+        try:
+            built.append(_build(name, given))
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(*problems)
+    protocol: AnyProtocol = built[0]
+    return protocol if built[1] is None else protocol.with_emission(built[1])
+
+
+def _build(table: str, raw: Any) -> Any:
+    """What a table names, by the name alone or with parameters."""
+    raw = {"name": raw} if isinstance(raw, str) else raw
+    if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
+        raise ConfigError(f"[{table}]: name is required, got {checks.shown(raw)}")
+    known = parts.named(table)
+    given = dict(raw)
+    name = given.pop("name")
+    if name not in known:
+        raise ConfigError(f"[{table}]: unknown name {checks.shown(name)}{resembling(name, known)}")
+    part = known[name]
+    unknown = [key for key in given if key not in part.parameters]
+    if unknown:
+        allowed = ["name", *part.parameters]
+        raise ConfigError(*(f"[{table}]: unknown key {key}{resembling(key, allowed)}" for key in unknown))
+    try:
+        part.check(table, given)
+        return part.make(**given)
+    except InputError as error:
+        raise ConfigError(f"[{table}]: {str(error).removeprefix(f'{table}.')}") from None

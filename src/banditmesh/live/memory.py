@@ -1,0 +1,94 @@
+"""How much memory a member takes at most: the formula that its caps make a bound.
+
+Each term is what one thing costs at its worst: names of 128 bytes that take four bytes a character in memory, and
+dictionaries that have just grown. Typical names and sizes take about half of it. Links are not in it: `LINK` is what
+one takes whose other side sends as much as it may; an idle one takes a fiftieth of that.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .limits import LAST_KEYS, LAST_TICKETS, Caps
+
+#: Bytes at most, for each ...
+ENTRY: Final = 460  # statistic of another life, and of one's own earlier ones
+LIFE: Final = 330  # life of which there are entries
+ORIGIN: Final = 900  # name that these lives have
+ARM: Final = 2_000  # arm that is known: 900 where it is not the node's own
+WAITING: Final = 110  # statistic that waits for a link
+CHOICE: Final = 9  # of the last 100,000 choices
+INTERVAL: Final = 90  # interval of closed tickets: at most every second of these choices
+KEY: Final = 900  # of the last 100,000 callers' keys
+RETIRED: Final = 1_000  # life that is retired
+REST: Final = 200_000  # node
+LINK: Final = 5_000_000  # link: its buffers, and the densest frame while it is heard
+
+
+def most_bytes(
+    *,
+    entries: int,
+    lives: int,
+    origins: int,
+    arms: int,
+    waiting: int = 0,
+    choices: int = 0,
+    intervals: int = 0,
+    keys: int = 0,
+    retired: int = 0,
+) -> int:
+    """The most bytes that a member with so many things takes.
+
+    Parameters
+    ----------
+    entries, lives, origins, arms : int
+        What its table has ever had at a time, its own earlier lives included.
+    waiting : int
+        Statistics that wait, all links together.
+    choices, intervals, keys : int
+        Choices, intervals of closed tickets and callers' keys that it remembers.
+    retired : int
+        Lives that are retired.
+
+    Examples
+    --------
+    A mesh of 100 nodes that all have 50 arms, seen from one that has four links, one of them stalled:
+
+    >>> round(most_bytes(entries=99 * 50, lives=99, origins=99, arms=50, waiting=5_000, choices=100_000) / 1e6, 1)
+    4.1
+    """
+    return (
+        REST
+        + ENTRY * entries
+        + LIFE * lives
+        + ORIGIN * origins
+        + ARM * arms
+        + WAITING * waiting
+        + CHOICE * choices
+        + INTERVAL * intervals
+        + KEY * keys
+        + RETIRED * retired
+    )
+
+
+def most_bytes_within(caps: Caps, links: int, retired: int = 0) -> int:
+    """The most bytes that a member takes whatever comes, with so many links that are all stalled.
+
+    Examples
+    --------
+    >>> round(most_bytes_within(Caps(), links=4) / 1e6)
+    641
+    """
+    # As many entries again may be of the node's own earlier lives, each of them of another life and arm.
+    entries = 2 * caps.entries
+    return most_bytes(
+        entries=entries,
+        lives=entries,
+        origins=caps.origins,
+        arms=2 * caps.arms,
+        waiting=links * (entries + caps.arms),
+        choices=LAST_TICKETS,
+        intervals=LAST_TICKETS // 2,
+        keys=LAST_KEYS,
+        retired=retired,
+    )

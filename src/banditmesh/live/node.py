@@ -1,0 +1,523 @@
+"""A node of the live mesh: what an application embeds, and what a sidecar serves.
+
+Everything is restored before a socket opens, and everything that was acknowledged is durable. A node's parts each have
+one thing to do: the member decides, the committer writes, links talk, and the board keeps the authority's notices. Here
+they are put together, started and ended; every task belongs to the node and none outlives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from os import PathLike
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+import msgspec
+
+from .. import checks
+from ..errors import InputError, NodeError, NoticeError, RefusedError
+from ..protocols import notation
+from . import config as configs
+from . import notices
+from .board import Board
+from .committing import Committer
+from .config import NodeConfig
+from .exchange import Exchange
+from .fields import address as check_address
+from .identity import Contexts, contexts
+from .links import Links, Neighbour
+from .logs import note
+from .member import REFUSED, Answer, ArmSpec, Member, Observation, Ticket
+from .names import check_name, epoch_text, new_epoch
+from .notices import Signer
+from .state import Store
+from .tasks import Tasks
+from .transport import Listener, PlainTransport, Refusal, TlsTransport, Transport
+from .views import ArmView, CapView, PeerView, StateView
+
+LOG = logging.getLogger("banditmesh.live.node")
+
+#: How long a node that leaves tries to send what waits, and to say bye, in seconds.
+DRAIN_WITHIN: Final = 5.0
+BYE_WITHIN: Final = 2.0
+#: What a running node cannot change.
+_FIXED: Final = ("mesh", "node", "state", "listen", "plain", "policy", "caps", "max_ttl", "ticket_lifetime")
+
+
+class Choice(NamedTuple):
+    """An arm to pull, and the ticket by which its reward is reported."""
+
+    arm: str
+    ticket: Ticket
+
+
+class Node:
+    """One node of a mesh.
+
+    Parameters
+    ----------
+    config : NodeConfig
+        Who it is, what it chooses among, and whom it talks to.
+    transport : Transport, optional
+        Makes connections; TLS, or plain TCP, as the configuration says, unless given.
+    store : Store, optional
+        Where its state lies; the configuration's folder unless given. The node closes it.
+    signers : sequence of Signer, optional
+        Whose notices it believes; the configuration's authorities unless given.
+    clock : callable
+        The time of day, in seconds since 1970.
+    rng : random.Random, optional
+        What it draws from; the system's own randomness unless given.
+    new_life : bool
+        Whether to move the state that is there aside, also a damaged one, and begin anew.
+
+    Examples
+    --------
+    >>> import asyncio, tempfile
+    >>> from banditmesh.live import ArmSpec, Node, NodeConfig
+    >>> async def main(folder):
+    ...     config = NodeConfig(mesh="shop", node="a", arms=[ArmSpec("red", sigma=1.0)], state=folder, plain=True)
+    ...     async with Node(config) as node:
+    ...         choice = node.choose()
+    ...         await node.observe(choice, reward=0.5)
+    ...         return choice.arm, node.state().arms[0].own_count
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     asyncio.run(main(folder))
+    ('red', 1)
+    """
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        *,
+        transport: Transport | None = None,
+        store: Store | None = None,
+        signers: Sequence[Signer] | None = None,
+        clock: Callable[[], float] = time.time,
+        rng: random.Random | None = None,
+        new_life: bool = False,
+    ) -> None:
+        self.config = config
+        self._clock = clock
+        self._rng = random.SystemRandom() if rng is None else rng
+        self._transport = transport
+        self._store = store
+        self._signers = tuple(signers or ())
+        self._new_life = new_life
+        self._listener: Listener | None = None
+        self._tasks = Tasks()
+        self._is_running = self._has_begun = False
+        self._why_not = "it has not been started"
+
+    @classmethod
+    def from_config(cls, path: str | PathLike[str], **parts: Any) -> Self:
+        """A node as a node.toml describes it."""
+        return cls(configs.load(path), **parts)
+
+    # --- beginning and end
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.leave()
+
+    async def start(self) -> None:
+        """Restore everything, then open sockets."""
+        config = self.config
+        if self._store is None:
+            self._store = Store.open(config.state, config.mesh, config.node, new_life=self._new_life)
+        try:
+            await self._restore(self._store)
+            await self._open()
+        except BaseException:
+            await self._end("it did not start")
+            raise
+        self._is_running, self._has_begun, self._why_not = True, True, ""
+        note(LOG, logging.INFO, "node started", mesh=config.mesh, node=config.node, listen=self.address or "nowhere")
+
+    async def _restore(self, store: Store) -> None:
+        config = self.config
+        self._member = Member(
+            config.mesh,
+            config.node,
+            config.arms,
+            config.protocol,
+            config.policy,
+            caps=config.caps,
+            max_ttl=config.max_ttl,
+            ignore=config.ignore,
+            ticket_lifetime=config.ticket_lifetime,
+            rng=self._rng,
+        )
+        self._committer = Committer(
+            self._member,
+            store,
+            clock=self._clock,
+            new_epoch=lambda: new_epoch(self._rng),
+            changed=self._something_changed,
+        )
+        if self._transport is None:
+            self._transport = self._make_transport()
+        self._board = Board(lambda data: notices.verify(data, self._signers), config.caps.notices)
+        self._exchange = Exchange(
+            self._member,
+            self._board,
+            notation.write(config.protocol),
+            write=self._committer.write,
+            heard_something=self._something_changed,
+            expelled_somebody=self._part_from_banned,
+        )
+        self._links = Links(
+            config.mesh,
+            config.node,
+            self._exchange,
+            self._transport,
+            self._tasks,
+            clock=self._clock,
+            rng=self._rng,
+            accepts_members=config.accept == "members",
+            most=config.caps.links,
+        )
+        stored = store.load()
+        if stored is not None:
+            self._member.restore(stored)
+            self._restore_notices(stored.notices)
+        await self._committer.commit(self._member.begin(new_epoch(self._rng), self._clock()))
+        if (reason := self._member.needs_new_life()) is not None:
+            await self._committer.begin_life(reason)
+
+    def _restore_notices(self, stored: Sequence[bytes]) -> None:
+        for data in stored:
+            try:
+                self._board.post(data)
+            except NoticeError as error:
+                # Its authority is not trusted any more. What it retired stays retired: that is stored apart.
+                note(LOG, logging.WARNING, "stored notice dropped", reason=error)
+
+    def _make_transport(self) -> Transport:
+        config = self.config
+        if config.keys is None:
+            return PlainTransport()
+        keys = self._read_keys(config)
+        self._signers = keys.signers
+        return TlsTransport(keys, self._refused)
+
+    @staticmethod
+    def _read_keys(config: NodeConfig) -> Contexts:
+        assert config.keys is not None
+        keys = contexts(config.keys)
+        if (keys.own.mesh, keys.own.node) != (config.mesh, config.node):
+            raise InputError(
+                f"keys.certificate must be that of node {config.node!r} of mesh {config.mesh!r}, "
+                f"got that of node {keys.own.node!r} of mesh {keys.own.mesh!r}"
+            )
+        return keys
+
+    async def _open(self) -> None:
+        assert self._transport is not None
+        self._vital = [
+            self._tasks.spawn(self._committer.run(), "committer"),
+            self._tasks.spawn(self._committer.keep_saving(), "saver of the table"),
+        ]
+        if self.config.listen is not None:
+            self._listener = await self._transport.listen(self.config.listen, self._links.accept)
+        for neighbour in self.config.neighbours:
+            self._links.add(neighbour.name, neighbour.address)
+
+    @property
+    def address(self) -> str | None:
+        """Where neighbours reach it; None if it only dials."""
+        return None if self._listener is None else self._listener.address
+
+    async def leave(self, within: float = DRAIN_WITHIN) -> None:
+        """End gracefully: choose no more, send what waits if that takes no longer than `within`, and say bye."""
+        if not self._is_running:
+            return
+        self._is_running, self._why_not = False, "it is leaving"
+        note(LOG, logging.INFO, "node leaves", waiting=self._n_waiting())
+        try:
+            await _come_true(lambda: self._committer.is_idle and not self._n_waiting(), within)
+            if n_waiting := self._n_waiting():
+                note(LOG, logging.WARNING, "node leaves before everything was sent", waiting=n_waiting)
+            self._links.part("leaving")
+            # Whoever does not take a bye sees the end of the connection.
+            await _come_true(lambda: not self._links.linked(), BYE_WITHIN)
+            await self._committer.save()
+        finally:
+            await self._end("it has left")
+        note(LOG, logging.INFO, "node ended", node=self.config.node)
+
+    def _n_waiting(self) -> int:
+        return sum(self._member.waiting(peer) + self._board.waiting(peer) for peer in self._links.linked())
+
+    async def _end(self, why: str) -> None:
+        self._is_running, self._why_not = False, why
+        if self._listener is not None:
+            self._listener.close()
+        await self._tasks.end()
+        if self._transport is not None:
+            await self._transport.close()
+        if self._store is not None:
+            self._store.close()
+
+    # --- choosing and observing
+
+    def choose(self, among: Sequence[str] | None = None) -> Choice:
+        """Choose an arm; of those in `among`, if given.
+
+        Returns
+        -------
+        Choice
+            The arm, and the ticket by which its reward is reported: late, in any order, and after a restart.
+        """
+        self._require_running("choose")
+        return Choice(*self._member.choose(self._clock(), among))
+
+    async def observe(
+        self, choice: Choice | Ticket | str | None, reward: float, *, arm: str | None = None, key: str | None = None
+    ) -> Answer:
+        """Report a reward; it is durable when this returns, and the same again changes nothing.
+
+        Parameters
+        ----------
+        choice : Choice, Ticket, str or None
+            What `choose` gave, or its ticket, or that as text; None for a reward that nothing here chose.
+        reward : float
+            Finite, at most 1e12 in size, and inside the arm's `reward_range`.
+        arm, key : str, optional
+            Without a choice: the arm, and a key of the caller's own by which it counts once.
+
+        Raises
+        ------
+        InputError
+            It is refused, and why.
+        StoreError
+            It could not be written; nothing has happened.
+        """
+        ticket: Any = choice.ticket if isinstance(choice, Choice) else choice
+        [answer] = await self.observe_many([Observation(reward, ticket, arm, key)])
+        if answer.outcome == REFUSED:
+            raise InputError(answer.reason)
+        return answer
+
+    async def observe_many(self, observations: Sequence[Observation]) -> list[Answer]:
+        """Report rewards together; what became of each, refusals included. Tickets may be text.
+
+        Raises
+        ------
+        StoreError
+            They could not be written; nothing has happened.
+        """
+        self._require_running("observe")
+        sound: list[Observation] = []
+        answers: list[Answer | None] = []
+        for one in observations:
+            try:
+                sound.append(_checked(one))
+                answers.append(None)
+            except InputError as error:
+                answers.append(Answer(REFUSED, str(error)))
+        told = iter(await self._committer.observe(sound) if sound else ())
+        return [next(told) if answer is None else answer for answer in answers]
+
+    def _require_running(self, what: str) -> None:
+        if not self._is_running:
+            raise NodeError(f"node {self.config.node!r} must be running to {what}: {self._why_not}")
+
+    def _require_begun(self) -> None:
+        if not self._has_begun:
+            raise NodeError(f"node {self.config.node!r} must have been started to be looked at")
+
+    # --- changes while running
+
+    async def set_arms(self, arms: Sequence[ArmSpec]) -> None:
+        """Choose among other arms; what is known of them counts at once."""
+        self._require_running("change its arms")
+        await self.reload(msgspec.structs.replace(self.config, arms=list(arms)))
+
+    def add_peer(self, name: str, address: str | None = None) -> None:
+        """Link with a neighbour; without an address it is waited for."""
+        self._require_running("add a neighbour")
+        others = [one for one in self.config.neighbours if one.name != name]
+        if address is not None:
+            check_address("address", address)
+        added = configs.NeighbourConfig(name=check_name("a neighbour's name", name), address=address)
+        self.config = msgspec.structs.replace(self.config, neighbours=[*others, added])
+        self._links.add(name, address)
+
+    def remove_peer(self, name: str) -> None:
+        """End the link with a neighbour."""
+        self._require_running("remove a neighbour")
+        if name not in self._links.neighbours:
+            raise InputError(f"{name!r} must be a neighbour to be removed, got none of that name")
+        others = [one for one in self.config.neighbours if one.name != name]
+        self.config = msgspec.structs.replace(self.config, neighbours=others)
+        self._links.remove(name, "not a neighbour any more")
+
+    async def notice(self, data: bytes) -> None:
+        """Hand over a notice of the authority; it takes effect here at once, and spreads to all members.
+
+        Raises
+        ------
+        NoticeError
+            No trusted authority signed it.
+        StoreError
+            It is in effect, but could not be written yet; that is tried again.
+        """
+        self._require_running("take a notice")
+        written = self._exchange.post(data)
+        if written is not None:
+            await written
+
+    async def reload(self, config: NodeConfig) -> None:
+        """Go on with another configuration: arms, protocol, neighbours, `accept`, `ignore` and keys may differ.
+
+        Raises
+        ------
+        InputError
+            Something differs that cannot change while a node runs; nothing has changed.
+        """
+        self._require_running("take another configuration")
+        for field in _FIXED:
+            if getattr(config, field) != getattr(self.config, field):
+                raise InputError(f"{field} cannot change while a node runs: restart it, or put the old one back")
+        if isinstance(self._transport, TlsTransport):
+            keys = self._read_keys(config)
+            self._transport.contexts, self._signers = keys, keys.signers
+        old = self.config
+        async with self._committer.turn:
+            if config.ignore != old.ignore:
+                self._member.set_ignore(config.ignore)
+            if config.protocol != old.protocol:
+                self._member.set_protocol(config.protocol, config.max_ttl)
+                self._exchange.protocol = notation.write(config.protocol)
+            if config.arms != old.arms:
+                self._member.set_arms(config.arms)
+            self.config = config
+        self._links.accepts_members = config.accept == "members"
+        for name in {one.name for one in old.neighbours} - {one.name for one in config.neighbours}:
+            if name in self._links.neighbours:
+                self._links.remove(name, "not a neighbour any more")
+        for neighbour in config.neighbours:
+            self._links.add(neighbour.name, neighbour.address)
+        self._something_changed()
+
+    # --- looking
+
+    def ready(self) -> tuple[bool, str]:
+        """Whether it does all of its work, and if not, why."""
+        if not self._is_running:
+            return False, self._why_not
+        if any(task.done() for task in self._vital):
+            return False, "an error in this node, see its log; restart it"
+        if self._committer.trouble:
+            return False, f"degraded: {self._committer.trouble}"
+        return True, ""
+
+    def state(self) -> StateView:
+        """What it knows of each arm, and what it counted since it started."""
+        self._require_begun()
+        seen = self._member.snapshot()
+        counters = Counter(seen.counters) + self._exchange.counts + self._links.counts
+        counters["failed_writes"] = self._committer.n_failures
+        counters["failed_tasks"] = len(self._tasks.failures)
+        return StateView(
+            mesh=seen.mesh,
+            node=seen.node,
+            epoch=epoch_text(seen.epoch),
+            start=seen.start,
+            protocol=self._exchange.protocol,
+            policy=self.config.policy.name,
+            n_choices=seen.n_choices,
+            arms=[
+                ArmView(one.name, one.own_count, one.heard_count, one.mean, one.index, one.n_origins)
+                for one in seen.arms
+            ],
+            counters=dict(counters),
+            caps={one.name: CapView(one.used, one.cap) for one in seen.usage}
+            | {"notices": CapView(len(self._board), self.config.caps.notices)},
+            warnings=seen.warnings,
+        )
+
+    def peers(self) -> list[PeerView]:
+        """How each link is."""
+        self._require_begun()
+        return [self._peer(neighbour) for _, neighbour in sorted(self._links.neighbours.items())]
+
+    def _peer(self, neighbour: Neighbour) -> PeerView:
+        hello, refusal = neighbour.hello, neighbour.refusal
+        waiting = self._exchange.waiting(neighbour.name)
+        behind = 0.0
+        if neighbour.conversation is not None and waiting:
+            behind = asyncio.get_running_loop().time() - neighbour.conversation.empty_at
+        return PeerView(
+            name=neighbour.name,
+            address=neighbour.address,
+            state="down" if neighbour.conversation is None else "up",
+            since=neighbour.since,
+            waiting=waiting,
+            behind=behind,
+            last_refusal=None if refusal is None else f"{refusal.reason}: {refusal}",
+            refused_at=None if refusal is None else neighbour.refused_at,
+            protocol=None if hello is None else hello.protocol,
+            software=None if hello is None else hello.software,
+        )
+
+    def lives(self, name: str) -> list[str]:
+        """The lives of a member that it knows, as 16 hexadecimal digits each."""
+        check_name("a member's name", name)
+        self._require_begun()
+        return [epoch_text(epoch) for node, epoch in self._member.lives() if node == name]
+
+    async def backup(self, path: str | PathLike[str]) -> None:
+        """Copy its state into a file while it runs; what is restored from that begins a new life."""
+        self._require_running("be copied")
+        assert self._store is not None
+        await self._committer.save()
+        await asyncio.get_running_loop().run_in_executor(None, self._store.backup, path)
+
+    # --- inside
+
+    def _something_changed(self) -> None:
+        self._committer.look()
+        self._links.wake()
+
+    def _part_from_banned(self) -> None:
+        self._links.part_from_banned()
+
+    def _refused(self, refusal: Refusal) -> None:
+        # What this node dialled is counted where it dialled.
+        if not refusal.dialled:
+            self._links.refused(RefusedError(refusal.reason, refusal.message), refusal.node)
+
+
+async def _come_true(condition: Callable[[], bool], within: float) -> None:
+    """Wait until something holds, but no longer than so many seconds."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + within
+    while not condition() and loop.time() < until:
+        await asyncio.sleep(0.01)
+
+
+def _checked(observation: Observation) -> Observation:
+    """An observation whose ticket is one, or None; all else is for the member to say."""
+    ticket: Any
+    reward, ticket, arm, key = observation
+    if isinstance(ticket, str):
+        ticket = Ticket.parse(ticket)
+    if ticket is not None and not isinstance(ticket, Ticket):
+        raise InputError(f"a ticket must be one that choose() gave, got {checks.shown(ticket)}")
+    if (ticket is None) == (arm is None):
+        raise InputError("an observation must have either a ticket or an arm, got " + ("both" if arm else "neither"))
+    if ticket is not None and key is not None:
+        raise InputError(f"an observation with a ticket needs no key, got {checks.shown(key)}")
+    return Observation(reward, ticket, arm, key)

@@ -1,0 +1,80 @@
+"""What a node shows of itself: frozen values, taken at one moment."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class ArmSnapshot(Struct, frozen=True):
+    """What a node knows of one of its arms.
+
+    Attributes
+    ----------
+    name : str
+    own_count, own_mean : int, float or None
+        Its own committed observations in this life; no mean if there is none.
+    told_count : int
+        How many of these it has told.
+    heard_count : int
+        Observations of others, and of its own earlier lives.
+    mean : float or None
+        Of all of them.
+    index : float or None
+        What its policy would compare now; None if it draws, compares something else, or nothing is known.
+    n_origins : int
+        From how many other nodes it has heard of the arm.
+    n_chosen : int
+        How often it chose the arm.
+    """
+
+    name: str
+    own_count: int
+    own_mean: float | None
+    told_count: int
+    heard_count: int
+    mean: float | None
+    index: float | None
+    n_origins: int
+    n_chosen: int
+
+
+class Usage(Struct, frozen=True):
+    """How much there is of something that has a cap, and whether it is time to warn."""
+
+    name: str
+    used: int
+    cap: int
+    warns: bool
+
+
+class Snapshot(Struct, frozen=True):
+    """A node at one moment.
+
+    Attributes
+    ----------
+    mesh, node : str
+    epoch, start, n_choices : int
+        The present life, how often it was started, and how many choices it has made.
+    arms : tuple of ArmSnapshot
+        In the order of the arm set.
+    waiting : dict
+        By linked neighbour: how many statistics wait for it.
+    usage : tuple of Usage
+    counters : dict
+        How often what happened; everything that begins with `refused_` was refused for that reason.
+    """
+
+    mesh: str
+    node: str
+    epoch: int
+    start: int
+    n_choices: int
+    arms: tuple[ArmSnapshot, ...]
+    waiting: dict[str, int]
+    usage: tuple[Usage, ...]
+    counters: dict[str, int]
+
+    @property
+    def warnings(self) -> list[str]:
+        """One line for each cap that is nearly reached."""
+        return [f"{one.used} of {one.cap} {one.name} are in use (caps.{one.name})" for one in self.usage if one.warns]

@@ -1,0 +1,282 @@
+"""A mesh of real nodes on this machine: real sockets, real mutual TLS, real disks, synthetic arms.
+
+The nodes are spread over a few processes and play the arms of a `Problem` at a constant pace, each at moments of its
+own: there are no rounds. Rewards are those that `simulate` draws for the first replicate of the same seed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..errors import BanditmeshError, InputError
+from ..live.runnable import refuse_live
+from ..networks.csr import Links
+from ..policies import UCB, Policy
+from ..problem import Problem
+from ..protocols import AnyProtocol
+from ..protocols.notation import write
+from .seats import make_seats
+from .worker import Played, Seat, run_worker
+
+#: No mesh on one machine has more nodes.
+MOST_NODES: Final = 500
+#: How long to wait for all links, and for the last statistics to arrive, in seconds.
+PATIENCE: Final = 60.0
+
+Listener = Callable[[int, int], None]
+
+
+class MeshError(BanditmeshError):
+    """A local mesh could not be set up, or broke down."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeshRun:
+    """What a local mesh did.
+
+    Attributes
+    ----------
+    problem : Problem
+    protocol, policy : str
+        As written.
+    horizon : int
+        How often each node pulled.
+    pulls : int array (agents, arms)
+        The columns in `problem.arms` order.
+    regret : float
+        The group's regret: what the pulls cost against each agent's best arm, by the arms' means.
+    counters : dict
+        What all nodes counted, added up.
+    seconds : float
+        From the first pull to the last.
+    behind : float
+        How late the latest node was with its last pull, in seconds: with more than one interval the pace was too high.
+    is_quiet : bool
+        Whether everything that was on its way at the end arrived.
+    """
+
+    problem: Problem
+    protocol: str
+    policy: str
+    horizon: int
+    interval: float
+    pulls: NDArray[np.int64]
+    regret: float
+    counters: dict[str, int]
+    seconds: float
+    behind: float
+    is_quiet: bool
+
+    @property
+    def transmissions(self) -> int:
+        """Statistics sent as the protocol says: of the node's own, and relayed news."""
+        return self.counters.get("sent_news", 0)
+
+
+def run_mesh(
+    problem: Problem,
+    protocol: AnyProtocol,
+    *,
+    policy: Policy | None = None,
+    horizon: int = 1000,
+    seed: int = 0,
+    pace: float = 10.0,
+    processes: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Listener | None = None,
+) -> MeshRun:
+    """Run a mesh of one real node per agent on this machine, and say what it did.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a static network.
+    protocol : AnyProtocol
+        One that runs live.
+    policy : Policy, optional
+        `UCB()` unless given; one that runs live.
+    horizon : int
+        How often each node pulls.
+    seed : int
+        Draws the rewards.
+    pace : float
+        Pulls per second of each node.
+    processes : int, optional
+        Over how many processes the nodes are spread; one per core unless given.
+    folder : path, optional
+        Where keys and states are kept; a folder that goes afterwards unless given.
+    progress : callable, optional
+        Called with the number of pulls done and the number in all.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> from banditmesh.mesh import run_mesh
+    >>> problem = bm.Problem.random(bm.networks.path(3), n_arms=4, per_agent=2, seed=0)
+    >>> run = run_mesh(problem, bm.FwA(2), horizon=5, pace=50.0, processes=1)
+    >>> int(run.pulls.sum()), run.is_quiet
+    (15, True)
+    """
+    policy = UCB() if policy is None else policy
+    refuse_live(protocol, policy)
+    horizon = checks.integer("horizon", horizon, at_least=1)
+    pace = checks.positive("pace", pace)
+    if not isinstance(problem.network, Links):
+        raise InputError("a local mesh needs a static network, got a dynamic one; take one of its rounds")
+    if problem.n_agents > MOST_NODES:
+        raise InputError(f"a local mesh has at most {MOST_NODES} nodes, got {problem.n_agents} agents")
+    cores = os.cpu_count() or 1
+    processes = min(problem.n_agents, checks.integer("processes", processes or cores, at_least=1))
+    with ExitStack() as stack:
+        if folder is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="banditmesh-"))
+        seats = make_seats(problem, protocol, policy, Path(folder))
+        shares = [seats[place::processes] for place in range(processes)]
+        crew = stack.enter_context(_crew(shares, seed, horizon, 1.0 / pace))
+        played, seconds, is_quiet = _direct(crew, horizon * problem.n_agents, progress)
+    return _summary(problem, protocol, policy, horizon, 1.0 / pace, played, seconds, is_quiet)
+
+
+def _direct(crew: _Crew, total: int, progress: Listener | None) -> tuple[list[Played], float, bool]:
+    addresses = {name: address for answer in crew.answers(PATIENCE) for name, address in answer.items()}
+    crew.ask("meet", addresses)
+    crew.answers(PATIENCE)
+    began = time.monotonic()
+    crew.ask("play")
+    crew.answers(None, total, progress)
+    seconds = time.monotonic() - began
+    is_quiet = _settle(crew)
+    crew.ask("tell")
+    played = [one for answer in crew.answers(PATIENCE) for one in answer]
+    return sorted(played), seconds, is_quiet
+
+
+def _settle(crew: _Crew) -> bool:
+    """Wait until nothing waits and nothing more is heard; whether that came about."""
+    give_up, before = time.monotonic() + PATIENCE, None
+    while time.monotonic() < give_up:
+        crew.ask("ask")
+        answers = crew.answers(PATIENCE)
+        now = [n_heard for _, n_heard in answers]
+        if all(is_quiet for is_quiet, _ in answers) and now == before:
+            return True
+        before = now
+        time.sleep(0.1)
+    return False
+
+
+class _Crew:
+    """The worker processes, asked all together."""
+
+    def __init__(self, workers: Sequence[tuple[Any, Connection]]) -> None:
+        self._workers = workers
+        self._n_done = 0
+
+    def ask(self, *question: Any) -> None:
+        for process, pipe in self._workers:
+            try:
+                pipe.send(question)
+            except OSError:
+                raise _lost(process) from None
+
+    def answers(self, patience: float | None, total: int = 0, progress: Listener | None = None) -> list[Any]:
+        """One answer of each, in their order; what they tell meanwhile goes to `progress`."""
+        give_up = None if patience is None else time.monotonic() + patience
+        open_ = {pipe: process for process, pipe in self._workers}
+        answers: dict[Connection, Any] = {}
+        while open_:
+            left = None if give_up is None else max(0.0, give_up - time.monotonic())
+            ready = wait(list(open_), left)
+            if not ready:
+                raise MeshError(
+                    f"the nodes must be ready within {patience:g} s, got some that were not; take fewer agents"
+                )
+            for pipe in ready:
+                assert isinstance(pipe, Connection)
+                try:
+                    kind, value = pipe.recv()
+                except (EOFError, OSError):
+                    raise _lost(open_[pipe]) from None
+                if kind == "failed":
+                    raise MeshError(f"a node of the mesh failed: {value}")
+                if kind == "answer":
+                    answers[pipe] = value
+                    del open_[pipe]
+                elif progress is not None:
+                    self._n_done += value
+                    progress(self._n_done, total)
+        return [answers[pipe] for _, pipe in self._workers]
+
+
+def _lost(process: Any) -> MeshError:
+    process.join(1.0)
+    return MeshError(f"a process of the mesh ended with status {process.exitcode}; memory may have run out")
+
+
+@contextmanager
+def _crew(shares: list[list[Seat]], seed: int, horizon: int, interval: float) -> Iterator[_Crew]:
+    """Processes with these shares of the seats; they are gone afterwards."""
+    context = multiprocessing.get_context("spawn")
+    workers = []
+    try:
+        for seats in shares:
+            ours, theirs = context.Pipe()
+            process = context.Process(target=run_worker, args=(theirs, seats, seed, horizon, interval), daemon=True)
+            process.start()
+            theirs.close()
+            workers.append((process, ours))
+        yield _Crew(workers)
+    finally:
+        for _, pipe in workers:
+            pipe.close()
+        for process, _ in workers:
+            process.join(10.0)
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+
+def _summary(
+    problem: Problem,
+    protocol: AnyProtocol,
+    policy: Policy,
+    horizon: int,
+    interval: float,
+    played: list[Played],
+    seconds: float,
+    is_quiet: bool,
+) -> MeshRun:
+    pulls = np.zeros((problem.n_agents, problem.n_arms), dtype=np.int64)
+    counters: dict[str, int] = {}
+    names = {str(arm): place for place, arm in enumerate(problem.arms)}
+    for one in played:
+        for arm, count in one.pulls.items():
+            pulls[one.agent, names[arm]] = count
+        for name, count in one.counters.items():
+            counters[name] = counters.get(name, 0) + count
+    return MeshRun(
+        problem=problem,
+        protocol=write(protocol),
+        policy=repr(policy),
+        horizon=horizon,
+        interval=interval,
+        pulls=pulls,
+        regret=float(np.nansum(pulls * problem.gaps)),
+        counters=dict(sorted(counters.items())),
+        seconds=seconds,
+        behind=max(one.behind for one in played),
+        is_quiet=is_quiet,
+    )

@@ -1,0 +1,162 @@
+"""What the settings of a study must be: whatever can be checked without running is checked here, before anything runs.
+
+A setting is checked for every combination of the values of its own swept keys, and for no more: not again for each
+point, nor for each value of another setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from .. import checks
+from ..draws import MAX_COUNTER
+from ..errors import InputError
+from ..rules import get_rules
+from ..sim.limits import MOST_ROUNDS
+from .fault_tables import read_faults
+from .grid import BadKey, Family, has_key, is_within, leaves
+from .parts import (
+    NAME_KEYS,
+    build_arms,
+    build_dynamics,
+    build_emission,
+    build_network,
+    build_policy,
+    build_protocol,
+    check_arms,
+    check_dynamics,
+    get_part,
+    read_files,
+)
+from .spec import Settings, Spec
+
+#: What the numbers outside of the tables must at least and at most be; what `simulate` takes.
+_RANGES: Final = {
+    "horizon": (1, MOST_ROUNDS),
+    "replicates": (1, None),
+    "seed": (0, None),
+    "every": (1, MAX_COUNTER),
+    "record_every": (0, None),
+}
+
+
+def check_ranges(settings: Settings) -> None:
+    """Refuse numbers out of range outside of the tables and the sweep."""
+    for name in _RANGES:
+        try:
+            _check_range({name: getattr(settings, name)}, name)
+        except InputError as error:
+            raise BadKey(name, str(error)) from None
+
+
+def check_settings(spec: Spec, by_hand: set[str]) -> None:
+    """Every setting of every point is right, and every key that was given has an effect somewhere.
+
+    Parameters
+    ----------
+    spec : Spec
+        The study.
+    by_hand : set of str
+        The keys of its tables that were given rather than filled in.
+    """
+    unused = by_hand | {f"faults.{key}" for key, _ in leaves(spec.settings.faults)}
+    unused |= {key for key in spec.grid if "." in key}
+    seen: set[str] = set()
+    for family in spec.families():
+        unused = {key for key in unused if not has_key(family.settings, key)}
+        for name in _CHECKS:
+            if name not in family.settings:
+                continue
+            # A protocol is made with its emission.
+            names = (name, "emission") if name == "protocol" else (name,)
+            # Many families share a table.
+            written = f"{names} {[family.settings[one] for one in names]!r} {list(family.free_in(*names))}"
+            if written not in seen:
+                seen.add(written)
+                _check_setting(name, names, family)
+    if unused:
+        key = min(unused)
+        table, _, _ = key.partition(".")
+        where = f"sweep.{key}" if key in spec.grid else key
+        if table == "faults":
+            raise BadKey(where, f"nothing uses {where}: no message is sent; remove it, or take another protocol")
+        known = sorted({p for part in _named_parts(spec, table) for p in part.parameters} | {NAME_KEYS[table]})
+        raise BadKey(where, f"unknown key {where}, or nothing uses it; [{table}] takes {', '.join(known)} here")
+
+
+def check_first_problem(spec: Spec) -> None:
+    """The problem of the first point can be built; with it most mistakes in its parts show before anything runs."""
+    families = {table: next(spec.families(table)) for table in ("network", "dynamics", "arms")}
+    first = {table: family.settings[table] for table, family in families.items()}
+    with _about("network", families["network"]):
+        network = build_network(first, read_files(spec.files_of([first], "network")))
+    with _about("dynamics", families["dynamics"]):
+        network = build_dynamics(first, network)
+    with _about("arms", families["arms"]):
+        build_arms(first, network, read_files(spec.files_of([first], "arms")))
+
+
+def _named_parts(spec: Spec, table: str) -> list[Any]:
+    names = {family.settings[table][NAME_KEYS[table]] for family in spec.families(table)}
+    return [get_part(table, name) for name in names]
+
+
+def _check_setting(name: str, names: tuple[str, ...], family: Family) -> None:
+    """Whether all values of one setting are right."""
+    check = _CHECKS[name]
+    with _about(name, family):
+        for settings in family.variants(*names):
+            check(settings)
+
+
+@contextmanager
+def _about(name: str, family: Family) -> Iterator[None]:
+    """Errors of the block are about a setting, or a key of its table: say which, and where the spec gives it."""
+    try:
+        yield
+    except BadKey:
+        raise
+    except InputError as error:
+        message = str(error)
+        subject, _, rest = message.partition(" ")
+        if is_within(subject, name):
+            raise family.error(subject, message) from None
+        if rest.startswith("must ") and has_key(family.settings, f"{name}.{subject}"):
+            raise family.error(f"{name}.{subject}", f"{name}.{message}") from None
+        raise family.error(name, f"[{name}] {message}") from None
+
+
+def _check_range(settings: Mapping[str, Any], name: str) -> None:
+    least, most = _RANGES[name]
+    checks.integer(name, settings[name], at_least=least, at_most=most)
+
+
+def _check_engine(settings: Mapping[str, Any]) -> None:
+    from ..sim.engine import ENGINES
+
+    checks.choice("engine", settings["engine"], ENGINES)
+
+
+def _check_part(settings: Mapping[str, Any], table: str, build: Callable[..., object] | None = None) -> None:
+    parameters = dict(settings[table])
+    get_part(table, parameters.pop(NAME_KEYS[table])).check(table, parameters)
+    if build is not None:
+        build(settings)
+
+
+#: How the settings of a family are checked; an emission before the protocol that is made with it.
+_CHECKS: Final[dict[str, Callable[[Mapping[str, Any]], object]]] = {
+    "horizon": lambda settings: _check_range(settings, "horizon"),
+    "every": lambda settings: _check_range(settings, "every"),
+    "rules": lambda settings: get_rules(settings["rules"]),
+    "engine": _check_engine,
+    "network": lambda settings: _check_part(settings, "network"),
+    "dynamics": lambda settings: _check_part(settings, "dynamics", check_dynamics),
+    "arms": lambda settings: _check_part(settings, "arms", check_arms),
+    "policy": lambda settings: _check_part(settings, "policy", build_policy),
+    "emission": lambda settings: _check_part(settings, "emission", build_emission),
+    "protocol": lambda settings: _check_part(settings, "protocol", build_protocol),
+    "faults": lambda settings: read_faults(settings["faults"]),
+}

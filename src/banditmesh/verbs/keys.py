@@ -1,0 +1,157 @@
+"""`keys`: the authority of a live mesh, what it issues to nodes, and the notices that it signs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.group("keys", no_args_is_help=False, short_help="Certificates and notices of a live mesh.")
+def keys_verb() -> None:
+    r"""Make the keys of a mesh, and say who leaves it.
+
+    \b
+    Examples:
+      banditmesh keys init --mesh shop
+      banditmesh keys issue a b c
+    """
+
+
+def _authority(command: Any) -> Any:
+    return click.option(
+        "--authority",
+        default="authority",
+        show_default=True,
+        type=click.Path(file_okay=False),
+        help="The authority's folder. Keep it off the nodes.",
+    )(command)
+
+
+def _certificates(command: Any) -> Any:
+    """The options of what makes certificates for nodes."""
+    trust = "Another authority's certificate that nodes shall trust, too."
+    command = click.option("--trust", multiple=True, type=click.Path(dir_okay=False), help=trust)(command)
+    command = click.option("--days", default=365, show_default=True, help="How long certificates hold.")(command)
+    out = click.Path(file_okay=False)
+    command = click.option("--out", default="keys", show_default=True, type=out, help="The nodes' folder.")(command)
+    return click.argument("names", metavar="NAME...", nargs=-1, required=True)(_authority(command))
+
+
+@keys_verb.command("init", short_help="Make the authority of a mesh.")
+@click.option("--mesh", required=True, help="The mesh's name.")
+@_authority
+@click.option("--days", default=3650, show_default=True, help="How long the authority holds.")
+@click.option("--force", is_flag=True, help="Replace the authority that is there: all its members are then out.")
+def init_verb(mesh: str, authority: str, days: int, force: bool) -> None:
+    r"""Make the authority of a mesh: a key that stays where it is, and a certificate.
+
+    \b
+    Example:
+      banditmesh keys init --mesh shop
+    """
+    from ..live import keys
+
+    certificate = keys.init(authority, mesh, days=days, force=force)
+    click.echo(f"{_shown(certificate)}: the authority of {mesh}; whoever has {_shown(authority)} can make members")
+
+
+@keys_verb.command("issue", short_help="A key and a certificate for each node.")
+@_certificates
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+def issue_verb(
+    names: tuple[str, ...], authority: str, out: str, days: int, trust: tuple[str, ...], force: bool
+) -> None:
+    r"""Make a key and a certificate for each node, as node.toml names them.
+
+    \b
+    Examples:
+      banditmesh keys issue a b c
+      banditmesh keys issue a --out a/keys --days 90
+    """
+    from ..live import keys
+
+    for name in names:
+        files = keys.issue(authority, name, out, days=days, trust=trust, force=force)
+        click.echo("\n".join(_shown(path) for path in files))
+
+
+@keys_verb.command("renew", short_help="A later certificate for a node's key.")
+@_certificates
+def renew_verb(names: tuple[str, ...], authority: str, out: str, days: int, trust: tuple[str, ...]) -> None:
+    r"""Replace nodes' certificates by later ones for the same keys. A node reads them at SIGHUP.
+
+    \b
+    Examples:
+      banditmesh keys renew a b c
+      banditmesh keys renew a --authority new --trust old/authority.crt
+    """
+    from ..live import keys
+
+    for name in names:
+        files = keys.renew(authority, name, out, days=days, trust=trust)
+        click.echo(_shown(files.certificate))
+
+
+@keys_verb.command("retire", short_help="A notice by which a member's lives count no more.")
+@click.argument("name", metavar="NAME")
+@_authority
+@click.option("--node", "url", metavar="URL", help="Ask this node's sidecar which lives it knows.")
+@click.option("--token-file", type=click.Path(dir_okay=False), help="A file with the sidecar's token.")
+@click.option("--epoch", "epochs", multiple=True, metavar="HEX", help="A life, if it is known; may be repeated.")
+def retire_verb(name: str, authority: str, url: str | None, token_file: str | None, epochs: tuple[str, ...]) -> None:
+    r"""Sign that what a member has said counts no more, in all its lives or in some.
+
+    \b
+    Examples:
+      banditmesh keys retire a --node http://127.0.0.1:7780
+      banditmesh keys retire a --epoch 00c0ffee00c0ffee
+    """
+    from ..live import keys
+    from ..live.names import check_name, parse_epoch
+
+    check_name("NAME", name)
+    if (url is None) == (not epochs):
+        raise InputError("lives must be given by --node or by --epoch, got both or neither")
+    lives = list(epochs) if url is None else _lives(name, url, token_file)
+    if not lives:
+        raise InputError(f"there must be a life of {name!r} to retire, but {url} knows none")
+    _hand_in(keys.retire(authority, name, [parse_epoch(life) for life in lives]))
+
+
+@keys_verb.command("expel", short_help="A notice by which a member is not accepted any more.")
+@click.argument("name", metavar="NAME")
+@_authority
+def expel_verb(name: str, authority: str) -> None:
+    r"""Sign that a member's present certificates are not accepted any more. What it has said stays; see `retire`.
+
+    \b
+    Example:
+      banditmesh keys expel a
+    """
+    from ..live import keys
+
+    _hand_in(keys.expel(authority, name))
+
+
+def _lives(name: str, url: str, token_file: str | None) -> list[str]:
+    from ..live.client import Client
+    from ..live.tokens import read_token
+
+    with Client(url, None if token_file is None else read_token(token_file)) as node:
+        return node.lives(name)
+
+
+def _hand_in(notice: Path) -> None:
+    path = _shown(notice)
+    click.echo(f"{path}\nhand it to any node: banditmesh node notice {path} --url http://127.0.0.1:7780")
+
+
+def _shown(path: Path | str) -> str:
+    # A folder may have any name, and not every one can be printed.
+    return str(click.format_filename(path))

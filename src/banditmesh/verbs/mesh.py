@@ -1,0 +1,250 @@
+"""`mesh up`, `mesh verify`, `mesh status`: whole meshes of real nodes on this machine, and those that already run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError
+from .options import policy_option, read_network, read_policy
+
+if TYPE_CHECKING:
+    from ..mesh import MeshRun, Verdict
+
+
+@click.group("mesh", short_help="A whole mesh of real nodes on this machine, or one that runs.")
+def mesh_verb() -> None:
+    r"""Run, check or watch a mesh of live nodes.
+
+    \b
+    Examples:
+      banditmesh mesh up --network er --agents 50 --horizon 1000
+      banditmesh mesh verify --network ba --agents 20 --protocol 'flooding(4)+growth(0.25)'
+      banditmesh mesh status http://127.0.0.1:8100 http://127.0.0.1:8101
+    """
+
+
+def _mesh_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    options = [
+        click.option(
+            "--network",
+            default="er",
+            show_default=True,
+            help="er, ba or sbm, of the paper's kind, or a file: edge list, GraphML, GML, adjacency list.",
+        ),
+        click.option("--agents", type=int, help="How many nodes er, ba or sbm has; 50 unless given."),
+        click.option("--arms", "n_arms", default=50, show_default=True, help="How many arms there are."),
+        click.option("--per-agent", default=20, show_default=True, help="How many arms each node has."),
+        click.option("--protocol", default="fwa(4)", show_default=True, help="As in 'flooding(4)+growth(0.25)'."),
+        click.option("--horizon", default=1000, show_default=True, help="How often each node pulls."),
+        click.option("--seed", default=0, show_default=True, help="Decides arms and rewards."),
+        click.option("--pace", default=10.0, show_default=True, help="Pulls per second of each node."),
+        click.option(
+            "--processes", type=int, help="Over how many processes nodes are spread; one per core if not given."
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print what a program can read."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return policy_option(command)
+
+
+@mesh_verb.command("up", short_help="Run a mesh of real nodes over mutual TLS on loopback.")
+@_mesh_options
+@click.option("--folder", type=click.Path(file_okay=False), help="Keep keys and states here; else they go afterwards.")
+def mesh_up(as_json: bool, folder: str | None, **options: Any) -> None:
+    r"""Run one real node per agent: real sockets, mutual TLS, durable state, and arms that are drawn.
+
+    \b
+    Examples:
+      banditmesh mesh up --network er --agents 50 --horizon 1000
+      banditmesh mesh up --agents 12 --per-agent 5 --arms 10 --protocol 'fwa(4)+growth(0.25)' --pace 50
+    """
+    from ..mesh import run_mesh
+
+    problem, protocol, settings = _read(options)
+    if folder is not None and Path(folder).exists() and any(Path(folder).iterdir()):
+        raise InputError(f"--folder must be new or empty, got {folder}; name another one")
+    with _progress() as progress:
+        run = run_mesh(problem, protocol, folder=folder, progress=progress, **settings)
+    click.echo(json.dumps(_as_json(run), indent=2) if as_json else _as_text(run))
+
+
+@mesh_verb.command("verify", short_help="Compare such a mesh with the simulator.")
+@_mesh_options
+@click.option("--replicates", default=30, show_default=True, help="How often to simulate.")
+def mesh_verify(as_json: bool, replicates: int, **options: Any) -> None:
+    r"""Run a mesh as `mesh up` does and the simulator on the same problem, and say whether they agree.
+
+    They agree if the mesh's regret lies in the 99 per cent prediction interval of one simulated run, and its
+    transmissions within 10 per cent of the simulated mean. Exit status 1 if they do not.
+
+    \b
+    Examples:
+      banditmesh mesh verify --network er --agents 50 --horizon 1000
+      banditmesh mesh verify --network ba --agents 20 --protocol 'flooding(4)+growth(0.25)' --horizon 500
+    """
+    from ..mesh import verify_mesh
+
+    problem, protocol, settings = _read(options)
+    with _progress() as progress:
+        verdict = verify_mesh(problem, protocol, replicates=replicates, progress=progress, **settings)
+    if as_json:
+        click.echo(json.dumps(_verdict_as_json(verdict), indent=2))
+    else:
+        click.echo(_as_text(verdict.run) + "\n\n" + _verdict_as_text(verdict))
+    if not verdict.agrees:
+        click.get_current_context().exit(1)
+
+
+@mesh_verb.command("status", short_help="A live table of a running mesh.")
+@click.argument("urls", metavar="URL...", nargs=-1, required=True)
+@click.option("--token-file", type=click.Path(exists=True, dir_okay=False), help="Holds the token of the sidecars.")
+@click.option("--once", is_flag=True, help="Print the table once; so it is, too, where there is no terminal.")
+@click.option("--json", "as_json", is_flag=True, help="Print once what a program can read.")
+def mesh_status(urls: tuple[str, ...], token_file: str | None, once: bool, as_json: bool) -> None:
+    r"""Show what the sidecars at these addresses say of their nodes, anew every second until Ctrl-C.
+
+    \b
+    Examples:
+      banditmesh mesh status http://127.0.0.1:8100 http://127.0.0.1:8101
+      banditmesh mesh status --once unix:/run/banditmesh/node.sock
+    """
+    import sys
+
+    from ..mesh.status import as_table, gather
+
+    token = Path(token_file).read_text().strip() if token_file else None
+    if as_json:
+        click.echo(json.dumps([row._asdict() for row in gather(urls, token)], indent=2))
+    elif once or not sys.stdout.isatty():
+        click.echo(as_table(gather(urls, token)))
+    else:
+        _watch(lambda: as_table(gather(urls, token)))
+
+
+def _watch(table: Callable[[], str]) -> None:
+    import time
+
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(Text(table()), refresh_per_second=4) as live:
+        while True:
+            time.sleep(1.0)
+            live.update(Text(table()))
+
+
+def _read(options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """Problem, protocol and the settings of a run."""
+    from .. import networks
+    from ..problem import Problem
+    from ..protocols import notation
+
+    network, agents, n_arms, per_agent = (options.pop(name) for name in ("network", "agents", "n_arms", "per_agent"))
+    if network in ("er", "ba", "sbm"):
+        graph = networks.like_paper(network, 50 if agents is None and network != "sbm" else agents or 48)
+        problem = Problem.random(graph, n_arms, per_agent, options["seed"])
+    elif agents is not None:
+        raise InputError(f"--agents has no effect: {network} has its own; leave it out")
+    else:
+        graph = read_network(network, options["seed"], None, "refuse")
+        problem = Problem.random(graph, n_arms, per_agent, options["seed"])
+    protocol = notation.read(options.pop("protocol"))
+    options["policy"] = read_policy(options["policy"])
+    return problem, protocol, options
+
+
+def _progress() -> Any:
+    from contextlib import contextmanager
+
+    from ..sim.progress import terminal_bar
+
+    @contextmanager
+    def bar() -> Any:
+        with terminal_bar("mesh", "pulls", elapsed=True) as shown:
+            yield None if shown is None else shown.show
+
+    return bar()
+
+
+def _as_json(run: MeshRun) -> dict[str, Any]:
+    return {
+        "agents": run.problem.n_agents,
+        "protocol": run.protocol,
+        "policy": run.policy,
+        "horizon": run.horizon,
+        "seconds": round(run.seconds, 3),
+        "behind": round(run.behind, 3),
+        "regret": run.regret,
+        "transmissions": run.transmissions,
+        "counters": run.counters,
+        "is_quiet": run.is_quiet,
+    }
+
+
+def _as_text(run: MeshRun) -> str:
+    counters = run.counters
+    n_heard = sum(counters.get(name, 0) for name in ("heard_news", "heard_extended", "heard_stale"))
+    lines = [
+        repr(run.problem),
+        f"{run.protocol}, {run.policy}, {run.horizon:,} pulls of each node in {run.seconds:.1f} s",
+        "",
+        f"group regret    {run.regret:,.0f}",
+        f"transmissions   {run.transmissions:,}",
+        f"  extended      {counters.get('sent_extended', 0):,} (the same again, since it may travel further)",
+        f"  offered       {counters.get('sent_offers', 0):,} (when a link came up)",
+        f"learned         {counters.get('heard_news', 0):,} of {n_heard:,} statistics heard were news",
+    ]
+    refused = {name: count for name, count in counters.items() if name.startswith("refused") and count}
+    if refused:
+        lines.append("refused         " + ", ".join(f"{count:,} {name}" for name, count in refused.items()))
+    if run.behind > run.interval:
+        lines.append(f"the pace was too high: nodes were up to {run.behind:.2f} s late; take a lower --pace")
+    if not run.is_quiet:
+        lines.append("statistics were still on their way when the mesh was ended")
+    return "\n".join(lines)
+
+
+def _verdict_as_json(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "mesh": _as_json(verdict.run),
+        "replicates": verdict.replicates,
+        "regret": {
+            "mesh": verdict.run.regret,
+            "simulated": verdict.simulated_regret,
+            "interval": list(verdict.regret),
+            "agrees": verdict.regret_agrees,
+        },
+        "transmissions": {
+            "mesh": verdict.run.transmissions,
+            "simulated": verdict.simulated_transmissions,
+            "interval": list(verdict.transmissions),
+            "agrees": verdict.transmissions_agree,
+        },
+        "agrees": verdict.agrees,
+    }
+
+
+def _verdict_as_text(verdict: Verdict) -> str:
+    from ..text_tables import as_text
+
+    rows = [["", "mesh", f"simulator, {verdict.replicates} runs", "allowed", ""]]
+    for name, ours, theirs, (low, high), agrees in (
+        ("group regret", verdict.run.regret, verdict.simulated_regret, verdict.regret, verdict.regret_agrees),
+        (
+            "transmissions",
+            verdict.run.transmissions,
+            verdict.simulated_transmissions,
+            verdict.transmissions,
+            verdict.transmissions_agree,
+        ),
+    ):
+        allowed = f"{low:,.0f} to {high:,.0f}"
+        rows.append([name, f"{ours:,.0f}", f"{theirs:,.0f}", allowed, "agrees" if agrees else "differs"])
+    end = "The mesh does what the simulator says." if verdict.agrees else "The mesh and the simulator differ."
+    return as_text(rows) + "\n\n" + end

@@ -1,0 +1,131 @@
+"""`node`: a node of a live mesh with its sidecar, its configuration, backups and notices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..live.client import Client
+
+#: What the sidecar needs beyond the package's own dependencies.
+_EXTRA = ("starlette", "uvicorn", "prometheus_client")
+
+
+@click.group("node", invoke_without_command=True, short_help="A node of a live mesh, with an HTTP API beside it.")
+@click.option("--config", metavar="NODE.toml", type=click.Path(dir_okay=False), help="What `node new` wrote.")
+@click.option("--new-life", is_flag=True, help="Move the state aside, also a damaged one, and begin a new life.")
+@click.pass_context
+def node_verb(context: click.Context, config: str | None, new_life: bool) -> None:
+    r"""Run a node until SIGTERM; SIGHUP reads the configuration again.
+
+    \b
+    Examples:
+      banditmesh node new --mesh shop --node a > node.toml
+      banditmesh node check node.toml
+      banditmesh node --config node.toml
+    """
+    if context.invoked_subcommand is not None:
+        if config is not None or new_life:
+            raise click.UsageError("--config and --new-life are for running a node, without a subcommand", context)
+        return
+    if config is None:
+        raise click.UsageError("--config is required to run a node; 'banditmesh node new' writes one", context)
+    from ..live.extras import need
+
+    for module in _EXTRA:
+        need(module)
+    from ..live.serving import run
+
+    run(config, new_life=new_life)
+
+
+@node_verb.command("new", short_help="A commented node.toml to start from.")
+@click.option("--mesh", default="mesh", show_default=True, help="The mesh's name.")
+@click.option("--node", "name", default="a", show_default=True, help="The node's name.")
+def new_verb(mesh: str, name: str) -> None:
+    r"""Print a commented node.toml.
+
+    \b
+    Example:
+      banditmesh node new --mesh shop --node a > node.toml
+    """
+    from ..live.template import template
+
+    click.echo(template(mesh, name), nl=False)
+
+
+@node_verb.command("check", short_help="What is wrong with a node.toml.")
+@click.argument("path", metavar="NODE.toml", type=click.Path(dir_okay=False))
+def check_verb(path: str) -> None:
+    r"""Say everything that is wrong with a node.toml, a line each.
+
+    \b
+    Example:
+      banditmesh node check node.toml
+    """
+    from ..live.config import check
+
+    problems = check(path)
+    for problem in problems[:-1]:
+        click.echo(problem, err=True)
+    if problems:
+        raise InputError(problems[-1])
+    click.echo(f"{click.format_filename(path)}: nothing is wrong")
+
+
+def _reach(command: Any) -> Any:
+    """The options by which a running node is reached."""
+    url = "Where its sidecar listens: http://HOST:PORT or unix:PATH."
+    token = "A file with the token, where the sidecar asks for one."
+    command = click.option("--token-file", type=click.Path(dir_okay=False), help=token)(command)
+    return click.option("--url", default="http://127.0.0.1:7780", show_default=True, help=url)(command)
+
+
+def _client(url: str, token_file: str | None) -> Client:
+    from ..live.client import Client
+    from ..live.tokens import read_token
+
+    return Client(url, None if token_file is None else read_token(token_file), timeout=60.0)
+
+
+@node_verb.command("backup", short_help="Copy the state of a running node.")
+@click.argument("path", metavar="FILE", type=click.Path(dir_okay=False))
+@_reach
+def backup_verb(path: str, url: str, token_file: str | None) -> None:
+    r"""Copy the state of a running node into a file. What is restored from it begins a new life.
+
+    \b
+    Example:
+      banditmesh node backup a.sqlite3 --url http://127.0.0.1:7780
+    """
+    from pathlib import Path
+
+    from ..atomic import writing
+
+    with _client(url, token_file) as node:
+        data = node.backup()
+    with writing(Path(path), durable=True) as file:
+        file.write(data)
+    click.echo(click.format_filename(path))
+
+
+@node_verb.command("notice", short_help="Hand a notice of the authority to a running node.")
+@click.argument("path", metavar="FILE", type=click.Path(dir_okay=False))
+@_reach
+def notice_verb(path: str, url: str, token_file: str | None) -> None:
+    r"""Hand a notice to a running node, which passes it to all others.
+
+    \b
+    Example:
+      banditmesh node notice retired.notice --url http://127.0.0.1:7780
+    """
+    from pathlib import Path
+
+    data = Path(path).read_bytes()
+    with _client(url, token_file) as node:
+        node.notice(data)
+    click.echo(f"{click.format_filename(path)}: taken")

@@ -1,0 +1,52 @@
+"""What tests of members share: making them, moving statistics between them, and counting rewards at once."""
+
+import random
+
+import banditmesh as bm
+from banditmesh.live.member import ArmSpec, Member, Observation
+
+ALL = 10**9
+
+
+def make(node="n", arms=("red", "blue"), protocol=None, *, epoch=1, now=0.0, links=(), begins=True, **settings):
+    """A member that has begun its life, with links up to these neighbours."""
+    specs = [arm if isinstance(arm, ArmSpec) else ArmSpec(arm, sigma=1.0) for arm in arms]
+    settings.setdefault("rng", random.Random(0))
+    settings.setdefault("policy", bm.UCB())
+    protocol = bm.FwA(4) if protocol is None else protocol
+    member = Member("mesh", node, specs, protocol, settings.pop("policy"), **settings)
+    if begins:
+        member.committed(member.begin(epoch, now))
+    for peer in links:
+        member.link_up(peer)
+    return member
+
+
+def observe(member, *observations, now=0.0):
+    """Count observations at once; each is an `Observation` or (arm, reward). Their answers."""
+    ready = [one if isinstance(one, Observation) else Observation(one[1], arm=one[0]) for one in observations]
+    commit, answers = member.plan(ready, now)
+    member.committed(commit)
+    return answers
+
+
+def taken(member, peer):
+    """All that waits for a neighbour, as it comes out at the other end."""
+    return [(*key, *rest) for key, *rest in member.take(peer, ALL)]
+
+
+def hear(member, peer, *statistics):
+    """Let statistics come from a neighbour, and enter the estimates."""
+    member.hear(statistics, peer)
+    member.settle()
+
+
+def known(member):
+    """By arm: number and sum of all observations that the member knows of."""
+    arms = member.snapshot().arms
+    return {one.name: (one.own_count + one.heard_count, one.mean) for one in arms}
+
+
+def counted(member, *names):
+    """Some counters."""
+    return tuple(member.counters[name] for name in names)

@@ -1,0 +1,163 @@
+"""An oracle that knows every reward, and what nodes may therefore say at any moment.
+
+It is told of each observation that is reported, of each transaction at the moment when it is durable, and of each
+answer. From that it knows, for each (origin, epoch, arm), which counts exist and which sum each of them has. Rewards
+are multiples of 1/64, so sums are exact in any order and any mistake shows.
+
+A disk that is copied forks a life: then either branch's values are allowed, and never both together.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from itertools import combinations
+
+
+class Violation(AssertionError):
+    """A promise was broken."""
+
+
+class Branch:
+    """What is durable on one disk: the present life's own statistics, and the tickets and keys that were counted.
+
+    `given` are all tickets that were ever given by a process on it.
+    """
+
+    def __init__(self):
+        self.epoch = None
+        self.own = {}
+        self.counted = set()
+        self.given = set()
+
+    def copy(self):
+        return copy.deepcopy(self)
+
+
+class Report:
+    """An observation that was reported and not answered yet."""
+
+    def __init__(self, arm, reward, name):
+        self.arm, self.reward, self.name = arm, reward, name
+        self.is_durable = False
+
+
+class Oracle:
+    """Knows everything.
+
+    Attributes
+    ----------
+    allowed : dict
+        By (origin, epoch, arm): by count, the sums that the first so many rewards have, in each branch.
+    forked : set
+        Lives (origin, epoch) of which there have been two disks.
+    retired : set
+        Lives (origin, epoch) that the authority has retired, whoever knows.
+    """
+
+    def __init__(self):
+        self.allowed = defaultdict(lambda: defaultdict(set))
+        self.forked = set()
+        self.retired = set()
+
+    # --- what happens
+
+    def committed(self, branch, origin, changes, reports):
+        """A transaction is durable: what it counts must be rewards that were reported and not counted before."""
+        if changes.life is not None and changes.life.epoch != branch.epoch:
+            self._check_new_life(branch, origin, changes)
+            branch.epoch = changes.life.epoch
+            branch.own = {}
+        for row in changes.own:
+            count, total = branch.own.get(row.arm, (0, 0.0))
+            if (row.count, row.total) != (count, total):
+                more = self._explain(row, count, total, reports, branch)
+                for report in more:
+                    report.is_durable = True
+                    branch.counted.add(report.name)
+                    count, total = count + 1, total + report.reward
+                    self.allowed[origin, branch.epoch, row.arm][count].add(total)
+                branch.own[row.arm] = count, total
+            if (row.told_count, row.told_total) != (0, 0.0):
+                self.check_value((origin, branch.epoch, row.arm), row.told_count, row.told_total, f"{origin} told")
+
+    def _check_new_life(self, branch, origin, changes):
+        """Promise 2 at a new life: what the old one observed, or more, is in the table from then on."""
+        moved = {tuple(entry.key): (entry.count, entry.total) for entry in changes.entries}
+        for arm, value in branch.own.items():
+            if moved.get((origin, branch.epoch, arm), (0, 0.0)) < value and (origin, branch.epoch) not in self.retired:
+                raise Violation(f"{origin} begins a new life and leaves {value} of {arm} behind")
+
+    def gave(self, branch, ticket):
+        """A ticket was given: no other one is the same."""
+        if ticket in branch.given:
+            raise Violation(f"ticket {ticket} was given twice")
+        branch.given.add(ticket)
+
+    @staticmethod
+    def _explain(row, count, total, reports, branch):
+        waiting = [
+            report
+            for report in reports
+            if report.arm == row.arm and not report.is_durable and report.name not in branch.counted
+        ]
+        for more in combinations(waiting, row.count - count):
+            is_once = len({report.name for report in more}) == len(more)
+            if is_once and total + sum(report.reward for report in more) == row.total:
+                return more
+        raise Violation(
+            f"{row.arm} went from {(count, total)} to {(row.count, row.total)}, which is no sum of what was reported"
+        )
+
+    def answered(self, report, is_counted, is_already, branch):
+        """An observation was answered."""
+        if is_counted and not report.is_durable:
+            raise Violation(f"{report.name} was acknowledged before it was durable")
+        if is_already and report.name not in branch.counted:
+            raise Violation(f"{report.name} was called already counted, and never was")
+        if not is_counted and report.is_durable:
+            raise Violation(f"{report.name} was counted, and the caller was told that it was not")
+
+    # --- what must hold
+
+    def check_value(self, key, count, total, where):
+        """Promise 1: a count with exactly the sum of the first so many rewards."""
+        sums = self.allowed[key].get(count, ()) if key in self.allowed else ()
+        if total not in sums:
+            raise Violation(f"{where}: {key} has {count} rewards with sum {total}, the truth is {set(sums) or 'none'}")
+
+    def check_node(self, name, own, table, estimates, epoch):
+        """Promise 1 at one node: its own statistics, its table, and its estimates, which are their sum."""
+        sums = {arm: [0, 0.0] for arm in estimates}
+        for arm, (count, total, told_count, told_total) in own.items():
+            if count:
+                self.check_value((name, epoch, arm), count, total, f"own of {name}")
+            if told_count:
+                self.check_value((name, epoch, arm), told_count, told_total, f"told by {name}")
+            if told_count > count:
+                raise Violation(f"{name} told {told_count} of {arm} and has {count}")
+            if arm in sums:
+                sums[arm][0] += count
+                sums[arm][1] += total
+        for key, (count, total) in table.items():
+            self.check_value(key, count, total, f"table of {name}")
+            if (key[0], key[1]) == (name, epoch):
+                raise Violation(f"{name} has its present life in its table: {key}")
+            if key[2] in sums:
+                sums[key[2]][0] += count
+                sums[key[2]][1] += total
+        for arm, estimate in estimates.items():
+            if tuple(sums[arm]) != estimate:
+                raise Violation(f"{name} estimates {arm} by {estimate}, own and table have {sums[arm]}")
+
+    def check_memory(self, name, before, now):
+        """What a node knows only grows, but for retired lives."""
+        for key, value in before.items():
+            if now.get(key, (0, 0.0)) < value and key[:2] not in self.retired:
+                raise Violation(f"{name} knew {value} of {key}, and knows {now.get(key)} now")
+
+    def check_restart(self, name, own, branch):
+        """Promise 2: what was durable is there again."""
+        found = {arm: (count, total) for arm, (count, total, *_) in own.items() if count}
+        if found != branch.own:
+            raise Violation(f"{name} restarted with {found}, on its disk was {branch.own}")

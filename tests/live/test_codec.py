@@ -1,0 +1,267 @@
+"""Frames: what is encoded comes back, and no bytes of a stranger do more than a FrameError."""
+
+import random
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from banditmesh.errors import BanditmeshError, FrameError, InputError
+from banditmesh.live import codec
+from banditmesh.live.codec import Bye, Hello, Notices, Ping, Pong, Splitter, Statistics
+
+HELLO = Hello("shop", "node-a", 2**64 - 1, 1, "fwa(4)+growth(0.25)", "banditmesh 1.0")
+SENT = [(("node-a", 2**64 - 1, "red"), 3, -1.5, 4), (("b/ü", 0, "blau"), 2**53 - 1, 1e12, 255)]
+FLAT = [("node-a", 2**64 - 1, "red", 3, -1.5, 4), ("b/ü", 0, "blau", 2**53 - 1, 1e12, 255)]
+FRAMES = {
+    "hello": (codec.encode_hello(HELLO), HELLO),
+    "statistics": (codec.encode_statistics(SENT), Statistics(FLAT)),
+    "notices": (codec.encode_notices([b"one", b""]), Notices([b"one", b""])),
+    "ping": (codec.encode_ping(), Ping(0)),
+    "pong": (codec.encode_pong(2**63), Pong(2**63)),
+    "bye": (codec.encode_bye("leaving"), Bye("leaving")),
+}
+KINDS = (Hello, Statistics, Notices, Ping, Pong, Bye)
+TYPES = (str, int, str, int, float, int)
+
+
+def pack(*values):
+    return msgspec.msgpack.encode(values)
+
+
+def check(frame):
+    """A frame is refused, unknown, or a message of the right types; nothing else may happen."""
+    try:
+        message = codec.decode(frame)
+    except FrameError:
+        return "refused"
+    if message is None:
+        return "unknown"
+    assert isinstance(message, KINDS)
+    if isinstance(message, Statistics):
+        for one in message.statistics:
+            assert tuple(map(type, one)) == TYPES
+    return "read"
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_what_is_encoded_comes_back(name):
+    frame, message = FRAMES[name]
+    assert int.from_bytes(frame[:4], "big") == len(frame) - 4
+    found = codec.decode(frame[4:])
+    assert found == message
+    assert type(found) is type(message)
+
+
+names = st.text(min_size=1, max_size=128)
+wholes = st.integers(0, 2**64 - 1)
+
+
+@given(st.lists(st.tuples(st.tuples(names, wholes, names), wholes, st.floats(allow_nan=False), st.integers(0, 255))))
+def test_any_statistics_come_back(statistics):
+    assert codec.decode(codec.encode_statistics(statistics)[4:]) == Statistics([one[0] + one[1:] for one in statistics])
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_single_bit_flip_is_refused_or_of_right_types(name):
+    frame = FRAMES[name][0]
+    for bit in range(8 * len(frame)):
+        flipped = bytearray(frame)
+        flipped[bit // 8] ^= 1 << bit % 8
+        try:
+            complete = Splitter().feed(bytes(flipped))
+        except FrameError:
+            continue
+        for one in complete:
+            check(one)
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_truncation_is_refused(name):
+    frame = FRAMES[name][0]
+    for end in range(len(frame) - 4):
+        assert check(frame[4 : 4 + end]) == "refused"
+
+
+def random_frames(rng, n):
+    """Half of them noise, half of them sound frames in which some bytes are noise or missing."""
+    sound = [frame[4:] for frame, _ in FRAMES.values()]
+    for number in range(n):
+        if number % 2:
+            yield rng.randbytes(rng.randrange(60))
+        else:
+            frame = bytearray(rng.choice(sound))
+            for _ in range(rng.randrange(1, 4)):
+                at = rng.randrange(len(frame) + 1)
+                frame[at : at + rng.randrange(3)] = rng.randbytes(rng.randrange(3))
+            yield bytes(frame)
+
+
+def test_random_frames_do_nothing_else():
+    outcomes = [check(frame) for frame in random_frames(random.Random(1), 20_000)]
+    assert {"refused", "unknown", "read"} == set(outcomes)
+
+
+@pytest.mark.slow
+def test_many_random_frames_do_nothing_else():
+    outcomes = [check(frame) for frame in random_frames(random.Random(2), 200_000)]
+    assert {"refused", "unknown", "read"} == set(outcomes)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"",
+        b"\xc1",
+        b"GET / HTTP/1.1\r\n\r\n",
+        pack(),
+        pack("hello", []),
+        pack(None, []),
+        pack(codec.HELLO),
+        pack(codec.HELLO, [1, 2, 3]),
+        pack(codec.HELLO, ["m", "n", -1, 1, "p", "s"]),
+        pack(codec.HELLO, ["m", "n", 1, 0, "p", "s"]),
+        pack(codec.HELLO, ["m", "n" * 257, 1, 1, "p", "s"]),
+        pack(codec.STATISTICS, 5),
+        pack(codec.STATISTICS, {}),
+        pack(codec.NOTICES, ["text"]),
+        pack(codec.BYE, [7]),
+        pack(codec.BYE, ["x" * 257]),
+        pack(codec.PING, []) + b"\x00",
+        b"\x92\x02" + b"\x91" * 200_000,
+        b"\x91" * 200_000,
+        b"\x92\x63" + b"\x81" * 200_000,
+        b"\x92\x02\xdd\xff\xff\xff\xff",
+        b"\x92\x03\xdd\xff\xff\xff\xff",
+        b"\x92\x02\xdf\xff\xff\xff\xff",
+        b"\x92\x06\x91\xdb\xff\xff\xff\xff",
+        b"\x92\x06\x91\xa1\xff",
+    ],
+    ids=lambda frame: frame[:12].hex(),
+)
+def test_hostile_frame_is_refused(frame):
+    with pytest.raises(FrameError) as caught:
+        codec.decode(frame)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_unknown_kinds_are_skipped():
+    for kind in (0, 7, 2**63, -1):
+        assert codec.decode(pack(kind, {"anything": [1, 2]})) is None
+        assert codec.decode(pack(kind)) is None
+
+
+def test_later_versions_may_lengthen_every_array():
+    later = {"later": [1]}
+    fields = msgspec.structs.astuple(HELLO)
+    assert codec.decode(pack(codec.HELLO, [*fields, later], later)) == HELLO
+    longer = [[*one, later] for one in FLAT]
+    assert codec.decode(pack(codec.STATISTICS, longer, later)) == Statistics(FLAT)
+    assert codec.decode(pack(codec.STATISTICS, [longer[0], FLAT[1]])) == Statistics(FLAT)
+    assert codec.decode(pack(codec.NOTICES, [b"one"], later)) == Notices([b"one"])
+    assert codec.decode(pack(codec.PING, [3, later])) == Ping(3)
+    assert codec.decode(pack(codec.BYE, ["leaving", later])) == Bye("leaving")
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        None,
+        7,
+        [],
+        ["a", 1, "red", 1, 1.0],
+        [b"a", 1, "red", 1, 1.0, 1],
+        ["a", "1", "red", 1, 1.0, 1],
+        ["a", 1.0, "red", 1, 1.0, 1],
+        ["a", 1, "red", True, 1.0, 1],
+        ["a", 1, "red", 1, "1.0", 1],
+        ["a", 1, "red", 1, None, 1],
+        {"a": 1},
+    ],
+    ids=repr,
+)
+def test_malformed_statistic_costs_neither_the_link_nor_the_others(malformed):
+    assert codec.decode(pack(codec.STATISTICS, [FLAT[0], malformed, FLAT[1]])) == Statistics(FLAT, 1)
+
+
+def test_frame_of_malformed_statistics_alone_is_refused_before_each_was_looked_at():
+    some = pack(codec.STATISTICS, [None] * codec.MOST_MALFORMED + FLAT)
+    assert codec.decode(some) == Statistics(FLAT, codec.MOST_MALFORMED)
+    with pytest.raises(FrameError, match="1000 malformed statistics"):
+        codec.decode(pack(codec.STATISTICS, [None] * 200_000))
+
+
+def test_statistic_with_text_that_is_not_utf8_is_malformed():
+    frame = pack(codec.STATISTICS, [FLAT[0], ("?", 1, "red", 1, 1.0, 1)]).replace(b"\xa1?", b"\xa1\xff")
+    assert codec.decode(frame) == Statistics(FLAT[:1], 1)
+
+
+def test_whole_sums_become_floats():
+    [(*_, total, _)] = codec.decode(pack(codec.STATISTICS, [["a", 1, "red", 2, 3, 1]])).statistics
+    assert type(total) is float
+    assert total == 3
+
+
+def test_what_is_out_of_range_is_for_the_member_to_refuse():
+    odd = [("", -1, "", 2**60, float("inf"), -(2**63))]
+    assert codec.decode(pack(codec.STATISTICS, odd)) == Statistics(odd)
+
+
+def test_frame_that_would_be_too_long_is_not_made():
+    with pytest.raises(InputError, match="at most 262144 bytes, got 3000"):
+        codec.encode_notices([b"x" * 100_000] * 3)
+
+
+def test_long_reasons_are_cut():
+    assert codec.decode(codec.encode_bye("x" * 1000)[4:]) == Bye("x" * 256)
+
+
+def test_splitter_gives_the_same_frames_however_the_stream_is_cut():
+    frames = [frame for frame, _ in FRAMES.values()] * 3
+    stream = b"".join(frames)
+    rng = random.Random(3)
+    for _ in range(200):
+        cuts = sorted(rng.randrange(len(stream)) for _ in range(rng.randrange(20)))
+        splitter = Splitter()
+        found = []
+        for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+            found += splitter.feed(stream[start:end])
+        assert found == [frame[4:] for frame in frames]
+
+
+def test_length_above_the_limit_is_refused_before_anything_follows():
+    for header in (b"\xff\xff\xff\xff", (codec.MOST_FRAME + 1).to_bytes(4, "big")):
+        splitter = Splitter()
+        for byte in header[:3]:
+            assert splitter.feed(bytes([byte])) == []
+        with pytest.raises(FrameError, match="at most 262144 bytes, got a length of"):
+            splitter.feed(header[3:])
+
+
+def test_longest_frame_passes_in_single_pieces():
+    frame = b"x" * codec.MOST_FRAME
+    splitter = Splitter()
+    stream = len(frame).to_bytes(4, "big") + frame
+    found = [one for start in range(0, len(stream), 1000) for one in splitter.feed(stream[start : start + 1000])]
+    assert found == [frame]
+
+
+def test_errors_of_peers_are_errors_of_banditmesh():
+    assert issubclass(FrameError, BanditmeshError)
+
+
+def test_example_of_the_document_is_what_is_sent():
+    page = (Path(__file__).parents[2] / "docs" / "live" / "wire.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```text\n((?:[0-9a-f]{2} ).*?)^```$", page, re.MULTILINE | re.DOTALL)
+    *shown, _ = (bytes.fromhex(re.sub(r"#.*", "", block)) for block in blocks)  # the last one is a notice
+    hello = Hello("shop", "a", 0x0123456789ABCDEF, 1, "fwa(4)", "banditmesh 1.0")
+    statistics = [(("a", 0x0123456789ABCDEF, "red"), 3, 2.5, 4)]
+    assert shown == [
+        codec.encode_hello(hello),
+        codec.encode_statistics(statistics),
+        codec.encode_ping(1),
+        codec.encode_bye("leaving"),
+    ]

@@ -1,0 +1,143 @@
+"""A mesh of real nodes in processes of their own, over mutual TLS."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import banditmesh as bm
+from banditmesh.errors import InputError
+from banditmesh.mesh import MeshError, Verdict, run_mesh, verify_mesh
+from banditmesh.mesh.verify import prediction_interval
+
+
+def small_problem():
+    """A path of four agents: both ends have what the middle has not, so that something is relayed."""
+    laws = {"red": bm.arms.Gaussian(0.2, 1.0), "green": bm.arms.Gaussian(0.5, 1.0), "blue": bm.arms.Bernoulli(0.7)}
+    sets = {0: ["red", "green"], 1: ["blue"], 2: ["blue", "green"], 3: ["red", "green"]}
+    return bm.Problem(nx.path_graph(4), sets, laws)
+
+
+@pytest.fixture(scope="module")
+def mesh_run():
+    return run_mesh(small_problem(), bm.FwA(3), horizon=40, pace=40.0, processes=2)
+
+
+def test_every_node_pulls_to_the_horizon_and_only_its_own_arms(mesh_run):
+    problem = small_problem()
+    assert mesh_run.pulls.sum(axis=1).tolist() == [40] * 4
+    assert not mesh_run.pulls[np.isnan(problem.gaps)].any()
+
+
+def test_regret_is_that_of_the_pulls(mesh_run):
+    assert mesh_run.regret == pytest.approx(np.nansum(mesh_run.pulls * small_problem().gaps))
+
+
+def test_everything_that_was_sent_was_heard(mesh_run):
+    counters = mesh_run.counters
+    n_sent = sum(n for name, n in counters.items() if name.startswith("sent_"))
+    n_heard = sum(counters.get(name, 0) for name in ("heard_news", "heard_extended", "heard_stale"))
+    assert mesh_run.is_quiet
+    assert n_sent == n_heard
+    assert mesh_run.transmissions == counters["sent_news"] > 0
+    assert not counters["failed_tasks"]
+    assert not counters["failed_writes"]
+
+
+def test_prediction_interval_of_known_values():
+    # Mean 2, standard deviation 1, t(0.995; 2) = 9.9248: half-width 9.9248 * sqrt(4 / 3).
+    low, high = prediction_interval([1.0, 2.0, 3.0])
+    assert (low, high) == pytest.approx((2 - 11.460, 2 + 11.460), abs=1e-3)
+
+
+def test_mesh_agrees_with_the_simulator():
+    problem = bm.Problem.random(bm.networks.ring(6), n_arms=6, per_agent=3, seed=1)
+    verdict = verify_mesh(problem, bm.Flooding(2), horizon=60, pace=20.0, processes=2)
+    assert verdict.regret_agrees
+    assert verdict.transmissions_agree
+
+
+def test_verdict_differs_where_another_protocol_is_simulated(mesh_run):
+    problem = small_problem()
+    result = bm.simulate(problem, bm.Flooding(3), horizon=40, replicates=3, seed=1)
+    verdict = Verdict(mesh_run, 3, (0.0, 1e9), 0.0, float(result.messages[:, -1].mean()))
+    assert verdict.regret_agrees
+    assert not verdict.transmissions_agree
+    assert not verdict.agrees
+    assert not replace(verdict, regret=(-2.0, -1.0)).regret_agrees
+
+
+def test_dynamic_network_is_refused():
+    with pytest.raises(InputError, match="static network"):
+        run_mesh(bm.Problem.paper("dynamic-er"), bm.FwA(4))
+
+
+def test_protocol_that_does_not_run_live_is_refused():
+    with pytest.raises(InputError, match="cannot run live"):
+        run_mesh(small_problem(), bm.Centralised())
+
+
+def test_names_that_are_written_alike_are_refused(tmp_path):
+    problem = bm.Problem(nx.path_graph(2), [[1], ["1"]], {1: bm.arms.Bernoulli(0.5), "1": bm.arms.Bernoulli(0.5)})
+    with pytest.raises(InputError, match="written alike"):
+        run_mesh(problem, bm.FwA(1), folder=tmp_path)
+
+
+def test_folder_that_is_taken_is_refused(tmp_path):
+    run_mesh(small_problem(), bm.FwA(1), horizon=1, folder=tmp_path, processes=1)
+    assert (tmp_path / "state" / "0").is_dir()
+    with pytest.raises((InputError, MeshError), match=r"got a file"):
+        run_mesh(small_problem(), bm.FwA(1), horizon=1, folder=tmp_path, processes=1)
+
+
+def cli(*arguments, **options):
+    code = "import sys; from banditmesh.cli import main; main(sys.argv[1:])"
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def test_mesh_up_prints_what_a_program_can_read():
+    options = ["--agents", "8", "--arms", "4", "--per-agent", "2", "--horizon", "5", "--pace", "20", "--json"]
+    out, err = (process := cli("mesh", "up", "--network", "ba", *options)).communicate(timeout=120)
+    assert process.returncode == 0, err
+    told = json.loads(out)
+    assert told["agents"] == 8
+    assert told["counters"]["observations_counted"] == 40
+    assert told["is_quiet"]
+
+
+def test_interrupt_ends_the_whole_mesh(tmp_path):
+    options = ["--agents", "8", "--horizon", "100000", "--folder", str(tmp_path)]
+    process = cli("mesh", "up", *options, start_new_session=True)
+    try:
+        # Every node has opened its state: the mesh is about to play, or plays.
+        wait_until(lambda: process.poll() is not None or len(list(tmp_path.glob("state/*/*"))) >= 8)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert err.strip().splitlines()[-1] == "banditmesh: interrupted"
+    wait_until(lambda: not is_group(process.pid))
+
+
+def is_group(number):
+    try:
+        os.killpg(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until(holds):
+    give_up = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < give_up
+        time.sleep(0.05)

@@ -1,0 +1,87 @@
+"""The simulation can fail: each rule that is broken on purpose breaks a promise, and the oracle sees it."""
+
+import inspect
+import textwrap
+
+import pytest
+from oracle import Violation
+from test_worlds import live_through
+
+from banditmesh.live import committing, ledger, member, outboxes, roster, table
+
+#: How many seeds are tried before a broken rule counts as unseen.
+MOST_SEEDS = 300
+
+#: Rules that only few runs depend on.
+RARE = (
+    "nothing travels further than it first did",
+    "nobody stands for an earlier life",
+    "an origin is not given back what it told",
+    "what passes is not decided anew",
+)
+
+#: What is broken, where, and how: a piece of a method's text, and what is put in its place.
+BROKEN = {
+    "nothing travels further than it first did": (table.Table, "_extend", "row.ttl = ttl", "return"),
+    "all of a count is learned, not what is new": (
+        table.Table,
+        "hear",
+        "count - known, total - known_total",
+        "count, total",
+    ),
+    "the last one wins, not the larger count": (table.Table, "hear", "if count <= known:", "if count == known:"),
+    "an origin is not given back what it told": (table.Table, "hear", "links[origin].setdefault(row, MEMORY)", "pass"),
+    "an origin is not offered what it told": (outboxes.Outboxes, "up", " or row.key[0] == peer]", "]"),
+    "nobody stands for an earlier life": (table.Table, "_stand_for", "self._outboxes.put(row, MEMORY)", "pass"),
+    "an older copy of a state goes on": (table.Table, "_look_into_mirror", "self.proofs[arm] =", "_ ="),
+    "a new life forgets the old one": (member.Member, "new_life", "if own.count}", "if not own}"),
+    "a link that comes up is offered nothing": (outboxes.Outboxes, "up", "for row in rows if", "for row in () if"),
+    "what passes is not decided anew": (table.Table, "decide_anew", "self._outboxes.put(row, OFFER", "(row, OFFER"),
+    "statistics are told before they are durable": (
+        committing.Committer,
+        "commit",
+        "try:\n",
+        "try:\n        self._member.committed(commit)\n        return await self._store.commit(commit.changes)\n",
+    ),
+    "rewards are acknowledged before they are durable": (
+        committing.Committer,
+        "_observe",
+        "await self.commit(commit)",
+        "[f.set_result(answers[:1]) for _, f in calls]; await self.commit(commit)",
+    ),
+    "tickets are not closed": (ledger.Ledger, "apply", "self.tickets.close(draft.closing)", "pass"),
+    "starts have the same number": (member.Member, "begin", "old.start + 1", "old.start"),
+    "retired lives come back": (roster.Roster, "refusal", "in self._retired", "in ()"),
+    "a transaction that failed counts all the same": (
+        committing.Committer,
+        "commit",
+        "self._member.failed(commit)",
+        "self._member.committed(commit)",
+    ),
+}
+
+
+def break_rule(monkeypatch, owner, name, old, new):
+    """Put a method in the place of one that differs from it in one piece."""
+    source = textwrap.dedent(inspect.getsource(getattr(owner, name)))
+    assert source.count(old) == 1, f"{name} has no {old!r} any more: break it in another way"
+    function = getattr(owner, name)
+    found = {}
+    code = compile(
+        "from __future__ import annotations\n" + source.replace(old, new, 1), inspect.getfile(function), "exec"
+    )
+    exec(code, function.__globals__, found)
+    monkeypatch.setattr(owner, name, found[name])
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=pytest.mark.slow) if what in RARE else what for what in BROKEN]
+)
+def test_a_broken_rule_is_seen(monkeypatch, what):
+    break_rule(monkeypatch, *BROKEN[what])
+    for seed in range(MOST_SEEDS):
+        try:
+            live_through(seed)
+        except Violation:
+            return
+    pytest.fail(f"{MOST_SEEDS} runs were fine although {what}")

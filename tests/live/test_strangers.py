@@ -1,0 +1,119 @@
+"""Those who are no members, or not the member they should be: whole nodes refuse them by name, and nothing changes."""
+
+import asyncio
+
+import pytest
+from embedded import a_node, counters, estimates, is_linked, refusals, report, run, until
+from meshes import DAY, Authority, now
+
+from banditmesh.live import certificates, keys
+from banditmesh.live.addresses import Address
+from banditmesh.live.transport import PlainTransport, TlsTransport
+
+NOTHING = {"red": (0, None), "blue": (0, None)}
+
+
+@pytest.fixture(scope="module")
+def mesh(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("mesh"))
+
+
+def files(mesh, name):
+    return keys.issue(mesh.folder / "authority", name, mesh.folder / name, force=True)
+
+
+def strange(mesh, kind):
+    """How a stranger connects, who calls itself x."""
+    own_key = certificates.new_key()
+    own = certificates.for_authority(own_key, "shop", now(), now() + DAY)
+
+    def signed(begin, end, by=None):
+        def certify(key, authority_key, authority):
+            signer = (authority_key, authority) if by is None else by
+            return certificates.for_node(key.public_key(), "shop", "x", *signer, begin, end)
+
+        return TlsTransport(mesh.forge(f"x-{kind}", certify))
+
+    if kind == "expired":
+        return signed(now() - 9 * DAY, now() - DAY)
+    if kind == "wrong_authority":
+        return signed(now(), now() + DAY, by=(own_key, own))
+    if kind == "self_signed":
+        return TlsTransport(
+            mesh.forge("x-self", lambda key, *_: certificates.for_authority(key, "shop", now(), now() + DAY))
+        )
+    return PlainTransport()
+
+
+# What the stranger is, and what it is told of that.
+STRANGERS = {
+    "expired": "expired",
+    "wrong_authority": "wrong_authority",
+    "self_signed": "wrong_authority",
+    "plaintext": "closed",
+}
+
+
+def test_strangers_change_nothing_and_are_refused_by_name(tmp_path, mesh, eager):
+    async def main():
+        a = a_node(tmp_path, "a", keys=files(mesh, "a"))
+        async with a, a_node(tmp_path, "b", {"a": a.address}, keys=files(mesh, "b")) as b:
+            await until(lambda: is_linked(a, "b"))
+            for kind, heard in STRANGERS.items():
+                x = a_node(tmp_path / kind, "x", {"a": a.address}, transport=strange(mesh, kind))
+                async with x:
+                    await report(x, "red", 1.0)
+                    await until(lambda kind=kind: counters(a, f"refused_{kind}") > (1,))  # it tries again
+                    [peer] = await until(lambda x=x: [one for one in x.peers() if one.last_refusal])
+                    assert peer.last_refusal.split(":")[0] == heard
+                    assert estimates(a) == estimates(b) == NOTHING
+                    assert [one.name for one in a.peers()] == ["b"]
+                    assert x.lives("a") == a.lives("x") == []
+            await report(b, "red", 0.5)
+            await until(lambda: estimates(a)["red"] == (1, 0.5))
+            assert set(refusals(a)) == {f"refused_{kind}" for kind in STRANGERS}
+            assert counters(a, "links") == (1,)
+
+    run(main())
+
+
+def test_expelled_member_loses_its_links_everywhere_and_comes_back_with_a_new_certificate(tmp_path, mesh, eager):
+    async def main():
+        a = a_node(tmp_path, "a", keys=files(mesh, "a"))
+        async with a, a_node(tmp_path, "b", {"a": a.address}, keys=files(mesh, "b")) as b:
+            old = {"a": a.address, "b": b.address}
+            async with a_node(tmp_path, "x", old, keys=files(mesh, "x")) as x:
+                await report(x, "red", 1.0)
+                await until(lambda: estimates(a)["red"] == estimates(b)["red"] == (1, 1.0))
+                # The notice is handed to b alone, and a hears of it.
+                await b.notice(keys.expel(mesh.folder / "authority", "x").read_bytes())
+                await until(lambda: not is_linked(a, "x") and not is_linked(b, "x") and is_linked(a, "b"))
+                await until(lambda: all("expelled" in (peer.last_refusal or "") for peer in x.peers()))
+                assert counters(a, "refused_expelled") > (0,)
+                await report(x, "red", 1.0)
+            # What it told before still counts, until its lives are retired.
+            assert estimates(a)["red"] == estimates(b)["red"] == (1, 1.0)
+            async with a_node(tmp_path, "x", old, keys=files(mesh, "x")):
+                await until(lambda: estimates(a)["red"] == estimates(b)["red"] == (2, 1.0))
+                assert is_linked(a, "x")
+
+    run(main())
+
+
+def test_member_joins_a_node_while_300_connections_are_half_open(tmp_path, mesh):
+    async def main():
+        async with a_node(tmp_path, "a", keys=files(mesh, "a")) as a:
+            writers = []
+            for number in range(300):
+                _, writer = await asyncio.open_connection(*Address.parse(a.address))
+                writer.write((b"", b"\x16\x03")[number % 2])
+                writers.append(writer)
+            async with a_node(tmp_path, "b", {"a": a.address}, keys=files(mesh, "b")) as b:
+                await report(b, "red", 0.5)
+                await until(lambda: estimates(a)["red"] == (1, 0.5))
+                assert counters(b, "links") == (1,)
+                assert counters(a, "refused_too_many") >= (300 - 68,)
+            for writer in writers:
+                writer.close()
+
+    run(main())

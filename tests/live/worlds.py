@@ -1,0 +1,717 @@
+"""Small meshes of real nodes on simulated time, links and disks, to which everything happens that can happen.
+
+    Machine   a name with its disk, its arms and its neighbours; a process runs on it, or none
+    World     all machines, the network, the authority and the oracle; `World.run` lives through one seed
+
+Which events happen, when and to whom is drawn from the seed, so a run can be repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections import Counter
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from oracle import Branch, Oracle, Report, Violation
+from simulated import HOSTILE, Disk, Network, SimulatedTransport, identity
+
+import banditmesh as bm
+from banditmesh.errors import NodeError, StoreError
+from banditmesh.live import codec, notices
+from banditmesh.live.config import NeighbourConfig, NodeConfig
+from banditmesh.live.limits import Caps
+from banditmesh.live.member import ALREADY_COUNTED, COUNTED, ArmSpec, Observation
+from banditmesh.live.node import Node
+from banditmesh.live.notices import Signer, key_id
+
+MESH = "simulated"
+ARMS = ("red", "blue", "green", "grey")
+#: The authority of all simulated meshes.
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+PUBLIC = KEY.public_key().public_bytes_raw()
+SIGNER = Signer(key_id(PUBLIC), PUBLIC, MESH)
+#: How long a mesh may take to come to rest once everything works, in simulated seconds.
+PATIENCE = 400.0
+
+
+class Machine:
+    """A name, its disk, and what runs on it."""
+
+    def __init__(self, world, name, arms, folder):
+        self.world = world
+        self.name = name
+        self.arms = arms
+        self.address = f"127.0.0.1:{1000 + len(world.machines)}"
+        self.neighbours = []
+        self.disk = Disk(folder, MESH, name, world.rng)
+        self.branch = Branch()
+        self.copies = []
+        self.not_before = 0
+        self.is_expelled = False
+        self.process = None
+
+    def config(self, protocol):
+        return NodeConfig(
+            mesh=MESH,
+            node=self.name,
+            listen=self.address,
+            arms=[ArmSpec(arm, sigma=1.0) for arm in self.arms],
+            protocol=protocol,
+            policy=bm.UCB(),
+            neighbours=[NeighbourConfig(name=one.name, address=one.address) for one in self.neighbours],
+            accept="members",
+            plain=True,
+            caps=self.world.caps,
+        )
+
+
+class Process:
+    """A node that runs on a machine, or on a copy of its disk, until it is killed or leaves."""
+
+    def __init__(self, machine, disk, branch, address=None):
+        world = machine.world
+        self.machine, self.world, self.branch = machine, world, branch
+        #: What its table held when it was last looked at.
+        self.table = {}
+        self.reports = []
+        self.calls = {}
+        self.choices = []
+        self.transport = SimulatedTransport(world.network, identity(MESH, machine.name, machine.not_before))
+        self.store = disk.open(self.committed)
+        config = machine.config(world.protocol)
+        if address is not None:
+            config = NodeConfig(**{**{f: getattr(config, f) for f in config.__struct_fields__}, "listen": address})
+        self.node = Node(
+            config,
+            transport=self.transport,
+            store=self.store,
+            signers=[SIGNER],
+            clock=world.clock,
+            rng=random.Random(world.rng.getrandbits(64)),
+        )
+
+    async def start(self):
+        restored = self.branch.epoch is not None
+        await self.node.start()
+        self.n_refused_at_start = n_refused(self.node)
+        if restored and own_of(self.node):
+            self.world.oracle.check_restart(self.machine.name, own_of(self.node), self.branch)
+
+    def committed(self, changes):
+        self.world.oracle.committed(self.branch, self.machine.name, changes, self.reports)
+
+    async def kill(self):
+        """As kill -9 does it."""
+        self.store.is_dead = True
+        self.transport.die()
+        for call in self.calls:
+            call.cancel()
+        if self.calls:
+            await asyncio.wait(list(self.calls))
+        await self.node._tasks.end()
+        self.store.abandon()
+
+    async def leave(self):
+        await self.node.leave()
+        if self.calls:
+            await asyncio.wait(list(self.calls))
+
+    # --- choosing and observing
+
+    def choose(self):
+        choice = self.node.choose()
+        self.world.oracle.gave(self.branch, choice.ticket)
+        return choice
+
+    def observe(self, observation, name):
+        """Report a reward; the oracle hears of it before the node does."""
+        arm = observation.arm if observation.ticket is None else observation.ticket.arm
+        report = Report(arm, observation.reward, name)
+        self.reports.append(report)
+        call = asyncio.get_running_loop().create_task(self._observe(observation, report))
+        self.calls[call] = None
+        call.add_done_callback(self._answered)
+
+    def _answered(self, call):
+        self.calls.pop(call)
+        if not call.cancelled() and call.exception() is not None:
+            self.world.failures.append(call.exception())
+
+    async def _observe(self, observation, report):
+        try:
+            [answer] = await self.node.observe_many([observation])
+        except (StoreError, NodeError):
+            outcome = "failed"
+        else:
+            outcome = answer.outcome
+        self.world.oracle.answered(report, outcome == COUNTED, outcome == ALREADY_COUNTED, self.branch)
+        self.reports.remove(report)
+        self.world.seen[f"answer {outcome}"] += 1
+
+
+def own_of(node):
+    """By arm: count, sum, and what was told of them."""
+    own = node._member.own()
+    return {one.arm: (one.count, one.total, one.told_count, one.told_total) for one in own if one.count}
+
+
+def table_of(node):
+    """By key: count and sum."""
+    return {tuple(entry.key): (entry.count, entry.total) for entry in node._member.entries()}
+
+
+def n_refused(node):
+    """How many statistics were refused, for whatever reason; what was stored counts too if it is refused today."""
+    return sum(n for counter, n in node._member.counters.items() if counter.startswith("refused_"))
+
+
+def epoch_of(node):
+    """The present life."""
+    return node._member.life.epoch
+
+
+class World:
+    """A mesh, and everything that happens to it.
+
+    Parameters
+    ----------
+    seed : int
+        Decides everything.
+    folder : Path
+        Where disks are.
+    n_events : int
+        How much happens.
+    """
+
+    def __init__(self, seed, folder: Path, n_events=60):
+        self.rng = rng = random.Random(seed)
+        self.folder = folder
+        self.n_events = n_events
+        self.oracle = Oracle()
+        self.failures = []
+        self.seen = Counter()
+        self.machines = []
+        self.clones = []
+        self.network = Network(rng, slowest=rng.choice((0.01, 0.2, 2.0)))
+        self.clock_offset = 1_800_000_000.0
+        self.protocol = draw_protocol(rng)
+        self.caps = Caps(origins=2, epochs=2, arms=4, entries=5) if rng.random() < 0.1 else Caps()
+        #: Counts expulsions and certificates, in the place of a time: certificates from before an expulsion are void.
+        self.n_issued = 0
+        arms = ARMS[: rng.randint(2, len(ARMS))]
+        for place in range(rng.randint(3, 6)):
+            held = rng.sample(arms, rng.randint(1, len(arms)))
+            self.machines.append(Machine(self, f"node{place}", held, folder / f"node{place}"))
+        self.arms = arms
+        self.draw_links()
+        self.n_names = 0
+        #: In each world some kinds of events are frequent, and others never happen: so more of them meet each other.
+        self.weights = [weight * rng.choice((0, 0, 1, 4)) for weight in WEIGHTS]
+        self.weights[EVENTS.index(observe)] = 40
+        self.weights[EVENTS.index(restart)] = 8
+        #: Machines, tickets and rewards that come later, or again.
+        self.late = []
+
+    def draw_links(self):
+        """A random tree, and some more links; one of the two ends may not know the other's address."""
+        rng, machines = self.rng, self.machines
+        links = {(rng.randrange(place), place) for place in range(1, len(machines))}
+        links |= {tuple(sorted(rng.sample(range(len(machines)), 2))) for _ in range(rng.randint(0, len(machines)))}
+        self.links = {frozenset((machines[one].name, machines[other].name)) for one, other in links}
+        for one, other in sorted(links):
+            who = rng.choice("abb2222")
+            if who in "a2":
+                machines[one].neighbours.append(machines[other])
+            if who in "b2":
+                machines[other].neighbours.append(machines[one])
+
+    def clock(self):
+        return self.clock_offset + asyncio.get_running_loop().time()
+
+    # --- a run
+
+    async def run(self):
+        """Live through everything, then through healing; what was promised is checked on the way and at the end."""
+        for machine in self.machines:
+            if self.rng.random() < 0.9:
+                await self.start(machine)
+        for _ in range(self.n_events):
+            await asyncio.sleep(self.rng.choice((0.0, 0.05, 0.3, 1.0, 4.0)) * self.rng.random())
+            event = self.rng.choices(EVENTS, self.weights)[0]
+            self.seen[event.__name__] += 1
+            await event(self)
+            self.check()
+        await self.heal()
+        await self.come_to_rest()
+        self.check()
+        self.check_convergence()
+        for machine in self.machines:
+            await self.leave(machine)
+        self.check_failures()
+        self.ended_at = asyncio.get_running_loop().time()
+
+    async def start(self, machine):
+        if machine.process is None:
+            process = Process(machine, machine.disk, machine.branch)
+            machine.process = process
+            was_full, machine.disk.is_full = machine.disk.is_full, False
+            await process.start()
+            machine.disk.is_full = was_full
+
+    async def kill(self, machine):
+        if machine.process is not None:
+            process, machine.process = machine.process, None
+            await process.kill()
+
+    async def leave(self, machine):
+        if machine.process is not None:
+            process, machine.process = machine.process, None
+            await process.leave()
+
+    def running(self):
+        return [machine for machine in self.machines if machine.process is not None]
+
+    def draw_running(self):
+        running = self.running()
+        return self.rng.choice(running) if running else None
+
+    # --- what must hold
+
+    def check_failures(self):
+        for failure in self.failures:
+            raise failure
+        for context in asyncio.get_running_loop().failures:
+            raise Violation(context["message"]) from context.get("exception")
+
+    def check(self):
+        """Promises 1 and 4, at every node, at this moment."""
+        self.check_failures()
+        for process in [machine.process for machine in self.running()] + self.clones:
+            node = process.node
+            if node.ready()[1] == "it has not been started":
+                continue
+            member = node._member
+            epoch = epoch_of(node)
+            name = process.machine.name
+            table = table_of(node)
+            self.oracle.check_node(name, own_of(node), table, member.estimates(), epoch)
+            self.oracle.check_memory(name, process.table, table)
+            process.table = table
+            self.check_bounds(name, node, len(table) + len(own_of(node)), process.n_refused_at_start)
+            for neighbour in node._links.neighbours.values():
+                if neighbour.conversation is not None and node._board.why_banned(neighbour.identity):
+                    raise Violation(f"{name} is linked with {neighbour.name}, and knows that it was expelled")
+
+    def check_bounds(self, name, node, n_keys, n_refused_at_start):
+        """Promise 4: nothing grows beyond its bound, and everything that came was used or refused for a reason."""
+        member = node._member
+        for peer, waiting in member._outboxes.links.items():
+            if len(waiting) > n_keys:
+                raise Violation(f"{name} has {len(waiting)} keys waiting for {peer}, and {n_keys} in all")
+        for cap in member.snapshot().usage:
+            if cap.used > cap.cap:
+                raise Violation(f"{name} has {cap.used} {cap.name}, and may have {cap.cap}")
+        counters = member.counters
+        n_heard = sum(counters[f"heard_{fate}"] for fate in ("news", "stale", "extended", "proofs"))
+        came, refused = node._exchange.counts["heard"], n_refused(node) - n_refused_at_start
+        if n_heard + refused != came:
+            raise Violation(f"{name} heard {came} statistics, used {n_heard} and refused {refused}")
+
+    async def heal(self):
+        """Everything works again, nobody is hostile, and every machine runs."""
+        self.network.sides, self.network.stalled = {}, set()
+        self.network.release()
+        for clone in self.clones:
+            await clone.kill()
+        self.clones.clear()
+        for machine in self.machines:
+            machine.disk.is_full = False
+            if machine.is_expelled:
+                await self.kill(machine)
+                self.renew(machine)
+            await self.start(machine)
+
+    def renew(self, machine):
+        """Give a machine a new certificate; a process that runs keeps the old one."""
+        self.n_issued += 1
+        machine.not_before, machine.is_expelled = self.n_issued, False
+
+    async def come_to_rest(self):
+        """Wait until all links are up and nothing waits."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + PATIENCE
+        n_quiet = 0
+        while n_quiet < 3:
+            await asyncio.sleep(2 * self.network.slowest + 1.0)
+            n_quiet = n_quiet + 1 if self.is_quiet() else 0
+            if loop.time() > until:
+                raise Violation(f"after {PATIENCE} s the mesh is not at rest: {self.unrest()}")
+
+    def unrest(self):
+        found = []
+        for machine in self.machines:
+            node = machine.process.node
+            linked = set(node._links.linked())
+            for link in self.links:
+                if machine.name in link:
+                    [other] = link - {machine.name}
+                    if other not in linked:
+                        found.append(f"{machine.name} has no link with {other}")
+            waiting = {peer: n for peer in linked if (n := node._exchange.waiting(peer))}
+            if waiting:
+                found.append(f"{machine.name} has this much waiting: {waiting}")
+            if not node.ready()[0]:
+                found.append(f"{machine.name} is not ready: {node.ready()[1]}")
+            if machine.process.calls or not node._committer.is_idle:
+                found.append(f"{machine.name} is still writing")
+        return found
+
+    def is_quiet(self):
+        return not self.unrest()
+
+    def check_convergence(self):
+        """Promises 2 and 3: everybody in reach has what each origin told last, and origins have back what they lost."""
+        nodes = {machine.name: machine.process.node for machine in self.machines}
+        tables = {name: table_of(node) for name, node in nodes.items()}
+        boards = {name: set(node._board.notices) for name, node in nodes.items()}
+        everything = set().union(*boards.values())
+        retired = {life for notice in everything if isinstance(notice, notices.Retirement) for life in notice.lives}
+        for name, table in tables.items():
+            if boards[name] != everything:
+                raise Violation(f"{name} has {len(boards[name])} of {len(everything)} notices")
+            for key in [*table, (name, epoch_of(nodes[name]))]:
+                if key[:2] in retired:
+                    raise Violation(f"{name} still knows the retired life {key[:2]}")
+        if self.protocol.name in ("gossip", "probabilistic") or self.caps != Caps():
+            return
+        for name, node in nodes.items():
+            epoch = epoch_of(node)
+            stands_for = {key: value for key, value in tables[name].items() if key[0] == name}
+            for arm, (_, _, count, total) in own_of(node).items():
+                if count:
+                    stands_for[name, epoch, arm] = count, total
+            for key, value in stands_for.items():
+                if key[:2] in self.oracle.forked:
+                    continue
+                for other in self.in_reach(name, key[2]):
+                    there = tables[other].get(key, (0, 0.0))
+                    if there != value and (key[1] == epoch or there < value):
+                        raise Violation(f"{other} has {there} of {key}, {name} told {value}")
+            for link in self.links:
+                if name in link:
+                    [other] = link - {name}
+                    for key, value in tables[other].items():
+                        if key[0] == name and stands_for.get(key, (0, 0.0)) < value:
+                            raise Violation(f"{name} has {stands_for.get(key)} of {key}, its neighbour {other} {value}")
+
+    def in_reach(self, name, arm):
+        """Who is within reach of a name: so many hops, and for FwA through inner nodes without the arm."""
+        held = {machine.name: machine.arms for machine in self.machines}
+        reached, border = {name}, {name}
+        for _ in range(self.protocol.most_hops):
+            inner = {one for one in border if one == name or self.protocol.name != "fwa" or arm not in held[one]}
+            border = {other for one in inner for link in self.links if one in link for other in link} - reached
+            reached |= border
+        return reached - {name}
+
+
+def draw_protocol(rng):
+    """Most of the time one of those that promise convergence."""
+    emission = rng.choice((bm.EveryPull(), bm.EveryPull(), bm.Growth(0.5)))
+    ttl = rng.randint(1, 4)
+    [protocol] = rng.choices(
+        (
+            bm.FwA(ttl, emission=emission),
+            bm.Flooding(ttl, emission=emission),
+            bm.IRS(emission=emission),
+            bm.Gossip(ttl, 1, emission=emission),
+            bm.ProbabilisticFlooding(ttl, 0.5, emission=emission),
+        ),
+        (6, 4, 1, 1, 1),
+    )
+    return protocol
+
+
+# --- everything that can happen
+
+
+async def observe(world):
+    """A node chooses, and the reward comes now, later, twice, or never."""
+    machine = world.draw_running()
+    if machine is None:
+        return
+    process, rng = machine.process, world.rng
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        if rng.random() < 0.2:
+            world.n_names += 1
+            arm = rng.choice(machine.arms)
+            process.observe(Observation(draw_reward(rng), None, arm, f"key{world.n_names}"), f"key{world.n_names}")
+            continue
+        try:
+            choice = process.choose()
+        except NodeError:
+            return
+        entry = choice.ticket, draw_reward(rng)
+        if rng.random() < 0.7:
+            process.observe(Observation(entry[1], entry[0]), name_of(entry[0]))
+        if rng.random() < 0.5:
+            world.late.append((machine, *entry))
+
+
+async def observe_late(world):
+    """Rewards of open tickets come, or come again, before or after a restart."""
+    for _ in range(world.rng.randint(1, 3)):
+        if world.late:
+            machine, ticket, reward = world.rng.choice(world.late)
+            if machine.process is not None:
+                machine.process.observe(Observation(reward, ticket), name_of(ticket))
+
+
+async def kill(world):
+    machine = world.draw_running()
+    if machine is not None:
+        await world.kill(machine)
+
+
+async def restart(world):
+    for machine in world.machines:
+        if machine.process is None and world.rng.random() < 0.7:
+            await world.start(machine)
+
+
+async def leave(world):
+    machine = world.draw_running()
+    if machine is not None:
+        await world.leave(machine)
+
+
+async def lose_disk(world):
+    """A disk is lost."""
+    await lose(world, [world.rng.choice(world.machines)])
+
+
+async def lose_most_disks(world):
+    """All disks but one are lost, and the one that has everything is out of reach for a while."""
+    [survivor, *others] = world.rng.sample(world.machines, len(world.machines))
+    world.network.sides = {survivor.name: 1}
+    await lose(world, others)
+
+
+async def lose(world, machines):
+    for machine in machines:
+        await world.kill(machine)
+        machine.disk.lose()
+        machine.branch = Branch()
+        machine.copies.clear()
+    for machine in machines:
+        await world.start(machine)
+
+
+async def restore_disk(world):
+    """An older copy of a disk is put back, and its life goes on from there until it learns better."""
+    machine = world.rng.choice([one for one in world.machines if one.copies] or world.machines)
+    if not machine.copies or world.rng.random() < 0.4:
+        copy_disk(world)
+        return
+    folder, branch = world.rng.choice(machine.copies)
+    await world.kill(machine)
+    machine.disk.restore_from(folder)
+    machine.branch = branch.copy()
+    world.oracle.forked.add((machine.name, branch.epoch))
+    await world.start(machine)
+
+
+def copy_disk(world):
+    machine = world.rng.choice(world.machines)
+    if machine.branch.epoch is not None:
+        folder = world.folder / f"{machine.name}.copy{len(machine.copies)}"
+        machine.disk.copy_to(folder)
+        machine.copies.append((folder, machine.branch.copy()))
+
+
+async def clone(world):
+    """A copy of a disk runs under the same name, beside the first."""
+    machine = world.draw_running()
+    if machine is not None and not world.clones and machine.process.branch.epoch is not None:
+        folder = world.folder / f"{machine.name}.clone{world.n_names}"
+        world.n_names += 1
+        disk = Disk(folder, MESH, machine.name, world.rng)
+        machine.disk.copy_to(folder)
+        branch = machine.branch.copy()
+        world.oracle.forked.add((machine.name, branch.epoch))
+        process = Process(machine, disk, branch, address=f"127.0.0.1:{5000 + world.n_names}")
+        world.clones.append(process)
+        await process.start()
+
+
+async def end_clone(world):
+    while world.clones:
+        await world.clones.pop().kill()
+
+
+async def observe_at_clone(world):
+    for process in world.clones:
+        choice = process.choose()
+        process.observe(Observation(draw_reward(world.rng), choice.ticket), name_of(choice.ticket))
+
+
+async def fill_disk(world):
+    disk = world.rng.choice(world.machines).disk
+    disk.is_full = not disk.is_full
+
+
+async def partition(world):
+    world.network.sides = {machine.name: world.rng.randrange(2) for machine in world.machines}
+    world.network.release()
+
+
+async def heal_partition(world):
+    world.network.sides = {}
+    world.network.release()
+
+
+async def stall(world):
+    world.network.stalled ^= {world.rng.choice(world.machines).name}
+    world.network.release()
+
+
+async def cut(world):
+    if world.network.connections:
+        world.rng.choice(list(world.network.connections)).cut()
+
+
+async def change_arms(world):
+    machine = world.draw_running()
+    if machine is not None:
+        machine.arms = world.rng.sample(world.arms, world.rng.randint(1, len(world.arms)))
+        await machine.process.node.set_arms([ArmSpec(arm, sigma=1.0) for arm in machine.arms])
+
+
+async def retire(world):
+    """The authority retires a life, perhaps a present one."""
+    machine = world.draw_running()
+    if machine is None:
+        return
+    lives = sorted({key[:2] for key in table_of(machine.process.node)})
+    if lives:
+        life = world.rng.choice(lives)
+        world.oracle.retired.add(life)
+        with contextlib.suppress(StoreError):  # in effect, and written later
+            await machine.process.node.notice(notices.retire(KEY, MESH, [life], int(world.clock())))
+
+
+async def expel(world):
+    """The authority expels a member, whose links end, until it has a new certificate."""
+    machine, other = world.draw_running(), world.rng.choice(world.machines)
+    if machine is not None and machine is not other:
+        world.n_issued += 1
+        other.is_expelled = True
+        notice = notices.expel(KEY, MESH, other.name, world.n_issued, int(world.clock()))
+        with contextlib.suppress(StoreError):  # in effect, and written later
+            await machine.process.node.notice(notice)
+
+
+async def renew(world):
+    machine = world.rng.choice(world.machines)
+    await world.kill(machine)
+    world.renew(machine)
+    await world.start(machine)
+
+
+async def set_clock_back(world):
+    world.clock_offset -= world.rng.choice((1.0, 3600.0, 1e6))
+
+
+async def be_hostile(world):
+    """A member replays what it recorded, with other ttls, and says what nobody may say."""
+    machine, rng = world.draw_running(), world.rng
+    if machine is None:
+        return
+    transport = SimulatedTransport(world.network, identity(MESH, HOSTILE))
+    try:
+        connection = await transport.dial(machine.address, machine.name)
+        await connection.write(codec.encode_hello(codec.Hello(MESH, HOSTILE, 7, 1, "fwa(4)", "hostile")))
+        for _ in range(rng.randint(1, 5)):
+            await connection.write(rng.choice(MALICE)(world, rng))
+            await asyncio.sleep(rng.random())
+    except OSError:
+        pass
+    transport.die()
+
+
+def replayed(world, rng):
+    return rng.choice(world.network.recorded) if world.network.recorded else b""
+
+
+def replayed_further(world, rng):
+    """Statistics that were true when they were recorded, with any ttl."""
+    found = []
+    for data in world.network.recorded:
+        for frame in codec.Splitter().feed(data):
+            message = codec.decode(frame)
+            if isinstance(message, codec.Statistics):
+                found += message.statistics
+    some = rng.sample(found, min(len(found), 20))
+    return codec.encode_statistics([((o, e, a), c, s, rng.choice((0, 1, 3, 255))) for o, e, a, c, s, _ in some])
+
+
+def impossible(world, rng):
+    """Statistics that no node may send."""
+    bad = [
+        (("x", 1, "red"), 0, 0.0, 3),
+        (("x", 1, "red"), 2**60, 0.0, 3),
+        (("x", 1, "red"), 1, float("nan"), 3),
+        (("x", 1, "red"), 1, float("inf"), 3),
+        (("x", 1, "red"), 1, 1e13, 3),
+        (("x" * 200, 1, "red"), 1, 1.0, 3),
+        (("x", 1, ""), 1, 1.0, 3),
+        (("x", 1, "red"), 1, 1.0, 0),
+    ]
+    return codec.encode_statistics(rng.sample(bad, rng.randint(1, len(bad))))
+
+
+def nonsense(world, rng):
+    notice = codec.encode_notices([rng.randbytes(90)])
+    return rng.choice((rng.randbytes(rng.randint(1, 50)), b"\xff\xff\xff\xff", notice))
+
+
+MALICE = (replayed, replayed_further, impossible, nonsense)
+
+
+def name_of(ticket):
+    """What a ticket is known by; two branches of a forked life may give the same one for different arms."""
+    return ticket.epoch, ticket.start, ticket.number
+
+
+def draw_reward(rng):
+    return rng.randrange(-(2**20), 2**20) / 64
+
+
+EVENTS, WEIGHTS = zip(
+    (observe, 40),
+    (observe_late, 10),
+    (kill, 4),
+    (restart, 8),
+    (leave, 2),
+    (lose_disk, 2),
+    (lose_most_disks, 1),
+    (restore_disk, 3),
+    (clone, 1),
+    (observe_at_clone, 3),
+    (end_clone, 2),
+    (fill_disk, 2),
+    (partition, 3),
+    (heal_partition, 4),
+    (stall, 2),
+    (cut, 5),
+    (change_arms, 4),
+    (retire, 1),
+    (expel, 1),
+    (renew, 1),
+    (set_clock_back, 1),
+    (be_hostile, 4),
+    strict=True,
+)
