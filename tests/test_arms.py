@@ -311,7 +311,7 @@ def test_far_apart_sets_take_stored_zeros_for_no_links():
 @pytest.mark.parametrize(
     "network, message",
     [
-        ([1, 2], "network must be a networkx.Graph or a scipy sparse matrix, got list"),
+        ([1, 2], "network as an edge list must hold tuples of two agents, got 1"),
         (nx.Graph(), "network must have at least one agent"),
         (nx.DiGraph([(0, 1)]), "network must be undirected, got a DiGraph"),
         (csr_array([[0, 1], [0, 0]]), "an adjacency matrix must be symmetric"),

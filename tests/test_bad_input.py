@@ -82,8 +82,8 @@ def test_bad_arms_are_refused(arm_sets, arms, message):
         (scipy.sparse.csr_array([[0, 2], [2, 0]]), "an adjacency matrix must have entries 0 and 1, got 2 at (0, 1)"),
         (scipy.sparse.csr_array([[1, 1], [1, 0]]), "network must have no self-loops, got a link from 0 to itself"),
         (scipy.sparse.csr_array([[0, 1, 0], [1, 0, 0]]), "an adjacency matrix must be square, got shape (2, 3)"),
-        ([(0, 1)], "network must be a networkx.Graph or a scipy sparse matrix, got list"),
-        (None, "network must be a networkx.Graph or a scipy sparse matrix, got NoneType"),
+        ([[0, 1]], "network as an edge list must hold tuples of two agents, got [0, 1]"),
+        (None, "network must be a networkx.Graph, a scipy sparse matrix or an edge list, got NoneType"),
     ],
 )
 def test_bad_networks_are_refused(network, message):
@@ -139,8 +139,8 @@ def test_bad_parameters_are_refused(make, message):
     "changes, message",
     [
         ({"problem": PATH}, "problem must be a Problem, got Graph"),
-        ({"protocol": "fwa"}, "protocol must be a protocol such as FwA(4), got 'fwa'"),
-        ({"protocol": bm.FwA}, "protocol must be a protocol such as FwA(4), got <class"),
+        ({"protocol": "fwa"}, "fwa needs a ttl, got none; write fwa(4)"),
+        ({"protocol": bm.FwA}, 'protocol must be a protocol such as FwA(4) or "fwa(4)", got <class'),
         ({"horizon": 0}, "horizon must be an integer of at least 1 and at most 2147483647, got 0"),
         ({"horizon": 5.0}, "horizon must be an integer of at least 1 and at most 2147483647, got 5.0"),
         ({"horizon": 2**31}, "horizon must be an integer of at least 1 and at most 2147483647, got 2147483648"),

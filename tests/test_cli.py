@@ -1,3 +1,4 @@
+import importlib
 import json
 import os
 import subprocess
@@ -137,7 +138,6 @@ def test_version(run):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        ([], ["Missing command", "banditmesh --help"]),
         (["dance"], ["No such command 'dance'"]),
         (["compare", "--speed", "9"], ["No such option", "--speed", "banditmesh compare --help"]),
         (["compare", "--horizon", "many"], ["--horizon", "many"]),
@@ -170,9 +170,59 @@ def test_picture_of_unknown_kind_is_refused(run, ring, tmp_path):
     refused(run("compare", "--network", ring, "--plot", tmp_path / "x.gif", *SMALL), 2, "--plot", ".png", "x.gif")
 
 
-def test_picture_in_a_missing_folder_fails_with_status_1(run, ring, tmp_path):
-    picture = tmp_path / "none" / "x.png"
-    refused(run("compare", "--network", ring, "--plot", picture, *SMALL), 1, "No such file", str(picture))
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (
+            ["compare", "--plot", "none/x.png"],
+            ["--plot", "must lie in a folder that exists", "none/x.png", "create none"],
+        ),
+        (["frontier", "--out", "none/x.png"], ["--out", "must lie in a folder that exists", "none/x.png"]),
+        (["bounds", "--protocols", "irs", "--plot", "none/x.svg"], ["--plot", "must lie in a folder that exists"]),
+        (["bounds", "--plot", "x.svg"], ["--plot draws one protocol, got 4"]),
+        (["compare", "--plot", "/dev/null/x.png"], ["must lie in a folder that exists"]),
+        (["frontier", "--out", "x.gif"], ["--out must name a .pdf, .png, .svg file"]),
+        (["paper", "--out", "/dev/null/report"], ["--out must be a folder that may be written", "/dev/null/report"]),
+        (["compare", "--against", "fw"], ["--against must be one of none, irs", "did you mean 'fwa'"]),
+        (["frontier", "--protocols", "fw"], ["protocols must be among", "did you mean 'fwa'"]),
+    ],
+    ids=" ".join,
+)
+def test_outputs_and_names_are_checked_before_anything_is_simulated(run, monkeypatch, tmp_path, arguments, words):
+    def never(*_, **__):
+        raise AssertionError("simulated")
+
+    does = {"comparisons.compare": "simulate", "comparisons.frontier": "simulate", "paper.reproduction": "simulate"}
+    for module, name in {**does, "theory.bounds": "cover_arms"}.items():
+        monkeypatch.setattr(importlib.import_module(f"banditmesh.{module}"), name, never)
+    monkeypatch.chdir(tmp_path)
+    refused(run(*arguments), 2, *words)
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["compare", "--protocols", "irs", "--plot", "x.png"], "irs"),
+        (["frontier", "--protocols", "irs", "--out", "x.png"], "take irs"),
+        (["bounds", "--protocols", "irs", "--cover", "greedy", "--plot", "x.png"], "delta"),
+    ],
+    ids=" ".join,
+)
+def test_results_are_printed_before_they_are_drawn(run, ring, monkeypatch, tmp_path, arguments, words):
+    def fail(*_, **__):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", fail)
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run(*arguments, "--network", ring, *SMALL)
+    assert (status, words in out, err.count("the disk is full")) == (1, True, 1)
+
+
+def test_the_command_alone_prints_its_help(run):
+    status, out, err = run()
+    assert (status, err) == (0, "")
+    assert "Commands:" in out
+    assert "compare" in out
 
 
 # As users run it: the installed command, in a process of its own.
@@ -185,7 +235,7 @@ COMMAND = Path(sys.executable).with_name("banditmesh")
     [
         (["compare", "--horizon", "2", "--replicates", "2", "--protocols", "irs", "--json"], 0),
         (["compare", "--horizon", "none"], 2),
-        (["compare", "--horizon", "2", "--protocols", "irs", "--plot", "/dev/null/x.png"], 1),
+        (["plot", "/proc"], 1),
     ],
     ids=["done", "wrong use", "failed"],
 )

@@ -131,9 +131,12 @@ def test_a_folder_that_cannot_be_written_is_one_line(run, spec):
 
 def test_plot_names_what_it_drew(run, spec, tmp_path):
     run("run", spec, "--out", tmp_path / "out", "--workers", 1)
-    code, out, err = run("plot", tmp_path / "out", "--out", tmp_path / "pictures", "--x", "policy.alpha")
+    code, out, err = run(
+        "plot", tmp_path / "out", "--out", tmp_path / "pictures", "--x", "policy.alpha", "--kind", "pdf"
+    )
     assert (code, err) == (0, "")
-    assert str(tmp_path / "pictures" / "over-policy.alpha.svg") in out.splitlines()
+    assert str(tmp_path / "pictures" / "over-policy.alpha.pdf") in out.splitlines()
+    assert {path.suffix for path in (tmp_path / "pictures").iterdir()} == {".pdf"}
     refused(run("plot", tmp_path / "nothing"), 1, "must be a study's folder")
 
 
@@ -151,8 +154,45 @@ def test_compare_takes_a_spec(run, tmp_path):
     told = json.loads(out)
     assert told["ring"]["irs"]["messages"]["mean"] == 50
     assert told["differences"]["irs"]["messages_low"] == 50
-    refused(run("compare", path, "--ttl", 3), 2, "give a spec file or --ttl, got both")
+    refused(run("compare", path, "--horizon", 3), 2, "give a spec file or --horizon, got both")
+    refused(run("compare", path, "--ttl", 3), 2, "--ttl has no effect: each of the spec's protocols has its own")
     refused(run("compare", path, "--against", "fwa"), 2, "against must be one of none, irs")
+
+
+def test_protocols_and_ttl_combine_with_a_spec(run, tmp_path):
+    path = tmp_path / "case.toml"
+    path.write_text(
+        'horizon = 5\nreplicates = 2\nnetwork = {name = "ring", n = 6}\narms = {n_arms = 4, per_agent = 2}\n'
+        'protocol = {name = "fwa", ttl = 3}\n'
+    )
+    for options, protocols in (
+        (["--ttl", 2], {"fwa": bm.FwA(2)}),
+        (["--protocols", "irs,fwa"], {"irs": bm.IRS(), "fwa": bm.FwA(3)}),
+        (["--protocols", "flooding,fwa(1)", "--ttl", 2], {"flooding": bm.Flooding(2), "fwa": bm.FwA(1)}),
+    ):
+        code, out, err = run("compare", path, "--json", *options)
+        assert (code, err) == (0, "")
+        problem = bm.Problem.random(bm.networks.ring(6), 4, 2)
+        told = json.loads(out)["ring"]
+        assert {name.partition("(")[0] for name in told} == set(protocols)
+        for name, protocol in protocols.items():
+            messages = bm.simulate(problem, protocol, horizon=5, replicates=2, seed=0).messages[:, -1].mean()
+            assert next(told[label] for label in told if label.startswith(name))["messages"]["mean"] == messages
+
+
+def test_network_by_generator_on_the_command_line(run, tmp_path):
+    few = ("--arms", 4, "--per-agent", 2, "--horizon", 2, "--replicates", 1, "--protocols", "irs")
+    code, out, err = run("compare", "--network", "grid:3x4", *few)
+    assert (code, err) == (0, "")
+    assert "Problem(12 agents, 17 links, 4 arms, 2 per agent)" in out
+    refused(run("compare", "--network", "ring:a", *few), 2, "takes numbers, got 'a'")
+    refused(
+        run("compare", "--network", "ring:5", "--weights", "ignore", *few), 2, "--weights has no effect: ring:5 is no"
+    )
+    (tmp_path / "links.csv").write_text("from,to,weight\na,b,0.5\n")
+    refused(run("compare", "--network", tmp_path / "links.csv", *few), 2, "line 2", "--weights ignore")
+    code, out, _ = run("compare", "--network", tmp_path / "links.csv", "--weights", "ignore", *few)
+    assert "Problem(2 agents, 1 links, 4 arms, 2 per agent)" in out
 
 
 def test_paper_prints_tables_and_writes_the_report(run, tmp_path):

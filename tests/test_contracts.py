@@ -47,7 +47,7 @@ def compiled_parts():
     """What the compiled engine runs by both rule sets on any network, with Gaussian and Bernoulli arms."""
     parts = {("protocol", protocol.name) for protocol in PROTOCOLS}
     for row in support.support_table():
-        if row["rewards"] != "other discrete":
+        if row["rewards"] in ("continuous", "Bernoulli"):
             parts -= {
                 ("protocol", protocol.name) for protocol in PROTOCOLS if row[protocol.name] not in ("compiled", "-")
             }

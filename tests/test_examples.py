@@ -18,6 +18,7 @@ ROWS = {
     "co_aae.py": [*BESIDE, "co-aae"],
     "coop_ucb2.py": [*BESIDE, "coop-ucb2"],
     "outside_choices.py": [],
+    "own_data.py": ["none", "tree+growth(0.05)", "irs+growth(0.25)", "irs", "fwa(3)+growth(0.25)"],
     "own_policy.py": ["ucb", "optimal-ucb", "explore-first"],
     "own_protocol.py": ["irs", "shy-hubs", "fwa", "flooding"],
     "three_agents.py": [],
@@ -29,7 +30,7 @@ def run(name):
     command = [sys.executable, "-W", "error", EXAMPLES / name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    return [line.split() for line in done.stdout.splitlines()]
+    return [line.split() for line in done.stdout.splitlines() if line.strip()]
 
 
 def test_every_example_is_tested_and_described():
@@ -110,3 +111,11 @@ def test_consensus_keeps_sums_and_reaches_everybody():
     # Agent 0 does not have arm 2, and hears of it all the same.
     assert counts[0, 2] > 10
     assert regret < 0.1 * bm.simulate(problem, bm.NoCooperation(), horizon=300, seed=0, policy=bm.UCB()).regret[0, -1]
+
+
+def test_own_data_is_read_matched_and_replayed():
+    lines = [" ".join(words) for words in run("own_data.py")]
+    assert lines[0].startswith("Problem(40 agents, 91 links, 12 arms, 4 per agent) from RewardLog(40 agents")
+    assert lines[1] == "left out: agents not in the network: 1 ('site-that-closed')"
+    assert any(line.startswith("For at most 800 messages per round take ") for line in lines)
+    assert lines[-1].startswith("replayed: ")

@@ -137,3 +137,13 @@ if importlib.util.find_spec("ray"):
     @pytest.mark.filterwarnings("ignore")
     def test_a_ray_cluster_gives_the_same_table(serial, tmp_path):
         assert_same(bm.run_study(bm.parse_spec(SPEC), tmp_path, executor="ray", workers=2), serial)
+
+
+def test_a_client_in_the_place_of_an_executor_is_refused_with_the_remedy(tmp_path):
+    class Client:
+        def get_executor(self):
+            raise AssertionError("nobody asked")
+
+    with pytest.raises(bm.InputError, match=r"an Executor; got .*; give client\.get_executor\(\)$"):
+        bm.run_study(bm.parse_spec(SPEC), tmp_path / "study", executor=Client())
+    assert not (tmp_path / "study").exists()

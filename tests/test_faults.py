@@ -599,7 +599,7 @@ def test_a_file_from_before_there_were_faults_still_loads(tmp_path):
 
 
 def test_compare_hands_faults_on():
-    comparison = bm.compare(PROBLEM, [bm.IRS(), bm.FwA(3)], horizon=20, seed=0, faults=bm.Faults(loss=1))
+    comparison = bm.compare(PROBLEM, [bm.IRS(), bm.FwA(3)], horizon=20, replicates=1, seed=0, faults=bm.Faults(loss=1))
     assert np.array_equal(comparison.results["irs"].regret, comparison.results["fwa"].regret)
 
 

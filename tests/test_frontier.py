@@ -1,5 +1,6 @@
 """The frontier: what is combined, what it costs, what nothing beats, and what is recommended."""
 
+import dataclasses
 import json
 
 import networkx as nx
@@ -229,7 +230,7 @@ def test_progress_is_told_over_all_configurations():
         ({"confidence": 2}, "confidence"),
         ({"ttls": [0]}, "ttl must be an integer of at least 1"),
         ({"ttls": []}, "at least one"),
-        ({"protocols": ["fwa"]}, "protocols must be protocols"),
+        ({"protocols": [4]}, "protocols must be protocols"),
         ({"horizon": 0}, "horizon"),
     ],
 )
@@ -359,9 +360,14 @@ def test_command_takes_a_spec(capsys, tmp_path):
     spec.write_text(text)
     code, out, _ = run(capsys, spec, "--json")
     assert "flooding(3)+growth(0.25)" in json.loads(out)["ring"]["configurations"]
-    code, _, err = run(capsys, spec, "--ttl", "3")
+    _, out, _ = run(capsys, spec, "--json", "--protocols", "irs,fwa", "--ttl", "3", "--emissions", "growth(1)")
+    assert set(json.loads(out)["ring"]["configurations"]) == {"irs+growth(1)", "fwa(3)+growth(1)"}
+    spec.write_text(text + 'sweep.protocol = ["none", "fwa(2)"]')
+    _, out, _ = run(capsys, spec, "--json", "--ttl", "3", "--emissions", "every-pull")
+    assert set(json.loads(out)["ring"]["configurations"]) == {"none", "fwa(3)"}
+    code, _, err = run(capsys, spec, "--arms", "3")
     assert code == 2
-    assert "give a spec file or --ttl" in err
+    assert "give a spec file or --arms" in err
 
 
 @pytest.mark.parametrize(
@@ -384,3 +390,17 @@ def test_help_has_examples(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
     assert "banditmesh frontier --network my-network.graphml" in out
+
+
+def test_the_picture_says_what_it_shows_and_no_more(found):
+    title = found.plot().legends[0].get_title().get_text()
+    assert "Problem(" not in title
+    assert "UCB(alpha=3.0)" in title
+    assert "circle: recommended" in title
+    broke = dataclasses.replace(found, max_link_load=1e-9)
+    assert broke.recommended is None
+    figure = broke.plot(figsize=(6.0, 5.0))
+    assert not any("circle" in legend.get_title().get_text() for legend in figure.legends)
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox()
+    assert (box.x0 >= -0.01, box.x1 <= 6.01, box.y1 <= 5.01) == (True, True, True)

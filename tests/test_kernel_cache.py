@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, SimpleNamespace
 
 import numba
 import numpy as np
@@ -18,6 +18,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.errors import UnsupportedError
+from banditmesh.sim.compiled import warmup
 from banditmesh.sim.compiled.kernels import cache
 from banditmesh.sim.compiled.kernels.cache import KernelFiles
 from banditmesh.sim.compiled.kernels.compiling import rebind
@@ -362,3 +363,21 @@ def test_random_pairs_agree_on_a_cache_filled_in_random_order(tmp_path):
     for _ in range(8):
         policies = rng.sample(("ucb", "klucb", "thompson", "own"), 3)
         assert_right(run_policies(tmp_path, policies, ";".join(rng.sample(protocols, 4)))[0], 12)
+
+
+def test_that_the_engine_is_compiled_is_said_once_in_a_process(capsys, monkeypatch):
+    monkeypatch.setattr(warmup, "_announced", set())
+    begun, ended = (SimpleNamespace(is_start=start) for start in (True, False))
+    for _ in range(3):
+        notice = warmup._Notice("the engine, once on this machine", None)
+        notice.notify(begun)
+        notice.notify(ended)
+        notice.notify(begun)
+    own = object()
+    for _ in range(2):
+        warmup._Notice("your rule, once in this process", own).notify(begun)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(",")[0] for line in lines] == [
+        "banditmesh: compiling the engine",
+        "banditmesh: compiling your rule",
+    ]

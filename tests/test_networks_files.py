@@ -6,7 +6,7 @@ from scipy.sparse import csr_array, save_npz
 
 from banditmesh import networks
 from banditmesh.draws import Draws
-from banditmesh.errors import FileError
+from banditmesh.errors import FileError, InputError
 
 
 @pytest.fixture
@@ -227,3 +227,108 @@ def test_contact_trace_is_read(write):
 def test_malformed_contact_trace_is_refused(write, text, message):
     with pytest.raises(FileError, match=message):
         networks.read_contact_trace(write(text))
+
+
+HEADERS = ["from,to\n", "Source,Target\n", "node_1\tnode_2\n", "FromNodeId ToNodeId\n", "from,to,weight\n"]
+
+
+@pytest.mark.parametrize("links", ["a,b\nb,c\n", "0 1\n1 2\n"])
+@pytest.mark.parametrize("header", HEADERS)
+def test_header_row_of_an_edge_list_is_no_link(write, header, links):
+    for read in (networks.read, lambda path: networks.as_links(networks.read_any(path))[0]):
+        assert list(read(write(header + links))) == list(read(write(links)))
+    assert networks.read(write(header + links)).number_of_edges() == 2
+
+
+def test_any_words_above_integers_are_a_header(write):
+    assert list(networks.read(write("reader,author\n7,8\n8,9\n"))) == [7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    "text, names",
+    [
+        ("from,to\nto,a\n", ["from", "to", "a"]),
+        ("ann,bob\ncarl,dora\n", ["ann", "bob", "carl", "dora"]),
+        ("u v\nw x\n", ["u", "v", "w", "x"]),
+        ("ann bob\n", ["ann", "bob"]),
+        ("ann 5\n1 2\n", ["ann", "5", "1", "2"]),
+        ("5 from\n1 2\n", ["5", "from", "1", "2"]),
+    ],
+)
+def test_first_link_is_no_header(write, text, names):
+    assert list(networks.read(write(text))) == names
+
+
+def test_header_can_be_said(write):
+    path = write("from,to\n0,1\n")
+    assert list(networks.read(path, header=False)) == ["from", "to", "0", "1"]
+    assert list(networks.read(write("ann bob\nann carl\n"), header=True)) == ["ann", "carl"]
+    with pytest.raises(FileError, match="got nothing but a header; if it is a link, say header=False"):
+        networks.read(write("from,to\n"))
+    with pytest.raises(FileError, match="must be an edge list to have a header, got header=True"):
+        networks.read(write("0 1\n", "links.adjlist"), header=True)
+
+
+def test_list_as_snap_and_konect_write_it_is_read(write):
+    text = "# Directed graph: wiki.txt\n# FromNodeId\tToNodeId\n% sym\n%% more\n30\t1412\n30\t3352\n1412\t30\n"
+    path = write(gzip.compress(text.encode()), "wiki-Vote.txt.gz")
+    assert list(networks.read(path).edges()) == [(30, 1412), (30, 3352)]
+    assert list(networks.read(write("%a b\n")).edges()) == [("%a", "b")]
+
+
+def test_weights_are_ignored_if_the_caller_says_so(write, tmp_path):
+    path = write("from,to,weight,since\na,b,0.5,2019\nb,c,3,2020\n")
+    assert list(networks.read(path, weights="ignore").edges()) == [("a", "b"), ("b", "c")]
+    with pytest.raises(FileError, match="line 2: an edge list has two agents on a line, got 4 entries"):
+        networks.read(path)
+    with pytest.raises(FileError, match=r"got the weight '0\.5'; to ignore weights, say weights=\"ignore\""):
+        networks.read(write("a b 0.5\n"))
+    save_npz(tmp_path / "a.npz", csr_array([[0, 2.5], [2.5, 0]]))
+    assert networks.from_sparse(networks.read(tmp_path / "a.npz", weights="ignore"))[1].n_links == 1
+    graph = nx.Graph()
+    graph.add_edge("a", "b", weight=2.5)
+    nx.write_graphml(graph, tmp_path / "a.graphml")
+    assert list(networks.read(tmp_path / "a.graphml", weights="ignore").edges(data=True)) == [("a", "b", {})]
+    with pytest.raises(FileError, match="unweighted"):
+        networks.read(tmp_path / "a.graphml")
+    with pytest.raises(InputError, match="weights must be one of refuse, ignore; got 'drop'"):
+        networks.read(path, weights="drop")
+
+
+def test_places_of_agents_are_kept(tmp_path):
+    graph = nx.Graph([("a", "b")])
+    nx.set_node_attributes(graph, {"a": {"x": 1.0, "y": 2.0}, "b": {"x": 3.0, "y": 4.5}})
+    nx.write_graphml(graph, tmp_path / "a.graphml")
+    assert dict(networks.read(tmp_path / "a.graphml").nodes(data="pos")) == {"a": (1.0, 2.0), "b": (3.0, 4.5)}
+    (tmp_path / "a.gml").write_text(
+        "graph [ node [ id 0 graphics [ x 1 y 2.0 ] ] node [ id 1 Longitude 16.4 Latitude 48.2 ] ]\n"
+    )
+    assert dict(networks.read(tmp_path / "a.gml").nodes(data="pos")) == {0: (1.0, 2.0), 1: (16.4, 48.2)}
+    (tmp_path / "b.gml").write_text("graph [ node [ id 0 x 1 y 2 ] node [ id 1 ] ]\n")
+    assert dict(networks.read(tmp_path / "b.gml").nodes(data="pos")) == {0: None, 1: None}
+
+
+@pytest.mark.parametrize(
+    "text, n_agents, n_links",
+    [("ring:12", 12, 12), ("grid:5x5", 25, 40), ("powerlaw:300,3", 300, 891), ("er:10,1", 10, 45), ("star:4", 4, 3)],
+)
+def test_generators_are_named_in_a_text(text, n_agents, n_links):
+    graph = networks.from_text(text, seed=1)
+    assert (graph.number_of_nodes(), graph.number_of_edges()) == (n_agents, n_links)
+    assert nx.utils.graphs_equal(graph, networks.from_text(text, seed=1))
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("ring:", "a network by generator must be written ring:N, got 'ring:'"),
+        ("ring:3,4", "must be written ring:N, got 'ring:3,4'"),
+        ("grid:5", "must be written grid:ROWS,COLUMNS, got 'grid:5'"),
+        ("ring:a", "takes numbers, got 'a'"),
+        ("ring:2", "n must be an integer of at least 3, got 2"),
+        ("circle:4", "the network's generator must be one of er, ba"),
+    ],
+)
+def test_wrong_generators_are_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        networks.from_text(text)

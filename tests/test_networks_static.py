@@ -110,7 +110,7 @@ def weighted_graph():
             r"got weight 2.5 on the edge \(1, 2\); .* banditmesh.networks.unweighted\(graph\)",
         ),
         (nx.Graph(), "network must have at least one agent, got a graph without nodes"),
-        ([[0, 1], [1, 0]], "network must be a networkx.Graph or a scipy sparse matrix, got list"),
+        ([[0, 1], [1, 0]], "network as an edge list must hold tuples of two agents, got \\[0, 1\\]"),
         (np.zeros((2, 2)), "got ndarray"),
         (csr_array((2, 3)), r"an adjacency matrix must be square, got shape \(2, 3\)"),
         (csr_array((0, 0)), "network must have at least one agent, got an empty matrix"),

@@ -10,6 +10,7 @@ import pytest
 import banditmesh as bm
 from banditmesh import plots
 from banditmesh.plots.style import style_of
+from banditmesh.plots.sweeps import find_sweep
 from banditmesh.studies.pictures import draw_study
 from studies import SPEC
 
@@ -160,3 +161,138 @@ def test_link_pictures_need_link_traffic():
             draw()
     with pytest.raises(bm.InputError, match="kind must be one of"):
         plain.plot("pie")
+
+
+# As users want them
+
+
+def test_curves_are_drawn_on_the_users_axes(comparison):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    pair = figure.subplots(1, 2)
+    assert comparison.plot(ax=pair) is figure
+    assert [line.get_label() for line in pair[1].lines] == ["irs", "flooding"]
+    one = Figure().subplots()
+    assert comparison.plot("tradeoff", ax=one) is one.figure
+    assert comparison.results["irs"].plot(ax=pair) is figure
+
+
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"ax": "here"}, "ax must be 2 axes"),
+        ({"figsize": 3}, "figsize must be width and height"),
+        ({"figsize": (3, -1)}, "figsize must be a positive number"),
+        ({"figsize": (3, 2), "ax": [1, 2]}, "ax and figsize exclude each other"),
+        ({"log": "z"}, "log must be one of"),
+        ({"band": "iqr"}, "band must be one of sd, ci, none"),
+    ],
+)
+def test_looks_that_cannot_be_are_refused(comparison, settings, words):
+    with pytest.raises(bm.InputError, match=words):
+        comparison.plot(**settings)
+
+
+def test_bands_are_standard_deviations_or_confidence_intervals():
+    values = np.array([[1.0, 10.0], [3.0, 10.0], [5.0, 40.0]])
+    np.testing.assert_allclose(plots.Look().half_width(values), values.std(axis=0, ddof=1))
+    wide = 4.302652729911275  # Student's t, 97.5 %, two degrees of freedom
+    np.testing.assert_allclose(
+        plots.Look(band="ci").half_width(values), wide * values.std(axis=0, ddof=1) / np.sqrt(3), rtol=1e-9
+    )
+    assert not plots.Look(band="none").half_width(values).any()
+    figure = plots.regret_and_messages(curves(["fwa"]), plots.Look(band="ci"))
+    assert "95 % confidence intervals" in figure.get_supxlabel()
+    assert not plots.regret_and_messages(curves(["fwa"]), plots.Look(band="none")).axes[0].collections
+
+
+def test_axes_are_logarithmic_on_request():
+    figure = plots.regret_and_messages(curves(), plots.Look(log="xy"))
+    assert {(axes.get_xscale(), axes.get_yscale()) for axes in figure.axes} == {("log", "log")}
+    figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize("size", [(3.3, 4.0), (7.0, 2.0)])
+def test_a_size_is_kept_and_nothing_is_cut_off(comparison, size):
+    for figure in (
+        plots.regret_and_messages(curves(), plots.Look(figsize=size)),
+        comparison.plot_network(figsize=size),
+    ):
+        figure.draw_without_rendering()
+        box = figure.get_tightbbox()
+        assert tuple(figure.get_size_inches()) == size
+        assert box.x0 >= -0.01
+        assert box.x1 <= size[0] + 0.01
+        assert box.y1 <= size[1] + 0.01
+
+
+def test_what_the_user_has_set_goes_first():
+    with mpl.rc_context({"font.size": 14, "axes.labelsize": 15, "figure.figsize": (6.0, 5.0), "figure.dpi": 90}):
+        figure = plots.regret_and_messages(curves(["fwa"]))
+    assert figure.axes[0].yaxis.label.get_fontsize() == 15
+    assert tuple(figure.get_size_inches()) == (6.0, 5.0)
+    assert figure.dpi == 90
+
+
+def test_fonts_are_embedded_as_outlines(tmp_path):
+    figure = plots.regret_and_messages(curves(["fwa"]))
+    figure.savefig(tmp_path / "x.pdf", metadata={"CreationDate": None})
+    content = (tmp_path / "x.pdf").read_bytes()
+    assert b"/Type3" not in content
+    assert b"/CIDFontType2" in content
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_many_values_of_a_sweep_are_coloured_by_value_in_a_panel_for_each_protocol():
+    names = ["none", *(f"{name}, ttl {ttl}" for name in ("fwa", "flooding") for ttl in range(1, 11))]
+    figure = plots.regret_and_messages(curves(names))
+    panels = [axes for axes in figure.axes if axes.get_ylabel() != "ttl"]
+    assert [axes.get_title() for axes in panels] == ["fwa", "flooding", "", ""]
+    assert [axes.get_ylabel() for axes in figure.axes].count("ttl") == 1
+    assert all(len({str(line.get_color()) for line in axes.lines}) == 11 for axes in panels)
+    [legend] = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["none"]
+
+
+def test_points_of_a_sweep_are_coloured_by_value_too():
+    names = [f"{name}, ttl {ttl}" for name in ("fwa", "flooding") for ttl in range(1, 6)]
+    ends = {name: (np.array([1e5, 2e5]) * (k + 1), np.array([9.0, 8.0])) for k, name in enumerate(names)}
+    figure = plots.tradeoff({"er": ends})
+    [legend] = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["fwa", "flooding"]
+    assert figure.axes[1].get_ylabel() == "ttl"
+
+
+@pytest.mark.parametrize(
+    "names, key, panels",
+    [
+        ([f"fwa({ttl})+growth(0.25)" for ttl in range(1, 12)], "", {"fwa+growth(0.25)"}),
+        ([f"probabilistic(4, stop=0.{k})" for k in range(1, 10)], "stop", {"probabilistic(4)"}),
+        ([f"user {name}" for name in "abcdefghij"], None, None),
+        (["fwa, ttl 1", "fwa, ttl 2", "fwa, ttl 3"], None, None),
+    ],
+)
+def test_sweeps_are_found_in_names(names, key, panels):
+    sweep = find_sweep(names)
+    assert (sweep is None) == (key is None)
+    if sweep is not None:
+        assert (sweep.key, set(sweep.panels.values())) == (key, panels)
+
+
+def test_a_long_legend_leaves_the_panels_their_height():
+    few, many = (plots.regret_and_messages(curves([f"mine-{k}x" for k in range(n)])) for n in (2, 20))
+    for figure in (few, many):
+        figure.draw_without_rendering()
+    heights = [figure.axes[0].get_window_extent().height for figure in (few, many)]
+    assert heights[1] > 0.8 * heights[0]
+
+
+def test_titles_of_networks_do_not_overprint():
+    names = ["flooding(4)+growth(0.25, echoes=1)", "probabilistic(4, stop=0.3)+contested", "gossip(4, fanout=2)", "irs"]
+    places, links = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[0, 1]])
+    figure = plots.heat_network({name: np.array([1.0]) for name in names}, 2, links, places)
+    figure.draw_without_rendering()
+    boxes = [axes.title.get_window_extent() for axes in figure.axes if axes.get_title()]
+    assert len(boxes) == 4
+    assert not any(one.overlaps(two) for one, two in itertools.combinations(boxes, 2))

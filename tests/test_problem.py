@@ -9,6 +9,7 @@ import scipy.stats
 import banditmesh as bm
 from banditmesh.errors import NetworkError
 from banditmesh.networks import as_links
+from cases import common_arms
 
 ARMS = {"a": bm.arms.Gaussian(0.9, 1.0), "b": bm.arms.Bernoulli(0.5), "c": bm.arms.Uniform(0.0, 0.4)}
 
@@ -153,3 +154,48 @@ def test_random_problem_reads_its_network_once(monkeypatch):
     monkeypatch.setattr("banditmesh.problem.as_links", lambda network: reads.append(network) or as_links(network))
     assert bm.Problem.random(nx.path_graph(3), n_arms=2, per_agent=1, seed=0).network.n_links == 2
     assert len(reads) == 1
+
+
+@pytest.mark.parametrize("agent", ["x", -1, 3, 1.0, None])
+def test_an_agent_that_is_no_number_of_one_has_no_arm_set(agent):
+    problem = common_arms(nx.path_graph(3))
+    with pytest.raises(
+        bm.InputError, match="the number of an agent must be an integer of at least 0 and at most 2, got"
+    ):
+        problem.arm_set(agent)
+
+
+def test_edge_lists_and_paths_are_networks(tmp_path):
+    links = [("a", "b"), ("b", "c")]
+    (tmp_path / "links.csv").write_text("from,to\na,b\nb,c\n")
+    for network in (links, tmp_path / "links.csv", str(tmp_path / "links.csv"), nx.Graph(links)):
+        problem = bm.Problem(network, [[0]] * 3, [bm.arms.Bernoulli(0.5)])
+        assert list(problem.agents) == ["a", "b", "c"]
+        assert problem.network.neighbour_lists() == [[1], [0, 2], [1]]
+    assert bm.Problem.random(links, 2, 1).n_agents == 3
+
+
+@pytest.mark.parametrize(
+    "network, message",
+    [
+        ([("a", "a")], "network must have no self-loops, got a link from 'a' to itself"),
+        ([("a", "b", "c")], "network as an edge list must hold tuples of two agents, got \\('a', 'b', 'c'\\)"),
+        ([("a", [])], "an agent's name must be hashable, got \\[\\]"),
+        ([], "network must have at least one agent, got an edge list without links"),
+        ("none.txt", "none.txt must be a network file, got no such file"),
+        ((("a",), bm.networks.Links.from_pairs(2, [(0, 1)])), "there must be a name for each of the 2 agents"),
+        ((("a", "a"), bm.networks.Links.from_pairs(2, [(0, 1)])), "the names of agents must differ"),
+    ],
+)
+def test_bad_edge_lists_are_refused(network, message):
+    with pytest.raises(bm.InputError, match=message):
+        bm.Problem.random(network, 1, 1)
+
+
+def test_places_of_agents_are_kept():
+    graph = bm.networks.random_geometric(5, 0.5, seed=0)
+    problem = bm.Problem.random(graph, 1, 1)
+    assert dict(problem.positions) == {node: tuple(place) for node, place in graph.nodes(data="pos")}
+    assert bm.Problem.random(nx.path_graph(3), 1, 1).positions is None
+    graph.nodes[0]["pos"] = (1.0, float("nan"))
+    assert bm.Problem.random(graph, 1, 1).positions is None

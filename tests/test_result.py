@@ -3,6 +3,7 @@ import json
 import os
 import re
 import struct
+import sys
 import tracemalloc
 import zipfile
 
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 
 import banditmesh as bm
-from banditmesh.errors import FileError, InputError
+from banditmesh.errors import FileError, InputError, MissingExtraError
 from banditmesh.sim import files
 from banditmesh.sim.run import TRAFFIC
 
@@ -28,6 +29,7 @@ def make(link_traffic=True, **settings):
         "seed": 5,
         "record_every": 2,
         "link_traffic": link_traffic,
+        "agents": True,
         "engine": "reference",
     }
     return bm.simulate(problem, bm.FwA(2), **defaults | settings)
@@ -581,6 +583,13 @@ def test_names_that_look_like_addresses_are_names(tmp_path, monkeypatch, result,
     assert bm.Result.load(name) == result
 
 
+@pytest.mark.parametrize("name", ["res.csv", "res.CSV", "res.npz.gz", "res.parquet"])
+def test_a_name_of_another_format_is_refused(tmp_path, result, name):
+    with pytest.raises(FileError, match=r"saved as a \.npz file, got .*to_csv"):
+        result.save(tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
 def test_a_path_that_cannot_be_is_refused(result):
     with pytest.raises(FileError, match="cannot read"):
         bm.Result.load("a\0b")
@@ -598,7 +607,7 @@ def test_dataframe_has_a_row_for_each_replicate_and_record(result):
     assert table["round"].tolist() == [2, 4, 6, 8, 9] * 2
     assert table["regret"].tolist() == result.regret.ravel().tolist()
     assert table["messages"].tolist() == result.messages.ravel().tolist()
-    assert set(table["protocol"]) == {"fwa"}
+    assert set(table["protocol"]) == {"fwa(2)"}
 
 
 def test_xarray_has_named_dimensions(result):
@@ -634,3 +643,50 @@ def test_plot_shows_regret_and_messages(result, tmp_path):
 
 def test_plot_of_one_replicate_has_no_band():
     assert len(make(replicates=1).plot().axes[0].collections) == 0
+
+
+def test_without_xarray_the_command_that_installs_it_is_named(result, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'banditmesh\[xarray\]'"):
+        result.to_xarray()
+
+
+# Agents and events
+
+
+def test_agents_regret_over_time_adds_up_on_either_engine(engine):
+    problem = bm.Problem.random(bm.networks.ring(5), n_arms=4, per_agent=2, seed=1)
+    settings = {"horizon": 40, "replicates": 2, "seed": 3, "record_every": 7}
+    result = bm.simulate(problem, "fwa(2)", engine=engine, agents=True, **settings)
+    curve = result.agent_regret_curve
+    assert curve.shape == (2, 6, 5)
+    np.testing.assert_allclose(curve.sum(axis=2), result.regret)
+    np.testing.assert_array_equal(curve[:, -1], result.agent_regret)
+    plain = bm.simulate(problem, "fwa(2)", engine=engine, **settings)
+    assert plain.agent_regret_curve is None
+    np.testing.assert_array_equal(plain.regret, result.regret)
+    assert plain != result
+    steps = bm.Simulation(problem, "fwa(2)", horizon=40, seed=3, record_every=7, agents=True).run()
+    np.testing.assert_array_equal(steps.agent_regret_curve[0], curve[0])
+
+
+def test_agents_regret_is_saved_and_shown(tmp_path):
+    result = make(agents=True)
+    result.save(tmp_path / "r.npz")
+    assert bm.Result.load(tmp_path / "r.npz") == result
+    frame = result.to_dataframe(agents=True)
+    assert len(frame) == result.agent_regret_curve.size
+    assert frame.columns.tolist() == ["protocol", "replicate", "round", "agent", "regret"]
+    last = frame[(frame["round"] == result.horizon) & (frame["replicate"] == 1)]
+    assert last["regret"].tolist() == result.agent_regret[1].tolist()
+    assert result.to_xarray()["agent_regret_curve"].dims == ("replicate", "round", "agent")
+    short = make(agents=False).to_dataframe(agents=True)
+    assert short["round"].unique().tolist() == [result.horizon]
+
+
+def test_a_log_that_nobody_asked_for_is_an_error_that_says_so(result):
+    for look in (len, list, lambda log: log[0], lambda log: log[:3], pd.DataFrame):
+        with pytest.raises(InputError, match="simulate with trace=True"):
+            look(result.trace)
+    assert not result.trace
+    assert list(make(trace=True).trace)

@@ -275,7 +275,7 @@ def test_files_are_found_beside_the_spec_and_read_in_the_parent(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text('network = {name = "file", path = "ring.txt"}\narms = {n_arms = 4, per_agent = 2}\n')
     spec = bm.read_spec(path)
-    assert spec.network_files() == {(("name", "file"), ("path", "ring.txt")): tmp_path / "ring.txt"}
+    assert spec.files() == {(("name", "file"), ("path", "ring.txt")): tmp_path / "ring.txt"}
     assert case_of(spec).problem.n_agents == 7
 
 

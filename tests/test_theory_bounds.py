@@ -336,3 +336,26 @@ def test_wrong_problem_and_protocol_are_refused():
         bm.bounds(nx.path_graph(2), bm.FwA(4))
     with pytest.raises(InputError, match="protocol"):
         bm.bounds(bm.Problem.paper("er"), "fwa")
+
+
+def test_a_bound_above_what_regret_can_be_says_nothing_and_says_so():
+    arms = [bm.arms.Gaussian(mean, 0.5) for mean in (0.2, 0.5, 0.8)]
+    problem = bm.Problem(nx.path_graph(3), [[0, 1], [1, 2], [0, 2]], arms)
+    short, long = (bm.bounds(problem, bm.FwA(2), horizon=horizon) for horizon in (10, 1_000_000))
+    assert short.trivial == pytest.approx(10 * (0.3 + 0.3 + 0.6))
+    assert set(short.vacuous) == {"published", "corrected", "sharp"}
+    line = "says nothing at T = 10: published, corrected, sharp; regret is at most 12.00 whatever is pulled"
+    assert short.notes[1].startswith(line)
+    assert short.notes[1] in short._repr_html_()
+    assert long.vacuous == ()
+    assert len(long.notes) == 1
+    assert short.to_json()["trivial"] == short.trivial
+    # Who pulls every other round cannot lose more than half as much.
+    assert bm.bounds(problem, bm.FwA(2), horizon=10, every=2).trivial == pytest.approx(short.trivial / 2)
+
+
+def test_an_infinite_bound_is_no_bound_rather_than_a_vacuous_one():
+    problem = bm.Problem.random(bm.networks.ring(4), n_arms=3, per_agent=2, seed=0)
+    found = bm.bounds(problem, bm.Flooding(2), alpha=1.5, horizon=10)
+    assert found.upper_corrected == float("inf")
+    assert "corrected" not in found.vacuous

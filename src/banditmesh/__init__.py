@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         TreeAggregation,
     )
     from .sim.engine import simulate
+    from .sim.replay import replayed
     from .sim.result import Result
     from .sim.support import support
     from .studies.reading import parse_spec, read_spec
@@ -96,6 +97,7 @@ _HOMES = {
     "parse_spec": "studies.reading",
     "read_spec": "studies.reading",
     "read_trace": "sim.tracefile",
+    "replayed": "sim.replay",
     "reproduce": "paper.reproduction",
     "run_study": "studies.runner",
     "simulate": "sim.engine",
@@ -155,6 +157,7 @@ __all__ = [
     "protocols",
     "read_spec",
     "read_trace",
+    "replayed",
     "reproduce",
     "run_study",
     "simulate",
@@ -176,4 +179,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*sorted(__all__), "__version__"]

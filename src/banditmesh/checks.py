@@ -73,8 +73,23 @@ def probability(name: str, value: object) -> float:
 def choice(name: str, value: object, allowed: Collection[str]) -> str:
     """`value` if it is one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name} must be one of {', '.join(allowed)}; got {shown(value)}")
+        raise InputError(f"{name} must be one of {', '.join(allowed)}; got {shown(value)}{meant(value, allowed)}")
     return value
+
+
+def meant(value: object, allowed: Collection[str]) -> str:
+    """What to add to an error about an unknown word: the nearest known one, if one is near.
+
+    Examples
+    --------
+    >>> meant("FwA", ["fwa", "flooding"]), meant("xyz", ["fwa", "flooding"])
+    ("; did you mean 'fwa'?", '')
+    """
+    from difflib import get_close_matches
+
+    known = {word.lower(): word for word in allowed}
+    near = get_close_matches(value.lower()[:_LONGEST], known, n=1) if isinstance(value, str) else []
+    return f"; did you mean {known[near[0]]!r}?" if near else ""
 
 
 def is_hashable(value: object) -> bool:

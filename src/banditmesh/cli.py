@@ -102,15 +102,18 @@ def _ask_for_trace(context: click.Context, _: click.Parameter, asked: bool) -> N
         context.obj["debug"] = True
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False)
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.version_option(__version__, message="banditmesh %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     r"""Bandit agents that learn together over any network.
 
     \b
     Example:
       banditmesh compare --network er --horizon 100 --replicates 3
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 def _all_commands(command: click.Command) -> list[click.Command]:

@@ -11,6 +11,7 @@ every product is masked before its bits are used. Counters must lie in [0, 2**32
 Purposes and their counters:
 
     REWARD  (agent, round, 0, 0)              which quantile of the pulled arm's law comes
+    REPLAY  (agent, arm, k, 0)                which of an arm's logged rewards the k-th pull of an agent pays
     STOP    (origin, sequence, agent, ttl)    random input of a relay rule
     TARGET  (origin, sequence, agent, ttl, k) the k-th random neighbour of a fan-out
     INDEX   (agent, round, arm, 0)            random input of a policy's index
@@ -40,6 +41,7 @@ from typing import Final
 from . import checks
 
 REWARD: Final = "reward"
+REPLAY: Final = "replay"
 STOP: Final = "stop"
 TARGET: Final = "target"
 INDEX: Final = "index"

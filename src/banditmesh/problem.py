@@ -6,9 +6,13 @@ in which their laws were given.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -16,10 +20,12 @@ from numpy.typing import NDArray
 
 from . import arms as reward_laws
 from . import checks, networks
+from .arms.matching import match
 from .armsets import uniform_set_array
 from .errors import ArmError, NetworkError
 from .networks.csr import Links, as_links
 from .networks.dynamic import DynamicNetwork
+from .text_tables import as_html
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -28,15 +34,21 @@ class Problem:
 
     Parameters
     ----------
-    network : networkx.Graph, scipy sparse matrix or dynamic network
-        Undirected, unweighted, without self-loops. It may be disconnected, have a single agent or no link.
+    network : networkx.Graph, scipy sparse matrix, edge list, path or dynamic network
+        Undirected, unweighted, without self-loops. It may be disconnected, have a single agent or no link. An edge list
+        is a list of tuples of two agents; a path names a file, which is read as `networks.read` does.
     arm_sets : sequence or mapping
         For each agent its arms, in the order of its first pulls: a sequence in the network's node order, or a mapping
         from node to arms. A set is taken in the order of `arms`. With arms 0..K-1, an integer array (agents, k) is
-        also taken, which is quick for very large networks.
-    arms : sequence or mapping
+        also taken, which is quick for very large networks. A catalogue or a log (`arms.read_catalogue`,
+        `arms.read_log`) is matched with the network by name.
+    arms : sequence, mapping or RewardLog
         The reward laws: a sequence (arm ids 0..K-1), or a mapping from arm id, any hashable, to law. Any frozen
-        `scipy.stats` law will do.
+        `scipy.stats` law will do. A log gives its laws; with a log as `arm_sets`, they are its own unless others are
+        given.
+    unmatched : str
+        What to do with agents and arms of a catalogue or a log that have no counterpart by name: "refuse" them all, or
+        "drop" them, on both sides; `unmatched` then tells which.
 
     Attributes
     ----------
@@ -48,6 +60,10 @@ class Problem:
         The reward laws.
     network : Links or DynamicNetwork
         The links as arrays, or the dynamic network.
+    positions : mapping or None
+        For each agent its place (x, y), if the network tells that of all, as node attribute "pos".
+    unmatched : Unmatched
+        What was left out because names of the network and of the data did not match.
 
     Examples
     --------
@@ -73,6 +89,8 @@ class Problem:
     arms: tuple[Hashable, ...]
     laws: tuple[reward_laws.Law, ...]
     network: Links | DynamicNetwork
+    positions: Mapping[Hashable, tuple[float, float]] | None
+    unmatched: reward_laws.Unmatched
     #: Agent v's arms are `arm_indices[arm_offsets[v] : arm_offsets[v + 1]]`, as numbers.
     arm_offsets: NDArray[np.int64]
     arm_indices: NDArray[np.int32]
@@ -80,12 +98,29 @@ class Problem:
     def __init__(
         self,
         network: Any,
-        arm_sets: Sequence[Iterable[Hashable]] | Mapping[Hashable, Iterable[Hashable]] | NDArray[np.integer[Any]],
-        arms: Sequence[Any] | Mapping[Hashable, Any],
+        arm_sets: Sequence[Iterable[Hashable]]
+        | Mapping[Hashable, Iterable[Hashable]]
+        | NDArray[np.integer[Any]]
+        | reward_laws.RewardLog,
+        arms: Sequence[Any] | Mapping[Hashable, Any] | reward_laws.RewardLog | None = None,
+        *,
+        unmatched: str = "refuse",
     ) -> None:
-        self._set(*_read_network(network), arm_sets, arms)
+        agents, links, positions = _read_network(network)
+        left_out = reward_laws.Unmatched()
+        if isinstance(arm_sets, reward_laws.Catalogue | reward_laws.RewardLog):
+            kept, arm_sets, arms, left_out = _match(agents, arm_sets, arms, unmatched)
+            agents, links = _part(agents, links, kept)
+        elif unmatched != "refuse":
+            raise ArmError("unmatched is for a catalogue or a log as arm_sets, got other arm sets; leave it out")
+        if isinstance(arms, reward_laws.RewardLog):
+            arms = arms.laws
+        self._set(agents, links, positions, arm_sets, arms)
+        object.__setattr__(self, "unmatched", left_out)
 
-    def _set(self, agents: Sequence[Hashable], links: Links | DynamicNetwork, arm_sets: Any, arms: Any) -> None:
+    def _set(
+        self, agents: Sequence[Hashable], links: Links | DynamicNetwork, positions: Any, arm_sets: Any, arms: Any
+    ) -> None:
         """Set the fields of a problem whose network has been read."""
         ids, laws = _read_laws(arms)
         offsets, indices = _read_arm_sets(arm_sets, agents, ids)
@@ -102,6 +137,8 @@ class Problem:
             "arms": ids,
             "laws": laws,
             "network": links,
+            "positions": None if positions is None else {name: positions[name] for name in agents},
+            "unmatched": reward_laws.Unmatched(),
             "arm_offsets": offsets,
             "arm_indices": indices,
         }
@@ -134,7 +171,7 @@ class Problem:
 
         Parameters
         ----------
-        network : networkx.Graph, scipy sparse matrix or dynamic network
+        network : networkx.Graph, scipy sparse matrix, edge list, path or dynamic network
             Who is linked to whom.
         n_arms, per_agent : int
             How many arms there are, Gaussian of sigma 1, and how many of them each agent has.
@@ -149,11 +186,11 @@ class Problem:
         """
         n_arms = checks.integer("n_arms", n_arms, at_least=1)
         seed = checks.seed(seed)
-        agents, links = _read_network(network)
+        agents, links, positions = _read_network(network)
         sets = uniform_set_array(len(agents), n_arms, per_agent=per_agent, seed=seed)
         means = np.random.default_rng([seed, 1]).uniform(0.0, 1.0, size=n_arms)
         problem = cls.__new__(cls)
-        problem._set(agents, links, sets, [reward_laws.Gaussian(mean, 1.0) for mean in means])
+        problem._set(agents, links, positions, sets, [reward_laws.Gaussian(mean, 1.0) for mean in means])
         return problem
 
     @property
@@ -172,7 +209,14 @@ class Problem:
         return isinstance(self.network, DynamicNetwork)
 
     def arm_set(self, agent: int) -> NDArray[np.int32]:
-        """The arms of the agent with that number, as numbers, in the order of its first pulls."""
+        """The arms of the agent with that number, as numbers, in the order of its first pulls.
+
+        Parameters
+        ----------
+        agent : int
+            Its place in `agents`.
+        """
+        agent = checks.integer("the number of an agent", agent, at_least=0, at_most=self.n_agents - 1)
         return self.arm_indices[self.arm_offsets[agent] : self.arm_offsets[agent + 1]]
 
     @cached_property
@@ -233,11 +277,26 @@ class Problem:
         groups = np.split(order, np.cumsum(np.bincount(labels))[:-1])
         return tuple(tuple(self.agents[v] for v in group) for group in groups)
 
-    def __repr__(self) -> str:
+    def _repr_html_(self) -> str:
+        kinds = Counter(type(law).__name__ for law in self.laws)
+        low, high = self.means.min(), self.means.max()
+        rows = [
+            ["", ""],
+            ["agents", f"{self.n_agents:,}"],
+            ["links", f"{self.network.n_links:,}" if isinstance(self.network, Links) else type(self.network).__name__],
+            ["arms", ", ".join(f"{number:,} {kind}" for kind, number in kinds.items())],
+            ["mean rewards", f"{low:.3g} to {high:.3g}"],
+            ["arms per agent", self._per_agent()],
+        ]
+        return as_html("Problem", rows)
+
+    def _per_agent(self) -> str:
         sizes = np.diff(self.arm_offsets)
-        per_agent = f"{sizes.min()}" if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
+        return f"{sizes.min()}" if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
+
+    def __repr__(self) -> str:
         links = "dynamic" if isinstance(self.network, DynamicNetwork) else f"{self.network.n_links}"
-        return f"Problem({self.n_agents} agents, {links} links, {self.n_arms} arms, {per_agent} per agent)"
+        return f"Problem({self.n_agents} agents, {links} links, {self.n_arms} arms, {self._per_agent()} per agent)"
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -245,9 +304,56 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _read_network(network: Any) -> tuple[Sequence[Hashable], Links | DynamicNetwork]:
-    """The agents' names and the network, checked."""
-    return (network.names, network) if isinstance(network, DynamicNetwork) else as_links(network)
+def _read_network(
+    network: Any,
+) -> tuple[Sequence[Hashable], Links | DynamicNetwork, Mapping[Hashable, tuple[float, float]] | None]:
+    """The agents' names, the network, checked, and the agents' places."""
+    if isinstance(network, str | PathLike):
+        network = networks.read_any(network)
+    if isinstance(network, DynamicNetwork):
+        return network.names, network, None
+    return *as_links(network), _positions(network)
+
+
+def _match(agents: Sequence[Hashable], arm_sets: Any, arms: Any, unmatched: str) -> tuple[Any, ...]:
+    """Data of the user's, matched with the agents: who is kept, their arms, the laws, and what was left out."""
+    if arms is None and isinstance(arm_sets, reward_laws.RewardLog):
+        arms = arm_sets
+    laws = arms.laws if isinstance(arms, reward_laws.RewardLog) else dict(zip(*_read_laws(arms), strict=True))
+    catalogue = arm_sets.catalogue if isinstance(arm_sets, reward_laws.RewardLog) else arm_sets
+    return match(agents, catalogue, laws, unmatched)
+
+
+def _part(
+    agents: Sequence[Hashable], links: Links | DynamicNetwork, kept: list[int]
+) -> tuple[Sequence[Hashable], Links | DynamicNetwork]:
+    """The agents that are kept, and the links between them."""
+    if len(kept) == len(agents):
+        return agents, links
+    if isinstance(links, DynamicNetwork):
+        raise NetworkError(
+            f"a dynamic network cannot lose the {len(agents) - len(kept)} agents that have no arms; give them some"
+        )
+    number = np.full(len(agents), -1)
+    number[kept] = np.arange(len(kept))
+    pairs = number[links.pairs()]
+    return tuple(agents[v] for v in kept), Links.from_pairs(len(kept), pairs[(pairs >= 0).all(axis=1)])
+
+
+def _positions(network: Any) -> Mapping[Hashable, tuple[float, float]] | None:
+    """The places of a graph's nodes, if all have one of two numbers."""
+    if not hasattr(network, "nodes"):
+        return None
+    places = dict(network.nodes(data="pos"))
+    is_place = all(
+        isinstance(place, Sequence | np.ndarray) and len(place) == 2 and all(map(_is_finite, place))
+        for place in places.values()
+    )
+    return {name: (float(x), float(y)) for name, (x, y) in places.items()} if is_place else None
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)
 
 
 def _read_laws(

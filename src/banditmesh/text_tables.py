@@ -1,8 +1,9 @@
-"""Tables of text with aligned columns, as they are printed."""
+"""Tables as they are printed, with aligned columns, and as notebooks show them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from html import escape
 
 
 def as_text(
@@ -34,3 +35,19 @@ def as_text(
         cells = [row[k].ljust(wide[k]) if k in to_left else row[k].rjust(wide[k]) for k in columns]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def as_html(title: str, rows: Sequence[Sequence[str]] = (), notes: Sequence[str] = ()) -> str:
+    """A title, a table whose first row is the headings, and notes below; whatever text holds, it stays text.
+
+    Examples
+    --------
+    >>> as_html("1 < 2", [["arm"], ["a&b"]], ["done"])
+    '<div><b>1 &lt; 2</b><table><tr><th>arm</th></tr><tr><td>a&amp;b</td></tr></table><p>done</p></div>'
+    """
+    lines = "".join(
+        f"<tr>{''.join(f'<{cell}>{escape(text)}</{cell}>' for text in row)}</tr>"
+        for cell, row in zip(["th"] + ["td"] * len(rows), rows, strict=False)
+    )
+    table = f"<table>{lines}</table>" if rows else ""
+    return f"<div><b>{escape(title)}</b>{table}{''.join(f'<p>{escape(note)}</p>' for note in notes)}</div>"

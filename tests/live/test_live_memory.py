@@ -34,15 +34,17 @@ def grown(act):
 @pytest.mark.parametrize("name", [SHORT, WIDE])
 @pytest.mark.parametrize("n_origins, n_epochs, n_arms", [(1, 1, 700), (700, 1, 1), (2, 350, 1), (10, 2, 35)])
 def test_entries_take_what_the_formula_says_at_most(name, n_origins, n_epochs, n_arms):
-    member = make(arms=(), protocol=bm.Flooding(4), caps=Caps(epochs=500))
-
-    def act():
+    def act(mark):
+        member = make(arms=(), protocol=bm.Flooding(4), caps=Caps(epochs=500))
         for origin in range(n_origins):
             for epoch in range(n_epochs):
-                life = f"{name}{origin:05d}", 2**63 + origin * 1000 + epoch
-                member.hear([(*life, f"{name}{arm:05d}", 2**40 + arm, 0.5 + arm, 4) for arm in range(n_arms)], "p")
+                life = f"{name}{mark}{origin:05d}", 2**63 + origin * 1000 + epoch
+                arms = [f"{name}{mark}{arm:05d}" for arm in range(n_arms)]
+                member.hear([(*life, arm, 2**40 + n, 0.5 + n, 4) for n, arm in enumerate(arms)], "p")
+        return member
 
-    taken, _ = grown(act)
+    # The interpreter's own table of names may happen to grow; not twice so soon.
+    taken = min(grown(lambda: act(mark))[0] for mark in "ab")  # noqa: B023
     n_lives = n_origins * n_epochs
     most = memory.most_bytes(entries=n_lives * n_arms, lives=n_lives, origins=n_origins, arms=n_arms) - memory.REST
     assert 0.12 * most < taken < most

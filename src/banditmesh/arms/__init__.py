@@ -7,36 +7,50 @@ Rules: a law is frozen; its parameters are checked when it is made; `quantile` n
 grows; `quantiles` gives the very bits of `quantile`, element by element. The laws that the compiled engine
 knows are described by a code and two numbers, and `law_quantile` is their one definition.
 
-The generators of arm sets live in `armsets` and are offered here too.
+The generators of arm sets live in `armsets` and are offered here too. Users' own data come from files: catalogues (who
+has what), laws, and logs of rewards; `matching` brings their names together with a network's.
 """
 
 from ..armsets import far_apart_sets, random_sets, uniform_sets
 from .base import Law
 from .bernoulli import Bernoulli
 from .beta import Beta
+from .catalogue import Catalogue, read_catalogue
 from .empirical import Empirical
 from .gaussian import Gaussian
+from .law_files import read_laws
+from .logs import LAW_KINDS as LAW_KINDS
+from .logs import RewardLog, read_log
+from .matching import Unmatched
 from .quantiles import BERNOULLI as BERNOULLI
 from .quantiles import GAUSSIAN as GAUSSIAN
 from .quantiles import OTHER as OTHER
 from .quantiles import UNIFORM as UNIFORM
 from .quantiles import law_quantile
 from .reading import as_law, from_description
+from .replay import Replay
 from .scipy_laws import ScipyLaw
 from .uniform import Uniform
 
 __all__ = [
     "Bernoulli",
     "Beta",
+    "Catalogue",
     "Empirical",
     "Gaussian",
     "Law",
+    "Replay",
+    "RewardLog",
     "ScipyLaw",
     "Uniform",
+    "Unmatched",
     "as_law",
     "far_apart_sets",
     "from_description",
     "law_quantile",
     "random_sets",
+    "read_catalogue",
+    "read_laws",
+    "read_log",
     "uniform_sets",
 ]

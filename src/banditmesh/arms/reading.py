@@ -13,6 +13,7 @@ from .beta import Beta
 from .empirical import Empirical
 from .gaussian import Gaussian
 from .quantiles import law_quantile
+from .replay import Replay
 from .scipy_laws import ScipyLaw, is_frozen
 from .uniform import Uniform
 
@@ -73,11 +74,13 @@ def _scipy_law(name: str, args: list[float], kwds: dict[str, float]) -> Law:
     return ScipyLaw(getattr(scipy.stats, name)(*args, **kwds))
 
 
-_MAKERS: Final[dict[str, Callable[..., Law]]] = {
+#: How each law is made from its parameters, by name.
+MAKERS: Final[dict[str, Callable[..., Law]]] = {
     "bernoulli": Bernoulli,
     "beta": Beta,
     "empirical": Empirical,
     "gaussian": Gaussian,
+    "replay": Replay,
     "scipy": _scipy_law,
     "uniform": Uniform,
 }
@@ -92,8 +95,8 @@ def from_description(description: Mapping[str, Any]) -> Law:
     Bernoulli(p=0.25)
     """
     parameters = dict(description)
-    name = checks.choice("law", parameters.pop("law", None), _MAKERS)
+    name = checks.choice("law", parameters.pop("law", None), MAKERS)
     try:
-        return _MAKERS[name](**parameters)
+        return MAKERS[name](**parameters)
     except (TypeError, AttributeError) as error:
         raise ArmError(f"the parameters of the law {name} do not fit, got {parameters!r}: {error}") from None

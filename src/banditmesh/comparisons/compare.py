@@ -7,25 +7,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import checks, plots
+from ..draws import fresh_seed
 from ..errors import InputError
+from ..faults import Faults
+from ..policies import Policy
 from ..problem import Problem
-from ..protocols import AnyProtocol
-from ..protocols.notation import labels
 from ..sim.engine import simulate
 from ..sim.result import Result
+from ..sim.run import ProgressCallback
+from ..text_tables import as_html, as_text
+from .entries import Comparable, read_entries
 from .intervals import paired_interval
+from .shown import ONE_REPLICATE, comparison_rows
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
-    """The results of several protocols on one problem, by name.
+    """The results of several protocols on one problem, by name; printed, it is its table.
 
     Attributes
     ----------
@@ -35,10 +41,16 @@ class Comparison:
 
     results: Mapping[str, Result]
 
-    def table(self) -> pd.DataFrame:
+    def table(self, agents: bool = False) -> pd.DataFrame:
         """One row per protocol: mean and standard deviation of regret and messages at the horizon.
 
         The standard deviations, over replicates, are NaN if there is only one.
+
+        Parameters
+        ----------
+        agents : bool
+            Whether to add how regret is shared among the agents: the median agent's at the horizon, that of the agent
+            which nine tenths are below, and that of the worst, each the mean over replicates.
         """
         import pandas as pd
 
@@ -52,6 +64,9 @@ class Comparison:
                 "messages": messages.mean(),
                 "messages_sd": messages.std(ddof=1) if spread else np.nan,
             }
+            if agents:
+                shares = np.quantile(result.agent_regret, (0.5, 0.9, 1.0), axis=1).mean(axis=1)
+                rows[name] |= dict(zip(("agent_median", "agent_q90", "agent_worst"), shares, strict=True))
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("protocol")
 
     def differences(self, against: str, confidence: float = 0.95) -> pd.DataFrame:
@@ -81,7 +96,8 @@ class Comparison:
         import pandas as pd
 
         if against not in self.results:
-            raise InputError(f"against must be one of {', '.join(self.results)}; got {against!r}")
+            near = checks.meant(against, self.results)
+            raise InputError(f"against must be one of {', '.join(self.results)}; got {checks.shown(against)}{near}")
         base = self.results[against]
         rows: dict[str, dict[str, float]] = {}
         for name, result in self.results.items():
@@ -93,6 +109,35 @@ class Comparison:
                 low, high = paired_interval(difference, confidence)
                 rows[name] |= {what: float(difference.mean()), f"{what}_low": low, f"{what}_high": high}
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("protocol")
+
+    def to_dataframe(self, agents: bool = False) -> pd.DataFrame:
+        """One row for each protocol, replicate and recorded round, the protocol by the name that it has here.
+
+        Parameters
+        ----------
+        agents : bool
+            One row for each agent as well, see `Result.to_dataframe`.
+
+        Examples
+        --------
+        >>> import banditmesh as bm
+        >>> problem = bm.Problem.paper("er", seed=0)
+        >>> comparison = bm.compare(problem, ["fwa(2)", "fwa(4)"], horizon=10, replicates=2, seed=0)
+        >>> comparison.to_dataframe()["protocol"].value_counts().to_dict()
+        {'fwa(2)': 20, 'fwa(4)': 20}
+        """
+        import pandas as pd
+
+        frames = [result.to_dataframe(agents).assign(protocol=name) for name, result in self.results.items()]
+        return pd.concat(frames, ignore_index=True)
+
+    def to_xarray(self) -> xr.Dataset:
+        """All arrays with named dimensions, as `Result.to_xarray` has them, and one more: protocol."""
+        parts = [result.to_xarray().assign_coords(protocol=name) for name, result in self.results.items()]
+        import xarray as xr  # there, since the results have just used it
+
+        data: xr.Dataset = xr.concat(parts, dim="protocol", combine_attrs="drop_conflicts")
+        return data
 
     def to_json(self) -> dict[str, Any]:
         """The table as plain values: protocol -> regret and messages -> mean and sd (None for one replicate)."""
@@ -107,7 +152,15 @@ class Comparison:
             }
         return values
 
-    def plot(self, kind: str = "curves") -> Figure:
+    def plot(
+        self,
+        kind: str = "curves",
+        *,
+        ax: Any = None,
+        figsize: tuple[float, float] | None = None,
+        log: str = "",
+        band: str = "sd",
+    ) -> Figure:
         """A picture of all protocols.
 
         Parameters
@@ -115,22 +168,39 @@ class Comparison:
         kind : str
             "curves", group regret and transmissions over the rounds; "tradeoff", one against the other at the
             horizon; or, for results with link traffic, "links", the load of the busiest link over the rounds.
+        ax : axes or sequence of axes, optional
+            Where to draw instead of in a new figure; two of them for "curves".
+        figsize : (float, float), optional
+            Width and height of the new figure in inches; below 5 inches panels are put one below the other.
+        log : str
+            Which axes are logarithmic: "", "x", "y" or "xy".
+        band : str
+            What bands and bars are: "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
         """
+        look = plots.Look(ax, figsize, log, band)
         checks.choice("kind", kind, ("curves", "tradeoff", "links"))
         results = self.results.items()
         if kind == "curves":
-            return plots.regret_and_messages({name: (one.rounds, one.regret, one.messages) for name, one in results})
+            curves = {name: (one.rounds, one.regret, one.messages) for name, one in results}
+            return plots.regret_and_messages(curves, look)
         if kind == "tradeoff":
-            return plots.tradeoff({"": {name: (one.messages[:, -1], one.regret[:, -1]) for name, one in results}})
-        return self._plot_busiest_link()
+            return plots.tradeoff({"": {name: (one.messages[:, -1], one.regret[:, -1]) for name, one in results}}, look)
+        return self._plot_busiest_link(look)
 
-    def plot_network(self, positions: Mapping[Hashable, Sequence[float]] | None = None) -> Figure:
+    def plot_network(
+        self,
+        positions: Mapping[Hashable, Sequence[float]] | None = None,
+        *,
+        figsize: tuple[float, float] | None = None,
+    ) -> Figure:
         """The network with every link coloured by its load, a panel per protocol; results need link traffic.
 
         Parameters
         ----------
         positions : mapping from agent to (x, y), optional
             Where the agents are drawn; a spring layout if not given.
+        figsize : (float, float), optional
+            Width and height in inches.
         """
         first = self._with_links()
         pairs = _pairs(first)
@@ -138,9 +208,26 @@ class Comparison:
         links = np.array([[number[i], number[j]] for i, j in pairs]).reshape(-1, 2)
         places = _layout(first.agents, pairs) if positions is None else positions
         loads = {name: _loads(one, pairs).sum(axis=1).mean(axis=0) / one.horizon for name, one in self.results.items()}
-        return plots.heat_network(loads, len(first.agents), links, np.array([places[agent] for agent in first.agents]))
+        spots = np.array([places[agent] for agent in first.agents])
+        return plots.heat_network(loads, len(first.agents), links, spots, look=plots.Look(figsize=figsize))
 
-    def _plot_busiest_link(self) -> Figure:
+    def __str__(self) -> str:
+        lines = [as_text(comparison_rows(self), widths=(14, 21, 27))]
+        return "\n".join([*lines, *self._notes()])
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), comparison_rows(self), self._notes())
+
+    def __repr__(self) -> str:
+        first = next(iter(self.results.values()))
+        return (
+            f"<Comparison: {', '.join(self.results)}; {first.replicates} x {first.horizon} rounds, seed {first.seed}>"
+        )
+
+    def _notes(self) -> list[str]:
+        return [ONE_REPLICATE] if any(result.replicates == 1 for result in self.results.values()) else []
+
+    def _plot_busiest_link(self, look: plots.Look) -> Figure:
         first = self._with_links()
         pairs = _pairs(first)
         loads = {name: _loads(one, pairs) for name, one in self.results.items()}
@@ -150,7 +237,7 @@ class Comparison:
             name: (one.rounds, loads[name][:, :, busiest] / np.diff(one.rounds, prepend=0))
             for name, one in self.results.items()
         }
-        return plots.link_load({f"link {i}-{j}": series})
+        return plots.link_load({f"link {i}-{j}": series}, look)
 
     def _with_links(self) -> Result:
         """The first result, after checking that all have link traffic."""
@@ -190,31 +277,75 @@ def _layout(agents: Sequence[Hashable], pairs: Sequence[tuple[Hashable, Hashable
     return places
 
 
-def compare(problem: Problem, protocols: Sequence[AnyProtocol], **settings: Any) -> Comparison:
+def compare(
+    problem: Problem,
+    protocols: Comparable | Sequence[Comparable] | Mapping[str, Comparable],
+    *,
+    policy: Policy | Sequence[Policy] | None = None,
+    horizon: int = 1000,
+    replicates: int = 10,
+    seed: int | None = None,
+    rules: str = "sound",
+    engine: str = "auto",
+    link_traffic: bool = False,
+    agents: bool = False,
+    rewards: ArrayLike | None = None,
+    every: int | Sequence[int] | None = None,
+    faults: Faults | None = None,
+    record_every: int = 1,
+    threads: int | None = None,
+    progress: bool | ProgressCallback | None = None,
+    trace: bool = False,
+) -> Comparison:
     """Simulate several protocols on one problem, with the same rewards and the same networks.
 
     Parameters
     ----------
     problem : Problem
         Network, arm sets and arms.
-    protocols : sequence of AnyProtocol
-        What to compare. A protocol that is the only one of its name and sends every pull goes by its plain name, any
-        other is written out, as in "flooding(8)+growth(0.25)".
-    **settings
-        As for `simulate`: horizon, replicates, seed, policy, rules and so on. A seed that is not given is drawn once.
+    protocols : one or several of what is to be compared
+        Protocols such as `FwA(4)` or "fwa(4)"; pairs of a protocol and a policy such as `("fwa(4)", KLUCB())`; or
+        configurations such as `{"protocol": "fwa(4)", "rules": "published"}`, which may also hold faults and every. A
+        mapping gives each a name of its own. Otherwise a protocol that is the only one of its name and sends every
+        pull goes by its plain name, and any other is written out, as in "flooding(8)+growth(0.25)".
+    policy, horizon, rules, engine, link_traffic, agents, rewards, every, faults, record_every, threads, progress
+        As for `simulate`, for all that do not say otherwise.
+    replicates : int
+        The number of independent repetitions: 10 unless given, so that there are standard deviations.
+    seed : int, optional
+        As for `simulate`. If not given, it is drawn once.
+    trace : bool
+        Whether to log the fate of every copy, in each `Result.trace`.
 
     Examples
     --------
     >>> import banditmesh as bm
     >>> problem = bm.Problem.paper("er", seed=0)
-    >>> comparison = bm.compare(problem, [bm.NoCooperation(), bm.IRS()], horizon=10, replicates=2, seed=0)
+    >>> comparison = bm.compare(problem, ["none", bm.IRS()], horizon=10, replicates=2, seed=0)
     >>> comparison.table()["messages"].to_dict()
     {'none': 0.0, 'irs': 3060.0}
+    >>> pairs = [("irs", bm.UCB()), ("irs", bm.ThompsonSampling())]
+    >>> list(bm.compare(problem, pairs, horizon=10, replicates=2, seed=0).results)
+    ['irs, ucb', 'irs, thompson']
     """
-    if not protocols:
-        raise InputError("protocols must hold at least one protocol, got none")
-    results: dict[str, Result] = {}
-    for name, protocol in labels(protocols).items():
-        results[name] = simulate(problem, protocol, **settings)
-        settings["seed"] = results[name].seed
-    return Comparison(results)
+    entries = read_entries(protocols)
+    settings: dict[str, Any] = {
+        "policy": policy,
+        "horizon": horizon,
+        "replicates": replicates,
+        "seed": fresh_seed() if seed is None else seed,
+        "rules": rules,
+        "engine": engine,
+        "link_traffic": link_traffic,
+        "agents": agents,
+        "rewards": rewards,
+        "every": every,
+        "faults": faults,
+        "record_every": record_every,
+        "threads": threads,
+        "progress": progress,
+        "trace": trace,
+    }
+    return Comparison(
+        {name: simulate(problem, entry.protocol, **{**settings, **entry.settings}) for name, entry in entries.items()}
+    )

@@ -17,6 +17,7 @@ from .. import plots
 from ..errors import InputError
 from ..protocols import AnyProtocol, Delivery
 from ..protocols.notation import write_emission
+from ..text_tables import as_html
 from .intervals import paired_interval
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class Frontier:
         How much more regret than the least possible a recommendation may have.
     confidence : float
         Of the intervals.
+    policy : str
+        How arms were chosen.
     """
 
     configurations: tuple[Configuration, ...]
@@ -107,6 +110,7 @@ class Frontier:
     max_link_load: float | None
     tolerance: float
     confidence: float
+    policy: str = ""
 
     @cached_property
     def fronts(self) -> dict[str, tuple[str, ...]]:
@@ -259,8 +263,14 @@ class Frontier:
             rows[str(name)] = {**_parts(self[str(name)]), **cells, "within_budget": bool(row["within_budget"])}
         return {**values, "configurations": rows}
 
-    def plot(self) -> Figure:
-        """Regret against messages, the busiest link's load and bytes, with the fronts, the budget and the advice."""
+    def plot(self, *, figsize: tuple[float, float] | None = None) -> Figure:
+        """Regret against messages, the busiest link's load and bytes, with the fronts, the budget and the advice.
+
+        Parameters
+        ----------
+        figsize : (float, float), optional
+            Width and height in inches.
+        """
         panels = [
             plots.Panel(
                 label,
@@ -270,12 +280,21 @@ class Frontier:
             )
             for cost, label in COSTS.items()
         ]
-        note = f"mean of {self.replicates} replicates; circle: recommended"
+        note = f"mean of {self.replicates} replicates" if self.replicates > 1 else "one replicate"
+        if self.recommended is not None:
+            note += "; circle: recommended"
         if self.replicates > 1:
             note += f"; bars: {self.confidence:.0%} confidence intervals"
-        title = f"{self.problem}, {self.horizon} rounds, {self.rules} rules"
-        title += f", {self.faults}" if self.faults else ""
-        return plots.frontier(panels, self.recommended, title, note)
+        title = f"{self.problem.removeprefix('Problem(').removesuffix(')')}, {self.horizon} rounds, {self.rules} rules"
+        title += f", {self.policy}" if self.policy else ""
+        title += f", {self.faults.removeprefix('Faults(').removesuffix(')')}" if self.faults else ""
+        return plots.frontier(panels, self.recommended, title, note, plots.Look(figsize=figsize))
+
+    def _repr_html_(self) -> str:
+        from .shown import front_note, frontier_rows
+
+        title = f"{self.problem}, {self.horizon} rounds, {self.replicates} replicates, seed {self.seed}"
+        return as_html(title, frontier_rows(self), [front_note(self), self.advice])
 
     def __repr__(self) -> str:
         return (

@@ -31,7 +31,7 @@ from ..protocols import (
     ProbabilisticFlooding,
     TreeAggregation,
 )
-from ..protocols.notation import needs_ttl, write
+from ..protocols.notation import as_emission, needs_ttl, protocol_or_class, write
 from ..rules import PUBLISHED
 from ..sim.engine import simulate
 from ..sim.progress import Progress
@@ -68,9 +68,9 @@ def frontier(
     horizon: int = 1000,
     replicates: int = 10,
     seed: int | None = None,
-    protocols: Sequence[AnyProtocol | type[AnyProtocol]] | None = None,
+    protocols: Sequence[AnyProtocol | type[AnyProtocol] | str] | None = None,
     ttls: Sequence[int] | None = None,
-    emissions: Sequence[Emission] | None = None,
+    emissions: Sequence[Emission | str] | None = None,
     max_messages_per_round: float | None = None,
     max_link_load: float | None = None,
     tolerance: float = 0.05,
@@ -86,13 +86,14 @@ def frontier(
         Network, arm sets and arms.
     horizon, replicates, seed
         As for `simulate`. A seed that is not given is drawn once.
-    protocols : sequence of AnyProtocol or of classes of them, optional
-        A class is combined with every ttl and emission; a protocol stands as it is. All built-in ones but the
+    protocols : sequence of AnyProtocol, of classes of them or of str, optional
+        A class, or a plain name such as "fwa", is combined with every ttl and emission; a protocol, or its text such as
+        "fwa(4)", is taken as it is. All built-in ones but the
         centralised ceiling unless told otherwise; trees, on a static network, with a few settings of their own.
     ttls : sequence of int, optional
         2, a quarter and half of the network's diameter and the diameter itself, unless told otherwise; for a dynamic
         network 2, 3 and 4.
-    emissions : sequence of Emission, optional
+    emissions : sequence of Emission or str, optional
         Every pull, growth by 0.1, 0.25 and 1, and contested, unless told otherwise; also with an echo if `faults` lose
         messages (by the sound rules: by the published ones an echo is of no use).
     max_messages_per_round : float, optional
@@ -164,14 +165,15 @@ def frontier(
         max_link_load=max_link_load,
         tolerance=tolerance,
         confidence=confidence,
+        policy=result.settings["policy"] if isinstance(result.settings["policy"], str) else "mixed policies",
     )
 
 
 def combine(
     problem: Problem,
-    protocols: Sequence[AnyProtocol | type[AnyProtocol]] | None = None,
+    protocols: Sequence[AnyProtocol | type[AnyProtocol] | str] | None = None,
     ttls: Sequence[int] | None = None,
-    emissions: Sequence[Emission] | None = None,
+    emissions: Sequence[Emission | str] | None = None,
     loses: bool = False,
 ) -> dict[str, AnyProtocol]:
     """The protocols that `frontier` simulates, by how they are written; what has no ttl is not multiplied by them.
@@ -190,12 +192,13 @@ def combine(
     ttls = default_ttls(problem) if ttls is None else [checks.integer("ttl", ttl, at_least=1) for ttl in ttls]
     if emissions is None:
         emissions = (*EMISSIONS, *[ECHOING] * loses)
+    sending = [as_emission(emission) for emission in emissions]
     found: dict[str, AnyProtocol] = {}
     if protocols is None:
         trees = (*TREES, *ECHOING_TREES * loses)
         protocols = PROTOCOLS if problem.is_dynamic else (*PROTOCOLS, *trees)
     for kind in protocols:
-        for protocol in _variants(kind, ttls, emissions):
+        for protocol in _variants(kind, ttls, sending):
             found.setdefault(write(protocol), protocol)
     if not found:
         raise InputError("protocols, ttls and emissions must each hold at least one, got none")
@@ -203,8 +206,10 @@ def combine(
 
 
 def _variants(
-    kind: AnyProtocol | type[AnyProtocol], ttls: Sequence[int], emissions: Sequence[Emission]
+    kind: AnyProtocol | type[AnyProtocol] | str, ttls: Sequence[int], emissions: Sequence[Emission]
 ) -> list[AnyProtocol]:
+    if isinstance(kind, str):
+        kind = protocol_or_class(kind)
     if isinstance(kind, AnyProtocol):
         return [kind]
     if not isinstance(kind, type) or not issubclass(kind, AnyProtocol):

@@ -13,8 +13,9 @@ from .dynamic import (
     LinkFailures,
     edge_markovian_step,
 )
+from .named import from_text
 from .published import PAPER_NETWORKS, PAPER_WATCHED_LINKS, like_paper, paper
-from .readers import read, read_adjacency, read_contact_trace, read_edge_list, read_gml, read_graphml
+from .readers import read, read_adjacency, read_any, read_contact_trace, read_edge_list, read_gml, read_graphml
 from .sparse import sparse_ba, sparse_er
 from .static import (
     ba,
@@ -50,6 +51,7 @@ __all__ = [
     "first_connected",
     "from_networkx",
     "from_sparse",
+    "from_text",
     "grid",
     "like_paper",
     "paper",
@@ -58,6 +60,7 @@ __all__ = [
     "random_regular",
     "read",
     "read_adjacency",
+    "read_any",
     "read_contact_trace",
     "read_edge_list",
     "read_gml",

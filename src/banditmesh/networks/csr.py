@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import integer, shown
+from ..checks import integer, is_hashable, shown
 from ..errors import NetworkError
 from .matrices import MAX_AGENTS, entries
 
@@ -125,8 +125,10 @@ def as_links(network: Any) -> tuple[Sequence[Hashable], Links]:
 
     Parameters
     ----------
-    network : networkx.Graph, scipy sparse matrix or Links
-        Agents in node order; matrices and `Links` name them 0 .. n - 1.
+    network : networkx.Graph, scipy sparse matrix, Links or edge list
+        Agents in node order; matrices and `Links` name them 0 .. n - 1. An edge list is a sequence of tuples of two
+        names, and its agents come in the order in which they appear. A pair of names and `Links`, as this function
+        returns it, is taken too.
 
     Returns
     -------
@@ -144,6 +146,10 @@ def as_links(network: Any) -> tuple[Sequence[Hashable], Links]:
         return range(network.n_agents), _checked_both_ways(network)
     if hasattr(network, "tocsr"):
         return from_sparse(network)
+    if isinstance(network, tuple) and len(network) == 2 and isinstance(network[1], Links):
+        return _checked_names(network[0], network[1].n_agents), _checked_both_ways(network[1])
+    if isinstance(network, Sequence) and not isinstance(network, str):
+        return _from_edge_list(network)
     return from_networkx(network)
 
 
@@ -171,7 +177,7 @@ def from_networkx(graph: nx.Graph) -> tuple[tuple[Hashable, ...], Links]:
 
     if not isinstance(graph, nx.Graph):
         raise NetworkError(
-            f"network must be a networkx.Graph or a scipy sparse matrix, got {type(graph).__name__}; "
+            f"network must be a networkx.Graph, a scipy sparse matrix or an edge list, got {type(graph).__name__}; "
             "dynamic networks come from banditmesh.networks"
         )
     kind = type(graph).__name__
@@ -232,6 +238,35 @@ def from_sparse(matrix: Any) -> tuple[range, Links]:
         )
     starts = _row_starts(np.bincount(rows, minlength=n_agents))
     return range(n_agents), Links(n_agents, starts, columns.astype(np.int32))
+
+
+def _from_edge_list(pairs: Sequence[Any]) -> tuple[tuple[Hashable, ...], Links]:
+    """The agents of a sequence of tuples, in the order in which they appear, and its links.
+
+    Lists instead of tuples are refused: they may be the rows of a matrix.
+    """
+    number_of: dict[Hashable, int] = {}
+    ends: list[int] = []
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise NetworkError(f"network as an edge list must hold tuples of two agents, got {shown(pair)}")
+        for name in pair:
+            if not is_hashable(name):
+                raise NetworkError(f"an agent's name must be hashable, got {shown(name)}")
+            ends.append(number_of.setdefault(name, len(number_of)))
+        if pair[0] == pair[1]:
+            raise _self_loop(pair[0])
+    if not number_of:
+        raise NetworkError("network must have at least one agent, got an edge list without links")
+    return tuple(number_of), Links.from_pairs(len(number_of), np.array(ends, dtype=np.int64).reshape(-1, 2))
+
+
+def _checked_names(names: Sequence[Hashable], n_agents: int) -> Sequence[Hashable]:
+    if not (isinstance(names, Sequence) and len(names) == n_agents and all(map(is_hashable, names))):
+        raise NetworkError(f"there must be a name for each of the {n_agents} agents, got {shown(names)}")
+    if len(set(names)) < n_agents:
+        raise NetworkError(f"the names of agents must differ, got {shown(names)}")
+    return names
 
 
 def _merged(codes: Int64s, values: npt.NDArray[Any]) -> tuple[Int64s, npt.NDArray[Any]]:

@@ -1,7 +1,8 @@
 """Pictures from plain arrays. Nothing here knows of engines or protocols beyond a name and its colour.
 
 Every protocol keeps its colour and line style in all figures; both differ between protocols, so that a figure can be
-read in grey. A band is one standard deviation over replicates on either side of the mean, and the figure says so.
+read in grey. A band is one standard deviation over replicates on either side of the mean, or a confidence interval,
+and the figure says which. What the user has set in matplotlib's rcParams goes before our own sizes.
 Sizes are those of print: a column is 3.4 inches wide and two are 7, with text of 7 points and more.
 """
 
@@ -10,10 +11,11 @@ from .frontier import Panel, frontier
 from .limits import regret_and_bounds
 from .maps import heat_network, trajectory
 from .points import against_delta, over_key, tradeoff
-from .style import save, settle
+from .style import Look, save, settle
 
 __all__ = [
     "Curves",
+    "Look",
     "Panel",
     "against_delta",
     "by_network",

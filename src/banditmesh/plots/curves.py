@@ -1,14 +1,16 @@
-"""Curves over the rounds. A band is one standard deviation on either side of the mean, and the figure says so."""
+"""Curves over the rounds. A band is one standard deviation or a confidence interval, and the figure says which."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .style import MOST_POINTS, for_print, legend, new_figure, state_band, style_of, thousands
+from .style import MOST_POINTS, Look, for_print, legend, new_figure, note, state_band, style_of
+from .sweeps import MOST_NAMES, Sweep, find_sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,13 +21,16 @@ Curves: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int
 
 
 @for_print
-def regret_and_messages(curves: Mapping[str, Curves]) -> Figure:
+def regret_and_messages(curves: Mapping[str, Curves], look: Look | None = None) -> Figure:
     """Two panels: group regret and transmissions over the rounds.
 
     Parameters
     ----------
     curves : mapping from name to (rounds, regret, messages)
-        The recorded rounds, and arrays (replicates, records) of cumulative values.
+        The recorded rounds, and arrays (replicates, records) of cumulative values. Of many that differ in a number,
+        colours go by that number, a colour bar says which, and panels are for what else they are.
+    look : Look, optional
+        Axes (two), size, scales and bands.
 
     Examples
     --------
@@ -35,10 +40,36 @@ def regret_and_messages(curves: Mapping[str, Curves]) -> Figure:
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['group regret', 'transmissions']
     """
-    figure, grid = new_figure(1, 2)
-    _over_time(grid[0], curves)
-    legend(figure, grid[0, 0], len(curves))
-    state_band(figure, any(len(regret) > 1 for _, regret, _ in curves.values()))
+    look = look or Look()
+    sweep = find_sweep(curves) if look.ax is None else None
+    if sweep is not None:
+        return _swept(curves, sweep, look)
+    if len(curves) > MOST_NAMES:
+        look = replace(look, band="none")  # bands of many curves would hide each other
+    figure, grid = new_figure(1, 2, look=look)
+    _over_time(grid[0], curves, look)
+    legend(figure, grid[0, 0], len(curves), look)
+    state_band(figure, any(len(regret) > 1 for _, regret, _ in curves.values()), look)
+    return figure
+
+
+def _swept(curves: Mapping[str, Curves], sweep: Sweep, look: Look) -> Figure:
+    """Regret above transmissions, a column for each panel of the sweep, coloured by value."""
+    panels = list(dict.fromkeys(sweep.panels.values()))
+    figure, grid = new_figure(2, len(panels), height=1.9, look=look)
+    for column, panel in enumerate(panels):
+        # What has no number is what the others are to be compared with, in every panel.
+        shown = {name: one for name, one in curves.items() if sweep.panels.get(name, panel) == panel}
+        _over_time(grid[:, column], shown, look, sweep)
+        grid[0, column].set_title(sweep.title(panel))
+        grid[0, column].set_xlabel("")
+        if column:
+            grid[0, column].set_ylabel("")
+            grid[1, column].set_ylabel("")
+    sweep.bar(figure, list(grid.flat))
+    plain = len(curves) - len(sweep.values)
+    legend(figure, grid[0, 0], 2 if plain else 0, look)
+    note(figure, "mean over replicates")
     return figure
 
 
@@ -56,7 +87,7 @@ def by_network(networks: Mapping[str, Mapping[str, Curves]]) -> Figure:
     """
     figure, grid = new_figure(2, len(networks), height=1.9)
     for column, (name, curves) in enumerate(networks.items()):
-        _over_time(grid[:, column], curves)
+        _over_time(grid[:, column], curves, Look())
         grid[0, column].set_title(name)
         grid[0, column].set_xlabel("")
         if column:
@@ -69,13 +100,17 @@ def by_network(networks: Mapping[str, Mapping[str, Curves]]) -> Figure:
 
 
 @for_print
-def link_load(networks: Mapping[str, Mapping[str, tuple[NDArray[np.int64], NDArray[Any]]]]) -> Figure:
+def link_load(
+    networks: Mapping[str, Mapping[str, tuple[NDArray[np.int64], NDArray[Any]]]], look: Look | None = None
+) -> Figure:
     """Transmissions per round on one link over time, a panel for each network.
 
     Parameters
     ----------
     networks : mapping from title to mapping from name to (rounds, loads)
         The rounds, and an array (replicates, rounds) of the link's transmissions in each, both directions together.
+    look : Look, optional
+        Axes, size, scales and bands.
 
     Examples
     --------
@@ -85,38 +120,40 @@ def link_load(networks: Mapping[str, Mapping[str, tuple[NDArray[np.int64], NDArr
     >>> figure.axes[0].get_ylabel()
     'transmissions per round'
     """
-    figure, grid = new_figure(1, len(networks), height=2.1)
+    look = look or Look()
+    figure, grid = new_figure(1, len(networks), height=2.1, look=look)
     for axes, (title, loads) in zip(grid[0], networks.items(), strict=True):
         for name, (rounds, load) in loads.items():
-            _curve(axes, rounds, load, name, loads)
+            _curve(axes, rounds, load, style_of(name, loads), name, look)
         axes.set_title(title)
         axes.set_xlabel("round")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
+        look.scale(axes)
     grid[0, 0].set_ylabel("transmissions per round")
-    legend(figure, grid[0, 0], len(next(iter(networks.values()))))
-    state_band(figure, any(len(load) > 1 for loads in networks.values() for _, load in loads.values()))
+    legend(figure, grid[0, 0], len(next(iter(networks.values()))), look)
+    state_band(figure, any(len(load) > 1 for loads in networks.values() for _, load in loads.values()), look)
     return figure
 
 
-def _over_time(pair: Sequence[Axes], curves: Mapping[str, Curves]) -> None:
+def _over_time(pair: Sequence[Axes], curves: Mapping[str, Curves], look: Look, sweep: Sweep | None = None) -> None:
     for name, (rounds, regret, messages) in curves.items():
-        _curve(pair[0], rounds, regret, name, curves)
-        _curve(pair[1], rounds, messages, name, curves)
+        swept = sweep is not None and name in sweep.values
+        style = (sweep.colour(name), "-") if sweep is not None and swept else style_of(name, curves)
+        one = look if sweep is None else replace(look, band="none")
+        label = "_" if swept else name
+        _curve(pair[0], rounds, regret, style, label, one)
+        _curve(pair[1], rounds, messages, style, label, one)
     for axes, label in zip(pair, ("group regret", "transmissions"), strict=True):
         axes.set_ylabel(label)
         axes.set_xlabel("round")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
-        thousands(axes)
+        look.scale(axes)
 
 
-def _curve(axes: Axes, x: NDArray[Any], values: NDArray[Any], label: str, labels: Collection[str]) -> None:
-    colour, style = style_of(label, labels)
+def _curve(axes: Axes, x: NDArray[Any], values: NDArray[Any], style: tuple[Any, Any], label: str, look: Look) -> None:
+    colour, line = style
     keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_POINTS)).round().astype(int))
     x, values = x[keep], values[:, keep]
     mean = values.mean(axis=0)
-    axes.plot(x, mean, color=colour, linestyle=style, label=label)
-    if len(values) > 1:
-        sd = values.std(axis=0, ddof=1)
-        axes.fill_between(x, mean - sd, mean + sd, color=colour, alpha=0.2, linewidth=0)
+    axes.plot(x, mean, color=colour, linestyle=line, label=label)
+    half = look.half_width(values)
+    if half.any():
+        axes.fill_between(x, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from .points import log_thousands
-from .style import base_of, for_print, marker_of, style_of, thousands
+from .style import Look, base_of, blank_figure, fold, for_print, marker_of, style_of, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,9 @@ class Panel:
 
 
 @for_print
-def frontier(panels: Sequence[Panel], recommended: str | None, title: str, note: str) -> Figure:
+def frontier(
+    panels: Sequence[Panel], recommended: str | None, title: str, note: str, look: Look | None = None
+) -> Figure:
     """Group regret against each cost: a large panel for the first, small ones for the others.
 
     The front of the first panel is numbered, and the list below says what the numbers are; a circle is drawn around
@@ -54,26 +56,29 @@ def frontier(panels: Sequence[Panel], recommended: str | None, title: str, note:
     >>> [axes.get_xlabel() for axes in figure.axes]
     ['messages', 'bytes']
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     numbered = [name for name in panels[0].front if panels[0].points[name][0] > 0]
     rows = -(-len(numbered) // 2)
-    figure = Figure(figsize=(_WIDTH, 3.9 + _ROOM * rows), layout="constrained", dpi=150)
-    FigureCanvasAgg(figure)
+    size = look.figsize if look is not None else None
+    figure = blank_figure(*(size or (_WIDTH, 3.9 + _ROOM * rows)))
     side = max(1, len(panels) - 1)
     grid = figure.add_gridspec(side, 2, width_ratios=(1.9, 1.0))
     numbers = {name: place for place, name in enumerate(numbered, start=1)}
     for place, panel in enumerate(panels):
         axes = figure.add_subplot(grid[:, 0] if place == 0 else grid[place - 1, 1])
-        _draw(axes, panel, numbers, recommended, large=place == 0)
+        _draw(axes, panel, numbers, recommended, place == 0, figure.get_figwidth())
     figure.axes[0].set_ylabel("group regret")
-    _kinds(figure, panels[0].points, f"{title}\n{note}" if note else title)
+    _kinds(
+        figure,
+        panels[0].points,
+        "\n".join(fold(line, int(14 * figure.get_figwidth())) for line in (title, note) if line),
+    )
     _list(figure, numbers, panels[0], recommended)
     return figure
 
 
-def _draw(axes: Axes, panel: Panel, numbers: Mapping[str, int], recommended: str | None, large: bool) -> None:
+def _draw(
+    axes: Axes, panel: Panel, numbers: Mapping[str, int], recommended: str | None, large: bool, width: float
+) -> None:
     sending = {name: point for name, point in panel.points.items() if point[0] > 0}
     line = [panel.points[name] for name in panel.front if panel.points[name][0] > 0]
     axes.plot([p[0] for p in line], [p[3] for p in line], color="#999999", linewidth=0.8, drawstyle="steps-post")
@@ -103,14 +108,17 @@ def _draw(axes: Axes, panel: Panel, numbers: Mapping[str, int], recommended: str
         if name == recommended:
             axes.plot(x, y, marker="o", markersize=13, fillstyle="none", color="#000000", markeredgewidth=1.1, zorder=4)
     if sending:
-        log_thousands(axes)
+        axes.set_xscale("log")
     axes.set_ylim(bottom=0)
     if panel.limit is not None:
         left, right = axes.get_xlim()[0], max(axes.get_xlim()[1], panel.limit * 1.2)
         axes.axvspan(panel.limit, right, color="#BBBBBB", alpha=0.3, linewidth=0)
         axes.set_xlim(min(left, panel.limit / 1.2), right)
         axes.axvline(panel.limit, color="#555555", linewidth=0.8, linestyle="--")
-    axes.set_xlabel(panel.label)
+    if sending:
+        # After the budget: which numbers fit along the axis depends on its ends.
+        log_thousands(axes)
+    axes.set_xlabel(panel.label if large else fold(panel.label, int(5.3 * width)))
     thousands(axes)
 
 
@@ -135,7 +143,13 @@ def _kinds(figure: Figure, points: Mapping[str, tuple[float, ...]], title: str) 
         grey: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4, "color": "#555555"}
         handles.append(Line2D([], [], label="every pull is sent", **grey))
         handles.append(Line2D([], [], label="another emission", fillstyle="none", **grey))
-    figure.legend(handles=handles, title=title, frameon=False, loc="outside upper center", ncols=5)
+    figure.legend(
+        handles=handles,
+        title=title,
+        frameon=False,
+        loc="outside upper center",
+        ncols=5 if figure.get_figwidth() > 5 else 2,
+    )
 
 
 def _list(figure: Figure, numbers: Mapping[str, int], panel: Panel, recommended: str | None) -> None:
@@ -151,7 +165,12 @@ def _list(figure: Figure, numbers: Mapping[str, int], panel: Panel, recommended:
         return
     title = f"On the front: group regret, {panel.label}"
     legend = figure.legend(
-        handles=handles, title=title, loc="outside lower center", ncols=2, frameon=False, handlelength=0
+        handles=handles,
+        title=title,
+        loc="outside lower center",
+        ncols=2 if figure.get_figwidth() > 5 else 1,
+        frameon=False,
+        handlelength=0,
     )
     for text in legend.get_texts():
         if recommended is not None and text.get_text().partition("  ")[2].startswith(f"{recommended}:"):

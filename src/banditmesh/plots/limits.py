@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .style import MOST_POINTS, for_print, legend, new_figure, state_band, style_of
+from .style import MOST_POINTS, Look, for_print, legend, new_figure, state_band, style_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +19,11 @@ _LINES: tuple[Any, ...] = ("--", "-.", ":", (0, (8, 2, 1, 2, 1, 2)), (0, (1, 4))
 
 @for_print
 def regret_and_bounds(
-    name: str, rounds: NDArray[np.int64], regret: NDArray[np.float64], bounds: Mapping[str, NDArray[Any]]
+    name: str,
+    rounds: NDArray[np.int64],
+    regret: NDArray[np.float64],
+    bounds: Mapping[str, NDArray[Any]],
+    look: Look | None = None,
 ) -> Figure:
     """Group regret over the rounds, both axes logarithmic, with bounds drawn as grey lines.
 
@@ -33,6 +37,8 @@ def regret_and_bounds(
         Cumulative group regret.
     bounds : mapping from label to array (records,)
         The value of each bound in every recorded round; values that are not positive are left out.
+    look : Look, optional
+        Axes, size and bands; both axes are logarithmic.
 
     Examples
     --------
@@ -42,15 +48,16 @@ def regret_and_bounds(
     >>> figure.axes[0].get_yscale()
     'log'
     """
-    figure, grid = new_figure(1, 1, height=2.6)
+    look = look or Look()
+    figure, grid = new_figure(1, 1, height=2.6, look=look)
     axes = grid[0, 0]
     keep = np.unique(np.geomspace(1, len(rounds), min(len(rounds), MOST_POINTS)).round().astype(int)) - 1
     x, mean = rounds[keep], regret[:, keep].mean(axis=0)
     colour, style = style_of(name, [name])
     axes.plot(x, np.where(mean > 0, mean, np.nan), color=colour, linestyle=style, label=f"measured, {name}")
-    if len(regret) > 1:
-        sd = regret[:, keep].std(axis=0, ddof=1)
-        axes.fill_between(x, np.maximum(mean - sd, 1e-300), mean + sd, color=colour, alpha=0.2, linewidth=0)
+    half = look.half_width(regret[:, keep])
+    if half.any():
+        axes.fill_between(x, np.maximum(mean - half, 1e-300), mean + half, color=colour, alpha=0.2, linewidth=0)
     for line, (label, values) in zip(_LINES * len(bounds), bounds.items(), strict=False):
         drawn = np.asarray(values, dtype=float)[keep]
         axes.plot(x, np.where(drawn > 0, drawn, np.nan), color="#555555", linestyle=line, label=label)
@@ -61,6 +68,6 @@ def regret_and_bounds(
         axes.set_ylim(bottom=float(shown.min()) / 2)
     axes.set_xlabel("round")
     axes.set_ylabel("group regret")
-    legend(figure, axes, 2)
-    state_band(figure, len(regret) > 1)
+    legend(figure, axes, 2, look)
+    state_band(figure, len(regret) > 1, look)
     return figure

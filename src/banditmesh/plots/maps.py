@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .style import for_print, new_figure
+from .style import Look, fold, for_print, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_MOST_COLUMNS: Final = 3
 
 
 @for_print
@@ -22,6 +24,7 @@ def heat_network(
     links: NDArray[np.integer[Any]],
     positions: NDArray[np.float64],
     watched: tuple[int, int] | None = None,
+    look: Look | None = None,
 ) -> Figure:
     """The network with every link coloured by its load, a panel for each protocol, one scale for all.
 
@@ -37,6 +40,8 @@ def heat_network(
         Where the agents are drawn.
     watched : (int, int), optional
         A link to point out.
+    look : Look, optional
+        Size.
 
     Examples
     --------
@@ -48,10 +53,11 @@ def heat_network(
     """
     from matplotlib.collections import LineCollection
 
-    figure, grid = new_figure(1, len(panels), height=2.0)
+    columns = min(len(panels), _MOST_COLUMNS)
+    figure, grid = new_figure(-(-len(panels) // columns), columns, height=2.0, look=look)
     highest = max((float(load.max()) for load in panels.values() if load.size), default=1.0)
     drawn = None
-    for axes, (name, load) in zip(grid[0], panels.items(), strict=True):
+    for axes, (name, load) in zip(grid.flat, panels.items(), strict=False):
         order = np.argsort(load, kind="stable")  # the busiest on top
         drawn = LineCollection(list(positions[links[order]]), cmap="inferno_r", linewidths=1.3, zorder=1)
         drawn.set_array(np.asarray(load, dtype=float)[order])
@@ -60,12 +66,14 @@ def heat_network(
         axes.scatter(*positions.T, s=7 if n_agents <= 200 else 2, color="#444444", zorder=2, linewidths=0)
         if watched is not None:
             _point_out(axes, positions[list(watched)])
-        axes.set_title(name)
+        axes.set_title(fold(name, 24))
         axes.set_axis_off()
         axes.margins(0.04)
         axes.set_aspect("equal")
+    for axes in grid.flat[len(panels) :]:
+        axes.set_axis_off()
     if drawn is not None:
-        figure.colorbar(drawn, ax=list(grid[0]), shrink=0.8, aspect=25, label="transmissions per round")
+        figure.colorbar(drawn, ax=list(grid.flat), shrink=0.8, aspect=25, label="transmissions per round")
     return figure
 
 

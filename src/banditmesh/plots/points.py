@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .style import fill_of, for_print, legend, marker_of, new_figure, spread, style_of, thousands
+from .style import Look, fill_of, for_print, legend, marker_of, new_figure, spread, state_band, style_of, thousands
+from .sweeps import find_sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,13 +19,17 @@ _MOST_TICKS = 8
 
 
 @for_print
-def tradeoff(networks: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any]]]]) -> Figure:
+def tradeoff(
+    networks: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any]]]], look: Look | None = None
+) -> Figure:
     """Group regret against transmissions at the horizon, a panel for each network.
 
     Parameters
     ----------
     networks : mapping from title to mapping from name to (messages, regret)
         Values of each replicate. What sends nothing is drawn as a line.
+    look : Look, optional
+        Axes, size, scales and bars; the horizontal axis is logarithmic.
 
     Examples
     --------
@@ -33,35 +38,47 @@ def tradeoff(networks: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any
     >>> figure.axes[0].get_xscale()
     'log'
     """
-    figure, grid = new_figure(1, len(networks), height=2.0)
+    look = look or Look()
+    figure, grid = new_figure(1, len(networks), height=2.0, look=look)
     names = list(dict.fromkeys(name for points in networks.values() for name in points))
+    sweep = find_sweep(names) if look.ax is None else None
+    shown = set()
     for axes, (title, points) in zip(grid[0], networks.items(), strict=True):
         for name, (messages, regret) in points.items():
             colour, style = style_of(name, points)
+            label, fill = name, fill_of(name, points)
+            if sweep is not None and name in sweep.values:
+                # Markers tell the protocols apart, and the legend has each once.
+                colour, label, fill = sweep.colour(name), sweep.panels[name], "full"
+                label = "_" if label in shown else label
+                shown.add(sweep.panels[name])
             if not np.any(messages):
                 axes.axhline(regret.mean(), color=colour, linestyle=style, label=name)
                 continue
             axes.errorbar(
                 messages.mean(),
                 regret.mean(),
-                xerr=spread(messages),
-                yerr=spread(regret),
+                xerr=float(look.half_width(messages)),
+                yerr=float(look.half_width(regret)),
                 color=colour,
                 marker=marker_of(name),
-                fillstyle=fill_of(name, points),
+                fillstyle=fill,
                 markersize=5,
                 elinewidth=0.8,
                 capsize=2,
                 linestyle="none",
-                label=name,
+                label=label,
             )
         log_thousands(axes)
         axes.set_title(title)
         axes.set_xlabel("transmissions")
-        axes.set_ylim(bottom=0)
-        thousands(axes)
+        look.scale_height(axes)
     grid[0, 0].set_ylabel("group regret")
-    legend(figure, grid[0, 0], len(names))
+    if sweep is not None:
+        sweep.bar(figure, list(grid.flat))
+    legend(figure, grid[0, 0], len(names), look)
+    several = any(len(regret) > 1 for points in networks.values() for _, regret in points.values())
+    state_band(figure, several, look, "bars")
     return figure
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
+import numpy as np
 from numpy.typing import NDArray
+
+from .. import checks
+from ..errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +46,9 @@ _LINES: Final[tuple[Any, ...]] = ("-", "--", ":", "-.", (0, (1, 3)), (0, (7, 1, 
 _FILLS: Final = ("full", "none", "left", "right", "bottom", "top")
 _COLUMN: Final = 3.4
 MOST_POINTS: Final = 250  # of a drawn curve: more cannot be seen, and an SVG would grow with them
-_BAND: Final = "mean over {what}; bands: one standard deviation"
+#: What bands and bars can be, and how that is said.
+BANDS: Final = {"sd": "one standard deviation", "ci": "95 % confidence intervals", "none": ""}
+_NARROW: Final = 5.0  # inches: below, two panels are put one below the other
 _PRINT: Final = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -55,33 +63,103 @@ _PRINT: Final = {
 }
 #: What identifiers in an SVG are hashed with: the same figure gives the same file.
 _SVG: Final = {"svg.hashsalt": "banditmesh", "svg.fonttype": "path"}
+#: Fonts that journals take: outlines, not bitmaps of them.
+_FONTS: Final = {"pdf.fonttype": 42, "ps.fonttype": 42}
 
 P = ParamSpec("P")
 
 
 def for_print(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Draw with the sizes of print; the settings of the process are left as they were."""
+    """Draw with the sizes of print, but for what the user has set; the settings of the process stay as they were."""
 
     @functools.wraps(draw)
     def drawn(*arguments: P.args, **settings: P.kwargs) -> Figure:
         import matplotlib as mpl
 
-        with mpl.rc_context(_PRINT):
+        with mpl.rc_context(_unless_changed(_PRINT)):
             return draw(*arguments, **settings)
 
     return drawn
 
 
+@dataclass(frozen=True)
+class Look:
+    """How a user wants a picture.
+
+    Attributes
+    ----------
+    ax : axes, sequence of axes or None
+        Where to draw; a new figure if None.
+    figsize : (float, float) or None
+        Width and height of a new figure in inches.
+    log : str
+        Which axes are logarithmic: "", "x", "y" or "xy".
+    band : str
+        What bands and bars are: "sd", "ci" or "none".
+    """
+
+    ax: Any = None
+    figsize: tuple[float, float] | None = None
+    log: str = ""
+    band: str = "sd"
+
+    def __post_init__(self) -> None:
+        checks.choice("log", self.log, ("", "x", "y", "xy"))
+        checks.choice("band", self.band, BANDS)
+        if self.figsize is not None:
+            if self.ax is not None:
+                raise InputError("ax and figsize exclude each other, got both; the size is that of the axes' figure")
+            if not isinstance(self.figsize, tuple | list) or len(self.figsize) != 2:
+                raise InputError(f"figsize must be width and height in inches, got {checks.shown(self.figsize)}")
+            for side in self.figsize:
+                checks.positive("figsize", side)
+
+    def half_width(self, values: NDArray[Any]) -> Any:
+        """Half the width of a band or bar over the first axis of values, 0 if there is one value or none is wanted."""
+        n = len(values)
+        if n < 2 or self.band == "none":
+            return np.zeros(values.shape[1:])
+        sd = values.std(axis=0, ddof=1)
+        if self.band == "sd":
+            return sd
+        from scipy.stats import t
+
+        return float(t.ppf(0.975, n - 1)) * sd / n**0.5
+
+    def scale(self, axes: Axes) -> None:
+        """Set the axes' scales: logarithmic, or from 0."""
+        if "x" in self.log:
+            axes.set_xscale("log")
+        else:
+            axes.set_xlim(left=0)
+        self.scale_height(axes)
+
+    def scale_height(self, axes: Axes) -> None:
+        """Set the vertical axis' scale alone."""
+        if "y" in self.log:
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
+            thousands(axes)
+
+
+def _unless_changed(settings: dict[str, Any]) -> dict[str, Any]:
+    """Those of our settings where the user has not chosen one."""
+    import matplotlib as mpl
+
+    return {name: value for name, value in settings.items() if mpl.rcParams[name] == mpl.rcParamsDefault[name]}
+
+
 def save(figure: Figure, stem: str | PathLike[str], kinds: Iterable[str] = ("png", "svg")) -> list[Path]:
-    """Write a figure as STEM.png and STEM.svg; the same figure gives the same files."""
+    """Write a figure as STEM.png, STEM.svg and so on; the same figure gives the same files."""
     import matplotlib as mpl
 
     paths = [Path(f"{stem}.{kind}") for kind in kinds]
     settle(figure)
     with mpl.rc_context(_SVG):
         for path in paths:
-            metadata = {"Date": None} if path.suffix == ".svg" else {}
-            figure.savefig(path, dpi=200, metadata=metadata)
+            date = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
+            figure.savefig(path, dpi=200, metadata=date)
     return paths
 
 
@@ -92,15 +170,52 @@ def settle(figure: Figure) -> None:
         figure.set_layout_engine("none")
 
 
-def new_figure(rows: int, columns: int, height: float = 2.4) -> tuple[Figure, Any]:
-    """A figure of one column's width for one panel, and of two columns' for more, with its grid of axes."""
+def blank_figure(width: float, height: float) -> Figure:
+    """An empty figure that shows itself in notebooks and embeds its fonts; what the user has set goes first."""
+    import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    class PrintFigure(Figure):
+        def savefig(self, *arguments: Any, **settings: Any) -> None:
+            with mpl.rc_context(_unless_changed(_FONTS)):
+                super().savefig(*arguments, **settings)
+
+        def _repr_png_(self) -> bytes:
+            stream = BytesIO()
+            self.savefig(stream, format="png")
+            return stream.getvalue()
+
     # A figure of its own: importing pyplot would pick a backend for the whole process.
-    width = _COLUMN if columns == 1 else 2 * _COLUMN + 0.2
-    figure = Figure(figsize=(width, height * rows + 0.35), layout="constrained", dpi=150)
+    default = mpl.rcParamsDefault
+    dpi = 150 if mpl.rcParams["figure.dpi"] == default["figure.dpi"] else mpl.rcParams["figure.dpi"]
+    figure = PrintFigure(figsize=(width, height), layout="constrained", dpi=dpi)
     FigureCanvasAgg(figure)
+    return figure
+
+
+def new_figure(rows: int, columns: int, height: float = 2.4, look: Look | None = None) -> tuple[Figure, Any]:
+    """A figure of one column's width for one panel, and of two columns' for more, with its grid of axes.
+
+    The user's axes or size go first; in a narrow figure two panels are put one below the other.
+    """
+    import matplotlib as mpl
+
+    look = look or Look()
+    if look.ax is not None:
+        given = np.atleast_1d(np.asarray(look.ax, dtype=object)).ravel()
+        if len(given) != rows * columns or not all(hasattr(one, "plot") for one in given):
+            wanted = "axes" if rows * columns == 1 else f"{rows * columns} axes"
+            raise InputError(f"ax must be {wanted}, got {checks.shown(look.ax)}; pyplot.subplots(...)[1] gives some")
+        return given[0].figure, given.reshape(rows, columns)
+    size = look.figsize
+    if size is None and list(mpl.rcParams["figure.figsize"]) != list(mpl.rcParamsDefault["figure.figsize"]):
+        size = tuple(mpl.rcParams["figure.figsize"])
+    if size is None:
+        size = (_COLUMN if columns == 1 else 2 * _COLUMN + 0.2, height * rows + 0.35)
+    figure = blank_figure(*size)
+    if (rows, columns) == (1, 2) and size[0] < _NARROW:
+        return figure, figure.subplots(2, 1, squeeze=False).reshape(1, 2)
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
@@ -146,19 +261,52 @@ def thousands(axes: Axes) -> None:
     axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
 
 
-def legend(figure: Figure, axes: Axes, n_names: int) -> None:
-    """One legend for the whole figure, above it, in as many columns as fit."""
+def legend(figure: Figure, axes: Axes, n_names: int, look: Look | None = None) -> None:
+    """One legend for the whole figure, above it, in as many columns as fit; the figure grows by what it takes.
+
+    A size that the user chose is kept, and on the user's own axes the legend is theirs.
+    """
     if n_names < 2:
         return
     handles, labels = axes.get_legend_handles_labels()
-    for columns in range(min(n_names, 6 if figure.get_figwidth() > _COLUMN else 3), 0, -1):
+    if look is not None and look.ax is not None:
+        axes.legend(handles, labels, frameon=False)
+        return
+    for columns in range(min(n_names, 6), 0, -1):
         drawn = figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False)
         if columns == 1 or drawn.get_window_extent().width <= figure.bbox.width:
-            return
+            break
         drawn.remove()
+    if look is None or look.figsize is None:
+        more = drawn.get_window_extent().height / figure.dpi - 0.35
+        figure.set_figheight(figure.get_figheight() + max(0.0, more))
 
 
-def state_band(figure: Figure, several: bool) -> None:
+def state_band(figure: Figure, several: bool, look: Look | None = None, what: str = "bands") -> None:
     """Say what the bands are, if there are any."""
-    if several:
-        figure.supxlabel(_BAND.format(what="replicates"), fontsize=7)
+    look = look or Look()
+    if several and look.band != "none" and look.ax is None:
+        note(figure, f"mean over replicates; {what}: {BANDS[look.band]}")
+
+
+def note(figure: Figure, text: str) -> None:
+    """A line below the figure."""
+    import matplotlib as mpl
+
+    figure.supxlabel(text, fontsize=mpl.rcParams["legend.fontsize"])
+
+
+def fold(title: str, width: int) -> str:
+    """A title on lines of about so many characters, broken where its parts meet.
+
+    Examples
+    --------
+    >>> fold("flooding(8)+growth(0.25, echoes=1)", 20).splitlines()
+    ['flooding(8)', '+growth(0.25,', 'echoes=1)']
+    """
+    lines = [""]
+    for part in re.findall(r"[+]?[^+,\s]+,?\s*", title):
+        if lines[-1] and len((lines[-1] + part).rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,9 +1,10 @@
 """Protocols as people write them: `flooding(8)+growth(0.25)`.
 
 The short name of a protocol with its parameters, then its emission with its own, if it is not every pull (or if every
-pull is not what the protocol does by itself). The same text is read on the command line and in specs, and printed in
-tables and pictures; both directions are written here alone. Parameters stand in the order of the class's fields, or by
-name: `probabilistic(4, stop=0.3)`. What equals a protocol's default is not printed.
+pull is not what the protocol does by itself). The same text is read by every function that takes a protocol, on the
+command line and in specs, and printed in tables and pictures; both directions are written here alone. Parameters stand
+in the order of the class's fields, or by name: `probabilistic(4, stop=0.3)`. What equals a protocol's default is not
+printed.
 """
 
 from __future__ import annotations
@@ -166,6 +167,45 @@ def read(text: str, ttl: int | None = None) -> AnyProtocol:
     return protocol
 
 
+def as_protocol(value: object) -> AnyProtocol:
+    """A protocol as it is, or the one that a text describes: what every public function takes.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> as_protocol("fwa(4)") == as_protocol(bm.FwA(4))
+    True
+    """
+    if isinstance(value, str):
+        return read(value)
+    if not isinstance(value, AnyProtocol):
+        raise InputError(f'protocol must be a protocol such as FwA(4) or "fwa(4)", got {checks.shown(value)}')
+    return value
+
+
+def protocol_or_class(text: str) -> AnyProtocol | type[AnyProtocol]:
+    """The protocol that a text describes or, if it is nothing but a name, its class.
+
+    Examples
+    --------
+    >>> protocol_or_class("irs").__name__, protocol_or_class("gossip(4)").ttl
+    ('InstantRewardSharing', 4)
+    """
+    written = parse(text)
+    return get_class("protocols", written.name) if written.is_plain else read(text)
+
+
+def as_emission(value: object) -> Emission:
+    """An emission as it is, or the one that a text describes."""
+    if isinstance(value, str):
+        return read_emission(value)
+    if not isinstance(value, Emission):
+        raise InputError(
+            f'emission must be an emission such as Growth(0.25) or "growth(0.25)", got {checks.shown(value)}'
+        )
+    return value
+
+
 def read_emission(text: str) -> Emission:
     """The emission that a text describes.
 
@@ -187,7 +227,8 @@ def get_class(what: str, name: str) -> type[Any]:
     bases: dict[str, type[Any]] = {"protocols": AnyProtocol, "emissions": Emission}
     known = registry.by_name(bases[what])
     if name not in known:
-        raise InputError(f"{what} must be among {', '.join(sorted(known))}; got {checks.shown(name)}")
+        near = checks.meant(name, known)
+        raise InputError(f"{what} must be among {', '.join(sorted(known))}; got {checks.shown(name)}{near}")
     return known[name]
 
 
@@ -241,7 +282,8 @@ def _parameters(kind: type[Any], given_text: str | None) -> dict[str, int | floa
                 )
             key = known[place]
         if key not in known:
-            raise InputError(f"{kind.name} takes {', '.join(known) or 'no parameters'}; got {checks.shown(key)}")
+            takes = f"{kind.name} takes {', '.join(known) or 'no parameters'}"
+            raise InputError(f"{takes}; got {checks.shown(key)}{checks.meant(key, known)}")
         if key in given:
             raise InputError(f"{kind.name} takes {key} once, got it twice: {checks.shown(text)}")
         given[key] = _number(f"{key} of {kind.name}", value)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..core import Fate
 from .chances import LinkId, sequence_of
-from .run import TRAFFIC, Event, Outcome, Run
+from .run import TRAFFIC, Event, Outcome, Run, agent_regret
 from .transit import Transmission
 
 
@@ -67,6 +67,8 @@ class Records(Observer):
         self._record = 0
         self.regret = np.zeros(len(self._rounds))
         self.messages = np.zeros(len(self._rounds), dtype=np.int64)
+        self._problem = run.problem
+        self.agent_regret = np.zeros((len(self._rounds), run.problem.n_agents)) if run.agents else None
 
     def began(self, t: int, neighbours: list[list[int]]) -> None:
         """A round's regret is added up by itself, then to the rest."""
@@ -87,6 +89,8 @@ class Records(Observer):
         if t == self._rounds[self._record]:
             self.regret[self._record] = self._total_regret
             self.messages[self._record] = self._n_sent
+            if self.agent_regret is not None:
+                self.agent_regret[self._record] = agent_regret(self._problem, self.pulls)
             self._record += 1
 
     @property
@@ -245,6 +249,7 @@ class Books:
             traffic=self._traffic.totals,
             pulls=self._records.pulls,
             trace=self._trace,
+            agent_regret=self._records.agent_regret,
         )
         if self._links is not None:
             outcome.links, outcome.link_traffic = self._links.as_arrays()

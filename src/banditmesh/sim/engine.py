@@ -22,6 +22,7 @@ from ..networks.dynamic import DynamicNetwork
 from ..policies import UCB, Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol, Protocol
+from ..protocols.notation import as_protocol, write
 from ..rules import get_rules
 from ..version import __version__
 from . import reference
@@ -43,7 +44,7 @@ SHORT_RUN: Final = 5.0
 
 def simulate(
     problem: Problem,
-    protocol: AnyProtocol,
+    protocol: AnyProtocol | str,
     *,
     policy: Policy | Sequence[Policy] | None = None,
     horizon: int = 1000,
@@ -52,6 +53,7 @@ def simulate(
     rules: str = "sound",
     engine: str = "auto",
     link_traffic: bool = False,
+    agents: bool = False,
     rewards: ArrayLike | None = None,
     every: int | Sequence[int] | None = None,
     faults: Faults | None = None,
@@ -66,8 +68,8 @@ def simulate(
     ----------
     problem : Problem
         Network, arm sets and arms.
-    protocol : AnyProtocol
-        How messages travel.
+    protocol : AnyProtocol or str
+        How messages travel: a protocol, or its text as tables print it, such as "flooding(8)+growth(0.25)".
     policy : Policy or sequence of Policy, optional
         How arms are chosen: one for all agents, or one for each; `UCB(alpha=3.0)` unless told otherwise.
     horizon : int
@@ -83,6 +85,9 @@ def simulate(
         "auto", "reference" or "compiled".
     link_traffic : bool
         Whether transmissions are also counted on every link.
+    agents : bool
+        Whether each agent's regret is kept over time, in `Result.agent_regret_curve`; of many rounds or agents, keep
+        fewer with `record_every`.
     rewards : array (horizon, agents, arms) or (replicates, horizon, agents, arms), optional
         A tape of what each pull would pay, columns in the order of `problem.arms`, used instead of the arms' laws.
         Entries are numbers of at most 1e100 in size; those of arms that an agent does not have are ignored and may be
@@ -127,6 +132,7 @@ def simulate(
             seed=seed,
             rules=rules,
             link_traffic=link_traffic,
+            agents=agents,
             rewards=rewards,
             every=every,
             faults=faults,
@@ -153,7 +159,7 @@ def _simulate(run: Run, engine: str, n_threads: int, progress: bool | ProgressCa
 
 def read_run(
     problem: Problem,
-    protocol: AnyProtocol,
+    protocol: AnyProtocol | str,
     *,
     policy: Policy | Sequence[Policy] | None,
     horizon: int,
@@ -161,6 +167,7 @@ def read_run(
     seed: int | None,
     rules: str,
     link_traffic: bool,
+    agents: bool,
     rewards: ArrayLike | None,
     every: int | Sequence[int] | None,
     faults: Faults | None,
@@ -170,14 +177,13 @@ def read_run(
     """The arguments of `simulate`, checked."""
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
-    if not isinstance(protocol, AnyProtocol):
-        raise InputError(f"protocol must be a protocol such as FwA(4), got {protocol!r}")
+    protocol = as_protocol(protocol)
     _check_protocol(protocol)
     protocol.check_network(not problem.is_dynamic)
     horizon = checks.integer("horizon", horizon, at_least=1, at_most=MOST_ROUNDS)
     replicates = checks.integer("replicates", replicates, at_least=1)
     record_every = checks.integer("record_every", record_every, at_least=1)
-    check_result_fits(problem, horizon, record_every, replicates, bool(link_traffic))
+    check_result_fits(problem, horizon, record_every, replicates, bool(link_traffic), bool(agents))
     run = Run(
         problem=problem,
         protocol=protocol,
@@ -192,6 +198,7 @@ def read_run(
         link_traffic=bool(link_traffic),
         trace=_read_trace(trace),
         faults=_read_faults(faults),
+        agents=bool(agents),
     )
     _check_network_lasts(problem, horizon)
     if run.trace is True:
@@ -244,6 +251,7 @@ def settings_of(run: Run) -> dict[str, Any]:
     return {
         "protocol": repr(run.protocol),
         "protocol_name": run.protocol.name,
+        "protocol_text": write(run.protocol),
         "policy": repr(policies[0]) if len(policies) == 1 else [repr(policy) for policy in run.policies],
         "policy_name": policies[0].name if len(policies) == 1 else "mixed",
         "rules": run.rules.name,

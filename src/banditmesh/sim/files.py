@@ -37,12 +37,13 @@ ARRAYS: Final[dict[str, tuple[str, ...]]] = {
     "arm_indices": ("i", "slots"),
     "arm_pulls": ("i", "replicates", "slots"),
     "link_traffic": ("i", "replicates", "records", "links"),
+    "agent_regret_curve": ("f", "replicates", "records", "agents"),
     **{f"traffic_{name}": ("i", "replicates") for name in TRAFFIC},
 }
 #: What grows, or stays as it is, from one recorded round to the next.
-CUMULATIVE: Final = ("regret", "messages")
+CUMULATIVE: Final = ("regret", "messages", "agent_regret_curve")
 #: What a file need not have: it was not asked for, or did not exist when the file was written.
-OPTIONAL: Final = ("link_traffic", "traffic_dropped", "traffic_control")
+OPTIONAL: Final = ("link_traffic", "agent_regret_curve", "traffic_dropped", "traffic_control")
 
 
 class Names(NamedTuple):
@@ -226,7 +227,7 @@ def _check_values(path: str | PathLike[str], arrays: Mapping[str, NDArray[Any]],
     if not arrays["regret"].size or rounds[0] < 1 or (np.diff(rounds) < 1).any() or rounds[-1] > MOST_ROUNDS:
         raise _wrong(path, f"rounds that do not ascend from 1 to at most {MOST_ROUNDS}, or no replicates")
     for name in CUMULATIVE:
-        if (np.diff(arrays[name], axis=1) < 0).any():
+        if name in arrays and (np.diff(arrays[name], axis=1) < 0).any():
             raise _wrong(path, f"{name} that fall from one round to a later one")
     if (arrays["arm_pulls"] > rounds[-1]).any():
         raise _wrong(path, "arm_pulls that are more than the rounds")

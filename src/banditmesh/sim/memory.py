@@ -22,10 +22,14 @@ TRIFLE: Final = 2.0**24
 _ROOT: Final = Path("/")
 
 
-def check_result_fits(problem: Problem, horizon: int, record_every: int, replicates: int, link_traffic: bool) -> None:
+def check_result_fits(
+    problem: Problem, horizon: int, record_every: int, replicates: int, link_traffic: bool, agents: bool = False
+) -> None:
     """Refuse a run whose result alone does not fit into this machine's memory."""
     n_agents, n_slots, n_records = problem.n_agents, len(problem.arm_indices), -(-horizon // record_every)
     each = 24.0 * n_records + 8 * len(TRAFFIC) + 4 * n_slots + 8 * n_agents
+    if agents:
+        each += 8.0 * n_records * n_agents
     n_links = 0.0
     if link_traffic:
         network = problem.network

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import os
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -12,14 +14,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks, plots
-from ..errors import InputError
+from ..errors import FileError, InputError, MissingExtraError
+from ..text_tables import as_html
 from . import files
-from .run import TRAFFIC, Event, Outcome, Run
+from .run import TRAFFIC, Event, Outcome, Run, agent_regret
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
     from matplotlib.figure import Figure
+
+
+class NotLogged(Sequence[Event]):
+    """In the place of an event log that was not asked for: whoever looks into it is told how to get one.
+
+    Examples
+    --------
+    >>> bool(NotLogged())
+    False
+    """
+
+    def __len__(self) -> int:
+        raise InputError("there is no event log: the run was not asked for one; simulate with trace=True")
+
+    def __getitem__(self, place: Any) -> Any:
+        return len(self)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(range(len(self)))  # type: ignore[arg-type]
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and not other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "<no event log>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,8 +83,10 @@ class Result:
         The directed links, the last axis of `link_traffic`; of a dynamic network every link that was ever up.
     link_traffic : int array (replicates, records, links) or None
         Transmissions on each link since the record before; None unless it was asked for.
-    trace : list of Event
-        The fate of every copy; empty unless it was asked for.
+    trace : sequence of Event
+        The fate of every copy; without `trace=True` there is none, and looking into it is an error.
+    agent_regret_curve : float array (replicates, records, agents) or None
+        Each agent's cumulative regret; None unless it was asked for with `agents=True`.
 
     Examples
     --------
@@ -77,12 +112,18 @@ class Result:
     arm_pulls: NDArray[np.int32]
     links: list[tuple[Hashable, Hashable]]
     link_traffic: NDArray[np.int64] | None
-    trace: list[Event]
+    trace: Sequence[Event]
+    agent_regret_curve: NDArray[np.float64] | None = None
 
     @property
     def protocol(self) -> str:
         """The protocol's short name."""
         return str(self.settings["protocol_name"])
+
+    @property
+    def label(self) -> str:
+        """The protocol written out, as in "fwa(4)+contested"; its short name in a file that does not say more."""
+        return str(self.settings.get("protocol_text", self.protocol))
 
     @property
     def policy(self) -> str:
@@ -123,8 +164,14 @@ class Result:
         pulls.setflags(write=False)
         return pulls
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self, agents: bool = False) -> pd.DataFrame:
         """One row for each replicate and recorded round: protocol, replicate, round, regret, messages.
+
+        Parameters
+        ----------
+        agents : bool
+            One row for each agent instead, with its own regret: protocol, replicate, round, agent, regret. Without
+            `simulate(..., agents=True)` there is the last round only.
 
         Examples
         --------
@@ -138,14 +185,32 @@ class Result:
         """
         import pandas as pd
 
+        if agents:
+            return self._agents_dataframe()
         n_records = len(self.rounds)
         return pd.DataFrame(
             {
-                "protocol": self.protocol,
+                "protocol": self.label,
                 "replicate": np.repeat(np.arange(self.replicates), n_records),
                 "round": np.tile(self.rounds, self.replicates),
                 "regret": self.regret.reshape(-1),
                 "messages": self.messages.reshape(-1),
+            }
+        )
+
+    def _agents_dataframe(self) -> pd.DataFrame:
+        import pandas as pd
+
+        curve = self.agent_regret_curve
+        rounds, regret = (self.rounds[-1:], self.agent_regret[:, None]) if curve is None else (self.rounds, curve)
+        n_rounds, n_agents = len(rounds), len(self.agents)
+        return pd.DataFrame(
+            {
+                "protocol": self.label,
+                "replicate": np.repeat(np.arange(self.replicates), n_rounds * n_agents),
+                "round": np.tile(np.repeat(rounds, n_agents), self.replicates),
+                "agent": np.tile(_labels(self.agents), self.replicates * n_rounds),
+                "regret": regret.reshape(-1),
             }
         )
 
@@ -154,7 +219,12 @@ class Result:
 
         Names that are not plain strings or numbers, such as the coordinates of a grid, become strings.
         """
-        import xarray as xr
+        try:
+            import xarray as xr
+        except ImportError:
+            raise MissingExtraError(
+                "to_xarray needs the package xarray; install it with: pip install 'banditmesh[xarray]'"
+            ) from None
 
         variables: dict[str, Any] = {
             "regret": (("replicate", "round"), self.regret),
@@ -174,17 +244,40 @@ class Result:
             variables["link_traffic"] = (("replicate", "round", "link"), self.link_traffic)
             coordinates["sender"] = ("link", _labels([sender for sender, _ in self.links]))
             coordinates["receiver"] = ("link", _labels([receiver for _, receiver in self.links]))
+        if self.agent_regret_curve is not None:
+            variables["agent_regret_curve"] = (("replicate", "round", "agent"), self.agent_regret_curve)
         return xr.Dataset(variables, coordinates, attrs={**self.settings, "engine": self.engine})
 
-    def plot(self) -> Figure:
-        """Group regret and transmissions over the rounds: mean, and a band of one standard deviation."""
-        return plots.regret_and_messages({self.protocol: (self.rounds, self.regret, self.messages)})
+    def plot(
+        self, *, ax: Any = None, figsize: tuple[float, float] | None = None, log: str = "", band: str = "sd"
+    ) -> Figure:
+        """Group regret and transmissions over the rounds: mean, and a band.
+
+        Parameters
+        ----------
+        ax : axes or sequence of axes, optional
+            Where to draw instead of in a new figure, two of them: `pyplot.subplots(1, 2)[1]`.
+        figsize : (float, float), optional
+            Width and height of the new figure in inches; below 5 inches panels are put one below the other.
+        log : str
+            Which axes are logarithmic: "", "x", "y" or "xy".
+        band : str
+            What bands and bars are: "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
+        """
+        look = plots.Look(ax, figsize, log, band)
+        return plots.regret_and_messages({self.label: (self.rounds, self.regret, self.messages)}, look)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to a .npz file, whole or not at all; `Result.load` reads it back.
 
         The event log is not saved: turn it into a table instead, `pandas.DataFrame(result.trace)`.
         """
+        ending = re.search(r"\.[A-Za-z]\w*$", os.fspath(path))
+        if ending is not None and ending[0].lower() != ".npz":
+            raise FileError(
+                f"a result is saved as a .npz file, got {checks.shown(os.fspath(path))}; name it so, or write a table: "
+                "result.to_dataframe().to_csv(...)"
+            )
         if self.trace:
             raise InputError(
                 "a result with an event log cannot be saved; save pandas.DataFrame(result.trace) instead, "
@@ -195,6 +288,8 @@ class Result:
         arrays |= {f"traffic_{name}": totals for name, totals in self.traffic.items()}
         if self.link_traffic is not None:
             arrays["link_traffic"] = self.link_traffic
+        if self.agent_regret_curve is not None:
+            arrays["agent_regret_curve"] = self.agent_regret_curve
         files.write(path, arrays, {"settings": dict(self.settings), "engine": self.engine}, names)
 
     @classmethod
@@ -220,19 +315,23 @@ class Result:
             links=names.links,
             traffic={name: arrays.get(f"traffic_{name}", nothing) for name in TRAFFIC},
             link_traffic=arrays.get("link_traffic"),
-            trace=[],
+            agent_regret_curve=arrays.get("agent_regret_curve"),
+            trace=NotLogged(),
             **{name: arrays[name] for name in _ARRAYS},
         )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Result):
             return NotImplemented
-        if (self.link_traffic is None) != (other.link_traffic is None):
-            return False
+        for name in ("link_traffic", "agent_regret_curve"):
+            if (getattr(self, name) is None) != (getattr(other, name) is None):
+                return False
         pairs = [(getattr(self, name), getattr(other, name)) for name in _ARRAYS]
         pairs += [(self.traffic[name], other.traffic[name]) for name in TRAFFIC]
         if self.link_traffic is not None:
             pairs.append((self.link_traffic, other.link_traffic))
+        if self.agent_regret_curve is not None:
+            pairs.append((self.agent_regret_curve, other.agent_regret_curve))
         return (
             self.settings == other.settings
             and list(self.agents) == list(other.agents)
@@ -241,6 +340,19 @@ class Result:
             and self.trace == other.trace
             and all(np.array_equal(mine, theirs) for mine, theirs in pairs)
         )
+
+    def _repr_html_(self) -> str:
+        last = {
+            "group regret": self.regret[:, -1],
+            "messages": self.messages[:, -1],
+            "regret of the worst agent": self.agent_regret.max(axis=1),
+        }
+        rows = [["", "mean", "sd"]]
+        for name, values in last.items():
+            rows.append([name, f"{values.mean():,.1f}", f"{values.std(ddof=1):,.1f}" if len(values) > 1 else "-"])
+        about = f"{self.label}, {self.policy}, {self.rules} rules, {self.replicates} x {self.horizon} rounds"
+        about += f", seed {self.seed}"
+        return as_html(about, rows)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -260,11 +372,11 @@ def assemble(run: Run, engine: str, outcomes: list[Outcome], settings: Mapping[s
     arm_pulls = np.stack([outcome.pulls for outcome in outcomes])
     links, link_traffic = _merge_links(run, outcomes)
     traffic = np.stack([outcome.traffic for outcome in outcomes])
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "rounds": run.records,
         "regret": np.stack([outcome.regret for outcome in outcomes]),
         "messages": np.stack([outcome.messages for outcome in outcomes]),
-        "agent_regret": np.add.reduceat(arm_pulls * problem.arm_gaps, problem.arm_offsets[:-1], axis=1),
+        "agent_regret": agent_regret(problem, arm_pulls),
         "arm_offsets": problem.arm_offsets,
         "arm_indices": problem.arm_indices,
         "arm_pulls": arm_pulls,
@@ -279,9 +391,20 @@ def assemble(run: Run, engine: str, outcomes: list[Outcome], settings: Mapping[s
         links=[(problem.agents[i], problem.agents[j]) for i, j in links],
         traffic={name: traffic[:, column].copy() for column, name in enumerate(TRAFFIC)},
         link_traffic=link_traffic,
-        trace=[event for outcome in outcomes for event in outcome.trace],
+        trace=[event for outcome in outcomes for event in outcome.trace] if run.trace is True else NotLogged(),
+        agent_regret_curve=_stack([outcome.agent_regret for outcome in outcomes]),
         **arrays,
     )
+
+
+def _stack(curves: list[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+    """All replicates' arrays in one; None if they were not kept."""
+    kept = [curve for curve in curves if curve is not None]
+    if not kept:
+        return None
+    stacked = np.stack(kept)
+    stacked.setflags(write=False)
+    return stacked
 
 
 def _merge_links(run: Run, outcomes: list[Outcome]) -> tuple[list[tuple[int, int]], NDArray[np.int64] | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,8 @@ class Run:
         Whether every copy's fate is kept, or what it is handed to.
     faults : Faults or None
         What goes wrong; None, never a value of which nothing strikes, if all goes well.
+    agents : bool
+        Whether each agent's regret is kept over time.
     """
 
     problem: Problem
@@ -102,6 +104,7 @@ class Run:
     link_traffic: bool
     trace: bool | Callable[[Event], object]
     faults: Faults | None = None
+    agents: bool = False
 
     @cached_property
     def tree(self) -> Tree | None:
@@ -156,6 +159,8 @@ class Outcome:
         The directed links that were ever up, sorted; empty unless link traffic was asked for.
     link_traffic : int array (records, links) or None
         Transmissions on each link since the record before.
+    agent_regret : float array (records, agents) or None
+        Each agent's regret up to each recorded round.
     """
 
     regret: NDArray[np.float64]
@@ -165,3 +170,10 @@ class Outcome:
     links: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 2), dtype=np.int32))
     link_traffic: NDArray[np.int64] | None = None
     trace: list[Event] = field(default_factory=list)
+    agent_regret: NDArray[np.float64] | None = None
+
+
+def agent_regret(problem: Problem, pulls: NDArray[Any]) -> NDArray[np.float64]:
+    """Each agent's regret, (..., agents), after so many pulls, (..., slots): one sum for every engine and any round."""
+    regret: NDArray[np.float64] = np.add.reduceat(pulls * problem.arm_gaps, problem.arm_offsets[:-1], axis=-1)
+    return regret

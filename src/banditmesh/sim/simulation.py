@@ -59,7 +59,7 @@ class Simulation:
 
     Parameters
     ----------
-    problem, protocol, policy, horizon, seed, rules, link_traffic, rewards, every, faults, record_every
+    problem, protocol, policy, horizon, seed, rules, link_traffic, agents, rewards, every, faults, record_every
         As in `simulate`.
     replicate : int
         Which replicate of `simulate` with the same seed it is.
@@ -102,7 +102,7 @@ class Simulation:
     def __init__(
         self,
         problem: Problem,
-        protocol: AnyProtocol,
+        protocol: AnyProtocol | str,
         *,
         policy: Policy | Sequence[Policy] | None = None,
         horizon: int = 1000,
@@ -110,6 +110,7 @@ class Simulation:
         replicate: int = 0,
         rules: str = "sound",
         link_traffic: bool = False,
+        agents: bool = False,
         rewards: ArrayLike | None = None,
         every: int | Sequence[int] | None = None,
         faults: Faults | None = None,
@@ -125,6 +126,7 @@ class Simulation:
             seed=seed,
             rules=rules,
             link_traffic=link_traffic,
+            agents=agents,
             rewards=rewards,
             every=every,
             faults=faults,
@@ -224,7 +226,10 @@ class Simulation:
             arms = [self.problem.arms[one] for one in self.problem.arm_set(number)]
             if arm not in arms:
                 raise InputError(f"agent {name!r} must pull one of its arms {checks.shown(arms)}, got {arm!r}")
-            positions[number] = arms.index(arm)
+            position, can_pull = arms.index(arm), self._stepper.open(number)
+            if can_pull is not None and position not in can_pull:
+                raise InputError(f"agent {name!r} must pull an arm that is not used up, got {arm!r}")
+            positions[number] = position
         return positions
 
     def __repr__(self) -> str:

@@ -28,6 +28,7 @@ from ..protocols.tree import TreeAggregation
 from .books import Observer
 from .chances import RoundChances, link_ids
 from .presence import Presence
+from .replay import Walks, replays
 from .run import Run, ended_early
 from .seen import RecentIds, RecentRewards
 from .transit import Transit, Transmission
@@ -61,7 +62,8 @@ class Stepper:
         self.agents = self._make_agents()
         self._networks = _networks(run, draws)
         self._neighbours: list[list[int]] | None = None
-        self._pay = _rewards(run, replicate, draws)
+        self._walks = Walks(run.problem, draws) if run.tape is None and replays(run.problem) else None
+        self._pay = _rewards(run, replicate, draws, self._walks)
         self._presence = Presence(run.faults, draws, self.agents)
         self._ends: list[tuple[Transmission, int, Fate, bool]] = []
         self._transit = None
@@ -85,10 +87,18 @@ class Stepper:
         return self._neighbours
 
     def turn(self) -> list[int]:
-        """The agents that pull in the round that comes next, by number: those that are up and whose turn it is."""
+        """The agents that pull in the round that comes next, by number: those that are up and whose turn it is.
+
+        Of those, an agent that has used up all its replayed arms pulls no more.
+        """
         assert self.neighbours is not None
         up, every = self._presence.up, self._run.every
-        return [agent.name for agent in self.agents if (self.t - 1) % every[agent.name] == 0 and up[agent.name]]
+        turn = [agent.name for agent in self.agents if (self.t - 1) % every[agent.name] == 0 and up[agent.name]]
+        return turn if self._walks is None else [number for number in turn if self._walks.open(number) != []]
+
+    def open(self, number: int) -> list[int] | None:
+        """The positions of the arms that an agent can pull; None if those are all that it has."""
+        return None if self._walks is None else self._walks.open(number)
 
     def step(self, actions: Mapping[int, int] | None = None) -> None:
         """Play the next round; `actions` are positions of arms that somebody else chose, by agent."""
@@ -114,7 +124,7 @@ class Stepper:
             if number in actions:
                 position, was_best = actions[number], agent.seems_best(actions[number])
             else:
-                position, was_best = agent.choose(t - lag)
+                position, was_best = agent.choose(t - lag, self.open(number))
             reward = self._pay(t, number, position)
             agent.observe(position, reward, was_best)
             for pulled in self._pulled:
@@ -223,13 +233,19 @@ def _networks(run: Run, draws: Draws) -> Iterator[list[list[int]]]:
     raise ended_early(run.horizon, n_rounds)
 
 
-def _rewards(run: Run, replicate: int, draws: Draws) -> Callable[[int, int, int], float]:
-    """What a pull pays, by round, agent and position: from the tape, or the drawn quantile of the arm's law."""
+def _rewards(run: Run, replicate: int, draws: Draws, walks: Walks | None) -> Callable[[int, int, int], float]:
+    """What a pull pays, by round, agent and position: from a tape or a log, or the drawn quantile of the arm's law."""
     problem, tape = run.problem, run.tape_of(replicate)
     arm_sets = [problem.arm_set(number).tolist() for number in range(problem.n_agents)]
     if tape is not None:
         return lambda t, agent, position: float(tape[t - 1, agent, arm_sets[agent][position]])
     laws = problem.laws
-    return lambda t, agent, position: reward_of(
-        laws[arm_sets[agent][position]], draws.uniform(purposes.REWARD, agent, t)
+
+    def drawn(t: int, agent: int, position: int) -> float:
+        return reward_of(laws[arm_sets[agent][position]], draws.uniform(purposes.REWARD, agent, t))
+
+    if walks is None:
+        return drawn
+    return lambda t, agent, position: (
+        walks.pay(agent, position) if walks.pays(agent, position) else drawn(t, agent, position)
     )

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from .. import registry
-from ..arms import Bernoulli, Empirical, Gaussian
+from ..arms import Bernoulli, Empirical, Gaussian, Law, Replay
 from ..errors import InputError
 from ..faults import Corruption, Faults, Outages
 from ..networks.csr import Links
@@ -53,6 +53,8 @@ def support() -> None:
     and "-" stands for a protocol that does not work on such a network.
     The first table is for UCB, every pull sent and no faults. The second has every emission, policy and fault, with
     continuous rewards: "compiled" if that holds with all protocols, and "partly" if with some.
+
+    Rewards that are *replayed* are those of a log, see `arms.Replay`.
 
     Besides: an event log (`trace=True`), a policy that overrides `choose`, agents whose policies are of several kinds
     and, by the published rules, cumulative messages of agents that lose their memory need the reference. A user's own
@@ -102,7 +104,12 @@ def _engine(runs: Sequence[Run]) -> str:
 
 def _runs() -> Iterator[tuple[tuple[str, str, str], Run]]:
     """One small run of every combination."""
-    laws = {"continuous": Gaussian(0.0, 1.0), "Bernoulli": Bernoulli(0.5), "other discrete": Empirical([0.0, 1.0, 3.0])}
+    laws: dict[str, Law] = {
+        "continuous": Gaussian(0.0, 1.0),
+        "Bernoulli": Bernoulli(0.5),
+        "other discrete": Empirical([0.0, 1.0, 3.0]),
+    }
+    laws["replayed"] = Replay([0.0, 1.0])
     for rules in RULE_SETS.values():
         for network_name, network in _networks().items():
             for law_name, law in laws.items():

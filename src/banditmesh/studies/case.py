@@ -11,7 +11,7 @@ from ..policies import Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol
 from .fault_tables import build_faults
-from .parts import build_policy, build_problem, build_protocol, read_networks
+from .parts import build_policy, build_problem, build_protocol, read_files
 from .spec import Spec
 
 
@@ -62,7 +62,7 @@ def case_of(spec: Spec) -> Case:
     first = points[0]
     return Case(
         network=first["network"].get("path", first["network"]["name"]),
-        problem=build_problem(first, read_networks(spec.network_files())),
+        problem=build_problem(first, read_files(spec.files())),
         protocols=tuple(build_protocol(point) for point in points),
         policy=build_policy(first),
         horizon=first["horizon"],

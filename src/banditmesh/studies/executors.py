@@ -90,7 +90,10 @@ def read_name(name: object, workers: int | None) -> tuple[str, str]:
         return "processes", ""
     kind, colon, address = name.partition(":") if isinstance(name, str) else ("", "", "")
     if kind not in ("dask", "ray") or bool(colon) != bool(address):
-        raise InputError(f"executor must be dask, dask:ADDRESS, ray or ray:ADDRESS; got {checks.shown(name)}")
+        remedy = "; give client.get_executor()" if hasattr(name, "get_executor") else ""
+        raise InputError(
+            f"executor must be dask, dask:ADDRESS, ray, ray:ADDRESS or an Executor; got {checks.shown(name)}{remedy}"
+        )
     if address and workers is not None:
         raise InputError(f"workers are for processes on this machine, got {workers} and a cluster's address; give one")
     return kind, address

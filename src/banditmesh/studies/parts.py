@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from .. import checks
+from ..errors import InputError
 from ..parts import TABLES, Part, build_emission, build_policy, build_protocol, find, from_signature, named
 
 if TYPE_CHECKING:
     from ..problem import Problem
 
 __all__ = [
+    "FILE_TABLES",
     "NAME_KEYS",
     "FileTable",
     "Part",
@@ -26,12 +28,13 @@ __all__ = [
     "build_problem",
     "build_protocol",
     "file_of",
+    "files_in",
     "get_part",
     "parts",
-    "read_networks",
+    "read_files",
 ]
 
-#: What a spec says of a network file: a table's keys and values, sorted.
+#: What a spec says of a file: keys and values, sorted.
 FileTable: TypeAlias = tuple[tuple[str, Any], ...]
 #: The tables of a spec and, for each, the key that names the part.
 NAME_KEYS: Final = {
@@ -55,6 +58,10 @@ _GENERATORS: Final = (
     "random_regular",
     "random_geometric",
 )
+#: The tables that may name files.
+FILE_TABLES: Final = ("network", "arms")
+#: The keys of `[arms]` that name files.
+_ARM_FILES: Final = ("catalogue", "laws", "log")
 
 
 @cache
@@ -76,10 +83,10 @@ def build_problem(point: Mapping[str, Any], files: Mapping[FileTable, Any]) -> P
     ----------
     point : mapping
         A point's settings.
-    files : mapping from what the spec says of a file to a network
+    files : mapping from what the spec says of a file to what it holds
         What was read from the files that the study names.
     """
-    return build_arms(point, build_dynamics(point, build_network(point, files)))
+    return build_arms(point, build_dynamics(point, build_network(point, files)), files)
 
 
 def build_network(point: Mapping[str, Any], files: Mapping[FileTable, Any]) -> Any:
@@ -93,12 +100,14 @@ def build_dynamics(point: Mapping[str, Any], network: Any) -> Any:
     return _make("dynamics", point, start=network)
 
 
-def build_arms(point: Mapping[str, Any], network: Any) -> Problem:
-    """The problem on a network with the arms of a point."""
+def build_arms(point: Mapping[str, Any], network: Any, files: Mapping[FileTable, Any]) -> Problem:
+    """The problem on a network with the arms of a point; `files` as in `build_problem`."""
     from ..problem import Problem
 
-    sets, laws = _make("arms", point, network=network)
-    return Problem(network, sets, laws)
+    read = {key: files[named] for key, named in arm_files_of(point).items()}
+    sets, laws = _make("arms", {"arms": {**point["arms"], **read}}, network=network)
+    unmatched = {"unmatched": point["arms"]["unmatched"]} if "unmatched" in point["arms"] else {}
+    return Problem(network, sets, laws, **unmatched)
 
 
 def check_dynamics(point: Mapping[str, Any]) -> None:
@@ -122,12 +131,44 @@ def file_of(point: Mapping[str, Any]) -> FileTable | None:
     return tuple(sorted(table.items())) if "path" in table else None
 
 
-def read_networks(files: Mapping[FileTable, Path]) -> dict[FileTable, Any]:
-    """What network files hold, by what the spec says of them.
+def arm_files_of(point: Mapping[str, Any]) -> dict[str, FileTable]:
+    """What a point says of each file of its arms, by the key that names it."""
+    table = point["arms"]
+    limit = {"max_bytes": table["max_bytes"]} if "max_bytes" in table else {}
+    return {
+        key: tuple(sorted({"arms": key, "path": table[key], **limit}.items()))
+        for key in _ARM_FILES
+        if isinstance(table.get(key), str)
+    }
+
+
+def files_in(point: Mapping[str, Any], table: str) -> list[FileTable]:
+    """What a point says of the files that one of its tables names."""
+    if table == "arms":
+        return list(arm_files_of(point).values())
+    named = file_of(point)
+    return [] if named is None else [named]
+
+
+def read_files(files: Mapping[FileTable, Path]) -> dict[FileTable, Any]:
+    """What files of networks and arms hold, by what the spec says of them.
 
     They are read once, in the parent, so that workers need no access to them.
     """
-    return {named: _make("network", {"network": {**dict(named), "path": path}}) for named, path in files.items()}
+    return {named: _read_file(dict(named), path) for named, path in files.items()}
+
+
+def _read_file(named: dict[str, Any], path: Path) -> Any:
+    from .. import arms
+
+    readers: dict[str, Callable[..., Any]] = {
+        "catalogue": arms.read_catalogue,
+        "laws": arms.read_laws,
+        "log": arms.read_log,
+    }
+    if "arms" not in named:
+        return _make("network", {"network": {**named, "path": path}})
+    return readers[named.pop("arms")](**{**named, "path": path})
 
 
 def _make(table: str, point: Mapping[str, Any], **more: Any) -> Any:
@@ -176,7 +217,40 @@ def _arms() -> dict[str, Part]:
     return {
         "gaussian": Part(_gaussian, {**common, "sigma": "float"}, frozenset()),
         "bernoulli": Part(_bernoulli, common, frozenset()),
+        "data": Part(
+            _data,
+            dict.fromkeys((*_ARM_FILES, "rewards", "unmatched"), "str") | {"max_bytes": "int"},
+            frozenset(),
+        ),
     }
+
+
+def _data(
+    *,
+    network: Any,
+    catalogue: Any = None,
+    laws: Any = None,
+    log: Any = None,
+    rewards: str | None = None,
+    unmatched: str = "refuse",
+    max_bytes: int | None = None,
+) -> tuple[Any, Any]:
+    """Arm sets and laws from files; only checked without a network, and then the files have not been read."""
+    from .. import arms
+
+    if (laws is None) == (log is None):
+        raise InputError("laws or log must be given, and not both; name one file")
+    if laws is not None and catalogue is None:
+        raise InputError("catalogue must be given with laws; name a file of who has which arms")
+    if rewards is not None and log is None:
+        raise InputError("rewards must be given with log only; leave it out")
+    checks.choice("rewards", rewards or "auto", arms.LAW_KINDS)
+    checks.choice("unmatched", unmatched, ("refuse", "drop"))
+    if network is None:
+        return [], []
+    if log is not None:
+        laws = log.with_law(rewards or "auto")
+    return (laws if catalogue is None else catalogue), laws
 
 
 def _gaussian(*, sigma: float = 1.0, **settings: Any) -> tuple[Any, list[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 _NAMES = ("network", "policy", "protocol", "rules", "emission", "dynamics", "faults", "horizon", "every")
 
 
-def draw_study(study: Study, out: Path, axis: str | None = None) -> list[Path]:
-    """Draw a study into a folder, as PNG and SVG.
+def draw_study(study: Study, out: Path, axis: str | None = None, kinds: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Draw a study into a folder.
 
     Parameters
     ----------
@@ -28,6 +29,8 @@ def draw_study(study: Study, out: Path, axis: str | None = None) -> list[Path]:
         The folder.
     axis : str, optional
         The swept key along the horizontal axis; the first one with numbers if not given.
+    kinds : sequence of str
+        "png", "svg" and "pdf".
 
     Returns
     -------
@@ -46,7 +49,7 @@ def draw_study(study: Study, out: Path, axis: str | None = None) -> list[Path]:
         figures[f"over-{axis}"] = plots.over_key(axis, _series(table, axis))
     if study.manifest["spec"]["record_every"]:
         figures["over-time"] = plots.regret_and_messages(_curves(study.curves(partial=True)))
-    return [path for name, figure in figures.items() for path in plots.save(figure, out / name)]
+    return [path for name, figure in figures.items() for path in plots.save(figure, out / name, kinds)]
 
 
 def _check_axis(axis: str | None, table: pd.DataFrame, keys: list[str]) -> str | None:

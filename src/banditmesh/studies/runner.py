@@ -21,7 +21,7 @@ from ..regular_files import read_regular
 from . import store
 from .executors import count_cores, open_executor, read_name
 from .manifest import layout_of, new_manifest, read_manifest, versions
-from .parts import FileTable, read_networks
+from .parts import FileTable, read_files
 from .shards import digest, has_failures
 from .spec import Spec
 from .store import Study
@@ -287,7 +287,9 @@ def _begin_or_continue(folder: Path, spec: Spec, networks: dict[str, str]) -> di
         key = _first_difference(manifest["spec"], spec.to_json())
         raise StudyError(f"{folder} holds another study ({key} differs); choose another folder")
     if manifest["network_files"] != networks:
-        raise StudyError(f"the network files have changed since the study in {folder} began; choose another folder")
+        raise StudyError(
+            f"the files of networks or arms have changed since the study in {folder} began; choose another folder"
+        )
     _refuse_other_banditmesh(folder, manifest["versions"], versions())
     expected = new_manifest(spec, manifest["chunk_size"], networks)
     for key in ("seeds", "n_points", "columns"):
@@ -310,10 +312,10 @@ def _first_difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
 
 
 def _read_files(spec: Spec) -> tuple[dict[str, str], dict[FileTable, Any]]:
-    """The network files' hashes, by their paths in the spec, and the networks, which are of the same content."""
-    files = spec.network_files()
+    """The files' hashes, by their paths in the spec, and what they hold, which is of the same content."""
+    files = spec.files()
     hashes = {dict(named)["path"]: _hash(path) for named, path in files.items()}
-    networks = read_networks(files)
+    networks = read_files(files)
     for named, path in files.items():
         if _hash(path) != hashes[dict(named)["path"]]:
             raise StudyError(f"{path} changed while it was read; run again when it no longer does")

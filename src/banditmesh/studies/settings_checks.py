@@ -28,7 +28,7 @@ from .parts import (
     check_arms,
     check_dynamics,
     get_part,
-    read_networks,
+    read_files,
 )
 from .spec import Settings, Spec
 
@@ -91,11 +91,11 @@ def check_first_problem(spec: Spec) -> None:
     families = {table: next(spec.families(table)) for table in ("network", "dynamics", "arms")}
     first = {table: family.settings[table] for table, family in families.items()}
     with _about("network", families["network"]):
-        network = build_network(first, read_networks(spec.files_of([first])))
+        network = build_network(first, read_files(spec.files_of([first], "network")))
     with _about("dynamics", families["dynamics"]):
         network = build_dynamics(first, network)
     with _about("arms", families["arms"]):
-        build_arms(first, network)
+        build_arms(first, network, read_files(spec.files_of([first], "arms")))
 
 
 def _named_parts(spec: Spec, table: str) -> list[Any]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from .grid import Family, Grid, Point, column, labels_of
-from .parts import FileTable, file_of
+from .parts import FILE_TABLES, FileTable, files_in
 
 #: The version of the spec format.
 FORMAT: Final = 1
@@ -68,7 +68,7 @@ class Spec:
     grid : mapping from str to list
         The swept keys and their values.
     folder : Path
-        Where the paths of network files start from.
+        Where the paths of files start from.
 
     Examples
     --------
@@ -125,15 +125,19 @@ class Spec:
         """The seed of one replicate."""
         return replicate_seed(self.settings.seed, replicate)
 
-    def network_files(self) -> dict[FileTable, Path]:
-        """Where the network files lie that the points name, by what they say of them."""
-        naming = (family for family in self.families("network") if file_of(family.settings) is not None)
-        return self.files_of(itertools.chain.from_iterable(family.variants("network") for family in naming))
+    def files(self) -> dict[FileTable, Path]:
+        """Where the files of networks and arms lie that the points name, by what they say of them."""
+        found: dict[FileTable, Path] = {}
+        for table in FILE_TABLES:
+            naming = (family for family in self.families(table) if files_in(family.settings, table))
+            variants = itertools.chain.from_iterable(family.variants(table) for family in naming)
+            found |= self.files_of(variants, table)
+        return found
 
-    def files_of(self, points: Iterable[Mapping[str, Any]]) -> dict[FileTable, Path]:
-        """Where the network files of some settings lie, by what they say of them."""
-        named = (file_of(point) for point in points)
-        return {one: self.folder / dict(one)["path"] for one in named if one is not None}
+    def files_of(self, points: Iterable[Mapping[str, Any]], table: str) -> dict[FileTable, Path]:
+        """Where the files of some settings lie that a table names, by what they say of them."""
+        named = itertools.chain.from_iterable(files_in(point, table) for point in points)
+        return {one: self.folder / dict(one)["path"] for one in named}
 
     def to_json(self) -> dict[str, Any]:
         """The study as plain values, the same for equal studies however they were written."""

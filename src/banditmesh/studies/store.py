@@ -23,8 +23,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 from .. import atomic
 from ..errors import StudyError
+from ..text_tables import as_html
 from .manifest import layout_of, read_manifest
 from .shards import CURVES, digest, shard_name
+from .summary import summary_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,6 +120,13 @@ class Study:
         types = {"round": "int64", "regret": "float64", "messages": "int64"}
         curves: pd.DataFrame = pd.concat(parts, ignore_index=True).astype(types)
         return curves
+
+    def _repr_html_(self) -> str:
+        about = f"{self.manifest['spec']['name']}: {self.n_done} of {self._layout.n_runs} runs, in {self.path}"
+        if not list_shards(self.path):
+            return as_html(about)
+        rows, hidden = summary_rows(self.table(partial=True))
+        return as_html(about, rows, [f"... and {hidden} more points"] if hidden else [])
 
     def shards(self, partial: bool = False) -> Iterator[pa.Table]:
         """The finished shards in order, one at a time; there is at least one, and all unless `partial` is allowed."""

@@ -30,7 +30,8 @@ seed = 3
 # q = 0.1
 
 [arms]
-law = "gaussian"       # or "bernoulli"; means are uniform on [0, 1] unless given as means = [...]
+law = "gaussian"       # or "bernoulli"; means are uniform on [0, 1] unless given as means = [...]; or "data", for
+                       # files: catalogue, and laws or a log (then perhaps rewards = "replay"); see the page on data
 n_arms = 10
 per_agent = 4
 sigma = 1.0

@@ -11,6 +11,7 @@ from ..errors import ContractError, InputError
 from ..policies import UCB
 from ..protocols import ABSORB, RELAY, STOP, AnyProtocol, Delivery, Growth, Protocol
 from ..protocols.base import MAX_TTL
+from ..protocols.notation import read
 from .cases import cases_for
 from .report import Report
 from .runs import Trial, check_books, check_engines, check_learned_once, check_repeats
@@ -21,13 +22,13 @@ _ARGUMENTS: Final = ("has_arm", "ttl", "degree", "u", "parameter")
 _DEGREES: Final = (0, 1, 2, 3, 5, 10, 100, 10_000)
 
 
-def check_protocol(protocol: AnyProtocol, *, deep: bool = False, compiled: bool = True) -> Report:
+def check_protocol(protocol: AnyProtocol | str, *, deep: bool = False, compiled: bool = True) -> Report:
     """Check that a protocol keeps to what engines and results rely on.
 
     Parameters
     ----------
-    protocol : AnyProtocol
-        An instance, with the parameters that it is to be used with.
+    protocol : AnyProtocol or str
+        An instance or its text, with the parameters that it is to be used with.
     deep : bool
         Whether to run it on more and larger networks as well.
     compiled : bool
@@ -50,6 +51,7 @@ def check_protocol(protocol: AnyProtocol, *, deep: bool = False, compiled: bool 
     >>> print(bm.testing.check_protocol(bm.FwA(ttl=2), compiled=False))
     protocol 'fwa': 9 checks hold, 0 runs equal on both engines
     """
+    protocol = read(protocol) if isinstance(protocol, str) else protocol
     subject = check_kind(AnyProtocol, protocol)
     report, unchanged = Report(subject), Unchanged(subject, protocol)
     check_flags(subject, protocol, {"delivery": Delivery})

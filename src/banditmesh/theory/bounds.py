@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import checks, plots
-from ..arms import Bernoulli, Gaussian, Uniform
+from ..arms import Bernoulli, Gaussian, Replay, Uniform
 from ..errors import ArmError, InputError
 from ..faults import Faults
 from ..problem import Problem
 from ..protocols import AnyProtocol, Centralised, NoCooperation
+from ..protocols.notation import as_protocol, write
+from ..text_tables import as_html
 from . import concentration, covers, powers
 from .arm_covers import cover_arms
 from .conditions import Condition, name_theorem, state_conditions
@@ -43,8 +45,8 @@ class Bounds:
 
     Attributes
     ----------
-    protocol, protocol_name : str
-        What they are about.
+    protocol, protocol_name, label : str
+        What they are about: the protocol as Python, its short name, and written out as in "fwa(4)".
     alpha, sigma : float
         The policy's parameter, and the sub-Gaussian parameter that all arms share.
     horizon : int
@@ -70,6 +72,9 @@ class Bounds:
         for good.
     lower_lonely : float
         What regret is at least at the horizon, whatever alpha: what agents pay whom nobody can help.
+    trivial : float
+        What regret is at most at the horizon, whatever is pulled: every agent's largest gap, once for each of its
+        pulls. A bound above that says nothing, see `vacuous`.
     constant : float
         What the regret over log T is at most, if alpha > 2 sigma^2: the sum of 4 alpha / Delta_a.
     constant_theta : float
@@ -102,6 +107,7 @@ class Bounds:
 
     protocol: str
     protocol_name: str
+    label: str
     alpha: float
     sigma: float
     horizon: int
@@ -115,6 +121,7 @@ class Bounds:
     constant_tightened: float
     constant_sharp: float
     lower_lonely: float
+    trivial: float
     theorem: str
     published: UpperBound | None
     corrected: UpperBound | None
@@ -122,6 +129,24 @@ class Bounds:
     traffic: Traffic
     conditions: tuple[Condition, ...]
     _expected: Callable[[int], Estimate]
+
+    @property
+    def vacuous(self) -> tuple[str, ...]:
+        """Which of the upper bounds at the horizon, "published", "corrected" or "sharp", are not below `trivial`."""
+        values = {"published": self.upper_published, "corrected": self.upper_corrected, "sharp": self.upper_sharp}
+        return tuple(name for name, value in values.items() if self.trivial * (1 - 1e-9) <= value < math.inf)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said below the table: what the sharp bound rests on, and which bounds say nothing."""
+        notes = [f"sharp: {self.theorem}"]
+        if self.vacuous:
+            which = ", ".join(self.vacuous)
+            notes.append(
+                f"says nothing at T = {self.horizon}: {which}; regret is at most {_shown(self.trivial)} whatever is "
+                "pulled, T times the sum of largest gaps"
+            )
+        return tuple(notes)
 
     @property
     def upper_published(self) -> float:
@@ -196,7 +221,7 @@ class Bounds:
         """`per_arm`, with columns that tell bounds of several protocols apart."""
         frame = self.per_arm.copy()
         for place, name in enumerate(("protocol", "alpha", "horizon", "cover")):
-            frame.insert(place, name, self.protocol_name if name == "protocol" else getattr(self, name))
+            frame.insert(place, name, self.label if name == "protocol" else getattr(self, name))
         return frame
 
     def to_json(self) -> dict[str, Any]:
@@ -212,14 +237,23 @@ class Bounds:
         values["per_arm"] = [{str(name): _plain(value) for name, value in row.items()} for row in rows]
         return values
 
-    def plot(self, result: Result) -> Figure:
+    def plot(
+        self, result: Result, *, ax: Any = None, figsize: tuple[float, float] | None = None, band: str = "sd"
+    ) -> Figure:
         """The bounds and the first-order estimate over the rounds, beside measured regret, both axes logarithmic.
 
         Parameters
         ----------
         result : Result
             Of the same problem; any horizon will do.
+        ax : axes, optional
+            Where to draw instead of in a new figure.
+        figsize : (float, float), optional
+            Width and height of the new figure in inches.
+        band : str
+            "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
         """
+        look = plots.Look(ax, figsize, band=band)
         if not hasattr(result, "regret") or not hasattr(result, "rounds"):
             raise InputError(f"plot needs the result of a simulation, got {result!r}")
         last = int(result.rounds[-1])
@@ -232,7 +266,17 @@ class Bounds:
             curves["upper bound, published"] = self.published.at(result.rounds)
         if self.lower_corrected:
             curves["lower constant times log T"] = self.lower_corrected * np.log(result.rounds)
-        return plots.regret_and_bounds(result.protocol, result.rounds, result.regret, curves)
+        return plots.regret_and_bounds(result.protocol, result.rounds, result.regret, curves, look)
+
+    def rows(self) -> list[list[str]]:
+        """The table as text, without what is empty; the first row is the heading."""
+        table = self.table().dropna(how="all")
+        rows = [[self.label, *map(str, table.columns)]]
+        return rows + [[str(quantity), *map(_shown, row)] for quantity, row in table.iterrows()]
+
+    def _repr_html_(self) -> str:
+        title = f"{self.label}, UCB with alpha {self.alpha:g}, horizon {self.horizon}, {self.cover} covers"
+        return as_html(title, self.rows(), [*self.notes, *map(str, self.conditions)])
 
     def __repr__(self) -> str:
         return (
@@ -258,13 +302,14 @@ _VALUES = (
     "constant_sharp",
     "upper_sharp",
     "lower_lonely",
+    "trivial",
     "theorem",
 )
 
 
 def bounds(
     problem: Problem,
-    protocol: AnyProtocol,
+    protocol: AnyProtocol | str,
     alpha: float = 3.0,
     horizon: int = 1000,
     cover: str = "exact",
@@ -281,7 +326,7 @@ def bounds(
     ----------
     problem : Problem
         With a static network, connected or not.
-    protocol : AnyProtocol
+    protocol : AnyProtocol or str
         Any that is shipped, with any emission that is shipped. The paper's theorems speak of Flooding, FwA, IRS,
         NoCooperation and Centralised when every pull is sent; the delivery theorem speaks of all. For a protocol or an
         emission of your own no upper bound is claimed: it is nan, the lower bound and the traffic remain.
@@ -320,8 +365,9 @@ def bounds(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
-    if not isinstance(protocol, AnyProtocol):
-        raise InputError(f"protocol must be a protocol such as FwA(4), got {protocol!r}")
+    protocol = as_protocol(protocol)
+    if any(isinstance(law, Replay) for law in problem.laws):
+        raise InputError("bounds need arms that never run out, got replayed ones; take law='empirical' for the log")
     alpha = checks.positive("alpha", alpha)
     horizon = checks.integer("horizon", horizon, at_least=1)
     checks.choice("cover", cover, covers.METHODS)
@@ -365,6 +411,7 @@ def bounds(
     return Bounds(
         protocol=repr(protocol),
         protocol_name=protocol.name,
+        label=write(protocol),
         alpha=alpha,
         sigma=sigma,
         horizon=horizon,
@@ -378,6 +425,7 @@ def bounds(
         constant_tightened=4.0 * alpha * math.fsum(per_arm["tightened"]),
         constant_sharp=_scale(delivery, alpha, sigma) * math.fsum(per_arm["sharp"]),
         lower_lonely=lonely,
+        trivial=_most_regret(problem, horizon, every),
         theorem=theorem,
         published=published,
         corrected=corrected,
@@ -393,6 +441,13 @@ def bounds(
 def _scale(delivery: Flow | None, alpha: float, sigma: float) -> float:
     """What the sharp constant is per unit of cost: alpha, or more where messages may be late without limit."""
     return alpha if delivery is None or delivery.orderly else (math.sqrt(alpha) + math.sqrt(2.0) * sigma) ** 2
+
+
+def _most_regret(problem: Problem, horizon: int, every: int | Sequence[int] | None) -> float:
+    """The regret of agents that pull their worst arm whenever they pull."""
+    largest = np.maximum.reduceat(problem.arm_gaps, problem.arm_offsets[:-1])
+    n_pulls = -(-horizon // np.asarray(1 if every is None else every))
+    return float((largest * n_pulls).sum())
 
 
 def _estimate(
@@ -431,3 +486,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, bool | int | float | str | type(None)) else repr(value)
+
+
+def _shown(value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "no bound"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.2f}"

@@ -9,20 +9,21 @@ import warnings
 from .. import checks
 from ..problem import Problem
 from ..protocols import AnyProtocol
+from ..protocols.notation import as_protocol
 from . import covers
 from .cliques import neighbour_masks
 from .gaps import arm_gaps
 from .hearing import Hearing
 
 
-def delta(problem: Problem, protocol: AnyProtocol, cover: str = "greedy", *, time_limit: float = 300.0) -> float:
+def delta(problem: Problem, protocol: AnyProtocol | str, cover: str = "greedy", *, time_limit: float = 300.0) -> float:
     """`delta`, the sum over arms of clique covering number by smallest gap (Section 6.4).
 
     Parameters
     ----------
     problem : Problem
         With a static network, connected or not.
-    protocol : AnyProtocol
+    protocol : AnyProtocol or str
         Flooding, FwA, IRS, NoCooperation or Centralised.
     cover : str
         "greedy" as in the paper, "dsatur" or "exact".
@@ -42,7 +43,7 @@ def delta(problem: Problem, protocol: AnyProtocol, cover: str = "greedy", *, tim
     True
     """
     checks.choice("cover", cover, covers.METHODS)
-    hearing = Hearing.under(problem, protocol)
+    hearing = Hearing.under(problem, as_protocol(protocol))
     deadline = time.monotonic() + checks.positive("time_limit", time_limit)
     terms, lower = [], []
     for arm in arm_gaps(problem):

@@ -48,7 +48,7 @@ class Estimate:
 
 def estimate(
     problem: Problem,
-    protocol: AnyProtocol,
+    protocol: AnyProtocol | str,
     alpha: float = 3.0,
     horizon: int = 1000,
     *,
@@ -61,7 +61,7 @@ def estimate(
     ----------
     problem : Problem
         Its network may be dynamic.
-    protocol : AnyProtocol
+    protocol : AnyProtocol or str
         Any.
     alpha : float
         The parameter of the policy, `UCB(alpha)`.

@@ -27,6 +27,7 @@ from ..protocols import (
     InstantRewardSharing,
     TreeAggregation,
 )
+from ..protocols.notation import as_protocol
 from ..protocols.spanning import spanning_tree
 from . import powers
 
@@ -60,14 +61,14 @@ class Traffic:
     exact: bool
 
 
-def traffic_bounds(problem: Problem, protocol: AnyProtocol, horizon: int) -> Traffic:
+def traffic_bounds(problem: Problem, protocol: AnyProtocol | str, horizon: int) -> Traffic:
     """How many transmissions a run of `horizon` rounds can cost by the sound rules.
 
     Parameters
     ----------
     problem : Problem
         With a static network.
-    protocol : AnyProtocol
+    protocol : AnyProtocol or str
         Any protocol; its own relay rule can only save transmissions.
     horizon : int
         The number of rounds, every agent pulling in each.
@@ -80,6 +81,7 @@ def traffic_bounds(problem: Problem, protocol: AnyProtocol, horizon: int) -> Tra
     >>> traffic.within_ttl, traffic.exact, traffic.corrected, traffic.published
     (7810364, True, 20700000, 61200000.0)
     """
+    protocol = as_protocol(protocol)
     links = powers.static_links(problem)
     if protocol.most_hops == 0:
         return Traffic(0.0, 0, 0, True)

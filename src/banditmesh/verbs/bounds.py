@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputError
 from ..text_tables import as_text
-from .options import PROTOCOLS_HELP, problem_options, read_case, refuse_idle
+from .options import PROTOCOLS_HELP, check_picture, problem_options, read_case, refuse_idle
 
 if TYPE_CHECKING:
     from ..studies.case import Case
     from ..theory.bounds import Bounds
-
-_PICTURES = (".pdf", ".png", ".svg")
 
 
 @click.command("bounds", short_help="Regret and traffic bounds, published and corrected.")
@@ -71,8 +67,10 @@ def bounds_verb(
     if cover != "exact":
         refuse_idle(context, "time_limit", f"{cover} covers take no time worth limiting")
     case = read_case(spec_path, **options)
-    if picture and (len(case.protocols) > 1 or Path(picture).suffix not in _PICTURES):
-        raise InputError(f"--plot draws one protocol into a {', '.join(_PICTURES)} file, got {picture}; name one")
+    if picture:
+        check_picture("--plot", picture)
+        if len(case.protocols) > 1:
+            raise InputError(f"--plot draws one protocol, got {len(case.protocols)}; name one with --protocols")
     alpha = _alpha(case) if alpha is None else alpha
     found: list[Bounds] = []
     for protocol in case.protocols:
@@ -84,15 +82,16 @@ def bounds_verb(
             click.echo(f"banditmesh: {warning.message}", err=True)
     if case.rules != "sound":
         click.echo("banditmesh: the bounds are for the sound rules; the published ones break their proofs", err=True)
-    if picture:
-        _draw(case, found[0], alpha, picture)
     if as_json:
         named = zip(labels(case.protocols), found, strict=True)
         click.echo(json.dumps({case.network: {name: one.to_json() for name, one in named}}, indent=2))
-        return
-    click.echo(f"{case.problem!r}\nUCB with alpha {alpha:g}, horizon {case.horizon}, {cover} covers")
-    for one in found:
-        click.echo(f"\n{_format(one)}")
+    else:
+        click.echo(f"{case.problem!r}\nUCB with alpha {alpha:g}, horizon {case.horizon}, {cover} covers")
+        for one in found:
+            click.echo(f"\n{_format(one)}")
+    # Last: whatever goes wrong with a simulation or its picture, the bounds are there.
+    if picture:
+        _draw(case, found[0], alpha, picture)
 
 
 def _alpha(case: Case) -> float:
@@ -113,16 +112,6 @@ def _draw(case: Case, found: Bounds, alpha: float, picture: str) -> None:
 
 
 def _format(found: Bounds) -> str:
-    table = found.table().dropna(how="all")
-    rows = [[found.protocol_name, *map(str, table.columns)]]
-    rows += [[str(quantity), *map(_number, row)] for quantity, row in table.iterrows()]
-    lines = [as_text(rows, widths=(40, *[13] * len(table.columns))), f"  sharp: {found.theorem}"]
-    return "\n".join([*lines, *(f"  {condition}" for condition in found.conditions)])
-
-
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return "-"
-    if math.isinf(value):
-        return "no bound"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.2f}"
+    rows = found.rows()
+    lines = [as_text(rows, widths=(40, *[13] * (len(rows[0]) - 1)))]
+    return "\n".join([*lines, *(f"  {line}" for line in (*found.notes, *found.conditions))])

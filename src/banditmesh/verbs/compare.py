@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import checks
 from ..errors import InputError
 from ..text_tables import as_text
-from .options import PROTOCOLS_HELP, fault_options, policy_option, problem_options, read_case
+from .options import PROTOCOLS_HELP, check_picture, fault_options, policy_option, problem_options, read_case
 from .preset import PRESETS, run_preset
 
 if TYPE_CHECKING:
     from ..comparisons.compare import Comparison
     from ..policies import Policy
     from ..protocols import AnyProtocol
+    from ..sim.replay import Replayed
+    from ..studies.case import Case
 
 
 @click.command("compare", short_help="Several protocols side by side on one network.")
@@ -55,7 +56,7 @@ def compare_verb(
 ) -> None:
     r"""Compare protocols by group regret and messages, on the same rewards and networks.
 
-    Takes a spec file whose sweep goes over protocols, or the options below.
+    Takes a spec file whose sweep goes over protocols, or the options below. --protocols and --ttl go with a spec, too.
 
     \b
     Examples:
@@ -63,12 +64,14 @@ def compare_verb(
       banditmesh compare --network my-network.graphml --arms 30 --per-agent 5 --protocols irs,fwa
       banditmesh compare --protocols 'fwa,flooding,flooding(8)+growth(0.25),fwa+contested'
       banditmesh compare --protocols 'flooding,flooding+growth(0.25)' --loss 0.1 --outages 0.01 0.1
+      banditmesh compare --network links.txt.gz --catalogue catalogue.csv --laws rates.csv --policy klucb
+      banditmesh compare --network powerlaw:3000,3 --horizon 100 --protocols irs,fwa
       banditmesh compare study.toml --against flooding
+      banditmesh compare study.toml --protocols irs,fwa --ttl 6
       banditmesh compare --protocols 'fwa,flooding+growth(0.25)' --node-toml 'flooding(4)+growth(0.25)'
       banditmesh compare --preset beyond
     """
     from ..comparisons.compare import compare
-    from ..policies import UCB
     from ..protocols.notation import labels
 
     if preset is not None:
@@ -76,19 +79,32 @@ def compare_verb(
         return
     case = read_case(spec_path, **options)
     if picture:
-        _check_picture(picture)
+        check_picture("--plot", picture)
     if against is not None:
         _check_against(against, list(labels(case.protocols)))
     lines = None if live is None else _node_toml(live, labels(case.protocols), case.policy)
     comparison = compare(case.problem, case.protocols, **case.settings)
+    _print(case, comparison, against, as_json, live, lines)
+    # Last: whatever goes wrong with a picture, the results are there.
     if picture:
         comparison.plot().savefig(picture)
+
+
+def _print(
+    case: Case, comparison: Comparison, against: str | None, as_json: bool, live: str | None, lines: str | None
+) -> None:
+    from ..policies import UCB
+
     if as_json:
         values: dict[str, Any] = {case.network: comparison.to_json()}
         if case.policy != UCB():
             values["policy"] = repr(case.policy)
         if case.faults is not None:
             values["faults"] = repr(case.faults)
+        if used := _replayed(case, comparison):
+            values["replay"] = {
+                name: {"used_up": one.n_used_up, "stopped": one.n_stopped} for name, one in used.items()
+            }
         if against is not None:
             values["differences"] = json.loads(comparison.differences(against).to_json(orient="index"))
         if lines is not None:
@@ -100,7 +116,9 @@ def compare_verb(
     if case.policy != UCB():
         click.echo(repr(case.policy))
     click.echo(f"{case.faults}\n" if case.faults else "")
-    click.echo(_format(comparison))
+    click.echo(comparison)
+    for name, one in _replayed(case, comparison).items():
+        click.echo(f"{name}: {one}, mean of the replicates")
     if against is not None or (case.replicates > 1 and len(comparison.results) > 1):
         against = against or list(comparison.results)[-1]
         intervals = ", with 95 % confidence intervals" if case.replicates > 1 else ""
@@ -121,38 +139,24 @@ def _node_toml(name: str, protocols: Mapping[str, AnyProtocol], policy: Policy) 
     return protocol_lines(known[name], policy)
 
 
-def _format(comparison: Comparison) -> str:
-    rows = [["protocol", "group regret", "messages"]]
-    for name, row in comparison.table().iterrows():
-        rows.append([str(name), *(_with_spread(row[what], row[f"{what}_sd"]) for what in ("regret", "messages"))])
-    return as_text(rows, widths=(14, 21, 27))
+def _replayed(case: Case, comparison: Comparison) -> dict[str, Replayed]:
+    """What each protocol used up of a log's rewards; nothing if none are replayed."""
+    from ..sim.replay import replayed, replays
+
+    if not replays(case.problem):
+        return {}
+    return {name: replayed(case.problem, result) for name, result in comparison.results.items()}
 
 
 def _format_differences(comparison: Comparison, against: str) -> str:
-    rows = [["protocol", "group regret", "messages"]]
-    for name, row in comparison.differences(against).iterrows():
-        rows.append([str(name), *(_with_interval(row, what) for what in ("regret", "messages"))])
-    return as_text(rows, widths=(max(14, *map(len, comparison.results)), 29, 41))
+    from ..comparisons.shown import difference_rows
 
-
-def _with_interval(row: Any, what: str) -> str:
-    if math.isnan(row[f"{what}_low"]):
-        return f"{row[what]:+,.0f}"
-    return f"{row[what]:+,.0f} [{row[f'{what}_low']:+,.0f}, {row[f'{what}_high']:+,.0f}]"
-
-
-def _with_spread(mean: float, sd: float) -> str:
-    return f"{mean:,.0f}" if math.isnan(sd) else f"{mean:,.0f} ± {sd:,.0f}"
-
-
-def _check_picture(path: str) -> None:
-    kinds = (".pdf", ".png", ".svg")
-    if Path(path).suffix not in kinds:
-        raise InputError(f"--plot must name a {', '.join(kinds)} file, got {path}")
+    return as_text(difference_rows(comparison, against), widths=(max(14, *map(len, comparison.results)), 29, 41))
 
 
 def _check_against(against: str, names: list[str]) -> None:
     if len(names) == 1:
         raise InputError(f"--against has no effect: {names[0]} is the only protocol; leave it out, or name more")
     if against not in names:
-        raise InputError(f"--against must be one of {', '.join(names)}; got {against!r}")
+        near = checks.meant(against, names)
+        raise InputError(f"--against must be one of {', '.join(names)}; got {against!r}{near}")

@@ -13,6 +13,7 @@ from .. import text_tables
 from ..errors import InputError
 from .options import (
     PROTOCOLS_HELP,
+    check_picture,
     fault_options,
     policy_option,
     problem_options,
@@ -23,9 +24,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..comparisons.configurations import Configuration, Frontier
-
-_PICTURES = (".pdf", ".png", ".svg")
+    from ..comparisons.configurations import Frontier
 
 
 @click.command("frontier", short_help="Regret against traffic on your network, and which protocol to take.")
@@ -74,7 +73,8 @@ def frontier_verb(
     r"""Regret against traffic: protocols, ttls and emissions side by side on the same rewards and networks.
 
     Marks what nothing beats in both (the front), and recommends one under a budget. A spec whose sweep goes over
-    protocols or emissions says what is put side by side; any other spec gives the problem alone.
+    protocols or emissions says what is put side by side; any other spec gives the problem alone. --protocols, --ttl and
+    --emissions go with a spec, too.
 
     \b
     Examples:
@@ -86,8 +86,8 @@ def frontier_verb(
     from ..comparisons.frontier import frontier
     from ..policies import UCB
 
-    if out is not None and Path(out).suffix not in _PICTURES:
-        raise InputError(f"--out must name a {', '.join(_PICTURES)} file, got {out}")
+    if out is not None:
+        check_picture("--out", out)
     network, problem, settings = _read(spec_path, **options)
     if live:
         settings = _live_only(problem, **settings)
@@ -98,14 +98,19 @@ def frontier_verb(
         tolerance=tolerance,
         **settings,
     )
-    if out is not None:
-        found.plot().savefig(out)
     policy = None if settings["policy"] == UCB() else repr(settings["policy"])
     lines = _node_toml(found, settings["policy"]) if live else None
     if as_json:
         values = {network: found.to_json() | ({"node_toml": lines} if live else {})}
         click.echo(json.dumps(values if policy is None else {**values, "policy": policy}, indent=2))
-        return
+    else:
+        _print(found, problem, policy, show_all, lines)
+    # Last: whatever goes wrong with a picture, the results are there.
+    if out is not None:
+        found.plot().savefig(out)
+
+
+def _print(found: Frontier, problem: Any, policy: str | None, show_all: bool, lines: str | None) -> None:
     click.echo(problem)
     click.echo(f"horizon {found.horizon}, {found.replicates} replicates, seed {found.seed}, {found.rules} rules")
     if policy is not None:
@@ -136,43 +141,41 @@ def _read(
     spec_path: str | None,
     *,
     network: str,
-    n_arms: int,
-    per_agent: int,
-    max_bytes: int | None,
     ttls: str | None,
     emissions: str | None,
     names: str | None,
     policy: str,
     loss: float,
     outages: tuple[float, float] | None,
-    **settings: Any,
+    horizon: int,
+    replicates: int,
+    seed: int,
+    rules: str,
+    **arms: Any,
 ) -> tuple[str, Any, dict[str, Any]]:
     """A name for the network, the problem, and what `frontier` is given besides."""
     from ..protocols import notation
     from ..studies.case import case_of
     from ..studies.reading import read_spec
 
-    if spec_path is not None:
-        refuse_options(click.get_current_context())
-        spec = read_spec(spec_path)
-        case = case_of(spec)
-        return case.network, case.problem, {**case.settings, "protocols": case.protocols if spec.grid else None}
-    settings |= {
-        "policy": read_policy(policy),
-        "faults": read_faults(loss, outages),
-        "protocols": None if names is None else [_protocol_or_class(name) for name in notation.split(names)],
+    compared: dict[str, Any] = {
+        "protocols": None if names is None else [notation.protocol_or_class(name) for name in notation.split(names)],
         "ttls": None if ttls is None else [_integer(one) for one in ttls.split(",")],
         "emissions": None if emissions is None else [notation.read_emission(one) for one in notation.split(emissions)],
     }
+    if spec_path is not None:
+        refuse_options(click.get_current_context(), but=("names", "ttls", "emissions"))
+        spec = read_spec(spec_path)
+        case = case_of(spec)
+        if names is None and spec.grid:
+            # What the options combine with ttls and emissions of their own are the spec's protocols, by name alone.
+            by_class = ttls is not None or emissions is not None
+            compared["protocols"] = list(dict.fromkeys(map(type, case.protocols))) if by_class else case.protocols
+        return case.network, case.problem, {**case.settings, **compared}
+    settings = {"horizon": horizon, "replicates": replicates, "seed": seed, "rules": rules}
+    settings |= {"policy": read_policy(policy), "faults": read_faults(loss, outages), **compared}
     name = Path(network).stem if Path(network).exists() else network
-    return name, read_problem(network, n_arms, per_agent, settings["seed"], max_bytes), settings
-
-
-def _protocol_or_class(text: str) -> Any:
-    from ..protocols import notation
-
-    written = notation.parse(text)
-    return notation.get_class("protocols", written.name) if written.is_plain else notation.read(text)
+    return name, read_problem(network, seed, **arms), settings
 
 
 def _integer(text: str) -> int:
@@ -184,36 +187,9 @@ def _integer(text: str) -> int:
 
 def as_text(found: Frontier, show_all: bool = False) -> str:
     """The table that is printed: what is on a front, or everything."""
-    marks = {"messages_per_round": "M", "link_load": "L", "bytes_per_round": "B"}
-    order = list(found.table().index)
-    shown = [name for name in order if show_all or name in _worth_showing(found)]
-    rows = [["configuration", "front", "group regret", "messages/round", "busiest link", "peak", "bytes/round", ""]]
-    for name in shown:
-        one = found[name]
-        front = "".join(mark for cost, mark in marks.items() if name in found.fronts[cost])
-        remark = "<- take" if name == found.recommended else ""
-        if found.limits and not found.within_budget(name):
-            remark = "<- nearest" if name == found.nearest and found.recommended is None else "over"
-        rows.append([name, front, *_cells(found, one), remark])
-    lines = [text_tables.as_text(rows, left=(0, 1, len(rows[0]) - 1))]
-    hidden = len(order) - len(shown)
-    lines.append("front: nothing has less regret for as few messages (M), load of the busiest link (L) or bytes (B)")
-    if found.replicates > 1:
-        lines[-1] += f"; ±: {found.confidence:.0%} confidence"
+    from ..comparisons.shown import front_note, frontier_rows
+
+    rows = frontier_rows(found, show_all)
+    lines = [text_tables.as_text(rows, left=(0, 1, len(rows[0]) - 1)), front_note(found)]
+    hidden = len(found.configurations) - len(rows) + 1
     return "\n".join([*lines, *([f"{hidden} configurations that are on no front: --all"] if hidden else [])])
-
-
-def _worth_showing(found: Frontier) -> set[str]:
-    names = {name for front in found.fronts.values() for name in front}
-    plain = {one.name for one in found.configurations if not one.sends}
-    return names | plain | {name for name in (found.recommended, found.nearest) if name is not None}
-
-
-def _cells(found: Frontier, one: Configuration) -> list[str]:
-    cells = []
-    for measure in ("regret", "messages_per_round", "link_load", "link_peak", "bytes_per_round"):
-        mean, _, high = found.interval(one, measure)
-        digits = 0 if measure in ("regret", "bytes_per_round") or mean >= 100 else 2
-        spread = f" ± {high - mean:,.{digits}f}" if found.replicates > 1 and measure != "link_peak" else ""
-        cells.append(f"{mean:,.{digits}f}{spread}")
-    return cells

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .options import policy_option, read_policy, read_problem
+from .options import policy_option, read_network, read_policy
 
 if TYPE_CHECKING:
     from ..mesh import MeshRun, Verdict
@@ -152,7 +152,8 @@ def _read(options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     elif agents is not None:
         raise InputError(f"--agents has no effect: {network} has its own; leave it out")
     else:
-        problem = read_problem(network, n_arms, per_agent, options["seed"], None)
+        graph = read_network(network, options["seed"], None, "refuse")
+        problem = Problem.random(graph, n_arms, per_agent, options["seed"])
     protocol = notation.read(options.pop("protocol"))
     options["policy"] = read_policy(options["policy"])
     return problem, protocol, options

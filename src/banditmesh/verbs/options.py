@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from ..problem import Problem
     from ..studies.case import Case
 
+#: As `arms.LAW_KINDS`, which is not imported for a list of options.
+LOG_REWARDS = ("auto", "bernoulli", "empirical", "replay")
 PROTOCOLS_HELP = (
     "Any of none, irs, gossip, probabilistic, fwa, flooding, tree and centralised, separated by commas; "
     "with a ttl and an emission of their own as in 'fwa,flooding(8)+growth(0.25)'."
@@ -30,11 +34,36 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
             "--network",
             default="er",
             show_default=True,
-            help="er, ba, sbm or dynamic-er (the paper's), or a file: edge list, GraphML, GML, adjacency list.",
+            help="er, ba, sbm or dynamic-er (the paper's); a generator as in ring:12, grid:5x5 or powerlaw:3000,3; "
+            "or a file: edge list, GraphML, GML, adjacency list.",
         ),
-        click.option("--max-bytes", type=int, help="How much a network file may hold, unpacked."),
+        click.option("--max-bytes", type=int, help="How much a file may hold, unpacked."),
+        click.option(
+            "--weights",
+            type=click.Choice(["refuse", "ignore"]),
+            default="refuse",
+            show_default=True,
+            help="What to do with a network file's weights other than 1.",
+        ),
         click.option("--arms", "n_arms", default=50, show_default=True, help="How many arms there are."),
         click.option("--per-agent", default=20, show_default=True, help="How many arms each agent has."),
+        click.option("--catalogue", metavar="FILE", help="Who has which arms: agent,arm. Needs --laws or --log."),
+        click.option("--laws", metavar="FILE", help="What arms pay: arm,law,parameters or arm,successes,trials."),
+        click.option("--log", metavar="FILE", help="Logged rewards, instead of --laws: agent,arm,reward."),
+        click.option(
+            "--log-rewards",
+            type=click.Choice(LOG_REWARDS),
+            default="auto",
+            show_default=True,
+            help="What a log's rewards become; replay uses each of them once.",
+        ),
+        click.option(
+            "--unmatched",
+            type=click.Choice(["refuse", "drop"]),
+            default="refuse",
+            show_default=True,
+            help="What to do with agents and arms of these files that have no counterpart by name.",
+        ),
         click.option("--horizon", default=1000, show_default=True, help="How many rounds."),
         click.option("--replicates", default=10, show_default=True, help="How many repetitions."),
         click.option("--seed", default=0, show_default=True, help="Decides arms, rewards and everything random."),
@@ -97,9 +126,6 @@ def read_case(
     spec_path: str | None,
     *,
     network: str,
-    n_arms: int,
-    per_agent: int,
-    max_bytes: int | None,
     ttl: int,
     horizon: int,
     replicates: int,
@@ -109,15 +135,17 @@ def read_case(
     policy: str = "ucb",
     loss: float = 0.0,
     outages: tuple[float, float] | None = None,
+    **arms: Any,
 ) -> Case:
-    """The case that a spec file describes or, without one, the options above and `--protocols`."""
+    """The case that a spec file describes or, without one, the options above and `--protocols`.
+
+    `--protocols` and `--ttl` also go with a spec: then it gives the problem and the rest.
+    """
     from ..protocols import notation
-    from ..studies.case import Case, case_of
-    from ..studies.reading import read_spec
+    from ..studies.case import Case
 
     if spec_path is not None:
-        refuse_options(click.get_current_context())
-        return case_of(read_spec(spec_path))
+        return _read_spec_case(spec_path, names, ttl)
     written = notation.split(names)
     protocols = tuple(notation.read(name, ttl) for name in written)
     if all(notation.read(name, 1) == notation.read(name, 2) for name in written):
@@ -127,7 +155,7 @@ def read_case(
         refuse_idle(click.get_current_context(), "loss", "none of the protocols sends messages")
     return Case(
         network=network if not Path(network).exists() else Path(network).stem,
-        problem=read_problem(network, n_arms, per_agent, seed, max_bytes),
+        problem=read_problem(network, seed, **arms),
         protocols=protocols,
         policy=read_policy(policy),
         horizon=horizon,
@@ -138,13 +166,51 @@ def read_case(
     )
 
 
-def refuse_options(context: click.Context) -> None:
-    """A spec says all that these options do."""
+def _read_spec_case(spec_path: str, names: str, ttl: int) -> Case:
+    """The case of a spec file, with other protocols or another ttl if the command line gives them."""
+    from ..protocols import notation
+    from ..studies.case import case_of
+    from ..studies.reading import read_spec
+
+    context = click.get_current_context()
+    refuse_options(context, but=("names", "ttl"))
+    spec = read_spec(spec_path)
+    case = case_of(spec)
+    if is_given(context, "names"):
+        default = ttl if is_given(context, "ttl") else spec.settings.protocol.get("ttl", ttl)
+        return replace(case, protocols=tuple(notation.read(name, default) for name in notation.split(names)))
+    if is_given(context, "ttl"):
+        if not any(notation.needs_ttl(type(protocol)) for protocol in case.protocols):
+            refuse_idle(context, "ttl", "each of the spec's protocols has its own")
+        changed = [_with_ttl(protocol, ttl) for protocol in case.protocols]
+        return replace(case, protocols=tuple(one for k, one in enumerate(changed) if one not in changed[:k]))
+    return case
+
+
+def _with_ttl(protocol: Any, ttl: int) -> Any:
+    from ..protocols import notation
+
+    return replace(protocol, ttl=ttl) if notation.needs_ttl(type(protocol)) else protocol
+
+
+def is_given(context: click.Context, name: str) -> bool:
+    """Whether an option was given on the command line."""
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def refuse_options(context: click.Context, but: tuple[str, ...]) -> None:
+    """A spec says all that these options do, but for those that may go with it."""
     spoken = (
         "network",
         "n_arms",
         "per_agent",
         "max_bytes",
+        "weights",
+        "catalogue",
+        "laws",
+        "log",
+        "log_rewards",
+        "unmatched",
         "ttl",
         "horizon",
         "replicates",
@@ -158,25 +224,105 @@ def refuse_options(context: click.Context) -> None:
         "outages",
     )
     for parameter in context.command.params:
-        if parameter.name in spoken and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+        if parameter.name in spoken and parameter.name not in but and is_given(context, parameter.name):
             raise InputError(f"give a spec file or {parameter.opts[0]}, got both; change the spec instead")
 
 
 def refuse_idle(context: click.Context, name: str, reason: str) -> None:
     """Refuse an option that was given although nothing would use it."""
-    if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+    if is_given(context, name):
         option = next(parameter for parameter in context.command.params if parameter.name == name)
         raise InputError(f"{option.opts[0]} has no effect: {reason}; leave it out")
 
 
-def read_problem(network: str, n_arms: int, per_agent: int, seed: int, max_bytes: int | None) -> Problem:
-    """The problem that the options describe: Gaussian arms with uniform means, uniformly drawn arm sets."""
-    from .. import networks
+def read_problem(
+    network: str,
+    seed: int,
+    *,
+    n_arms: int,
+    per_agent: int,
+    max_bytes: int | None,
+    weights: str,
+    catalogue: str | None,
+    laws: str | None,
+    log: str | None,
+    log_rewards: str,
+    unmatched: str,
+) -> Problem:
+    """The problem that the options describe: arms from files or, without any, Gaussian ones drawn as in the paper."""
     from ..problem import Problem
+
+    context = click.get_current_context()
+    if catalogue is None and laws is None and log is None:
+        for name in ("log_rewards", "unmatched"):
+            refuse_idle(context, name, "no file gives arms")
+        return Problem.random(read_network(network, seed, max_bytes, weights), n_arms, per_agent, seed)
+    for name in ("n_arms", "per_agent"):
+        refuse_idle(context, name, "a file gives the arms")
+    if (laws is None) == (log is None):
+        raise InputError("give --laws or --log, got both or none; --catalogue alone says nothing of rewards")
+    if log is None:
+        refuse_idle(context, "log_rewards", "there is no --log")
+        if catalogue is None:
+            raise InputError("--laws needs --catalogue, got none; name a file of who has which arms")
+    who, what = _read_arms(catalogue, laws, log, log_rewards, max_bytes)
+    problem = Problem(read_network(network, seed, max_bytes, weights), who, what, unmatched=unmatched)
+    if problem.unmatched:
+        click.echo(f"banditmesh: left out: {problem.unmatched}", err=True)
+    return problem
+
+
+def _read_arms(
+    catalogue: str | None, laws: str | None, log: str | None, log_rewards: str, max_bytes: int | None
+) -> tuple[Any, Any]:
+    """Who has which arms, and what they pay, from files."""
+    from .. import arms
+    from ..sim.progress import terminal_bar
+
+    what: Any
+    if log is None:
+        assert laws is not None
+        what = arms.read_laws(laws, max_bytes=max_bytes)
+    else:
+        with terminal_bar(f"reading {Path(log).name}", "") as bar:
+            progress = None if bar is None else bar.show
+            what = arms.read_log(log, law=log_rewards, max_bytes=max_bytes, progress=progress)
+    return what if catalogue is None else arms.read_catalogue(catalogue, max_bytes=max_bytes), what
+
+
+def read_network(network: str, seed: int, max_bytes: int | None, weights: str) -> Any:
+    """The network that `--network` names: one of the paper's, one that a generator makes, or a file's."""
+    from .. import networks
+    from ..networks.named import names_generator
 
     if not network.strip():
         names = ", ".join(networks.PAPER_NETWORKS)
-        raise InputError(f"--network must be one of {names}, or a network file; got {network!r}")
-    is_paper = network in networks.PAPER_NETWORKS
-    graph = networks.paper(network) if is_paper else networks.read(network, max_bytes=max_bytes)
-    return Problem.random(graph, n_arms, per_agent, seed)
+        raise InputError(f"--network must be one of {names}, a generator as in ring:12, or a file; got {network!r}")
+    if network in networks.PAPER_NETWORKS or names_generator(network):
+        context = click.get_current_context()
+        refuse_idle(context, "weights", f"{network} is no file")
+        if not any(is_given(context, name) for name in ("catalogue", "laws", "log")):
+            refuse_idle(context, "max_bytes", f"{network} is no file")
+        return networks.paper(network) if network in networks.PAPER_NETWORKS else networks.from_text(network, seed)
+    return networks.read_any(network, max_bytes=max_bytes, weights=weights)
+
+
+def check_picture(option: str, path: str) -> None:
+    """Refuse a picture that could not be written, before anything is simulated for it."""
+    kinds = (".pdf", ".png", ".svg")
+    target = Path(path)
+    if target.suffix not in kinds:
+        raise InputError(f"{option} must name a {', '.join(kinds)} file, got {path}")
+    if not target.parent.is_dir():
+        raise InputError(f"{option} must lie in a folder that exists, got {path}; create {target.parent} first")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise InputError(f"{option} must be a file that may be written, got {path}; choose another place")
+
+
+def check_folder(option: str, path: str) -> None:
+    """Refuse a folder that could neither be written to nor made, before anything is simulated for it."""
+    there = Path(path).absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise InputError(f"{option} must be a folder that may be written, got {path}; choose another place")

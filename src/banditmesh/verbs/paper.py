@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .options import check_folder
+
 if TYPE_CHECKING:
     from ..sim.progress import StepCallback
 
@@ -43,6 +45,7 @@ def paper_verb(
     from ..paper.report import write_paper
     from ..paper.reproduction import reproduce
 
+    check_folder("--out", out)
     reproductions = []
     for one in ("published", "sound") if rules == "both" else (rules,):
         with step_progress("paper") as progress:

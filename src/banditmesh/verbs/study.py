@@ -113,27 +113,10 @@ def _tell(study: Any, as_json: bool) -> None:
 
 def summary(table: Any, most: int = 40) -> str:
     """Mean and standard deviation of regret and messages at each point."""
-    names = ("network", "policy", "protocol", "rules", "emission", "dynamics", "faults")
-    labels = [name for name in table.columns if name in names or "." in name]
-    labels = [name for name in labels if name == "protocol" or table[name].nunique(dropna=False) > 1]
-    points = table["point"].unique()
-    rows = [[*labels, "group regret", "sd", "messages", "sd"]]
-    for _, group in table[table["point"].isin(points[:most])].groupby("point", sort=True):
-        first = group.iloc[0]
-        values = [group["regret"].mean(), group["regret"].std(), group["messages"].mean(), group["messages"].std()]
-        rows.append([_cell(first[name]) for name in labels] + [_number(value) for value in values])
-    hidden = len(points) - most
-    return "\n".join([as_text(rows, left=()), *([f"... and {hidden} more points"] if hidden > 0 else [])])
+    from ..studies.summary import summary_rows
 
-
-def _cell(value: Any) -> str:
-    if value is None or value != value:
-        return "-"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _number(value: float) -> str:
-    return "-" if value != value else f"{value:,.0f}"
+    rows, hidden = summary_rows(table, most)
+    return "\n".join([as_text(rows, left=()), *([f"... and {hidden} more points"] if hidden else [])])
 
 
 @contextmanager
@@ -155,18 +138,27 @@ def _failures(n_failed: int) -> str:
 @click.option(
     "--x", "axis", metavar="KEY", help="The swept key along the horizontal axis; the first numeric one if not given."
 )
-def plot_verb(study: str, out: str | None, axis: str | None) -> None:
-    r"""Draw regret and messages of a study, as PNG and SVG: over time, over a swept key, and against each other.
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(["png", "svg", "pdf"]),
+    multiple=True,
+    default=("png", "svg"),
+    show_default=True,
+    help="The format; may be repeated.",
+)
+def plot_verb(study: str, out: str | None, axis: str | None, kinds: tuple[str, ...]) -> None:
+    r"""Draw regret and messages of a study: over time, over a swept key, and against each other.
 
     \b
     Example:
-      banditmesh plot results --x protocol.ttl
+      banditmesh plot results --x protocol.ttl --kind pdf
     """
     from ..studies.pictures import draw_study
     from ..studies.store import Study
 
     found = Study(study)
-    paths = draw_study(found, Path(out or study), axis)
+    paths = draw_study(found, Path(out or study), axis, kinds)
     n_done, n_runs = found.n_done, found.manifest["n_runs"]
     if n_done < n_runs:
         line = f"banditmesh: {study} holds {n_done} of {n_runs} runs, and only these are drawn; run it to complete it"

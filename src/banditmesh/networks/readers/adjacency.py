@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-def read_adjacency(path: AnyPath, *, max_bytes: int | None = None) -> Any:
+def read_adjacency(path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse") -> Any:
     r"""Read an adjacency list, or a sparse adjacency matrix saved by scipy as `.npz`.
 
     A line of an adjacency list is an agent and then its neighbours, as networkx writes it; an agent alone
@@ -25,6 +25,8 @@ def read_adjacency(path: AnyPath, *, max_bytes: int | None = None) -> Any:
     max_bytes : int, optional
         How many bytes it may hold, unpacked; if not given, 32 MiB, and 128 MiB for a matrix. At eight bytes for every
         agent, a matrix must stay below it too.
+    weights : str
+        "refuse" entries of a matrix other than 0 and 1, or "ignore" their size.
 
     Returns
     -------
@@ -39,7 +41,7 @@ def read_adjacency(path: AnyPath, *, max_bytes: int | None = None) -> Any:
     ...     read_adjacency(file).adj
     AdjacencyView({0: {1: {}, 2: {}}, 1: {0: {}}, 2: {0: {}}, 3: {}})
     """
-    file = NetworkFile(path, max_bytes)
+    file = NetworkFile(path, max_bytes, weights)
     return matrix.parse(file) if file.suffix == ".npz" else parse(file)
 
 

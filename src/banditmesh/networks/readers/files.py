@@ -1,153 +1,56 @@
-"""What all readers share: a file's content, unpacked and never beyond a limit, and how a file is refused.
-
-Whatever a file holds, the answer is a network or a `FileError` of one line, with the path and, in text formats, the
-line of the file, counted from 1.
-"""
+"""A network file: what it may say of weights, and how what was read from it is checked."""
 
 from __future__ import annotations
 
-import gzip
-import zlib
-from collections.abc import Iterator
-from io import BytesIO, TextIOWrapper
-from os import PathLike
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from ...checks import integer, shown
+import numpy as np
+
+from ...checks import choice
+from ...data_files import MAX_BYTES, MAX_TEXT, AnyPath, DataFile, one_line
 from ...errors import FileError, InputError
-from ...regular_files import open_regular
 from ..csr import as_links
+from ..matrices import entries
 
-AnyPath = str | PathLike[str]
-
-#: How many bytes a file may hold, unpacked, unless the caller allows more or less.
-MAX_BYTES: Final = 2**27
-#: The same for text, of which a network takes up to eighty times as much memory.
-MAX_TEXT: Final = 2**25
-_GZIP: Final = b"\x1f\x8b"
-_LONGEST: Final = 200
+__all__ = ["MAX_BYTES", "MAX_TEXT", "AnyPath", "NetworkFile", "one_line"]
 
 
-class NetworkFile:
-    """The content of a file, which is not empty.
+class NetworkFile(DataFile):
+    """A file that describes a network.
 
     Parameters
     ----------
-    path : str or path
-        The file; one packed by gzip is unpacked, whatever its name.
-    max_bytes : int, optional
-        How many bytes it may hold, unpacked; `MAX_BYTES`, and `MAX_TEXT` as text, if not given.
-
-    Attributes
-    ----------
-    suffix : str
-        The end of its name, in lower case, without `.gz`.
-    content : bytes
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "links.edgelist.gz")
-    ...     _ = path.write_bytes(gzip.compress(b"0 1 # a link"))
-    ...     file = NetworkFile(path, max_bytes=100)
-    >>> file.suffix, file.content, list(file.rows())
-    ('.edgelist', b'0 1 # a link', [(1, ['0', '1'])])
+    path, max_bytes
+        As in `DataFile`.
+    weights : str
+        "refuse" weights other than 1, or "ignore" all of them.
     """
 
-    def __init__(self, path: AnyPath, max_bytes: int | None = None) -> None:
-        if not isinstance(path, str | PathLike) or not str(path).strip():
-            raise FileError(f"path must name a network file, got {shown(path)}")
-        self.path = path
-        limit = None if max_bytes is None else integer("max_bytes", max_bytes, at_least=1)
-        self.max_bytes, self._max_text = limit or MAX_BYTES, limit or MAX_TEXT
-        suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-        self.suffix = next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
-        self.content = self._unpacked(self._stored())
-        if not self.content.strip():
-            raise self.wrong("must describe a network, got an empty file")
+    kind = "network"
 
-    def text(self) -> str:
-        """The content as text."""
-        if len(self.content) > self._max_text:
-            raise self.too_large(self._max_text)
-        try:
-            text = self.content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = "\0"
-        if "\0" in text:
-            raise self.wrong("must be a text file in UTF-8, got binary data")
-        return text
-
-    def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """The entries of every line that has any, with its number; there is at least one such line.
-
-        Entries are separated by blanks or a comma, and `#` starts a comment.
-        """
-        self.text()  # refuses what is no text
-        nothing = True
-        for number, line in enumerate(TextIOWrapper(BytesIO(self.content), encoding="utf-8-sig"), start=1):
-            entries = line.partition("#")[0].replace(",", " ").split()
-            if entries:
-                nothing = False
-                yield number, entries
-        if nothing:
-            raise self.wrong("must describe a network, got nothing but comments")
-
-    def wrong(self, what: str) -> FileError:
-        """The error that the file as a whole is wrong."""
-        return FileError(f"{self.path} {what}")
-
-    def wrong_line(self, number: int, what: str) -> FileError:
-        """The error that a line of the file is wrong."""
-        return FileError(f"{self.path}, line {number}: {what}")
-
-    def too_large(self, limit: int) -> FileError:
-        """The error that there is more in the file than was allowed."""
-        return self.wrong(
-            f"must hold at most {limit:,} bytes when unpacked, got more; "
-            "if that is what you expect, raise max_bytes (--max-bytes on the command line)"
-        )
+    def __init__(self, path: AnyPath, max_bytes: int | None = None, weights: str = "refuse") -> None:
+        self.ignores_weights = choice("weights", weights, ("refuse", "ignore")) == "ignore"
+        super().__init__(path, max_bytes)
 
     def checked(self, network: Any) -> Any:
-        """A network that was read, if agents can use it."""
+        """A network that was read, without its weights if they are ignored, if agents can use it."""
         try:
+            if self.ignores_weights:
+                network = _without_weights(network)
             as_links(network)
         except InputError as error:
             raise FileError(f"{self.path}: {error}") from None
         return network
 
-    def _stored(self) -> bytes:
-        """The bytes of the file, at most one more than allowed."""
-        try:
-            with open_regular(self.path) as stream:
-                stored = stream.read(self.max_bytes + 1)
-        except FileNotFoundError:
-            raise self.wrong("must be a network file, got no such file") from None
-        except IsADirectoryError:
-            raise self.wrong("must be a network file, got a folder") from None
-        except OSError as error:
-            raise self.wrong(f"must be readable, got: {error.strerror or error}") from None
-        except ValueError as error:  # a null character in the path
-            raise FileError(f"{self.path!r} must be a path, got: {error}") from None
-        if len(stored) > self.max_bytes:
-            raise self.too_large(self.max_bytes)
-        return stored
 
-    def _unpacked(self, stored: bytes) -> bytes:
-        if not stored.startswith(_GZIP):
-            return stored
-        try:
-            content = gzip.GzipFile(fileobj=BytesIO(stored)).read(self.max_bytes + 1)
-        except (EOFError, OSError, zlib.error) as error:
-            raise self.wrong(f"must be a whole gzip file, got: {one_line(error)}") from None
-        if len(content) > self.max_bytes:
-            raise self.too_large(self.max_bytes)
-        return content
+def _without_weights(network: Any) -> Any:
+    """A graph with all its attributes but weights, or a matrix with a one wherever it has another entry than zero."""
+    if hasattr(network, "edges"):
+        for _, _, attributes in network.edges(data=True):
+            attributes.pop("weight", None)
+        return network
+    from scipy.sparse import coo_array
 
-
-def one_line(error: Exception) -> str:
-    """What a parser's error says, on one short line."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
+    n, rows, columns, values = entries(network)
+    codes = np.unique((rows * n + columns)[values != 0])
+    return coo_array((np.ones(len(codes), dtype=np.int8), (codes // n, codes % n)), shape=(n, n)).tocsr()

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 from ...checks import shown
 from .files import AnyPath, NetworkFile, one_line
-from .names import with_integers
+from .names import with_integers, with_positions
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
-def read_gml(path: AnyPath, *, max_bytes: int | None = None) -> nx.Graph:
+def read_gml(path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse") -> nx.Graph:
     """Read a GML file. Agents are named by their labels if all have distinct ones, and else by their ids.
+
+    Places of agents, if all have one, become the node attribute "pos".
 
     Parameters
     ----------
@@ -22,6 +24,8 @@ def read_gml(path: AnyPath, *, max_bytes: int | None = None) -> nx.Graph:
         The file, perhaps packed by gzip.
     max_bytes : int, optional
         How many bytes it may hold, unpacked; 32 MiB if not given.
+    weights : str
+        "refuse" weights other than 1, or "ignore" them.
 
     Returns
     -------
@@ -36,7 +40,7 @@ def read_gml(path: AnyPath, *, max_bytes: int | None = None) -> nx.Graph:
     ...     list(read_gml(file).edges())
     [(0, 1), (1, 2)]
     """
-    return parse(NetworkFile(path, max_bytes))
+    return parse(NetworkFile(path, max_bytes, weights))
 
 
 def parse(file: NetworkFile) -> nx.Graph:
@@ -58,7 +62,7 @@ def parse(file: NetworkFile) -> nx.Graph:
             raise file.wrong(f"must have labels that are text or numbers, got {shown(label)}")
     if None not in labels.values() and len(set(labels.values())) == len(labels):
         graph = nx.relabel_nodes(graph, labels)
-    return file.checked(with_integers(graph))
+    return file.checked(with_positions(with_integers(graph)))
 
 
 def _is_name(label: object) -> bool:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError
 
 from .files import AnyPath, NetworkFile, one_line
-from .names import with_integers
+from .names import with_integers, with_positions
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
-def read_graphml(path: AnyPath, *, max_bytes: int | None = None) -> nx.Graph:
-    """Read a GraphML file.
+def read_graphml(path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse") -> nx.Graph:
+    """Read a GraphML file. Places of agents, if all have one, become the node attribute "pos".
 
     Parameters
     ----------
@@ -27,6 +27,8 @@ def read_graphml(path: AnyPath, *, max_bytes: int | None = None) -> nx.Graph:
         The file, perhaps packed by gzip.
     max_bytes : int, optional
         How many bytes it may hold, unpacked; 32 MiB if not given.
+    weights : str
+        "refuse" weights other than 1, or "ignore" them.
 
     Returns
     -------
@@ -41,7 +43,7 @@ def read_graphml(path: AnyPath, *, max_bytes: int | None = None) -> nx.Graph:
     ...     list(read_graphml(file).edges())
     [(0, 1), (1, 2)]
     """
-    return parse(NetworkFile(path, max_bytes))
+    return parse(NetworkFile(path, max_bytes, weights))
 
 
 def parse(file: NetworkFile) -> nx.Graph:
@@ -64,4 +66,4 @@ def parse(file: NetworkFile) -> nx.Graph:
     except Exception as error:
         # networkx promises no types of exception: whatever it raises means a malformed file.
         raise file.wrong(f"must be a GraphML network, got: {one_line(error)}") from None
-    return file.checked(with_integers(graph))
+    return file.checked(with_positions(with_integers(graph)))

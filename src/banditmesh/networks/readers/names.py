@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...checks import shown
 from .files import NetworkFile
@@ -32,6 +33,37 @@ def with_integers(graph: nx.Graph) -> nx.Graph:
     if all(isinstance(node, str) and is_integer(node) for node in graph):
         return nx.relabel_nodes(graph, {node: int(node) for node in graph})
     return graph
+
+
+def with_positions(graph: nx.Graph) -> nx.Graph:
+    """The graph, with the node attribute "pos" if every node has a place: as x and y, or as longitude and latitude.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> graph = networkx.Graph()
+    >>> graph.add_node("a", Latitude=48.2, Longitude=16.4)
+    >>> with_positions(graph).nodes["a"]["pos"]
+    (16.4, 48.2)
+    """
+    places = [_place(attributes) for _, attributes in graph.nodes(data=True)]
+    if None not in places:
+        for (_, attributes), place in zip(graph.nodes(data=True), places, strict=True):
+            attributes["pos"] = place
+    return graph
+
+
+def _place(attributes: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Where a node lies: its own attributes say so, or in GML its table `graphics`."""
+    inner = attributes.get("graphics")
+    found = {
+        str(key).lower(): value for key, value in {**(inner if isinstance(inner, dict) else {}), **attributes}.items()
+    }
+    for across, up in (("x", "y"), ("lon", "lat"), ("longitude", "latitude")):
+        place = (found.get(across), found.get(up))
+        if all(isinstance(value, int | float) and math.isfinite(value) for value in place):
+            return float(place[0]), float(place[1])  # type: ignore[arg-type]
+    return None
 
 
 def graph_of(file: NetworkFile, tokens: Iterable[str], pairs: Iterable[tuple[str, str]]) -> nx.Graph:

@@ -53,7 +53,7 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
         while one.t <= run.horizon:
             stop.check()
             began = time.perf_counter()
-            one.advance(min(one.t + min(n_rounds, one.longest_chunk), run.horizon + 1))
+            one.advance(one.end_of_chunk(n_rounds))
             seconds = time.perf_counter() - began
             done[replicate] = one.t - 1
             n_rounds = max(1, min(4 * n_rounds, int(n_rounds * CHUNK_SECONDS / max(seconds, 1e-6))))

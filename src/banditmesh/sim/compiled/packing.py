@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import draws as purposes
-from ...arms import BERNOULLI, Law
+from ...arms import BERNOULLI, Law, Replay
 from ...core import check_decision
 from ...draws import Draws
 from ...faults import Faults
@@ -49,6 +49,8 @@ def unsupported(run: Run) -> str | None:
     kinds = {type(policy) for policy in run.policies}
     if run.trace:
         return "it keeps no event log (trace)"
+    if run.tape is None and any(isinstance(law, Replay) for law in run.problem.laws):
+        return "it replays no logged rewards"
     if run.faults is not None and run.faults != Faults(loss=run.faults.loss, outages=run.faults.outages):
         return "of faults it runs losses and outages"
     if len(kinds) > 1:

@@ -16,7 +16,7 @@ from ...networks.csr import Links
 from ...networks.dynamic import DynamicNetwork
 from ...protocols.emission import EveryPull
 from ..expected_links import links_ever_up
-from ..run import Outcome
+from ..run import Outcome, agent_regret
 from .crew import Stop
 from .kernels import layout
 from .kernels.layout import EVERY_PULL, N_COUNTS, Chunk, Messages, OnLinks, Pulls, State
@@ -100,6 +100,7 @@ class Replicate:
         self._n_records = 0
         self._regret = np.zeros(len(run.records))
         self._messages = np.zeros(len(run.records), dtype=np.int64)
+        self._agent_regret = np.zeros((len(run.records), n_agents)) if run.agents else None
         self._lookahead = lookahead
         self._outages = OutageWindow(run, draws, stop)
         self._timeline: Timeline | None = None
@@ -216,8 +217,22 @@ class Replicate:
         recorded = self.packed.run.records[begin:end] - first
         self._regret[begin:end] = total_regret[recorded + 1]
         self._messages[begin:end] = total_sent[recorded]
+        if self._agent_regret is not None and end > begin:
+            # Each record ends a chunk, see `end_of_chunk`.
+            self._agent_regret[begin] = agent_regret(self.packed.run.problem, self._all_pulls())
         self._n_records = end
         self._total_regret, self._total_sent = float(total_regret[-1]), int(total_sent[-1])
+
+    def end_of_chunk(self, n_rounds: int) -> int:
+        """The round before which a chunk of about so many rounds ends: at the next record, if agents are recorded."""
+        run = self.packed.run
+        last = min(self.t + min(n_rounds, self.longest_chunk), run.horizon + 1)
+        return min(last, int(run.records[self._n_records]) + 1) if run.agents else last
+
+    def _all_pulls(self) -> NDArray[np.int32]:
+        """Pull counts so far, also those that agents have forgotten."""
+        forgotten = self.state.forgotten_pulls
+        return self.state.pulls + forgotten if len(forgotten) else self.state.pulls
 
     def close(self) -> Outcome:
         """What the replicate gave."""
@@ -235,10 +250,8 @@ class Replicate:
             int(counts[layout.HEARD] - counts[layout.STALE]),
             run.n_bytes(sent),
         ]
-        pulls = self.state.pulls
-        if len(self.state.forgotten_pulls):
-            pulls = pulls + self.state.forgotten_pulls
-        outcome = Outcome(self._regret, self._messages, np.array(traffic, dtype=np.int64), pulls)
+        outcome = Outcome(self._regret, self._messages, np.array(traffic, dtype=np.int64), self._all_pulls())
+        outcome.agent_regret = self._agent_regret
         if run.link_traffic:
             outcome.links, outcome.link_traffic = self._link_arrays()
         return outcome

@@ -33,6 +33,8 @@ DIFFERS: Final = "gives other numbers compiled than in Python"
 #: How many rounds the small run lasts.
 _HORIZON: Final = 24
 _ready: set[Any] = set()
+#: What has been said to be compiled: None is the engine itself, the others are kernels of a user's own rules.
+_announced: set[Kernels | None] = set()
 
 
 def prepare(run: Run) -> str | None:
@@ -77,9 +79,14 @@ def unknown(run: Run) -> str | None:
 
 
 def announced(run: Run) -> AbstractContextManager[None]:
-    """While this is open, whatever is compiled is announced, once."""
-    is_built_in = compiled.kernels_of(run).is_built_in
-    notice = _Notice("the engine, once on this machine" if is_built_in else "your rule, once in this process")
+    """While this is open, whatever is compiled is announced, once in a process.
+
+    The engine has several parts, each compiled when a run first needs it; one line speaks for all.
+    """
+    kernels = compiled.kernels_of(run)
+    built_in = kernels.is_built_in
+    what = "the engine, once on this machine" if built_in else "your rule, once in this process"
+    notice = _Notice(what, None if built_in else kernels)
     listening: AbstractContextManager[None] = event.install_listener("numba:compile", notice)
     return listening
 
@@ -123,16 +130,17 @@ def _say(line: str) -> None:
 
 
 class _Notice:
-    """Says, once, that something is compiled; reading from the cache is no event."""
+    """Says, once in a process for each subject, that something is compiled; reading from the cache is no event."""
 
-    def __init__(self, what: str) -> None:
-        self._what: str | None = what
+    def __init__(self, what: str, subject: Kernels | None) -> None:
+        self._what = what
+        self._subject = subject
 
     def notify(self, event: Any) -> None:
         """A compilation begins or ends."""
-        if event.is_start and self._what is not None:
+        if event.is_start and self._subject not in _announced:
+            _announced.add(self._subject)
             _say(f"compiling {self._what}; this takes about ten seconds ...")
-            self._what = None
 
 
 event.Listener.register(_Notice)

@@ -1,0 +1,101 @@
+"""Many curves that differ in a number: panels by what else they are, colours by the number, and a bar that says which.
+
+Rules kept here: names differ in their numbers alone, or there is no sweep; of several numbers the one with the most
+values gives the colours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from .style import fold
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: A legend holds as many names; with more, colours go by value.
+MOST_NAMES: Final = 8
+#: And as many panels are drawn beside each other.
+MOST_PANELS: Final = 4
+#: How names say what a number is, in its place a #: ", ttl #", "stop=#" or "(#)".
+_SAID: Final = re.compile(r"(?:, )?([\w-]+)[ =]#|\(#\)")
+_NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.])")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Names as points of a sweep.
+
+    Attributes
+    ----------
+    key : str
+        What the number is; empty if names do not say.
+    panels : dict from name to str
+        What a name is besides its number, the panel that it is drawn in; names without a number are in none.
+    values : dict from name to float
+        The number.
+    """
+
+    key: str
+    panels: dict[str, str]
+    values: dict[str, float]
+
+    def colour(self, name: str) -> Any:
+        """The colour of a name: dark for small values, light for large ones."""
+        import matplotlib as mpl
+
+        return mpl.colormaps["viridis"](0.9 * self._norm()(self.values[name]))
+
+    def _norm(self) -> Any:
+        from matplotlib.colors import LogNorm, Normalize
+
+        low, high = min(self.values.values()), max(self.values.values())
+        return LogNorm(low, high) if low > 0 and high > 20 * low else Normalize(low, high)
+
+    def bar(self, figure: Figure, axes: list[Any]) -> None:
+        """The colour bar beside all panels."""
+        import matplotlib as mpl
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import ListedColormap
+
+        colours = ListedColormap(mpl.colormaps["viridis"]([0.9 * k / 255 for k in range(256)]))
+        figure.colorbar(ScalarMappable(self._norm(), colours), ax=axes, label=self.key, aspect=30)
+
+    def title(self, panel: str) -> str:
+        """A panel's title."""
+        return fold(panel, 24)
+
+
+def find_sweep(names: Collection[str]) -> Sweep | None:
+    """The sweep that many names are of; None if there are few of them, or they differ in more than numbers.
+
+    Examples
+    --------
+    >>> sweep = find_sweep([f"{name}, ttl {ttl}" for name in ("fwa", "flooding") for ttl in range(1, 11)])
+    >>> sweep.key, sorted(set(sweep.panels.values())), sweep.values["fwa, ttl 7"]
+    ('ttl', ['flooding', 'fwa'], 7.0)
+    >>> find_sweep(["fwa, ttl 1", "fwa, ttl 2"]) is None
+    True
+    """
+    if len(names) <= MOST_NAMES:
+        return None
+    numbers = {name: list(_NUMBER.finditer(name)) for name in names}
+    numbers = {name: found for name, found in numbers.items() if found}
+    places = range(min(map(len, numbers.values()), default=0))
+    counts = [len({found[place][0] for found in numbers.values()}) for place in places]
+    if max(counts, default=0) < 3:
+        return None
+    place = counts.index(max(counts))
+    panels, keys = {}, set()
+    for name, found in numbers.items():
+        without = f"{name[: found[place].start()]}#{name[found[place].end() :]}"
+        said = _SAID.search(without)
+        panels[name] = without.replace(said[0], "") if said else without
+        keys.add(said[1] or "" if said else "")
+    if len(set(panels.values())) > MOST_PANELS:
+        return None
+    values = {name: float(found[place][0]) for name, found in numbers.items()}
+    return Sweep(keys.pop() if len(keys) == 1 else "", panels, values)
