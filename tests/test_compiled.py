@@ -417,7 +417,7 @@ def test_support_is_printed_as_one_row_per_combination(capsys):
     bm.support()
     first, second = (table.splitlines() for table in capsys.readouterr().out.split("\n\n"))
     assert first[0].split()[:4] == ["rules", "network", "rewards", "none"]
-    assert len(first) == 1 + 2 * 2 * 3
+    assert len(first) == 1 + 2 * 2 * 4
     assert second[0].split()[:2] == ["part", "name"]
     kinds = [line.split()[0] for line in second[1:]]
     assert kinds == sorted(kinds, key=["emission", "policy", "fault"].index)

@@ -191,7 +191,9 @@ def test_options_that_nothing_uses_are_refused(run, arguments, words):
 def test_a_spec_goes_with_no_option_that_it_decides(run, tmp_path, verb):
     (tmp_path / "study.toml").write_text(SMALL)
     besides = {"--preset", "--against", "--plot", "--json", "--debug", "--alpha", "--cover", "--time-limit", "--all"}
-    besides |= {"--out", "--tolerance", "--max-messages-per-round", "--max-link-load"}
+    besides |= {"--out", "--tolerance", "--max-messages-per-round", "--max-link-load", "--live", "--node-toml"}
+    # A spec's problem may be combined with other protocols.
+    besides |= {"--protocols", "--ttl", "--ttls", "--emissions"}
     for parameter in cli.cli.commands[verb].params:
         option = parameter.opts[0]
         if option.startswith("--") and option not in besides:

@@ -204,7 +204,7 @@ def test_graph_that_is_listed_many_times_stands_in_many_rounds():
     "graphs, message",
     [
         (5, "graphs must be a sequence of graphs, got 5"),
-        (nx.path_graph(2), "round 1 of the sequence: network must be a networkx.Graph .* got int"),
+        (nx.path_graph(2), "round 1 of the sequence: network must be a networkx.Graph, .* got int"),
         (iter([]), "graphs must hold at least one graph, got none"),
         ([], "graphs must hold at least one graph, got none"),
         ([nx.path_graph(2), nx.path_graph(3)], "the agents of the first, got others in round 2"),

@@ -268,7 +268,7 @@ def test_networks_from_files_reach_the_workers(tmp_path):
     generated = bm.run_study(bm.parse_spec(SPEC), tmp_path / "ring", workers=1)
     assert study.table()["regret"].equals(generated.table()["regret"])
     (tmp_path / "ring.txt").write_text("0 1\n1 2\n2 3\n3 4\n")
-    with pytest.raises(bm.StudyError, match="network files have changed"):
+    with pytest.raises(bm.StudyError, match="the files of networks or arms have changed"):
         bm.run_study(spec, tmp_path / "out", workers=1)
 
 
@@ -344,14 +344,14 @@ def test_one_file_read_as_two_kinds_is_two_networks(tmp_path):
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
-    spec, true = from_file(tmp_path, RING), runner.read_networks
+    spec, true = from_file(tmp_path, RING), runner.read_files
 
     def read(files):
         networks = true(files)
         (tmp_path / "links.txt").write_text(STAR)
         return networks
 
-    monkeypatch.setattr(runner, "read_networks", read)
+    monkeypatch.setattr(runner, "read_files", read)
     with pytest.raises(bm.StudyError, match="changed while it was read"):
         bm.run_study(spec, tmp_path / "out", workers=1)
 

@@ -285,7 +285,7 @@ def test_views_say_the_same():
     assert table.iloc[1:4]["published"].sum() == pytest.approx(bounds.upper_published)
     frame = bounds.to_dataframe()
     assert len(frame) == 50
-    assert set(frame["protocol"]) == {"fwa"}
+    assert set(frame["protocol"]) == {"fwa(4)"}
     told = json.loads(json.dumps(bounds.to_json()))
     assert told["upper_corrected"] == bounds.upper_corrected
     assert told["per_arm"][7]["theta"] == bounds.per_arm["theta"][7]
@@ -334,8 +334,10 @@ def test_wrong_settings_are_refused(settings, message):
 def test_wrong_problem_and_protocol_are_refused():
     with pytest.raises(InputError, match="Problem"):
         bm.bounds(nx.path_graph(2), bm.FwA(4))
-    with pytest.raises(InputError, match="protocol"):
+    with pytest.raises(InputError, match="fwa needs a ttl, got none"):
         bm.bounds(bm.Problem.paper("er"), "fwa")
+    with pytest.raises(InputError, match="protocol"):
+        bm.bounds(bm.Problem.paper("er"), 4)
 
 
 def test_a_bound_above_what_regret_can_be_says_nothing_and_says_so():

@@ -177,6 +177,10 @@ def _members(stream: IO[bytes]) -> dict[str, ZipInfo]:
     with ZipFile(stream) as archive:
         members = archive.infolist()
     found = {member.filename.removesuffix(".npy"): member for member in members}
+    # A damaged length in the directory makes the entries after it a comment or an extra field; numpy writes neither,
+    # but for the 32 bytes that tell of an array beyond 4 GiB.
+    if any(member.comment or len(member.extra) > 32 for member in members):
+        raise ValueError
     if len(found) < len(members) or not {member.compress_type for member in members} <= {ZIP_STORED, ZIP_DEFLATED}:
         raise ValueError
     return found
