@@ -127,9 +127,7 @@ def test_only_what_is_missing_is_run(serial, tmp_path):
 
 
 def test_killed_and_started_again_the_table_is_the_same(tmp_path):
-    (tmp_path / "study.toml").write_text(
-        SPEC.replace("replicates = 2", "replicates = 20").replace("horizon = 12", "horizon = 30")
-    )
+    (tmp_path / "study.toml").write_text(SPEC.replace("replicates = 2", "replicates = 20"))
     command = [COMMAND, "run", tmp_path / "study.toml", "--workers", "2", "--out"]
     process = subprocess.Popen([*command, tmp_path / "killed"], stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     while len(shards(tmp_path / "killed")) < 5:
@@ -176,7 +174,7 @@ def _is_running(pid):
 
 
 def test_ctrl_c_is_one_line_and_can_be_continued(tmp_path):
-    (tmp_path / "study.toml").write_text(SPEC.replace("replicates = 2", "replicates = 300"))
+    (tmp_path / "study.toml").write_text(SPEC.replace("replicates = 2", "replicates = 100"))
     command = [COMMAND, "run", tmp_path / "study.toml", "--workers", "2", "--out", tmp_path / "out"]
     process = subprocess.Popen(
         command,
