@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# One more than there are cores: tests of live nodes wait more than they compute.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 DOCS_STAMP := $(VENV)/.installed-docs
 
 .PHONY: install demo test test-slow lint format bench docs clean
@@ -21,7 +23,7 @@ demo: $(STAMP)
 
 # A file's tests go to one worker, which makes its fixtures and compiles its kernels once.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m "slow and not alone"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
-SECTIONS = ("engines", "c", "scale", "growth", "threads", "startup", "agent", "live")
+SECTIONS = ("engines", "c", "scale", "growth", "threads", "startup", "agent")
 
 
 def run(*arguments):
@@ -28,6 +28,13 @@ def quick_results(tmp_path_factory):
 def test_every_section_gives_rows(quick_results):
     assert tuple(quick_results["sections"]) == SECTIONS
     assert all(quick_results["sections"].values())
+
+
+@pytest.mark.slow
+def test_live_mesh_is_measured(tmp_path):
+    done = run("--quick", "--only", "live", "--out", tmp_path / "results.json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "results.json").read_text())["sections"]["live"]
 
 
 def test_results_name_the_machine_and_no_date(quick_results):

@@ -151,7 +151,10 @@ def test_version(run):
         (["compare", "--protocols", ""], ["protocols must be among", "got ''"]),
         (["compare", "--policy", "luck"], ["--policy must be one of", "klucb", "got 'luck'"]),
         (["compare", "--protocols", "irs,irs", "--horizon", "1"], ["protocols must differ"]),
-        (["compare", "--network", ""], ["--network must be one of er, ba, sbm, dynamic-er, a generator as in ring:12, or a file; got ''"]),
+        (
+            ["compare", "--network", ""],
+            ["--network must be one of er, ba, sbm, dynamic-er, a generator as in ring:12, or a file; got ''"],
+        ),
         (["compare", "--network", "nowhere.txt"], ["nowhere.txt must be a network file, got no such file"]),
     ],
     ids=" ".join,

@@ -18,7 +18,14 @@ def test_reference_gives_what_is_stored(case):
     assert differences(case, run(case, "reference")) == []
 
 
-@with_cases
+# Every other case in the quick tests: each compiles what its parts need.
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.slow] * (place % 2), id=str(case["seed"]))
+        for place, case in enumerate(CASES)
+    ],
+)
 def test_compiled_gives_what_is_stored_wherever_it_did(case):
     result = run_compiled(case)
     assert (result is not None) >= case["compiled"], f"{name(case)}: no longer runs compiled"
