@@ -93,7 +93,7 @@ def run_mesh(
     policy: Policy | None = None,
     horizon: int = 1000,
     seed: int = 0,
-    pace: float = 10.0,
+    pace: float = 4.0,
     processes: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     progress: Listener | None = None,

@@ -42,7 +42,7 @@ def _mesh_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--protocol", default="fwa(4)", show_default=True, help="As in 'flooding(4)+growth(0.25)'."),
         click.option("--horizon", default=1000, show_default=True, help="How often each node pulls."),
         click.option("--seed", default=0, show_default=True, help="Decides arms and rewards."),
-        click.option("--pace", default=10.0, show_default=True, help="Pulls per second of each node."),
+        click.option("--pace", default=4.0, show_default=True, help="Pulls per second of each node."),
         click.option(
             "--processes", type=int, help="Over how many processes nodes are spread; one per core if not given."
         ),
