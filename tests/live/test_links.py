@@ -519,17 +519,17 @@ def test_ping_is_answered_with_its_number(tmp_path):
 def test_longer_ttl_lets_what_was_heard_before_travel_further(tmp_path):
     async def main():
         site = Site(tmp_path)
-        async with site.node("a", ["b"]) as a, site.node("b", waits_for=["a", "c"], protocol=bm.IRS()) as b:
-            async with site.node("c", ["b"]) as c:
-                await a.observe(a.choose(), 1.0)
-                await asyncio.sleep(5)
-                assert [node.state().arms[0].heard_count for node in (b, c)] == [1, 0]
-                await b.reload(msgspec.structs.replace(b.config, protocol=bm.Flooding(3)))
-                await asyncio.sleep(5)
-                assert [node.state().arms[0].heard_count for node in (b, c)] == [1, 1]
-                links = counters(b, "links")
-                await b.reload(msgspec.structs.replace(b.config, protocol=bm.Flooding(2)))
-                await asyncio.sleep(5)
-                assert counters(b, "links") == links
+        a, b = site.node("a", ["b"]), site.node("b", waits_for=["a", "c"], protocol=bm.IRS())
+        async with a, b, site.node("c", ["b"]) as c:
+            await a.observe(a.choose(), 1.0)
+            await asyncio.sleep(5)
+            assert [node.state().arms[0].heard_count for node in (b, c)] == [1, 0]
+            await b.reload(msgspec.structs.replace(b.config, protocol=bm.Flooding(3)))
+            await asyncio.sleep(5)
+            assert [node.state().arms[0].heard_count for node in (b, c)] == [1, 1]
+            links = counters(b, "links")
+            await b.reload(msgspec.structs.replace(b.config, protocol=bm.Flooding(2)))
+            await asyncio.sleep(5)
+            assert counters(b, "links") == links
 
     run(main())
