@@ -16,6 +16,13 @@ from banditmesh.sim.simulation import Round
 ARMS = {"red": bm.arms.Bernoulli(0.7), "blue": bm.arms.Bernoulli(0.4)}
 HOSTILE = "</script><img src=x onerror=alert()>&\u2028'\""
 
+#: How many colours the first canvas has.
+COLOURS = """() => {
+    const canvas = document.querySelector("canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+}"""
+
 
 def held(network, holders):
     """All agents have blue, some also red."""
@@ -327,6 +334,48 @@ def test_rounds_must_come_in_order():
         Recorder(problem, horizon=9).add(simulation.step())
 
 
+# Pictures of a problem.
+
+
+def test_problem_is_drawn_with_names_holders_traffic_and_a_message():
+    problem = held(nx.path_graph(4), {0, 2})
+    figure = problem.plot()
+    assert [text.get_text() for text in figure.axes[0].texts] == ["0", "1", "2", "3"]
+    assert not figure.legends
+    figure = problem.plot("red")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["has arm red"]
+    figure = bm.follow(problem, "fwa(3)", 0, "red").plot(figsize=(4, 3))
+    assert tuple(figure.get_size_inches()) == (4, 3)
+    assert figure.axes[0].get_title() == "fwa(3): 2 transmissions"
+    words = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert words == {"has arm red", "learns from it", "origin", "relays", "absorbs"}
+    result = bm.simulate(problem, "irs", horizon=2, seed=0, link_traffic=True, engine="reference")
+    figure = problem.plot(traffic=result)
+    [links] = figure.axes[0].collections[:1]
+    assert links.get_array().tolist() == [2.0, 2.0, 2.0]
+    assert figure.axes[1].get_ylabel() == "transmissions per round"
+
+
+def test_problem_is_drawn_on_the_users_axes():
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    assert held(nx.path_graph(2), {0}).plot("red", ax=axes) is axes.figure
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"arm": "green"}, "arm must be one of the problem's arms, got 'green'"),
+        ({"message": 3}, "message must be what follow"),
+        ({"traffic": 3}, "simulated with link_traffic=True, got 3"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(settings, words):
+    with pytest.raises(bm.InputError, match=words):
+        held(nx.path_graph(2), {0}).plot(**settings)
+
+
 # The file.
 
 
@@ -388,11 +437,7 @@ def test_animation_of_a_run_plays_offline_and_counts_as_the_trace_does(page, tmp
     page.keyboard.press("End")
     assert page.text_content('[data-bm="round"]') == "6 of 6"
     # Something is drawn, and it is not all of one colour.
-    colours = page.evaluate(
-        "() => { const c = document.querySelector('canvas'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
-        " const s = new Set(); for (let k = 0; k < d.length; k += 4) s.add(d[k] * 65536 + d[k+1] * 256 + d[k+2]); return s.size; }"
-    )
-    assert colours > 20
+    assert page.evaluate(COLOURS) > 20
 
 
 def test_message_is_followed_hop_by_hop_in_the_browser(page, tmp_path):
@@ -436,10 +481,10 @@ def test_picking_an_agent_and_more_frames_reach_the_page_around(page, tmp_path):
     simulation = bm.Simulation(problem, "fwa(2)", horizon=4, seed=0)
     for _ in range(4):
         made.add(simulation.step())
-    state = page.evaluate(
-        "frames => { const view = document.querySelector('#animation').bmView; view.append(frames); return view.state; }",
-        made.frames_since(0),
+    append = (
+        "frames => { const view = document.querySelector('#animation').bmView; view.append(frames); return view.state }"
     )
+    state = page.evaluate(append, made.frames_since(0))
     assert (state["frame"], state["round"], state["messages"]) == (4, 4, made.frames_since(3)[0]["messages"])
     page.evaluate("() => document.body.addEventListener('bm-pick', (event) => { window.picked = event.detail; })")
     page.focus(".bm")

@@ -1,9 +1,9 @@
 """Where agents are drawn when nobody says where they are: the same places every time, and soon.
 
-Agents that are few hops apart are drawn near each other. First, a few agents far apart from each other are *pivots*, and
-everybody is placed by the hops to them (pivot MDS, Brandes and Pich 2007). That takes a moment for any network, and is
-all for a large one. Up to `MOST_REFINED` agents, places are then improved until distances on paper are like hops (stress
-majorisation, Gansner, Koren and North 2005). Nothing is drawn at random.
+Agents that are few hops apart are drawn near each other. First, some agents far apart from each other are *pivots*, and
+everybody is placed by the hops to them (pivot MDS, Brandes and Pich 2007). That takes a moment for any network, and a
+large one gets no more. Up to `MOST_REFINED` agents, places are then improved until distances on paper are like hops
+(stress majorisation, Gansner, Koren and North 2005). Nothing is drawn at random.
 """
 
 from __future__ import annotations
