@@ -46,7 +46,7 @@ def test_the_story_of_absorption_runs_and_says_what_happens(monkeypatch):
     counts = [[int(axes.get_title().split()[1]) for axes in figure.axes] for figure in figures]
     # Path, star, ring, grid, two communities, the paper's network: flooding, then with absorption.
     assert counts == [[5, 2], [8, 1], [11, 5], [53, 22], [33, 18], [137, 63]]
-    # Who learns from agent 2 on the path, all copies of the flood on the grid, and who learns if the bridge has the arm.
+    # Who learns from agent 2 on the path, all copies of the flood on the grid, who learns if the bridge has the arm.
     assert [value for value in shown if isinstance(value, tuple)] == [
         (0, 5),
         (53, {"relayed": 23, "duplicate": 30}),

@@ -54,7 +54,7 @@ class Case:
 
 def held(network: Any, holders: set[int]) -> Problem:
     """Two arms: `blue`, which all agents have, and `red`, which some have besides."""
-    arms = {"red": laws.Bernoulli(0.7), "blue": laws.Bernoulli(0.4)}
+    arms: dict[Hashable, laws.Law] = {"red": laws.Bernoulli(0.7), "blue": laws.Bernoulli(0.4)}
     return Problem(network, {agent: ["red", "blue"] if agent in holders else ["blue"] for agent in network}, arms)
 
 

@@ -267,10 +267,10 @@
       const [x0, x1, y0, y1] = [low(network.x), high(network.x), low(network.y), high(network.y)];
       this.width = Math.max(120, this.canvas.parentElement.clientWidth);
       const flat = (y1 - y0) / Math.max(x1 - x0, 1e-9);
-      this.r = clip(0.16 * Math.sqrt((this.width * Math.min(this.width, most)) / n), 2, 13);
-      const margin = this.r * 2 + 14;
+      const margin = n > 200 ? 24 : 36;
       this.height = Math.round(clip(flat * (this.width - 2 * margin) + 2 * margin, 130, most));
       const scale = Math.min((this.width - 2 * margin) / Math.max(x1 - x0, 1e-9), (this.height - 2 * margin) / Math.max(y1 - y0, 1e-9));
+      this.r = clip(0.4 * scale * this.gap(), 2, 13);
       this.x = network.x.map((x) => this.width / 2 + (n > 1 ? scale * (x - (x0 + x1) / 2) : 0));
       this.y = network.y.map((y) => this.height / 2 + (n > 1 ? scale * (y - (y0 + y1) / 2) : 0));
       const average = network.sizes && network.sizes.reduce((a, b) => a + b, 0) / n;
@@ -281,6 +281,18 @@
       this.canvas.style.height = `${this.height}px`;
       this.density = density;
       this.labels = null;
+    }
+
+    /* How near agents are to their nearest: a quarter of them are nearer than that. */
+    gap() {
+      const { x, y } = this.view.doc.network;
+      if (x.length < 2) return 1;
+      const near = x.map((_, i) => {
+        let least = Infinity;
+        for (let j = 0; j < x.length; j += 1) if (j !== i) least = Math.min(least, (x[i] - x[j]) ** 2 + (y[i] - y[j]) ** 2);
+        return least;
+      });
+      return Math.sqrt(near.sort((a, b) => a - b)[Math.floor(x.length / 4)]);
     }
 
     begin() {
@@ -315,9 +327,12 @@
       const { pen, view } = this;
       const { names } = view.doc.network;
       if (names.length > 120) return;
-      pen.font = "12px system-ui, sans-serif";
       pen.textAlign = "center";
-      if (!this.radii && names.every((name) => pen.measureText(name).width <= 2 * this.r - 5)) {
+      const fits = (size) => {
+        pen.font = `${size}px system-ui, sans-serif`;
+        return names.every((name) => pen.measureText(name).width <= 2 * this.r - 4);
+      };
+      if (!this.radii && (fits(12) || fits(10))) {
         pen.textBaseline = "middle";
         names.forEach((name, node) => {
           pen.fillStyle = isBright(fills[node]) ? "#000000" : "#ffffff";
@@ -326,6 +341,7 @@
         return;
       }
       pen.textBaseline = "top";
+      pen.font = "12px system-ui, sans-serif";
       if (this.labels === null) {
         this.labels = [];
         const boxes = names.map((_, node) => {
@@ -335,7 +351,7 @@
         names.forEach((name, node) => {
           const half = pen.measureText(name).width / 2 + 2;
           const x = clip(this.x[node], half, this.width - half);
-          const top = this.y[node] + this.radius(node) + 5;
+          const top = this.y[node] + this.radius(node) + 7;
           const box = { node, left: x - half, right: x + half, top, bottom: top + 13 };
           const free = box.bottom < this.height && boxes.every((other) => other.node === node || other.right < box.left || other.left > box.right || other.bottom < box.top || other.top > box.bottom);
           if (free && half * 2 < this.width) {
@@ -343,6 +359,8 @@
             this.labels.push([name, x, top]);
           }
         });
+        // A few names of many would look as if they meant something.
+        if (this.labels.length < 0.7 * names.length) this.labels = [];
       }
       for (const [name, x, y] of this.labels) {
         pen.lineWidth = 3;

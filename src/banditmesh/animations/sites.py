@@ -105,7 +105,7 @@ def short(name: Hashable) -> str:
 
 
 def _groups(found: NDArray[np.float64], most: int) -> NDArray[np.int64]:
-    """Agents in groups of about the same size that lie near each other: halved across the longer side, again and again."""
+    """Agents in groups of about the same size that lie near each other: halved across the longer side, and again."""
     groups = np.zeros(len(found), dtype=np.int64)
     for _ in range(most.bit_length() - 1):
         halves = np.zeros(len(found), dtype=np.int64)

@@ -166,7 +166,7 @@ def _marks(
     axes: Axes, places: NDArray[np.float64], label: str, size: float, marker: str, fill: str, edge: str, order: int
 ) -> None:
     """Marks of one kind, and their entry in the legend if they have a label."""
-    look = {"facecolors": fill, "edgecolors": edge, "linewidths": 1.2 if order == 3 else 0.7}
+    look: dict[str, Any] = {"facecolors": fill, "edgecolors": edge, "linewidths": 1.2 if order == 3 else 0.7}
     axes.scatter(*places.T, s=size, marker=marker, zorder=order, clip_on=False, **look)
     if label:
         # A dollar would begin a formula.

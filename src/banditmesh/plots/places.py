@@ -88,7 +88,9 @@ def _by_pivots(links: Any, n_agents: int) -> NDArray[np.float64]:
     # Agents with the same hops to all pivots, such as those around a star, must not lie on each other.
     number = np.arange(n_agents)
     radius = 0.01 * np.sqrt((number + 0.5) / n_agents) * (1.0 if n_agents > 2 else 0.0)
-    return found + radius[:, None] * np.stack([np.cos(number * _GOLDEN_ANGLE), np.sin(number * _GOLDEN_ANGLE)], axis=1)
+    found[:, 0] += radius * np.cos(number * _GOLDEN_ANGLE)
+    found[:, 1] += radius * np.sin(number * _GOLDEN_ANGLE)
+    return found
 
 
 def _refined(found: NDArray[np.float64], hops: NDArray[np.float64]) -> NDArray[np.float64]:
