@@ -14,7 +14,7 @@ from banditmesh.animations import GALLERY, Recorder, as_html, as_json, message_d
 from banditmesh.sim.simulation import Round
 
 ARMS = {"red": bm.arms.Bernoulli(0.7), "blue": bm.arms.Bernoulli(0.4)}
-HOSTILE = "</script><img src=x onerror=alert()>&\u2028'\""
+HOSTILE = "</script><img src=x onerror=alert()>&\u2028\ud800"
 
 #: How many colours the first canvas has.
 COLOURS = """() => {
@@ -98,7 +98,9 @@ def test_dynamic_network_is_followed_while_it_lasts():
 
 
 @pytest.mark.parametrize("rules", ["sound", "published"])
-@pytest.mark.parametrize("text", ["fwa(3)", "flooding(3)", "gossip(3)", "probabilistic(3, stop=0.5)", "irs"])
+@pytest.mark.parametrize(
+    "text", ["fwa(3)", "flooding(3)", "gossip(3)", "probabilistic(3, stop=0.5)", "irs", "fwa(3)+growth(0.5)"]
+)
 def test_message_travels_as_in_a_run_of_all(text, rules):
     """The journey is that of the event log of a whole run: the first message of its origin."""
     problem = bm.Problem.random(nx.random_regular_graph(3, 10, seed=1), n_arms=4, per_agent=2, seed=0)
@@ -259,6 +261,10 @@ def test_event_log_alone_makes_a_document(tmp_path):
         document = trace_document(bm.read_trace(tmp_path / "log.gz"), given, replicate=1)
         assert [frame["messages"] for frame in document["frames"]] == result.messages[1].tolist()
         assert document["has_regret"] is False
+    dynamic = bm.Problem.random(bm.networks.EdgeMarkovian(nx.cycle_graph(8), 0.05, 0.2), n_arms=2, per_agent=1)
+    log = bm.simulate(dynamic, "irs", horizon=6, seed=3, trace=True).trace
+    ends = {(event.sender, event.receiver) for event in log if event.round == 6}
+    assert state_of(trace_document(log, dynamic))[3] == {pair for pair in ends if pair[0] < pair[1]}
     traced = bm.simulate(problem, "fwa(3)", horizon=12, seed=3, trace=True)
     document = animations.result_document(traced, problem)
     assert [frame["regret"] for frame in document["frames"]] == traced.regret[0].tolist()
@@ -500,6 +506,8 @@ def test_hostile_names_do_nothing_in_the_browser(page, tmp_path):
     problem = bm.Problem(network, [[HOSTILE]] * 2, {HOSTILE: bm.arms.Bernoulli(0.5)})
     bm.animate(bm.follow(problem, "irs", HOSTILE, HOSTILE), tmp_path / "x.html", title=HOSTILE)
     page.goto((tmp_path / "x.html").as_uri())
+    page.focus(".bm")
     page.keyboard.press("End")
-    assert page.text_content("h1") == HOSTILE
+    assert page.text_content('[data-bm="sent-0"]') == "1 transmission"
+    assert page.text_content("h1") == HOSTILE.replace("\ud800", "?")
     assert page.locator("img").count() == 0

@@ -159,7 +159,7 @@
       const frame = this.frames[index - 1];
       return frame
         ? { round: frame.round, regret: frame.regret, messages: frame.messages, rounds: frame.rounds }
-        : { round: 0, regret: this.doc.has_regret ? 0 : null, messages: 0, rounds: 0 };
+        : { round: 0, regret: this.frames.length && this.frames[0].regret === null ? null : 0, messages: 0, rounds: 0 };
     }
 
     words(index) {
@@ -371,11 +371,13 @@
       }
     }
 
+    /* A ring around a node: small around a small one. */
     ringed(node, colour, gap, width) {
       const { pen } = this;
+      const scale = clip(this.r / 10, 0.4, 1);
       pen.beginPath();
-      pen.arc(this.x[node], this.y[node], this.radius(node) + gap, 0, 2 * Math.PI);
-      pen.lineWidth = width;
+      pen.arc(this.x[node], this.y[node], this.radius(node) + gap * scale, 0, 2 * Math.PI);
+      pen.lineWidth = width * scale;
       pen.strokeStyle = colour;
       pen.stroke();
     }
@@ -477,11 +479,13 @@
       const links = [];
       for (let k = 0; k < flat.length; k += 2) links.push([flat[k], flat[k + 1]]);
       this.strokes(links, theme.faint, links.length > 1000 ? 0.5 : 1.25);
-      for (const step of steps) {
-        if (step === current) continue;
-        for (const copy of step.copies) this.copy(copy, 1, false);
+      const before = steps.filter((step) => step !== current).flatMap((step) => step.copies);
+      for (const fate of Object.keys(fates)) {
+        this.copies(fate, before.filter((copy) => copy[2] === fate), 1, false);
       }
-      if (current) for (const copy of current.copies) this.copy(copy, phase, true);
+      for (const fate of Object.keys(fates)) {
+        if (current) this.copies(fate, current.copies.filter((copy) => copy[2] === fate), phase, true);
+      }
       const parts = model.agents(panel, phase < 1 && current ? index - 1 : index);
       const holders = new Set(doc.holders);
       const fills = [];
@@ -489,7 +493,7 @@
         const part = parts.get(node);
         const isOrigin = node === doc.origin;
         fills[node] = isOrigin ? theme.text : part ? fates[part.fate] : theme.node;
-        shape(pen, !isOrigin && part ? SHAPES[part.fate] : "circle", this.x[node], this.y[node], this.r);
+        shape(pen, !isOrigin && part ? SHAPES[part.fate] : "circle", this.x[node], this.y[node], isOrigin ? Math.max(5, this.r) : this.r);
         pen.fillStyle = fills[node];
         pen.fill();
         pen.lineWidth = 1.5;
@@ -501,42 +505,52 @@
       this.names(fills);
     }
 
-    copy([sender, receiver, fate], phase, isCurrent) {
+    /* Copies of one fate in one go: lines, and what is at their ends. `phase` is how far they have come. */
+    copies(fate, list, phase, isCurrent) {
       const { pen, view } = this;
       const { theme, doc } = view;
       const ends = fate === "duplicate" || fate === "lost";
-      const colour = doc.palette.fates[fate === "queued" || fate === "expired" || fate === "stopped" || fate === "absorbed" ? fate : ends ? "duplicate" : "relayed"];
-      const [ax, ay, bx, by] = [this.x[sender], this.y[sender], this.x[receiver], this.y[receiver]];
-      const long = Math.hypot(bx - ax, by - ay) || 1;
-      const stop = Math.max(0, long - this.r - 6);
-      const goes = phase * (fate === "lost" ? Math.min(stop, long * 0.5) : stop);
-      const [x, y] = [ax + ((bx - ax) * goes) / long, ay + ((by - ay) * goes) / long];
-      pen.setLineDash(ends ? [5, 4] : []);
-      pen.lineWidth = isCurrent ? 3 : 1.75;
-      pen.globalAlpha = isCurrent ? 1 : 0.6;
-      pen.strokeStyle = colour;
-      pen.beginPath();
-      pen.moveTo(ax, ay);
-      pen.lineTo(x, y);
-      pen.stroke();
-      pen.setLineDash([]);
-      if (phase < 1) {
-        pen.beginPath();
-        pen.arc(x, y, clip(this.r * 0.45, 2, 5), 0, 2 * Math.PI);
-        pen.fillStyle = theme.text;
-        pen.fill();
-      } else if (ends) cross(pen, x, y, clip(this.r * 0.4, 2, 4.5), theme.muted, theme.back);
-      else if (long > 3 * this.r) {
+      const colour = doc.palette.fates[fate];
+      const lines = new Path2D();
+      const heads = new Path2D();
+      const tips = [];
+      for (const [sender, receiver] of list) {
+        const [ax, ay, bx, by] = [this.x[sender], this.y[sender], this.x[receiver], this.y[receiver]];
+        const long = Math.hypot(bx - ax, by - ay) || 1;
+        const stop = Math.max(0, long - this.r - 6);
+        const goes = phase * (fate === "lost" ? Math.min(stop, long * 0.5) : stop);
+        const [x, y] = [ax + ((bx - ax) * goes) / long, ay + ((by - ay) * goes) / long];
+        lines.moveTo(ax, ay);
+        lines.lineTo(x, y);
+        tips.push([x, y]);
+        if (ends || phase < 1 || long <= 3 * this.r) continue;
         const turn = Math.atan2(by - ay, bx - ax);
         const size = isCurrent ? 9 : 7;
-        pen.beginPath();
-        pen.moveTo(x + 3 * Math.cos(turn), y + 3 * Math.sin(turn));
-        pen.lineTo(x - size * Math.cos(turn - 0.5), y - size * Math.sin(turn - 0.5));
-        pen.lineTo(x - size * Math.cos(turn + 0.5), y - size * Math.sin(turn + 0.5));
-        pen.closePath();
-        pen.fillStyle = colour;
-        pen.fill();
+        heads.moveTo(x + 3 * Math.cos(turn), y + 3 * Math.sin(turn));
+        heads.lineTo(x - size * Math.cos(turn - 0.5), y - size * Math.sin(turn - 0.5));
+        heads.lineTo(x - size * Math.cos(turn + 0.5), y - size * Math.sin(turn + 0.5));
+        heads.closePath();
       }
+      // Very many dashes would take longer to draw than anybody wants to wait.
+      const many = list.length > 400;
+      pen.setLineDash(ends && !many ? [5, 4] : []);
+      pen.lineWidth = (isCurrent ? 3 : 1.75) * (many ? 0.4 : 1);
+      pen.globalAlpha = isCurrent ? 1 : 0.6;
+      pen.strokeStyle = colour;
+      pen.stroke(lines);
+      pen.setLineDash([]);
+      pen.fillStyle = colour;
+      pen.fill(heads);
+      if (phase < 1) {
+        pen.beginPath();
+        const r = clip(this.r * 0.45, 2, 5);
+        for (const [x, y] of tips) {
+          pen.moveTo(x + r, y);
+          pen.arc(x, y, r, 0, 2 * Math.PI);
+        }
+        pen.fillStyle = theme.text;
+        pen.fill();
+      } else if (ends && !many) for (const [x, y] of tips) cross(pen, x, y, clip(this.r * 0.4, 2, 4.5), theme.muted, theme.back);
       pen.globalAlpha = 1;
     }
 
@@ -648,19 +662,27 @@
     }
 
     addChoices(bar) {
-      const { doc, options } = this;
+      const { doc } = this;
       const choices = [];
       if (doc.has_regret) choices.push(["regret", 0, "agents by regret"]);
       doc.arms.forEach((arm, number) => choices.push(["heard", number, `agents by holders heard of arm ${arm}`]));
+      this.select = null;
       if (choices.length < 2) return;
+      this.choices = choices;
       this.select = make("select", { "data-bm": "colour", "aria-label": "what the colour of agents shows" });
       choices.forEach(([, , text], number) => this.select.append(make("option", { value: String(number) }, text)));
-      this.select.value = String(choices.findIndex(([colour, arm]) => colour === options.colour && (colour === "regret" || arm === options.arm)));
+      this.choice();
       this.select.addEventListener("change", () => {
         const [colour, arm] = choices[Number(this.select.value)];
         this.set({ colour, arm });
       });
       bar.append(this.select);
+    }
+
+    /* The choice that the options are. */
+    choice() {
+      const { colour, arm } = this.options;
+      if (this.select) this.select.value = String(this.choices.findIndex((one) => one[0] === colour && (colour === "regret" || one[1] === arm)));
     }
 
     curveBox() {
@@ -788,7 +810,8 @@
       let last = performance.now();
       let due = 0;
       const tick = (now) => {
-        due += ((now - last) / 1000) * this.speed;
+        // A page that was out of sight goes on where it was.
+        due += Math.min(0.25, (now - last) / 1000) * this.speed;
         last = now;
         const tweens = this.doc.kind === "message" && !this.still.matches;
         if (due >= 1 && this.index < this.model.last) {
@@ -951,6 +974,7 @@
     set(options) {
       Object.assign(this.options, options);
       this.legendOf = null;
+      this.choice();
       this.resize();
     }
 

@@ -167,7 +167,7 @@ def _marks(
 ) -> None:
     """Marks of one kind, and their entry in the legend if they have a label."""
     look: dict[str, Any] = {"facecolors": fill, "edgecolors": edge, "linewidths": 1.2 if order == 3 else 0.7}
-    axes.scatter(*places.T, s=size, marker=marker, zorder=order, clip_on=False, **look)
+    axes.scatter(places[:, 0], places[:, 1], s=size, marker=marker, zorder=order, clip_on=False, **look)
     if label:
         # A dollar would begin a formula.
         text = label.replace("$", r"\$")
