@@ -321,7 +321,7 @@ class Problem:
         >>> problem = bm.Problem.random(bm.networks.grid(3, 4), n_arms=4, per_agent=2, seed=0)
         >>> figure = problem.plot(message=bm.follow(problem, "fwa(4)", origin=5, arm=0))
         >>> figure.axes[0].get_title()
-        'fwa(4): 6 transmissions'
+        'fwa(4): 9 transmissions'
         """
         look = plots.Look(ax, figsize)
         pairs = usual_links(self.network)

@@ -84,7 +84,7 @@ def draw_network(
     figure, grid = new_figure(1, 1, height=2.8, look=look)
     axes = grid[0, 0]
     n_agents = len(places)
-    size = 110.0 if n_agents <= 30 else 60.0 if n_agents <= MOST_NAMES else 14.0
+    size = 120.0 if n_agents <= 30 else 90.0 if n_agents <= MOST_NAMES else 14.0
     if loads is None:
         axes.add_collection(LineCollection(list(places[links]), colors=_FREE, linewidths=0.8, zorder=1))
     else:
@@ -189,7 +189,7 @@ def _names(axes: Axes, names: Sequence[object], places: NDArray[np.float64], way
             textcoords="offset points",
             ha="center",
             va="center_baseline" if within else "top",
-            fontsize=6 if within else 7,
+            fontsize=7,
             color="white" if within and agent in dark else "black",
             zorder=5,
             parse_math=False,
