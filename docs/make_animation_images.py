@@ -1,6 +1,6 @@
 """Make the pictures of docs/animations.md again: `python docs/make_animation_images.py`.
 
-It needs Chromium and playwright. Each is the screen of a file that `bm.animate` wrote, at one frame of it.
+It needs Chromium and playwright. Each but one is the screen of a file that `bm.animate` wrote, at one frame of it.
 """
 
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 import banditmesh as bm
+from banditmesh import plots
 from banditmesh.animations import GALLERY
 
 IMAGES = Path(__file__).parent / "images" / "animations"
@@ -31,6 +32,7 @@ def write(folder: Path) -> dict[str, Path]:
 def main() -> None:
     """Write the files and take their pictures."""
     IMAGES.mkdir(parents=True, exist_ok=True)
+    plots.save(GALLERY["grid"].journeys()[1].plot(), IMAGES / "journey", kinds=("svg",))
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         paths = write(Path(folder))

@@ -577,7 +577,8 @@
       this.still = window.matchMedia("(prefers-reduced-motion: reduce)");
       this.repaint = () => this.paint();
       this.dark.addEventListener("change", this.repaint);
-      this.sizes = new ResizeObserver(() => this.resize());
+      // Drawing changes the height, which must not be a reason to draw again.
+      this.sizes = new ResizeObserver(() => { if (this.root.clientWidth !== this.width) this.resize(); });
       this.frame = null;
       this.build(doc);
       element.bmView = this;
@@ -875,6 +876,7 @@
 
     resize() {
       const width = this.root.clientWidth;
+      this.width = width;
       if (width === 0) return;
       const high = this.options.fill ? clip(window.innerHeight * 0.62, 240, 720) : this.options.height;
       // Panels that lie below each other share the height, so that the controls stay in sight.
