@@ -126,6 +126,13 @@ def test_every_page_is_on_the_site(path):
     assert page in entries or f"{Path(page).parent}/*" in entries
 
 
+def test_index_has_a_line_on_each_page():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = [line for _, block in _toctrees(index) for line in block.splitlines() if line and not line.startswith(":")]
+    assert pages
+    assert not [page for page in pages if not re.search(rf"^\| \[.+\]\({page}\.md\) \| .+ \|$", index, re.MULTILINE)]
+
+
 def _toctrees(text):
     return [(match.start(), match[1]) for match in re.finditer(r"^```{toctree}\n(.*?)^```$", text, re.M | re.S)]
 

@@ -332,3 +332,13 @@ def test_generators_are_named_in_a_text(text, n_agents, n_links):
 def test_wrong_generators_are_refused(text, message):
     with pytest.raises(InputError, match=message):
         networks.from_text(text)
+
+
+@pytest.mark.parametrize("read", [networks.read, networks.read_any])
+def test_reading_says_how_far_it_is(write, read):
+    seen = []
+    path = write("0 1\n" * 70_000)
+    read(path, progress=lambda done, total: seen.append((done, total)))
+    assert len(seen) == 3
+    assert seen[0][0] < seen[1][0] < seen[2][0]
+    assert seen[-1] == (280_000, 280_000)

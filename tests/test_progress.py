@@ -81,6 +81,19 @@ def test_a_bar_for_terminals_is_shown_nowhere_else(capsys, monkeypatch):
     assert "fwa on er" in capsys.readouterr().err
 
 
+def test_a_patient_bar_appears_in_a_terminal_only_when_it_takes_long(capsys, monkeypatch):
+    with progress.patient_bar("reading", "bytes") as show:
+        assert show is None
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress.patient_bar("quick", "bytes") as show:
+        show(1, 2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    with progress.patient_bar("reading links.txt", "bytes") as show:
+        show(1, 2)
+    assert "reading links.txt" in capsys.readouterr().err
+
+
 def test_runs_that_are_counted_together_advance_by_what_each_has_done():
     calls = []
     whole = Progress(lambda *call: calls.append(call), 10, "two runs")

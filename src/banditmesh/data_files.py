@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO, TextIOWrapper
 from os import PathLike
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from .checks import integer, shown
 from .errors import FileError
 from .regular_files import open_regular
 
 AnyPath = str | PathLike[str]
+#: Called with the number of bytes (of Parquet, rows) that are done, and the number in all.
+ReadingCallback: TypeAlias = Callable[[int, int], object]
+#: After how many lines it is called again.
+STEP: Final = 2**15
 
 #: How many bytes a file may hold, unpacked, unless the caller allows more or less.
 MAX_BYTES: Final = 2**27
@@ -45,6 +49,8 @@ class DataFile:
     suffix : str
         The end of its name, in lower case, without `.gz`.
     content : bytes
+    progress : callable or None
+        Called while `rows` are read.
 
     Examples
     --------
@@ -65,6 +71,7 @@ class DataFile:
         if not isinstance(path, str | PathLike) or not str(path).strip():
             raise FileError(f"path must name a {self.kind} file, got {shown(path)}")
         self.path = path
+        self.progress: ReadingCallback | None = None
         limit = None if max_bytes is None else integer("max_bytes", max_bytes, at_least=1)
         self.max_bytes, self._max_text = limit or max(MAX_BYTES, self.max_text), limit or self.max_text
         suffixes = [suffix.lower() for suffix in Path(path).suffixes]
@@ -93,13 +100,18 @@ class DataFile:
         """
         self.text()  # refuses what is no text
         nothing = True
-        for number, line in enumerate(TextIOWrapper(BytesIO(self.content), encoding="utf-8-sig"), start=1):
+        stream = TextIOWrapper(BytesIO(self.content), encoding="utf-8-sig")
+        for number, line in enumerate(stream, start=1):
+            if self.progress is not None and number % STEP == 0:
+                self.progress(stream.buffer.tell(), len(self.content))
             entries = (line.partition("#")[0] if "#" in line else line).replace(",", " ").split()
             if entries and not (line[0] == "%" and (entries[0] == "%" or entries[0].startswith("%%"))):
                 nothing = False
                 yield number, entries
         if nothing:
             raise self.wrong(f"must describe a {self.kind}, got nothing but comments")
+        if self.progress is not None:
+            self.progress(len(self.content), len(self.content))
 
     def wrong(self, what: str) -> FileError:
         """The error that the file as a whole is wrong."""

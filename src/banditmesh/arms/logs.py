@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import choice, shown
-from ..data_files import AnyPath
+from ..data_files import AnyPath, ReadingCallback
 from ..errors import ArmError
 from .base import MAX_REWARD, Floats, Law
 from .bernoulli import Bernoulli
 from .catalogue import Catalogue
 from .empirical import Empirical
 from .replay import Replay
-from .table_files import ReadingCallback, TableFile, name_cell, places_of, read_columns, typed
+from .table_files import TableFile, name_cell, places_of, read_columns, typed
 
 _COLUMNS: Final = ("agent", "arm", "reward")
 #: What a log's rewards can become.

@@ -7,17 +7,13 @@ row, counted from 1.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO, TextIOWrapper
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 from ..checks import shown
-from ..data_files import DataFile, one_line
+from ..data_files import STEP, DataFile, ReadingCallback, one_line
 from ..errors import FileError
-
-#: Called with the number of bytes (of Parquet, rows) that are done, and the number in all.
-ReadingCallback: TypeAlias = Callable[[int, int], object]
-_STEP: Final = 2**15
 
 
 class TableFile(DataFile):
@@ -62,7 +58,7 @@ class TableFile(DataFile):
             for n_rows, row in enumerate(reader):
                 if any(row):
                     yield reader.line_num, row
-                if progress is not None and n_rows % _STEP == _STEP - 1:
+                if progress is not None and n_rows % STEP == STEP - 1:
                     progress(stream.buffer.tell(), len(self.content))
         except csv.Error as error:
             raise self.wrong_line(reader.line_num, f"not valid CSV, {one_line(error)}") from None
@@ -88,7 +84,7 @@ class TableFile(DataFile):
             raise self.too_large(self.max_bytes)
         yield 0, schema.names
         number = 0
-        batches = table.iter_batches(batch_size=_STEP)
+        batches = table.iter_batches(batch_size=STEP)
         while True:
             try:
                 batch = next(batches, None)

@@ -81,6 +81,28 @@ def terminal_bar(label: str, unit: str, elapsed: bool = False) -> Iterator[Bar |
         bar.stop()
 
 
+@contextmanager
+def patient_bar(label: str, unit: str) -> Iterator[ProgressCallback | None]:
+    """What shows (done, total) on a bar once two seconds have passed, if there is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    begun, bar = time.monotonic(), None
+
+    def show(done: int, total: int) -> None:
+        nonlocal bar
+        if bar is None and time.monotonic() - begun >= PATIENCE:
+            bar = Bar(label, unit)
+        if bar is not None:
+            bar.show(done, total)
+
+    try:
+        yield show
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
 class Progress:
     """Counts rounds and shows them as the caller wished.
 

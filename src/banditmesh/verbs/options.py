@@ -277,15 +277,14 @@ def _read_arms(
 ) -> tuple[Any, Any]:
     """Who has which arms, and what they pay, from files."""
     from .. import arms
-    from ..sim.progress import terminal_bar
+    from ..sim.progress import patient_bar
 
     what: Any
     if log is None:
         assert laws is not None
         what = arms.read_laws(laws, max_bytes=max_bytes)
     else:
-        with terminal_bar(f"reading {Path(log).name}", "") as bar:
-            progress = None if bar is None else bar.show
+        with patient_bar(f"reading {Path(log).name}", "") as progress:
             what = arms.read_log(log, law=log_rewards, max_bytes=max_bytes, progress=progress)
     return what if catalogue is None else arms.read_catalogue(catalogue, max_bytes=max_bytes), what
 
@@ -294,6 +293,7 @@ def read_network(network: str, seed: int, max_bytes: int | None, weights: str) -
     """The network that `--network` names: one of the paper's, one that a generator makes, or a file's."""
     from .. import networks
     from ..networks.named import names_generator
+    from ..sim.progress import patient_bar
 
     if not network.strip():
         names = ", ".join(networks.PAPER_NETWORKS)
@@ -304,7 +304,8 @@ def read_network(network: str, seed: int, max_bytes: int | None, weights: str) -
         if not any(is_given(context, name) for name in ("catalogue", "laws", "log")):
             refuse_idle(context, "max_bytes", f"{network} is no file")
         return networks.paper(network) if network in networks.PAPER_NETWORKS else networks.from_text(network, seed)
-    return networks.read_any(network, max_bytes=max_bytes, weights=weights)
+    with patient_bar(f"reading {Path(network).name}", "bytes") as progress:
+        return networks.read_any(network, max_bytes=max_bytes, weights=weights, progress=progress)
 
 
 def check_picture(option: str, path: str) -> None:

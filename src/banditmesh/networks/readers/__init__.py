@@ -15,7 +15,7 @@ from . import adjacency, edge_list, gml, graphml, matrix
 from .adjacency import read_adjacency
 from .contacts import read_contact_trace
 from .edge_list import read_edge_list
-from .files import AnyPath, NetworkFile
+from .files import AnyPath, NetworkFile, ReadingCallback
 from .gml import read_gml
 from .graphml import read_graphml
 
@@ -37,7 +37,14 @@ _BY_SUFFIX: Final[dict[str, Callable[[NetworkFile], Any]]] = {
 }
 
 
-def read(path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse", header: bool | None = None) -> Any:
+def read(
+    path: AnyPath,
+    *,
+    max_bytes: int | None = None,
+    weights: str = "refuse",
+    header: bool | None = None,
+    progress: ReadingCallback | None = None,
+) -> Any:
     r"""Read a network, its format found from the suffix or, failing that, from the content.
 
     `.graphml` and `.gml`; `.adjlist` and `.npz` as adjacency; anything else is an edge list, unless it
@@ -54,6 +61,8 @@ def read(path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse"
         "refuse" a network with weights other than 1, or "ignore" the weights.
     header : bool, optional
         Whether the first line of an edge list names its columns; see `read_edge_list`.
+    progress : callable, optional
+        Called from time to time, for edge and adjacency lists, with how many bytes are done and how many there are.
 
     Returns
     -------
@@ -68,13 +77,18 @@ def read(path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse"
     ...     read(file).number_of_edges()
     2
     """
-    file = NetworkFile(path, max_bytes, weights)
+    file = NetworkFile(path, max_bytes, weights, progress)
     parse = _parser_of(file, header)
     return edge_list.parse(file, header) if parse is None else parse(file)
 
 
 def read_any(
-    path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse", header: bool | None = None
+    path: AnyPath,
+    *,
+    max_bytes: int | None = None,
+    weights: str = "refuse",
+    header: bool | None = None,
+    progress: ReadingCallback | None = None,
 ) -> Any:
     """What `read` gives or, of an edge list, names and `Links`, which takes a third of the time: for `Problem`.
 
@@ -88,7 +102,7 @@ def read_any(
     >>> names, links.n_links
     (('a', 'b'), 1)
     """
-    file = NetworkFile(path, max_bytes, weights)
+    file = NetworkFile(path, max_bytes, weights, progress)
     parse = _parser_of(file, header)
     return edge_list.parse_links(file, header) if parse is None else parse(file)
 

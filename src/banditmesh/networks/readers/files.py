@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...checks import choice
-from ...data_files import MAX_BYTES, MAX_TEXT, AnyPath, DataFile, one_line
+from ...data_files import MAX_BYTES, MAX_TEXT, AnyPath, DataFile, ReadingCallback, one_line
 from ...errors import FileError, InputError
 from ..csr import as_links
 from ..matrices import entries
 
-__all__ = ["MAX_BYTES", "MAX_TEXT", "AnyPath", "NetworkFile", "one_line"]
+__all__ = ["MAX_BYTES", "MAX_TEXT", "AnyPath", "NetworkFile", "ReadingCallback", "one_line"]
 
 
 class NetworkFile(DataFile):
@@ -24,13 +24,22 @@ class NetworkFile(DataFile):
         As in `DataFile`.
     weights : str
         "refuse" weights other than 1, or "ignore" all of them.
+    progress : callable, optional
+        Called while lines are read, with how many bytes are done and how many there are.
     """
 
     kind = "network"
 
-    def __init__(self, path: AnyPath, max_bytes: int | None = None, weights: str = "refuse") -> None:
+    def __init__(
+        self,
+        path: AnyPath,
+        max_bytes: int | None = None,
+        weights: str = "refuse",
+        progress: ReadingCallback | None = None,
+    ) -> None:
         self.ignores_weights = choice("weights", weights, ("refuse", "ignore")) == "ignore"
         super().__init__(path, max_bytes)
+        self.progress = progress
 
     def checked(self, network: Any) -> Any:
         """A network that was read, without its weights if they are ignored, if agents can use it."""
