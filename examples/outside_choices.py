@@ -1,7 +1,7 @@
 """An outside program chooses the arms: any bandit code fits behind `Simulation.step(actions=...)`.
 
 `Simulation` plays one round at a time and says what happened in it. Here one agent of ten is run by a program of its
-own, a successive elimination that knows nothing of networks: it is told what its own pulls paid, and no more. The other
+own, a successive elimination that knows nothing of networks: it knows what its own pulls paid, and no more. The other
 agents run UCB and share what they see; so the program's agent also passes on what it pulls, and its neighbours learn
 from it.
 """

@@ -206,6 +206,13 @@ def test_every_protocol_and_emission_has_a_page_with_its_own_plot(kind):
     assert f"[`{kind.__name__}`](protocols/{kind.name}.md)" in overview
 
 
+def test_english_is_plain():
+    stilted = re.compile("so-manyth|has it not|stands? beside|bad luck|told otherwise|bounds beside")
+    sources = [*PAGES, *ROOT.glob("src/**/*.py"), *ROOT.glob("examples/**/*.py")]
+    found = [(name_of(path), words) for path in sources for words in stilted.findall(path.read_text(encoding="utf-8"))]
+    assert not found
+
+
 def test_citation_is_valid_and_of_this_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["cff-version"] == "1.2.0"

@@ -66,7 +66,7 @@ class Played(NamedTuple):
 
 
 def run_worker(pipe: Connection, seats: list[Seat], seed: int, horizon: int, interval: float) -> None:
-    """Run the nodes of these seats until the parent closes the pipe; whatever fails is told to the parent."""
+    """Run the nodes of these seats until the parent closes the pipe; whatever fails is reported to the parent."""
     # Ctrl-C goes to the whole group of processes; the parent decides what comes of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What a node says of itself is in its counters; the parent's terminal is for the mesh as a whole.

@@ -97,7 +97,7 @@ def simulate(
     faults : Faults, optional
         What goes wrong: messages that are lost, late or changed, links that are full, agents that are down.
     record_every : int
-        Keep every so-manyth round, and the last one, of what is recorded over time.
+        Of what is recorded over time, keep every n-th round, and the last one.
     threads : int, optional
         How many replicates the compiled engine runs side by side; by default as many as there are cores.
         Results do not depend on it.

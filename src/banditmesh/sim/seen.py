@@ -9,7 +9,7 @@ from ..core import Message
 
 
 class RecentIds:
-    """The sound memory: messages are told apart by origin and id, and none is forgotten while a copy can still come.
+    """The sound memory: messages differ by origin and id, and none is forgotten while a copy can still come.
 
     The id is the round in which a message was made. A copy lives for ttl rounds, that round included, and for the delay
     of ttl hops; without a longest delay nothing is ever forgotten.
@@ -58,7 +58,7 @@ class RecentIds:
 
 
 class RecentRewards:
-    """The published memory: messages are told apart by origin, arm and reward; beyond ttl * n_agents the oldest goes.
+    """The published memory: messages differ by origin, arm and reward; beyond ttl * n_agents the oldest goes.
 
     Equal rewards are taken for the same message, and a forgotten message is accepted again.
 

@@ -186,7 +186,7 @@ class Simulation:
         ----------
         actions : mapping, optional
             For some agents the arm that they pull; the others choose by their policies. Only agents whose turn it is,
-            see `turn`, can be told to pull.
+            see `turn`, can be made to pull.
 
         Returns
         -------

@@ -14,8 +14,8 @@ horizon = 200          # rounds
 replicates = 4         # repetitions of every point, with the same rewards at every point
 seed = 0               # decides the replicates' seeds
 rules = "sound"        # or "published": as the paper's author's code does it
-record_every = 10      # keep every so-manyth round for curves; 0 keeps the end only
-# every = 1            # an agent pulls in every so-manyth round
+record_every = 10      # keep every 10th round for curves; 0 keeps the end only
+# every = 1            # every agent pulls in each round; 2: in every second one
 # engine = "auto"
 
 [network]              # er, ba, sbm (alone: the paper's), watts_strogatz, grid, path, ring, star, complete,

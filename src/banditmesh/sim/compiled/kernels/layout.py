@@ -50,7 +50,7 @@ class Agents(NamedTuple):
 
     offsets: Int64s
     arms: Int32s
-    #: position[v, a]: where in v's arm set arm a is; -1 if v has it not.
+    #: position[v, a]: where in v's arm set arm a is; -1 if v does not have it.
     position: Int16s
     gaps: Floats
     sigmas: Floats
