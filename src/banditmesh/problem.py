@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import arms as reward_laws
-from . import checks, networks
+from . import checks, networks, plots
 from .arms.matching import match
 from .armsets import uniform_set_array
 from .errors import ArmError, NetworkError
 from .networks.csr import Links, as_links
 from .networks.dynamic import DynamicNetwork
+from .networks.usual import usual_links
 from .text_tables import as_html
 
 
@@ -218,6 +219,13 @@ class Problem:
         """
         agent = checks.integer("the number of an agent", agent, at_least=0, at_most=self.n_agents - 1)
         return self.arm_indices[self.arm_offsets[agent] : self.arm_offsets[agent + 1]]
+
+    @cached_property
+    def places(self) -> NDArray[np.float64]:
+        """Where pictures draw the agents, (agents, 2), in the unit square: by `positions`, or by who is near whom."""
+        if self.positions is not None:
+            return _frozen(plots.fitted(np.array([self.positions[agent] for agent in self.agents])))
+        return _frozen(plots.places(self.n_agents, usual_links(self.network)))
 
     @cached_property
     def means(self) -> NDArray[np.float64]:

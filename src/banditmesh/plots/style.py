@@ -41,6 +41,45 @@ _MARKERS: Final = {
     "flooding": "^",
     "tree": "P",
 }
+#: What becomes of a copy of a message, in the same palette; a shape goes with each, so that none rests on colour alone.
+FATE_COLOURS: Final = {
+    "relayed": "#0072B2",
+    "absorbed": "#D55E00",
+    "expired": "#E69F00",
+    "stopped": "#CC79A7",
+    "queued": "#56B4E9",
+    "duplicate": "#7F7F7F",
+    "lost": "#7F7F7F",
+}
+#: The colour of agents that have an arm and learn of it.
+LEARNED: Final = "#009E73"
+#: The colour maps of loads and of agents, from much to little, and some of their colours for pictures that others draw.
+MAPS: Final = {
+    "inferno": (
+        "#000004",
+        "#1b0c41",
+        "#4a0c6b",
+        "#781c6d",
+        "#a52c60",
+        "#cf4446",
+        "#ed6925",
+        "#fb9b06",
+        "#f7d13d",
+        "#fcffa4",
+    ),
+    "viridis": (
+        "#440154",
+        "#482878",
+        "#3e4989",
+        "#31688e",
+        "#26828e",
+        "#1f9e89",
+        "#35b779",
+        "#6ece58",
+        "#b5de2b",
+        "#fde725",
+    ),
+}
 _OTHERS: Final = ("#7F7F7F", "#BCBD22", "#9467BD", "#17BECF")
 _LINES: Final[tuple[Any, ...]] = ("-", "--", ":", "-.", (0, (1, 3)), (0, (7, 1, 1, 1, 1, 1)))
 _FILLS: Final = ("full", "none", "left", "right", "bottom", "top")
