@@ -6,7 +6,9 @@ import click
 
 
 @click.command("serve", short_help="A local page: see the network learn.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; beyond this machine needs a token.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Where to listen; beyond this machine needs a token."
+)
 @click.option("--port", default=8470, show_default=True, help="0 takes any port that is free.")
 @click.option("--token-file", type=click.Path(dir_okay=False), help="Holds the token that users must know.")
 @click.option(

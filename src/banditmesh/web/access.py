@@ -44,7 +44,9 @@ input,button{{font:inherit;padding:.4rem .6rem;width:100%;box-sizing:border-box;
 <h1>banditmesh</h1><p>{line}</p><form method="post" action="{action}"><label>Token
 <input type="password" name="token" autocomplete="current-password" autofocus required></label>
 <button>Sign in</button></form></html>"""
-_ASK: Final = "This page is served beyond this machine and asks for its token, the one that the server was started with."
+_ASK: Final = (
+    "This page is served beyond this machine and asks for its token, the one that the server was started with."
+)
 
 
 class Access:

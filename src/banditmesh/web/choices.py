@@ -37,6 +37,8 @@ _WORDS: Final = frozenset({"name", "law", "rules", "path", "catalogue", "laws", 
 #: Keys that name files, and the most bytes that such a file may hold, unpacked.
 FILES: Final = ("network.path", "arms.catalogue", "arms.laws", "arms.log")
 MOST_UNPACKED: Final = 64 * 2**20
+#: The most rounds of a run that are kept.
+MOST_RECORDS: Final = 2000
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?)")
 _DYNAMICS: Final = {"edge-markovian": "EdgeMarkovian", "link-failures": "LinkFailures", "churn": "Churn"}
 
@@ -129,9 +131,22 @@ def to_python(choices: Mapping[str, str]) -> str:
     settings = [f"policy={_policy(tables.get('policy', {}))}"]
     settings += [f"{name}={run[name]}" for name in ("horizon", "replicates", "seed") if name in run]
     settings += [f'rules="{run["rules"]}"'] if "rules" in run else []
+    step = record_every(int(run["horizon"])) if run.get("horizon", "").isdecimal() else 1
+    settings += [f"record_every={step}"] if step > 1 else []
     settings += _faults(tables)
     lines += ["comparison = bm.compare(", "    problem,", f"    [{protocols}],"]
     return "\n".join([*lines, *(f"    {one}," for one in settings), ")", "print(comparison)", ""])
+
+
+def record_every(horizon: int) -> int:
+    """Of how many rounds the page keeps one, so that no run is too long to be looked at.
+
+    Examples
+    --------
+    >>> record_every(MOST_RECORDS), record_every(10 * MOST_RECORDS)
+    (1, 10)
+    """
+    return max(1, -(-horizon // MOST_RECORDS))
 
 
 def _as_toml(name: str, text: str) -> str:

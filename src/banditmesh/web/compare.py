@@ -25,7 +25,12 @@ _BUDGETS: Final = {
     "max_messages_per_round": ("messages_per_round", "Most messages a round, whole network"),
     "max_link_load": ("link_load", "Most messages a round on a link"),
 }
-_DEFAULTS: Final = {**choices.DEFAULTS, "protocols": "none, irs, gossip, fwa, flooding", "horizon": "500", "replicates": "5"}
+_DEFAULTS: Final = {
+    **choices.DEFAULTS,
+    "protocols": "none, irs, gossip, fwa, flooding",
+    "horizon": "500",
+    "replicates": "5",
+}
 #: What this view's link holds besides the choices.
 _OWN: Final = ("ttls", "emissions", "cost", *_BUDGETS)
 #: The slider's steps from the least cost to the most; the last one is no budget.
@@ -52,7 +57,9 @@ class Compare:
                 "Compare and frontier",
                 "What regret costs on a network: protocols, ttls and emissions side by side on the same rewards.",
             )
-            shell.words("regret", "message", "transmission", "protocol", "ttl", "emission", "front", "replicate", "policy")
+            shell.words(
+                "regret", "message", "transmission", "protocol", "ttl", "emission", "front", "replicate", "policy"
+            )
             with ui.element("div").classes("bm-split"):
                 with ui.element("div").classes("bm-stack"):
                     self._buttons()
@@ -68,7 +75,7 @@ class Compare:
                     self._notice = Notice()
                     self._progress = ui.linear_progress(0.0, show_value=False, size="8px")
                     self._progress.props('instant-feedback aria-label="Progress"').set_visibility(False)
-                    self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="status"')
+                    self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="run-status"')
                     self._empty = ui.label(
                         "Nothing has been compared yet: press Compare, or Ctrl-Enter. A plain name such as fwa is combined "
                         "with every ttl and emission; fwa(4) is taken as it is."
@@ -107,7 +114,9 @@ class Compare:
                 "bytes_per_round": "bytes a round", "link_load": "busiest link, messages a round",
                 "link_peak": "at its peak", "front": "on a front", "within_budget": "within budget",
             }  # fmt: skip
-            self._table = ui.table(columns=[_column(*one) for one in headings.items()], rows=[], row_key="configuration")
+            self._table = ui.table(
+                columns=[_column(*one) for one in headings.items()], rows=[], row_key="configuration"
+            )
             self._table.props('flat dense data-bm="results"')
         with ui.element("div").classes("bm-card"):
             ui.html("<h2>To take away</h2>", sanitize=False)
@@ -182,7 +191,9 @@ class Compare:
     async def _show_bounds(self) -> None:
         if self._with_bounds.value and not self._bounds and self._found is not None:
             names = [name for name in self._found.front if self._found[name].sends]
-            found = await self._ask("bounds", "Working out bounds", self._form.choices, self._shell.uploads.folder, names)
+            found = await self._ask(
+                "bounds", "Working out bounds", self._form.choices, self._shell.uploads.folder, names
+            )
             self._bounds = found or {}
             self._status.set_text("")
             if found is None:
@@ -232,7 +243,9 @@ class Compare:
         self._advice.set_text(found.advice)
         with_bounds = bool(self._with_bounds.value and self._bounds)
         self._chart.options.clear()
-        self._chart.options.update(_options(found, self._cost.value, self._shell.is_dark, self._bounds if with_bounds else {}))
+        self._chart.options.update(
+            _options(found, self._cost.value, self._shell.is_dark, self._bounds if with_bounds else {})
+        )
         self._chart.update()
         told = [
             f"Means of {found.replicates} replicates. The line joins the front; the ring is what is recommended"
@@ -280,7 +293,9 @@ class Compare:
             given["emissions"] = repr(split(self._own["emissions"]))
         given |= {name: f"{self._limit(name):g}" for name in _BUDGETS if self._limit(name) is not None}
         more = "".join(f"    {name}={value},\n" for name, value in given.items())
-        lines = lines.replace("    problem,\n    [", "    problem,\n    protocols=[").replace(")\nprint(comparison)", f"{more})")
+        lines = lines.replace("    problem,\n    [", "    problem,\n    protocols=[").replace(
+            ")\nprint(comparison)", f"{more})"
+        )
         ui.download.content(f"{lines}print(found.advice)\n", "frontier.py")
 
 
@@ -360,7 +375,9 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
     )
     for which, turn in (("upper", 180), ("lower", 0)):
         data = [
-            [found[name].mean(cost), value] for name, ends in bounds.items() if (value := ends[which]) is not None and value > 0
+            [found[name].mean(cost), value]
+            for name, ends in bounds.items()
+            if (value := ends[which]) is not None and value > 0
         ]
         look = {"type": "scatter", "symbol": "triangle", "symbolRotate": turn, "symbolSize": 9, "silent": True}
         hollow = {"color": "transparent", "borderColor": text, "borderWidth": 1.5}

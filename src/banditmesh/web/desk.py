@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, SpecError
-from .choices import to_toml
+from .choices import record_every, to_toml
 
 if TYPE_CHECKING:
     from ..animations import Recorder
@@ -83,7 +83,8 @@ class Desk:
                     done = (number + known / regret.size) / len(protocols)
                     self._tell({"label": label, "done": done, "curve": thinned(rounds, regret, messages)})
 
-            result = simulate(case.problem, protocol, watch=look, progress=False, **case.settings)
+            kept = {"record_every": record_every(case.horizon), "progress": False}
+            result = simulate(case.problem, protocol, watch=look, **kept, **case.settings)
             curve = thinned(result.rounds, result.regret, result.messages.astype(float))
             self._tell({"label": label, "done": (number + 1) / len(protocols), "curve": curve})
             results[label] = result
@@ -96,7 +97,9 @@ class Desk:
         rows = []
         for label, row in comparison.table(agents=True).iterrows():
             traffic = comparison.results[str(label)].traffic
-            known = {name: float(np.mean(traffic[name])) for name in ("duplicate", "absorbed", "expired", "lost", "bytes")}
+            known = {
+                name: float(np.mean(traffic[name])) for name in ("duplicate", "absorbed", "expired", "lost", "bytes")
+            }
             numbers = {str(name): None if value != value else float(value) for name, value in row.items()}
             rows.append({"protocol": str(label), **numbers, **known})
         return rows
@@ -236,7 +239,9 @@ class Desk:
         """A frontier as PNG or SVG, as in the documents."""
         return _picture(found.plot(), kind)
 
-    def bounds(self, choices: Mapping[str, str], folder: Path, protocols: list[str]) -> dict[str, dict[str, float | None]]:
+    def bounds(
+        self, choices: Mapping[str, str], folder: Path, protocols: list[str]
+    ) -> dict[str, dict[str, float | None]]:
         """Upper and lower bounds of the regret of some protocols at the horizon; None where theory says nothing."""
         from ..policies import UCB
         from ..theory.bounds import bounds
@@ -377,7 +382,9 @@ def _swept(table: Any, keys: list[str], wanted: Mapping[str, str]) -> dict[str, 
     varied = [key for key in keys if table[key].nunique(dropna=True) > 1] or keys[:1]
     left_out = {*keys, "run", "point", "replicate", "seed", "error"}
     columns = [str(name) for name in table.columns if name not in left_out and is_numeric_dtype(table[name])]
-    axis = wanted["x"] if wanted.get("x") in varied else next((k for k in varied if is_numeric_dtype(table[k])), varied[0])
+    axis = (
+        wanted["x"] if wanted.get("x") in varied else next((k for k in varied if is_numeric_dtype(table[k])), varied[0])
+    )
     by = wanted["by"] if wanted.get("by") in varied else next((key for key in varied if key != axis), "")
     column = wanted["column"] if wanted.get("column") in columns else "regret"
     groups = table.groupby([axis, by] if by and by != axis else [axis], dropna=True, sort=True)[column]

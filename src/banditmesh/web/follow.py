@@ -56,15 +56,17 @@ class Follow:
                         field = ui.input(label).props(f'dense spellcheck=false data-bm="{name}"')
                         self._select[name] = field.on("change", self._chose_protocol(name))
                     ui.button("Copy link", icon="link", on_click=shell.copy_link).props("flat dense")
-                    ui.button("Take away (HTML)", icon="movie", on_click=self._take).props('flat dense data-bm="take-html"')
+                    ui.button("Take away (HTML)", icon="movie", on_click=self._take).props(
+                        'flat dense data-bm="take-html"'
+                    )
                 self._notice = Notice()
                 self._about = ui.label().classes("bm-quiet").props('data-bm="about"')
                 with ui.element("div").classes("bm-card"):
                     self._box = ui.element("div").classes("bm-player").props('data-bm="player"')
                     self._box.on("bm-pick", self._picked, js_handler="(event) => emit(event.detail)")
-                    ui.label("Click an agent, or choose it with the arrow keys and Enter, to follow its message.").classes(
-                        "bm-quiet"
-                    )
+                    ui.label(
+                        "Click an agent, or choose it with the arrow keys and Enter, to follow its message."
+                    ).classes("bm-quiet")
                 self._words = ui.element("div").classes("bm-columns")
         shell.on_theme(self._turn)
         ui.timer(0.05, self._follow, once=True)
@@ -91,7 +93,9 @@ class Follow:
     def _show(self, told: dict[str, Any]) -> None:
         self._told = told
         self._filling = True
-        self._select["agent"].set_options(told["agents"], value=told["agent"] if told["agent"] in told["agents"] else None)
+        self._select["agent"].set_options(
+            told["agents"], value=told["agent"] if told["agent"] in told["agents"] else None
+        )
         self._select["arm"].set_options(told["arms"], value=told["arm"])
         for name, text in zip(("left", "right"), told["protocols"], strict=True):
             self._select[name].set_value(text)
@@ -108,7 +112,9 @@ class Follow:
             named = [one for one in told["protocols"] if one]
             for number, (name, lines, sent) in enumerate(zip(named, told["words"], told["sent"], strict=True)):
                 with ui.element("section").classes("bm-card"):
-                    ui.label(f"{name}: {sent} transmissions").style("font-weight: 600").props(f'data-bm="sent-words-{number}"')
+                    ui.label(f"{name}: {sent} transmissions").style("font-weight: 600").props(
+                        f'data-bm="sent-words-{number}"'
+                    )
                     with ui.element("ol").props(f'data-bm="words-{number}"'):
                         for line in lines:
                             with ui.element("li"):

@@ -35,14 +35,14 @@ HINTS: Final[dict[str, str]] = {
     "arms.per_agent": "size of each arm set",
     "arms.sigma": "standard deviation of a reward",
     "arms.seed": "draws means and arm sets",
-    "arms.means": "instead of drawn ones: 0.2, 0.8",
+    "arms.means": "if not drawn: 0.2, 0.8",
     "policy.name": "how agents choose",
     "policy.alpha": "more of it explores more",
-    "protocols": "such as fwa(4), flooding(8)+growth(0.25): protocol(ttl)+emission, with commas between",
+    "protocols": "protocol(ttl)+emission: fwa(4), flooding(8)+growth(0.25)",
     "horizon": "how many rounds",
     "replicates": "how many repetitions",
     "seed": "decides all that is random",
-    "rules": "sound: the theory's; published: the figures'",
+    "rules": "the theory's, or the figures'",
     "faults.loss": "chance that a transmission is lost",
     "faults.delay": "rounds that each comes later",
     "faults.jitter": "mean of a random delay, rounds",
@@ -84,7 +84,9 @@ class Form:
         Whether protocols, horizon and so on are chosen here too.
     """
 
-    def __init__(self, shell: Shell, choices: Mapping[str, str], changed: Callable[[], None], with_run: bool = True) -> None:
+    def __init__(
+        self, shell: Shell, choices: Mapping[str, str], changed: Callable[[], None], with_run: bool = True
+    ) -> None:
         self._shell = shell
         self._values = dict(choices)
         self._changed = changed
@@ -141,7 +143,9 @@ class Form:
                     value=chosen,
                     on_change=lambda event: (self._values.__setitem__(key, event.value), fill(), self._changed()),
                 )
-                select.props(f'dense options-dense hint="{HINTS.get(key, "")}"').classes("bm-wide").props(f'data-bm="{key}"')
+                select.props(f'dense options-dense hint="{HINTS.get(key, "")}"').classes("bm-wide").props(
+                    f'data-bm="{key}"'
+                )
                 for other in self._keys(table)[1:]:
                     if other in FILES:
                         self._upload(other)
@@ -166,7 +170,9 @@ class Form:
                 select.props(f'dense options-dense hint="{HINTS["rules"]}"').props('data-bm="rules"')
 
     def _field(self, key: str, label: str) -> Any:
-        field = ui.input(label, value=self._values.get(key, ""), on_change=lambda event: self.set(key, event.value or ""))
+        field = ui.input(
+            label, value=self._values.get(key, ""), on_change=lambda event: self.set(key, event.value or "")
+        )
         return field.props(f'dense hint="{HINTS.get(key, "")}" spellcheck=false').props(f'data-bm="{key}"')
 
     def _upload(self, key: str) -> None:
@@ -187,7 +193,9 @@ class Form:
                 auto_upload=True,
                 on_upload=keep,
                 on_rejected=lambda: ui.notify(
-                    f"a file may have {MOST_BYTES:,} bytes at most; pack it with gzip", type="negative", position="bottom"
+                    f"a file may have {MOST_BYTES:,} bytes at most; pack it with gzip",
+                    type="negative",
+                    position="bottom",
                 ),
             )
             upload.props(f'flat bordered accept="*" aria-label="File for {about}"').props(f'data-bm="{key}"')

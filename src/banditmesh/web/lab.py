@@ -45,10 +45,10 @@ class Lab:
         self._worker, self._recording = shell.worker(), shell.worker()
         self._labels: list[str] = []
         self._curves: dict[str, Any] = {}
-        self._colour = "regret"
-        self._document: Any = None
         with shell.main:
-            shell.title("Lab", "Choose a network, arms and protocols; run them; watch regret, messages and the network.")
+            shell.title(
+                "Lab", "Choose a network, arms and protocols; run them; watch regret, messages and the network."
+            )
             shell.words(
                 "agent", "arm", "arm set", "reward", "regret", "policy", "protocol", "message", "ttl", "emission",
                 "transmission", "relay, absorb, expire", "duplicate", "round, horizon", "replicate", "rules",
@@ -61,7 +61,7 @@ class Lab:
                     self._notice = Notice()
                     self._progress = ui.linear_progress(0.0, show_value=False, size="8px")
                     self._progress.props('instant-feedback aria-label="Progress"').set_visibility(False)
-                    self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="status"')
+                    self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="run-status"')
                     self._empty = ui.label("Nothing has run yet: press Run, or Ctrl-Enter.").classes("bm-empty")
                     self._results()
         shell.on_theme(self._redraw)
@@ -88,12 +88,22 @@ class Lab:
             ui.label("Lines are means over replicates, bands one standard deviation.").classes("bm-quiet")
             with ui.element("div").classes("bm-card bm-table"):
                 columns = [
-                    {"name": key, "field": key, "label": name, "sortable": True, "align": "left" if key == "protocol" else "right"}
+                    {
+                        "name": key,
+                        "field": key,
+                        "label": name,
+                        "sortable": True,
+                        "align": "left" if key == "protocol" else "right",
+                    }
                     for key, name in COLUMNS.items()
                 ]
                 for column in columns[1:]:
-                    column[":format"] = "(value) => value === null ? '–' : value.toLocaleString('en', {maximumFractionDigits: 2})"
-                self._table = ui.table(columns=columns, rows=[], row_key="protocol").props('flat dense data-bm="results"')
+                    column[":format"] = (
+                        "(value) => value === null ? '–' : value.toLocaleString('en', {maximumFractionDigits: 2})"
+                    )
+                self._table = ui.table(columns=columns, rows=[], row_key="protocol").props(
+                    'flat dense data-bm="results"'
+                )
                 ui.label("At the horizon: means over replicates.").classes("bm-quiet")
             take_away(self._shell, self._worker, lambda: self._form.choices, lambda: self._labels)
             self._network()
@@ -108,15 +118,8 @@ class Lab:
             with ui.element("div").classes("bm-buttons"):
                 self._shown_protocol = ui.select([], label="Protocol", on_change=self._record_again)
                 self._shown_protocol.props('dense options-dense data-bm="shown-protocol"').style("min-width: 11rem")
-                self._coloured = ui.select(
-                    {"regret": "regret (reward)", "heard": "holders heard"},
-                    value="regret",
-                    label="Agents by",
-                    on_change=lambda event: self._player(f"set({{colour: {as_json(event.value)}}})"),
-                )
-                self._coloured.props("dense options-dense").style("min-width: 9rem")
-                self._arm = ui.select([], label="Arm", on_change=self._record_again)
-                self._arm.props('dense options-dense data-bm="arm"').style("min-width: 7rem")
+                self._arm = ui.select([], label="Arm whose holders are heard", on_change=self._record_again)
+                self._arm.props('dense options-dense data-bm="arm"').style("min-width: 13rem")
                 ui.button("Take the replay away (HTML)", icon="movie", on_click=self._take_replay).props(
                     'flat dense data-bm="take-html"'
                 )
@@ -175,7 +178,9 @@ class Lab:
             self._labels = news["labels"]
             self._empty.set_visibility(False)
             self._shown.set_visibility(True)
-            self._status.set_text(f"Running on {news['problem']}.")
+            self._status.set_text(
+                f"Running on {news['problem']}; a first run compiles the engine, once on this machine."
+            )
             self._redraw()
             return
         self._progress.set_value(news["done"])
@@ -222,7 +227,9 @@ class Lab:
         with self._shell.client:
             try:
                 self._stop_button.enable()
-                found = await self._recording.ask("record", chosen, folder, protocol or "", arm, tell=self._recorded_some)
+                found = await self._recording.ask(
+                    "record", chosen, folder, protocol or "", arm, tell=self._recorded_some
+                )
             except (StoppedError, WorkError) as error:
                 # What is wrong with the settings is said by whoever simulates them.
                 if isinstance(error, StoppedError):
@@ -240,7 +247,7 @@ class Lab:
             self._arm.set_options(news["arms"], value=document["arms"][0] if document["arms"] else None)
             self._filling = False
             theme = "dark" if self._shell.is_dark else "light"
-            options = as_json({"theme": theme, "colour": self._coloured.value, "height": 420})
+            options = as_json({"theme": theme, "height": 420})
             element = f"getHtmlElement({self._box.id})"
             self._shell.client.run_javascript(
                 f"{{const box = {element}; if (box.bmView) box.bmView.destroy(); "

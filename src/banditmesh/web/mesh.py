@@ -69,7 +69,9 @@ class Mesh:
                     ui.label("Links that are copied hold the addresses, and never a token.").classes("bm-quiet")
                 with ui.element("div").classes("bm-stack"):
                     self._notice = Notice()
-                    self._empty = ui.label("No mesh is watched: give the addresses of some sidecars.").classes("bm-empty")
+                    self._empty = ui.label("No mesh is watched: give the addresses of some sidecars.").classes(
+                        "bm-empty"
+                    )
                     self._shown = ui.element("div").classes("bm-stack")
                     self._shown.set_visibility(False)
                     with self._shown:
@@ -86,10 +88,14 @@ class Mesh:
             with ui.element("div").classes("bm-card"):
                 ui.html("<h2>Who is linked</h2>", sanitize=False)
                 self._graph = ui.echart({}).classes("bm-tall").props('role="img" aria-label="Nodes and links"')
-                ui.label("Green: answers, or up. Orange and crossed or dashed: does not answer, or down.").classes("bm-quiet")
+                ui.label("Green: answers, or up. Orange and crossed or dashed: does not answer, or down.").classes(
+                    "bm-quiet"
+                )
             with ui.element("div").classes("bm-card"):
                 ui.html("<h2>How estimates converge</h2>", sanitize=False)
-                self._select = ui.select([], label="Arm", on_change=self._choose).props('dense options-dense data-bm="arm"')
+                self._select = ui.select([], label="Arm", on_change=self._choose).props(
+                    'dense options-dense data-bm="arm"'
+                )
                 self._select.style("min-width: 10rem")
                 self._chart = ui.echart({}).classes("bm-chart").props('role="img" aria-label="Estimates over time"')
                 ui.label("The mean reward of the arm by what each node knows.").classes("bm-quiet")
@@ -104,7 +110,9 @@ class Mesh:
                 {"name": key, "field": key, "label": label, "sortable": True, "align": "left"}
                 for key, label in headings.items()
             ]
-            return ui.table(columns=columns, rows=[], row_key=next(iter(headings))).props(f'flat dense data-bm="{mark}"')
+            return ui.table(columns=columns, rows=[], row_key=next(iter(headings))).props(
+                f'flat dense data-bm="{mark}"'
+            )
 
     async def _watch(self) -> None:
         self._stop()
@@ -152,7 +160,9 @@ class Mesh:
         urls = [one.url for one in self._poller.seen] if self._poller else []
         from urllib.parse import urlencode
 
-        self._shell.remember(urlencode({"nodes": ",".join(urls), **({"arm": self._arm} if self._arm else {})}, safe=":/,"))
+        self._shell.remember(
+            urlencode({"nodes": ",".join(urls), **({"arm": self._arm} if self._arm else {})}, safe=":/,")
+        )
 
     def _redraw(self) -> None:
         poller = self._poller
@@ -167,7 +177,11 @@ class Mesh:
         )
         self._nodes.rows = [_node_row(one) for one in seen]
         self._links.rows = [
-            {**{key: link.get(key) for key in _LINKS}, "state": "up" if link["up"] else "down", "behind": round(link["behind"], 1)}
+            {
+                **{key: link.get(key) for key in _LINKS},
+                "state": "up" if link["up"] else "down",
+                "behind": round(link["behind"], 1),
+            }
             for link in links
         ]
         arms = poller.arms
@@ -191,7 +205,10 @@ class Mesh:
                     "type": "line",
                     "symbol": "none",
                     "data": points[:: -(-len(points) // MOST_POINTS)],
-                    "lineStyle": {"color": colour, "type": ["solid", "dashed", "dotted"][place // len(charts.OTHERS) % 3]},
+                    "lineStyle": {
+                        "color": colour,
+                        "type": ["solid", "dashed", "dotted"][place // len(charts.OTHERS) % 3],
+                    },
                     "itemStyle": {"color": colour},
                 }
             )
@@ -240,7 +257,11 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
                 "y": math.sin(angle),
                 "symbol": "circle" if good else "path://M0,0 L10,10 M10,0 L0,10",
                 "symbolSize": 18,
-                "itemStyle": {"color": _GOOD if good else _BAD, "borderColor": _GOOD if good else _BAD, "borderWidth": 3},
+                "itemStyle": {
+                    "color": _GOOD if good else _BAD,
+                    "borderColor": _GOOD if good else _BAD,
+                    "borderWidth": 3,
+                },
             }
         )
     drawn = [

@@ -95,9 +95,7 @@ class Poller:
         self.seen = [Seen(url) for url in addresses]
         #: By node and arm, what it was estimated to pay: (seconds since the beginning, mean).
         self.history: dict[str, dict[str, deque[tuple[float, float]]]] = {}
-        self._clients = [
-            Client(url, token=token, timeout=TIMEOUT, patience=0.0) for url, token in addresses.items()
-        ]
+        self._clients = [Client(url, token=token, timeout=TIMEOUT, patience=0.0) for url, token in addresses.items()]
         self._pool = ThreadPoolExecutor(max_workers=min(32, max(1, len(self._clients))), thread_name_prefix="poll")
         self._began = time.monotonic()
 
@@ -143,7 +141,8 @@ def links_of(seen: Sequence[Seen]) -> list[dict[str, Any]]:
         for peer in one.peers:
             first, second = sorted((one.name, peer["name"]))
             link = found.setdefault(
-                (first, second), {"link": f"{first} – {second}", "ends": (first, second), "up": True, "waiting": 0, "behind": 0.0}
+                (first, second),
+                {"link": f"{first} – {second}", "ends": (first, second), "up": True, "waiting": 0, "behind": 0.0},
             )
             link["up"] &= peer["state"] == "up" and not one.error
             link["waiting"] += peer["waiting"]

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from .uploads import Uploads
 
 #: The views: path -> name.
-VIEWS: Final = {"/": "Lab", "/follow": "Follow a message", "/compare": "Compare", "/studies": "Studies", "/mesh": "Mesh"}
+VIEWS: Final = {
+    "/": "Lab",
+    "/follow": "Follow a message",
+    "/compare": "Compare",
+    "/studies": "Studies",
+    "/mesh": "Mesh",
+}
 _CSS: Final = resources.files(__package__).joinpath("page.css").read_text("utf-8")
 #: Dark or light as the user chose in this browser or, if never, as the system has it.
 _READ_THEME: Final = (
@@ -64,6 +70,7 @@ class Shell:
         self.client = ui.context.client
         ui.add_css(_CSS)
         ui.add_head_html(f"<script>{_KEYS}</script>")
+        ui.colors(primary="#0072B2")
         self._dark = ui.dark_mode(self.is_dark)
         self._header()
         self.main = ui.element("main").classes("bm-main")

@@ -36,14 +36,18 @@ class Studies:
         self._told: dict[str, Any] = {}
         self._filling = False
         with shell.main:
-            shell.title("Studies", "A study's folder, as banditmesh run writes it: progress, failed runs, any two swept keys.")
+            shell.title(
+                "Studies", "A study's folder, as banditmesh run writes it: progress, failed runs, any two swept keys."
+            )
             shell.words("regret", "message", "replicate", "protocol", "ttl")
             with ui.element("div").classes("bm-stack").style("margin-top: .8rem"):
                 with ui.element("div").classes("bm-buttons"):
                     self._path = ui.input("Folder", value=shell.query.get("folder", ""))
                     self._path.props('dense spellcheck=false data-bm="folder" hint="on the machine of the server"')
                     self._path.style("flex: 1 1 18rem").on("keydown.enter", self._open)
-                    ui.button("Open", icon="folder_open", on_click=self._open).props('data-bm="open" data-bm-key="start"')
+                    ui.button("Open", icon="folder_open", on_click=self._open).props(
+                        'data-bm="open" data-bm-key="start"'
+                    )
                 self._notice = Notice()
                 self._empty = ui.label("No study is open: name the folder that was given to banditmesh run --out.")
                 self._empty.classes("bm-empty")
@@ -58,7 +62,9 @@ class Studies:
 
     def _results(self) -> None:
         self._heading = ui.label().props('data-bm="study" role="status"')
-        self._progress = ui.linear_progress(0.0, show_value=False, size="12px").props('instant-feedback aria-label="Runs done"')
+        self._progress = ui.linear_progress(0.0, show_value=False, size="12px").props(
+            'instant-feedback aria-label="Runs done"'
+        )
         with ui.element("div").classes("bm-card"):
             with ui.element("div").classes("bm-buttons"):
                 self._selects = {}
@@ -150,7 +156,9 @@ class Studies:
             }
             xs = [x if told["is_numeric"] else str(x) for x, *_ in points]
             is_protocol = told["by"] == "protocol"
-            colour = charts.colour_of(name, names, is_dark) if is_protocol else charts.OTHERS[place % len(charts.OTHERS)]
+            colour = (
+                charts.colour_of(name, names, is_dark) if is_protocol else charts.OTHERS[place % len(charts.OTHERS)]
+            )
             dash = charts.dash_of(name, names) if is_protocol else "solid"
             drawn = charts.curve(name, xs, values, colour, dash)
             drawn[-1] |= {"symbol": "circle", "symbolSize": 7}

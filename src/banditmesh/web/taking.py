@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 
 from nicegui import ui
@@ -26,12 +27,12 @@ def node_toml(protocol: str, chosen: Mapping[str, str]) -> str:
     """The lines of a node.toml that run a protocol live, with the policy that is chosen."""
     from ..live.template import protocol_lines
     from ..parts import build_policy
-    from ..protocols.notation import read
+    from ..protocols.notation import labels, read, split
 
-    import tomllib
-
-    table = tomllib.loads(to_toml({"protocols": protocol, **{k: v for k, v in chosen.items() if k.startswith("policy.")}}))
-    return protocol_lines(read(protocol, 4), build_policy({"policy": table.get("policy", {"name": "ucb"})}))
+    policy = {key: text for key, text in chosen.items() if key.startswith("policy.")}
+    tables = tomllib.loads(to_toml({**policy, "protocols": "none"}))
+    known = labels([read(one, 4) for one in split(chosen["protocols"])])
+    return protocol_lines(known.get(protocol) or read(protocol, 4), build_policy(tables))
 
 
 def take_away(
@@ -70,8 +71,8 @@ def take_away(
 
 def node_button(protocols: Callable[[], Sequence[str]], chosen: Callable[[], Mapping[str, str]]) -> None:
     """A button with a menu: the lines of a node.toml for one of the protocols."""
-    with ui.button("node.toml").props('flat dense data-bm="take-node"'):
-        menu = ui.menu()
+    with ui.button("node.toml", on_click=lambda: fill()).props('flat dense data-bm="take-node"'):
+        menu = ui.menu().props("no-parent-event")
 
         def fill() -> None:
             menu.clear()
@@ -80,11 +81,10 @@ def node_button(protocols: Callable[[], Sequence[str]], chosen: Callable[[], Map
                     ui.menu_item(protocol, on_click=lambda protocol=protocol: hand_over(protocol))
                 if not protocols():
                     ui.menu_item("run something first").props("disable")
+            menu.open()
 
         def hand_over(protocol: str) -> None:
             try:
                 ui.download.content(node_toml(protocol, chosen()), "protocol.node.toml")
             except InputError as error:
                 ui.notify(str(error), type="negative", position="bottom")
-
-        menu.on("before-show", fill)
