@@ -30,13 +30,14 @@ from ..sim.limits import MOST_ROUNDS
 from ..sim.run import Event, Run
 from ..sim.stepper import Stepper
 from ..sim.transit import Transmission
+from .sites import short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: A jitter that is drawn to be so many times its mean does not happen.
 _LONGEST_JITTER: Final = 50
-_MOST_NAMES: Final = 6
+_MOST_NAMES: Final = 4
 #: What agents do with a copy, one of them and several, by its fate and whether they learn from it.
 _VERBS: Final = {
     ("absorbed", True): ("learns and absorbs it", "learn and absorb it"),
@@ -284,10 +285,10 @@ def _told(events: Iterable[Event]) -> list[str]:
 
 def _listed(agents: list[Any]) -> str:
     if len(agents) == 1:
-        return f"agent {agents[0]}"
+        return f"agent {short(agents[0])}"
     if len(agents) > _MOST_NAMES:
-        return f"agents {', '.join(map(str, agents[:_MOST_NAMES]))} and {len(agents) - _MOST_NAMES} more"
-    return f"agents {', '.join(map(str, agents[:-1]))} and {agents[-1]}"
+        return f"agents {', '.join(map(short, agents[:_MOST_NAMES]))} and {len(agents) - _MOST_NAMES} more"
+    return f"agents {', '.join(map(short, agents[:-1]))} and {short(agents[-1])}"
 
 
 def _counted(n: int, what: str) -> str:

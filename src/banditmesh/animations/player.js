@@ -45,18 +45,20 @@
   const STYLE = `
     .bm { position: relative; font: 14px/1.4 system-ui, sans-serif; color: var(--bm-text); background: var(--bm-back); outline-offset: 3px; }
     .bm * { box-sizing: border-box; }
+    .bm [hidden] { display: none !important; }
     .bm-panels { display: flex; flex-wrap: wrap; gap: 8px 16px; }
     .bm-panel { flex: 1 1 300px; min-width: 0; margin: 0; }
     .bm-panel figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 12px; font-weight: 600; padding: 2px 0; overflow-wrap: anywhere; }
     .bm-panel canvas { display: block; width: 100%; cursor: pointer; border-radius: 4px; }
     .bm-bar { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 12px; margin: 6px 0; }
     .bm-bar input[type=range] { flex: 1 1 160px; min-width: 100px; accent-color: var(--bm-accent); }
-    .bm button, .bm select { font: inherit; color: inherit; background: var(--bm-back); border: 1px solid var(--bm-muted); border-radius: 4px; padding: 3px 10px; min-height: 32px; max-width: 100%; }
+    .bm button, .bm select { font: inherit; color: inherit; background: var(--bm-back); border: 1px solid var(--bm-muted); border-radius: 4px; padding: 3px 10px; min-height: 32px; max-width: min(100%, 18em); }
     .bm button { min-width: 5.5em; }
     .bm :focus-visible, .bm:focus-visible { outline: 2px solid var(--bm-accent); }
     .bm-count { font-variant-numeric: tabular-nums; }
     .bm-status { min-height: 2.8em; margin: 4px 0; overflow-wrap: anywhere; }
     .bm-status span { display: block; }
+    .bm-unseen { position: absolute; width: 1px; height: 1px; min-height: 0; overflow: hidden; clip-path: inset(50%); }
     .bm-legend { display: flex; flex-wrap: wrap; gap: 4px 18px; color: var(--bm-muted); font-size: 13px; margin: 4px 0; padding: 0; list-style: none; }
     .bm-legend li { display: flex; align-items: center; gap: 6px; }
     .bm-scale { display: inline-block; width: 90px; height: 10px; border-radius: 2px; flex: none; }
@@ -72,6 +74,12 @@
   const colourOf = (map, share, theme) => {
     const place = Math.round(clip(share, 0, 1) * (map.length - 1));
     return map[theme.reverse ? map.length - 1 - place : place];
+  };
+
+  /* Whether black is read better than white on a colour. */
+  const isBright = (colour) => {
+    const [r, g, b] = [1, 3, 5].map((place) => (parseInt(colour.slice(place, place + 2), 16) / 255) ** 2.2);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.22;
   };
 
   // Models ------------------------------------------------------------------------------------------------------------
@@ -301,13 +309,22 @@
       pen.setLineDash([]);
     }
 
-    /* Names below their nodes, as many as do not overlap each other or another node. */
-    names() {
+    /* Names: within nodes where all fit, else below them, as many as do not overlap each other or another node.
+       `fills` has the colour of each node. */
+    names(fills) {
       const { pen, view } = this;
       const { names } = view.doc.network;
       if (names.length > 120) return;
       pen.font = "12px system-ui, sans-serif";
       pen.textAlign = "center";
+      if (!this.radii && names.every((name) => pen.measureText(name).width <= 2 * this.r - 5)) {
+        pen.textBaseline = "middle";
+        names.forEach((name, node) => {
+          pen.fillStyle = isBright(fills[node]) ? "#000000" : "#ffffff";
+          pen.fillText(name, this.x[node], this.y[node] + 0.5);
+        });
+        return;
+      }
       pen.textBaseline = "top";
       if (this.labels === null) {
         this.labels = [];
@@ -389,10 +406,12 @@
       const values = view.values(state);
       const most = view.mostOf();
       const holders = options.colour === "heard" ? new Set(doc.holders[options.arm]) : new Set();
+      const fills = [];
       for (let node = 0; node < model.n; node += 1) {
         const r = this.radius(node);
         shape(pen, "circle", this.x[node], this.y[node], r);
-        pen.fillStyle = values ? colourOf(maps.viridis, most > 0 ? values[node] / most : 0, theme) : doc.palette.fates.relayed;
+        fills[node] = values ? colourOf(maps.viridis, most > 0 ? values[node] / most : 0, theme) : doc.palette.fates.relayed;
+        pen.fillStyle = fills[node];
         pen.fill();
         pen.lineWidth = 1;
         pen.strokeStyle = theme.muted;
@@ -400,7 +419,7 @@
         if (holders.has(node)) this.ringed(node, doc.palette.learned, 3, 2);
       }
       if (view.chosen >= 0) this.ringed(view.chosen, theme.text, 4, 2);
-      this.names();
+      this.names(fills);
     }
 
     tip(node) {
@@ -447,27 +466,21 @@
       if (current) for (const copy of current.copies) this.copy(copy, phase, true);
       const parts = model.agents(panel, phase < 1 && current ? index - 1 : index);
       const holders = new Set(doc.holders);
+      const fills = [];
       for (let node = 0; node < doc.network.names.length; node += 1) {
         const part = parts.get(node);
         const isOrigin = node === doc.origin;
-        const colour = isOrigin ? theme.text : part ? fates[part.fate] : theme.node;
+        fills[node] = isOrigin ? theme.text : part ? fates[part.fate] : theme.node;
         shape(pen, !isOrigin && part ? SHAPES[part.fate] : "circle", this.x[node], this.y[node], this.r);
-        pen.fillStyle = colour;
+        pen.fillStyle = fills[node];
         pen.fill();
         pen.lineWidth = 1.5;
         pen.strokeStyle = part || isOrigin ? theme.back : theme.muted;
         pen.stroke();
         if (holders.has(node)) this.ringed(node, (part && part.learned) || isOrigin ? learned : theme.muted, 3.5, part && part.learned ? 3 : 1.5);
-        if (isOrigin && this.r > 5) {
-          pen.fillStyle = theme.back;
-          pen.font = `600 ${Math.round(this.r * 1.2)}px system-ui, sans-serif`;
-          pen.textAlign = "center";
-          pen.textBaseline = "middle";
-          pen.fillText("★", this.x[node], this.y[node] + 0.5);
-        }
       }
       if (view.chosen >= 0) this.ringed(view.chosen, theme.text, 6, 1.5);
-      this.names();
+      this.names(fills);
     }
 
     copy([sender, receiver, fate], phase, isCurrent) {
@@ -578,7 +591,8 @@
         this.watch(painter);
         return painter;
       });
-      this.status = make("p", { class: "bm-status", "data-bm": "status", "aria-live": "polite" });
+      // The numbers of a run are beside the slider already.
+      this.status = make("p", { class: isRun ? "bm-unseen" : "bm-status", "data-bm": "status", "aria-live": "polite" });
       this.legend = make("ul", { class: "bm-legend", "data-bm": "legend" });
       this.notes = make("p", { class: "bm-notes", "data-bm": "notes" });
       this.hint = make("div", { class: "bm-tip", role: "status" });
@@ -718,7 +732,7 @@
         } else if (doc.has_regret) item(scale(doc.palette.maps.viridis, 0), `an agent's regret so far, 0 to ${figure(this.mostOf())} (units of reward)${mean}`);
         item(scale(doc.palette.maps.inferno, 0.24), `transmissions per round on a link, 0 to ${figure(this.model.most.load)}`);
       } else {
-        item(this.mark("circle", theme.text, theme.text), `origin ★, agent ${doc.network.names[doc.origin]}`);
+        item(this.mark("circle", theme.text, theme.text), `origin: agent ${doc.network.names[doc.origin]}`);
         item(this.mark("circle", "none", theme.muted), `ring: has arm ${doc.arm}`);
         item(this.mark("circle", "none", doc.palette.learned, 2.5), "learned from it");
         const used = new Set(doc.panels.flatMap((panel) => panel.steps.flatMap((step) => step.copies.map((copy) => copy[2]))));
@@ -821,7 +835,9 @@
     resize() {
       const width = this.root.clientWidth;
       if (width === 0) return;
-      const most = this.options.fill ? clip(window.innerHeight * 0.62, 240, 720) : this.options.height;
+      const high = this.options.fill ? clip(window.innerHeight * 0.62, 240, 720) : this.options.height;
+      // Panels that lie below each other share the height, so that the controls stay in sight.
+      const most = this.painters.length > 1 && width < 616 ? Math.max(150, high * 0.55) : high;
       for (const painter of this.painters) painter.layout(Math.min(most, Math.max(220, width)));
       this.paint();
     }

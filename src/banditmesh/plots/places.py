@@ -87,7 +87,7 @@ def _by_pivots(links: Any, n_agents: int) -> NDArray[np.float64]:
             found[:, column] = _with_sign(centred @ vectors[:, -1 - column]) / np.sqrt(spread)
     # Agents with the same hops to all pivots, such as those around a star, must not lie on each other.
     number = np.arange(n_agents)
-    radius = 0.15 * np.sqrt((number + 0.5) / n_agents) * (1.0 if n_agents > 2 else 0.0)
+    radius = 0.01 * np.sqrt((number + 0.5) / n_agents) * (1.0 if n_agents > 2 else 0.0)
     return found + radius[:, None] * np.stack([np.cos(number * _GOLDEN_ANGLE), np.sin(number * _GOLDEN_ANGLE)], axis=1)
 
 
