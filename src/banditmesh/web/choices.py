@@ -50,8 +50,9 @@ def from_query(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS)
 
     Examples
     --------
-    >>> from_query({"horizon": "30", "arms.law": "data"})["horizon"], from_query({"arms.law": "data"}).get("arms.n_arms")
-    ('30', None)
+    >>> found = from_query({"horizon": "30", "arms.law": "data"})
+    >>> found["horizon"], found["rules"], found.get("arms.n_arms")
+    ('30', 'sound', None)
     """
     told = {key.partition(".")[0] for key in query if "." in key}
     kept = {key: value for key, value in defaults.items() if "." not in key or key.partition(".")[0] not in told}

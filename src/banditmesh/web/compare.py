@@ -77,8 +77,8 @@ class Compare:
                     self._progress.props('instant-feedback aria-label="Progress"').set_visibility(False)
                     self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="run-status"')
                     self._empty = ui.label(
-                        "Nothing has been compared yet: press Compare, or Ctrl-Enter. A plain name such as fwa is combined "
-                        "with every ttl and emission; fwa(4) is taken as it is."
+                        "Nothing has been compared yet: press Compare, or Ctrl-Enter. A plain name such as fwa is "
+                        "combined with every ttl and emission; fwa(4) is taken as it is."
                     ).classes("bm-empty")
                     self._shown = ui.element("div").classes("bm-stack")
                     self._shown.set_visibility(False)
@@ -110,7 +110,8 @@ class Compare:
                 self._sliders = {name: self._slider(name, label) for name, (_, label) in _BUDGETS.items()}
         with ui.element("div").classes("bm-card bm-table"):
             headings = {
-                "configuration": "configuration", "regret": "group regret (reward)", "messages_per_round": "messages a round",
+                "configuration": "configuration", "regret": "group regret (reward)",
+                "messages_per_round": "messages a round",
                 "bytes_per_round": "bytes a round", "link_load": "busiest link, messages a round",
                 "link_peak": "at its peak", "front": "on a front", "within_budget": "within budget",
             }  # fmt: skip

@@ -112,8 +112,8 @@ class Lab:
         with ui.element("div").classes("bm-card"):
             ui.html("<h2>The network, round by round</h2>", sanitize=False)
             ui.label(
-                "The first replicate. Links are coloured by traffic; agents by their regret, or by how many holders of an "
-                "arm they have heard."
+                "The first replicate. Links are coloured by traffic; agents by their regret, or by how many holders "
+                "of an arm they have heard."
             ).classes("bm-quiet")
             with ui.element("div").classes("bm-buttons"):
                 self._shown_protocol = ui.select([], label="Protocol", on_change=self._record_again)

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from ..errors import InputError
 from . import charts
-from .polling import MOST_MOMENTS, POLL_EVERY, Poller, links_of, read_addresses
+from .polling import POLL_EVERY, Poller, links_of, read_addresses
 from .shell import Notice, Shell
 
 #: The most lines of a chart, and points of a line.

@@ -1,7 +1,7 @@
 """What the sidecars of a live mesh say, asked again and again in the background, and how their estimates went.
 
-Nobody waits for a sidecar that does not answer: each is asked by a thread of its own, with a short timeout, and what it said
-last stays until it answers again, marked as old. What is kept is bounded: so many moments, nodes and arms.
+Nobody waits for a sidecar that does not answer: each is asked by a thread of its own, with a short timeout, and what it
+said last stays until it answers again, marked as old. What is kept is bounded: so many moments, nodes and arms.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class Seen:
 
 
 def read_addresses(text: str) -> dict[str, str | None]:
-    """Addresses, one on a line, and the token of each, which may follow it.
+    r"""Addresses, one on a line, and the token of each, which may follow it.
 
     Examples
     --------
-    >>> read_addresses("http://127.0.0.1:8100\\nunix:/run/node.sock secret-token")
+    >>> read_addresses("http://127.0.0.1:8100\nunix:/run/node.sock secret-token")
     {'http://127.0.0.1:8100': None, 'unix:/run/node.sock': 'secret-token'}
     """
     found: dict[str, str | None] = {}

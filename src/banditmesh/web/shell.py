@@ -1,7 +1,7 @@
 """What all views share: header, navigation, dark mode, messages, and the words of the page.
 
-A view is a function that fills the page; `Shell` is what it gets. Everything can be reached with the keyboard: the header's
-links, then the view's fields in their order; Ctrl-Enter starts what a view does, Escape stops it.
+A view is a function that fills the page; `Shell` is what it gets. Everything can be reached with the keyboard: the
+header's links, then the view's fields in their order; Ctrl-Enter starts what a view does, Escape stops it.
 """
 
 from __future__ import annotations
