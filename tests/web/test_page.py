@@ -263,7 +263,7 @@ def test_frontier_is_that_of_the_library_and_a_budget_changes_the_advice(tab):
     assert list(shown) == [one.name for one in found.configurations]
     for one in found.configurations:
         assert float(shown[one.name][0].replace(",", "")) == pytest.approx(one.mean("regret"), rel=1e-4)
-    slider = tab.locator('[data-bm="max_messages_per_round"] [role="slider"]')
+    slider = tab.locator('[data-bm="max_messages_per_round"] [tabindex="0"]')
     slider.focus()
     for _ in range(4):
         slider.press("PageDown")

@@ -52,7 +52,7 @@ def frame(x: str, y: str, is_dark: bool, *, log_y: bool = False, **more: Any) ->
         "aria": {"enabled": True},
         "textStyle": {"fontFamily": "Roboto, system-ui, sans-serif"},
         "grid": {"left": 12, "right": 24, "top": 58, "bottom": 34, "containLabel": True},
-        "legend": {"type": "scroll", "top": 0, "textStyle": {"color": text}, "data": []},
+        "legend": {"type": "scroll", "top": 0, "itemWidth": 22, "textStyle": {"color": text}, "data": []},
         "tooltip": {"trigger": "axis", "confine": True},
         "xAxis": {**axis, "type": "value", "name": x, "nameLocation": "middle", "nameGap": 28},
         "yAxis": {

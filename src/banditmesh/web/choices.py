@@ -73,7 +73,7 @@ def to_query(choices: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS,
         for key, value in choices.items()
         if value != "" and (value != defaults.get(key) or ("." in key and key.partition(".")[0] in told))
     }
-    return urlencode({**said, **{key: value for key, value in more.items() if value}}, safe="(),+:/ ").replace(" ", "+")
+    return urlencode({**said, **{key: value for key, value in more.items() if value}}, safe="(),:/")
 
 
 def to_toml(choices: Mapping[str, str], *, own_names: bool = False) -> str:

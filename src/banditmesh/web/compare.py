@@ -324,6 +324,8 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
     """The chart of a frontier: a series for each protocol, the front, the budget, and what is recommended."""
     options = charts.frame(AXES[cost], "group regret (reward)", is_dark, log_y=bool(bounds))
     options["tooltip"] = {"trigger": "item", "confine": True}
+    options["yAxis"]["scale"] = True
+    options["legend"]["itemWidth"] = 14
     names = list(dict.fromkeys(one.protocol.name for one in found.configurations))
     text = "#E0E0E0" if is_dark else "#333333"
     series: list[dict[str, Any]] = []
@@ -340,7 +342,7 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
                 "symbolSize": 10,
                 "data": data,
                 "itemStyle": {"color": colour, "borderColor": colour, "borderWidth": 1},
-                "tooltip": {"formatter": "{b}"},
+                "tooltip": {"formatter": "{b}: {c}"},
             }
         )
     front = [found[name] for name in found.fronts[cost]]
