@@ -1,4 +1,4 @@
-"""Who may use the page, of requests and of websockets: nobody through another site, and beyond loopback by token only."""
+"""Who may use the page, by requests and websockets: nobody through another site, and afar by token only."""
 
 import asyncio
 
@@ -124,7 +124,7 @@ def test_beyond_loopback_a_token_opens_the_page_and_its_websocket():
 
 
 def test_server_listens_beyond_loopback_only_with_a_token():
-    with pytest.raises(InputError, match="--host is not loopback, got 0.0.0.0; give --token-file as well"):
+    with pytest.raises(InputError, match=r"--host is not loopback, got 0\.0\.0\.0; give --token-file as well"):
         listening("0.0.0.0", 0, None)
     for host, token in (("127.0.0.1", None), ("0.0.0.0", TOKEN)):
         with listening(host, 0, token) as listener:

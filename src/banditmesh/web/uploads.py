@@ -32,6 +32,7 @@ class Uploads:
     >>> name = uploads.keep("my links.txt", b"0 1")
     >>> name.partition("/")[2], uploads.holds(name), uploads.holds("../etc/passwd")
     ('my_links.txt', True, False)
+    >>> uploads.close()
     """
 
     def __init__(self) -> None:
