@@ -1,7 +1,7 @@
 """Make the pictures of the page again: `python docs/make_screenshots.py`.
 
-Serves the page, runs a small study and a live mesh of five nodes, and takes each view from a wide window, a narrow one and
-in dark mode. It needs Chromium (`make browser`), and what the tests need.
+Serves the page, runs a small study and a live mesh of five nodes, and takes each view from a wide window, from a narrow
+one and in dark mode. It needs Chromium (`make browser`), and what the tests need.
 """
 
 import contextlib

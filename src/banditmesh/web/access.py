@@ -155,12 +155,12 @@ def _bounded(receive: Receive) -> Receive:
 
 
 async def _body(receive: Receive) -> bytes:
-    body = b""
+    body = bytearray()
     while len(body) <= _MOST_FORM:
         message: Any = await receive()
         body += message.get("body", b"")
         if not message.get("more_body"):
-            return body
+            return bytes(body)
     return b""
 
 
