@@ -1,4 +1,4 @@
-"""The page while a simulation runs: how soon it answers, how soon a run is cancelled, and how much is sent at a time."""
+"""The page while a simulation runs: how soon it answers, how soon a run is cancelled, how much is sent at a time."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ ANSWER = """async ([mark, text]) => {
     return performance.now() - began;
 }"""
 CASES = {
-    "1,000 agents, 3,000 links": {"network.n": "1000", "network.p": "0.006"},
-    "10,000 agents, 30,000 links": {"network.n": "10000", "network.p": "0.0006"},
+    "1,000 agents, 3,000 links": {"network.n": "1000", "network.m": "3"},
+    "10,000 agents, 30,000 links": {"network.n": "10000", "network.m": "3"},
 }
-QUICK = {"20 agents": {"network.n": "20", "network.p": "0.2"}}
+QUICK = {"20 agents": {"network.n": "20", "network.m": "2"}}
 
 
 def measure(quick: bool) -> list[Row]:
@@ -54,7 +54,7 @@ def watch(browser: Any, address: str, name: str, case: dict[str, str], quick: bo
     frames: list[int] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda data: frames.append(len(data))))
     chosen = {
-        "network.name": "er",
+        "network.name": "ba",
         "network.seed": "0",
         "arms.law": "gaussian",
         "arms.n_arms": "50",

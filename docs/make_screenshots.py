@@ -27,7 +27,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "live"))
 #: Name -> width of the window, and whether it is dark.
 LOOKS = {"wide": (1280, False), "narrow": (400, False), "dark": (1280, True)}
 #: Few colours make small files.
-COLOURS = 128
+COLOURS = 200
 SMALL = {"network.name": "er", "network.n": "40", "network.p": "0.08", "network.seed": "3"}
 SMALL |= {"arms.law": "gaussian", "arms.n_arms": "20", "arms.per_agent": "6", "arms.seed": "0"}
 LAB = {**SMALL, "protocols": "none, irs, fwa(4), flooding(4)", "horizon": "300", "replicates": "5"}
@@ -154,7 +154,8 @@ def mesh(folder):
 def save(picture: bytes, path: Path) -> None:
     """Write a picture with few colours."""
     with Image.open(io.BytesIO(picture)) as image:
-        image.convert("RGB").quantize(COLOURS).save(path, optimize=True)
+        few = image.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few.save(path, optimize=True)
     print(f"{path.name}: {path.stat().st_size // 1024} KiB")
 
 

@@ -16,6 +16,7 @@ from processes import NodeProcess
 
 import banditmesh as bm
 from banditmesh.live.template import protocol_lines
+from banditmesh.studies import worker
 
 pytestmark = pytest.mark.browser
 
@@ -283,7 +284,15 @@ def test_frontier_is_that_of_the_library_and_a_budget_changes_the_advice(tab):
 # --- studies
 
 
-def test_study_is_shown_while_it_runs_with_what_failed(tab, tmp_path):
+def test_study_is_shown_while_it_runs_with_what_failed(tab, tmp_path, monkeypatch):
+    simulate = worker._simulate
+
+    def fail(problem, protocol, **settings):
+        if protocol == bm.Flooding(3):
+            raise ValueError("no more of this")
+        return simulate(problem, protocol, **settings)
+
+    monkeypatch.setattr(worker, "_simulate", fail)
     folder = tmp_path / "study"
     tab.goto(f"/studies?{urlencode({'folder': str(folder)})}")
     tab.locator('[data-bm="notice"]', has_text="must be a study's folder").wait_for()
@@ -307,14 +316,17 @@ def test_study_is_shown_while_it_runs_with_what_failed(tab, tmp_path):
             seen.append(tab.locator('[data-bm="study"]').inner_text())
 
     study = bm.run_study(spec, folder, workers=1, progress=look)
-    assert re.fullmatch(r"study: \d+ of 12 runs done, 0 failed. The study runs, or was killed while it did.", seen[0])
-    tab.locator('[data-bm="study"]', has_text="12 of 12 runs done, 0 failed. The study is complete.").wait_for()
+    assert re.fullmatch(r"study: \d+ of 12 runs done, \d failed. The study runs, or was killed while it did.", seen[0])
+    tab.locator('[data-bm="study"]', has_text="12 of 12 runs done, 2 failed. The study is complete.").wait_for()
     tab.wait_for_function(f"{STUDY_LINES} === 2")
     table = study.table()
-    for protocol in ("fwa", "flooding"):
-        mine = table[(table["protocol"] == protocol) & (table["protocol.ttl"] == 3)]["regret"].mean()
-        ends = tab.locator('[data-bm="chart-study"]').evaluate(CURVE_ENDS)
-        assert ends[protocol] == pytest.approx([3, mine])
+    ends = tab.locator('[data-bm="chart-study"]').evaluate(CURVE_ENDS)
+    for protocol, ttl in {"fwa": 3, "flooding": 2}.items():
+        mine = table[(table["protocol"] == protocol) & (table["protocol.ttl"] == ttl)]["regret"].mean()
+        assert ends[protocol] == pytest.approx([ttl, mine])
+    failed = tab.locator('[data-bm="failed"] tbody tr')
+    assert failed.count() == 2
+    assert "ValueError: no more of this" in failed.first.inner_text()
 
 
 # --- the live mesh

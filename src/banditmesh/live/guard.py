@@ -9,8 +9,8 @@ that shows it runs on the same machine and would carry its requests here. So, in
 - Where there is a token, it must be there (`Authorization: Bearer ...`), but for the two probes.
 - A body must be application/json, which no HTML form can send; POST and PUT must say so even without one.
 
-The page of `banditmesh serve` is guarded here too. Its own uploads are other bodies, and a link on another page may lead
-to it: opening it does nothing.
+The page of `banditmesh serve` is guarded here too. Its own uploads are other bodies, and a link on another page may
+lead to it: opening it does nothing.
 
 There are no CORS headers, so no page of another origin can read an answer either.
 """

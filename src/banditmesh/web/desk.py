@@ -127,7 +127,9 @@ class Desk:
 
         case = _case(choices, folder)
         known = labels(case.protocols)
-        chosen = known.get(protocol) or next(iter(known.values()))
+        # Without a wish, one that has something to show.
+        first = next((one for one in known.values() if one.sends_messages), case.protocols[0])
+        chosen = known.get(protocol, first)
         settings = {name: value for name, value in case.settings.items() if name != "replicates"}
         arms = None if arm is None else [_named(case.problem.arms, arm, "arm")]
         label = next(name for name, one in known.items() if one is chosen)

@@ -73,6 +73,10 @@ class Lab:
             self._stop_button = ui.button("Cancel", icon="stop", on_click=self.stop)
             self._stop_button.props('outline data-bm="cancel" data-bm-key="stop"').disable()
             ui.button("Copy link", icon="link", on_click=self._shell.copy_link).props("flat")
+            ui.button("Follow a message here", icon="moving", on_click=self._follow).props('flat data-bm="follow"')
+
+    def _follow(self) -> None:
+        ui.navigate.to(f"/follow?{choices.to_query(self._form.choices, case='own')}")
 
     def _results(self) -> None:
         self._shown = ui.element("div").classes("bm-stack")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import logging
 import os
+import signal
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from ..errors import BanditmeshError, InputError, MissingExtraError
@@ -16,6 +18,8 @@ HOST: Final = "127.0.0.1"
 PORT: Final = 8470
 #: How long a browser may be gone before its tab and its workers are forgotten, in seconds.
 RECONNECT_SECONDS: Final = 5.0
+#: How many of its updates are kept until it is back.
+MOST_MESSAGES: Final = 200
 
 
 def serve(
@@ -60,8 +64,9 @@ def serve(
                 timeout_graceful_shutdown=1,
                 ws_max_size=2**20,
             )
-            server = uvicorn.Server(config)
-            _when_started(server, lambda: ready(url) if ready is not None else None)
+            server = _server(config, lambda: ready(url) if ready is not None else None)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, server.handle_exit)
             server.run(sockets=[listener])
         finally:
             workers.stop_all()
@@ -99,6 +104,7 @@ def application(address: str, uploads: Any, *, token: str | None = None, hosts: 
         favicon="🕸️",
         tailwind=False,
         reconnect_timeout=RECONNECT_SECONDS,
+        message_history_length=MOST_MESSAGES,
         show_welcome_message=False,
         binding_refresh_interval=None,
     )
@@ -148,11 +154,17 @@ def need_nicegui() -> None:
         ) from None
 
 
-def _when_started(server: Any, call: Callable[[], None]) -> None:
-    started = server.startup
+def _server(config: Any, started: Callable[[], None]) -> Any:
+    """A server that says when it answers, and whose signals are ours: so that everything is cleared away at the end."""
+    import uvicorn
 
-    async def startup(sockets: list[socket.socket] | None = None) -> None:
-        await started(sockets=sockets)
-        call()
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets=sockets)
+            started()
 
-    server.startup = startup
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
+    return Server(config)
