@@ -38,7 +38,7 @@ def symbol_of(name: str) -> str:
 def dash_of(name: str, names: Collection[str]) -> str | list[float]:
     """How the line of a protocol is broken, as in the pictures."""
     line = style_of(name, names)[1]
-    plain = {"-": "solid", "--": "dashed", ":": "dotted", "-.": [8, 3, 2, 3]}
+    plain: dict[str, str | list[float]] = {"-": "solid", "--": "dashed", ":": "dotted", "-.": [8, 3, 2, 3]}
     return plain[line] if isinstance(line, str) else [2 * length for length in line[1]]
 
 

@@ -234,7 +234,8 @@ class Compare:
 
     def _budgeted(self) -> Frontier:
         assert self._found is not None
-        return replace(self._found, **{name: self._limit(name) for name in _BUDGETS})
+        limits: dict[str, Any] = {name: self._limit(name) for name in _BUDGETS}
+        return replace(self._found, **limits)
 
     def _redraw(self) -> None:
         self._remember()
@@ -359,7 +360,7 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
         "silent": True,
     }
     if limit is not None:
-        mark = {"lineStyle": {"type": "dashed", "color": text}, "label": {"formatter": "budget", "color": text}}
+        mark = {"lineStyle": {"type": "dashed", "color": text}, "label": {"show": False}}
         line["markLine"] = {"silent": True, "symbol": "none", "data": [{"xAxis": limit}], **mark}
     series.append(line)
     chosen = [] if found.recommended is None else [found[found.recommended]]
@@ -377,14 +378,14 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
         }
     )
     for which, turn in (("upper", 180), ("lower", 0)):
-        data = [
+        marks = [
             [found[name].mean(cost), value]
             for name, ends in bounds.items()
             if (value := ends[which]) is not None and value > 0
         ]
         look = {"type": "scatter", "symbol": "triangle", "symbolRotate": turn, "symbolSize": 9, "silent": True}
         hollow = {"color": "transparent", "borderColor": text, "borderWidth": 1.5}
-        series.append({"id": which, "name": f"{which} bound", **look, "itemStyle": hollow, "data": data})
+        series.append({"id": which, "name": f"{which} bound", **look, "itemStyle": hollow, "data": marks})
     options["series"] = series
     options["legend"]["data"] = [*names, "front", "recommended", *(["upper bound", "lower bound"] if bounds else [])]
     return options

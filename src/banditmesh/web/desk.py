@@ -83,7 +83,7 @@ class Desk:
                     done = (number + known / regret.size) / len(protocols)
                     self._tell({"label": label, "done": done, "curve": thinned(rounds, regret, messages)})
 
-            kept = {"record_every": record_every(case.horizon), "progress": False}
+            kept: dict[str, Any] = {"record_every": record_every(case.horizon), "progress": False}
             result = simulate(case.problem, protocol, watch=look, **kept, **case.settings)
             curve = thinned(result.rounds, result.regret, result.messages.astype(float))
             self._tell({"label": label, "done": (number + 1) / len(protocols), "curve": curve})
@@ -186,7 +186,7 @@ class Desk:
             origin = _named(problem.agents, wanted["agent"], "agent")
         number = list(problem.agents).index(origin)
         held = [problem.arms[one] for one in problem.arm_set(number)]
-        arm = _named(held, wanted["arm"], "arm") if wanted.get("arm") in map(str, held) else arm
+        arm = _named(held, wanted["arm"], "arm") if wanted.get("arm", "") in map(str, held) else arm
         arm = arm if arm in held else held[0]
         given = [wanted.get("left") or protocols[0], wanted.get("right", protocols[-1])]
         self._journeys = tuple(follow(problem, one, origin=origin, arm=arm, **settings) for one in given if one)

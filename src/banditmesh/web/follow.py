@@ -8,7 +8,7 @@ from nicegui import ui
 
 from ..animations import GALLERY, as_json
 from . import choices
-from .choices import to_query
+from .choices import DEFAULTS, to_query
 from .shell import Notice, Shell
 from .workers import StoppedError, WorkError
 
@@ -29,7 +29,7 @@ class Follow:
         self._shell = shell
         self._worker = shell.worker()
         self._case = shell.query.pop("case", "") or next(iter(GALLERY))
-        self._wanted = {name: shell.query.pop(name) for name in _WANTED if name in shell.query}
+        self._wanted: dict[str, str] = {name: shell.query.pop(name) for name in _WANTED if name in shell.query}
         self._choices = choices.from_query(shell.query)
         self._told: dict[str, Any] = {}
         self._filling = False
@@ -123,7 +123,7 @@ class Follow:
 
     def _remember(self) -> None:
         more = {"case": self._case, **{name: self._wanted.get(name, "") for name in _WANTED}}
-        self._shell.remember(to_query(self._choices, **more))
+        self._shell.remember(to_query(self._choices, DEFAULTS, **more))
 
     async def _chose_case(self, event: Any) -> None:
         self._case = event.value

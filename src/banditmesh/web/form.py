@@ -80,13 +80,9 @@ class Form:
         What stands in the fields at first.
     changed : callable
         Called whenever something was chosen.
-    with_run : bool
-        Whether protocols, horizon and so on are chosen here too.
     """
 
-    def __init__(
-        self, shell: Shell, choices: Mapping[str, str], changed: Callable[[], None], with_run: bool = True
-    ) -> None:
+    def __init__(self, shell: Shell, choices: Mapping[str, str], changed: Callable[[], None]) -> None:
         self._shell = shell
         self._values = dict(choices)
         self._changed = changed
@@ -96,8 +92,7 @@ class Form:
                 self._group("", "dynamics", "name")
             self._group("Arms", "arms", "law")
             self._group("Policy", "policy", "name")
-            if with_run:
-                self._run()
+            self._run()
             faulty = any(key.startswith("faults.") for key in self._values)
             with ui.expansion("Faults", value=faulty).props("dense"), ui.element("div").classes("bm-fields"):
                 for name in _FAULTS:
@@ -141,7 +136,7 @@ class Form:
                     options if chosen in options else [*options, chosen],
                     label=_LABELS.get(key, name),
                     value=chosen,
-                    on_change=lambda event: (self._values.__setitem__(key, event.value), fill(), self._changed()),
+                    on_change=lambda event: choose(event.value),
                 )
                 select.props(f'dense options-dense hint="{HINTS.get(key, "")}"').classes("bm-wide").props(
                     f'data-bm="{key}"'
@@ -151,6 +146,11 @@ class Form:
                         self._upload(other)
                     else:
                         self._field(other, _LABELS.get(other, other.partition(".")[2].replace("_", " ")))
+
+        def choose(part: str) -> None:
+            self._values[f"{table}.{name}"] = part
+            fill()
+            self._changed()
 
         fill()
 

@@ -122,6 +122,7 @@ class Worker:
             raise WorkError(f"{MOST_WORKERS} workers are running, which is the most; close other pages first")
         methods = multiprocessing.get_all_start_methods()
         context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+        ours: Connection
         ours, theirs = context.Pipe()
         self._process = context.Process(target=work, args=(theirs,), daemon=True)
         self._process.start()
