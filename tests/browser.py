@@ -18,6 +18,18 @@ FLAGS = [
 PATIENCE = 20_000  # milliseconds
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "browser: drives Chromium; `make test BROWSER=no` leaves it out")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Whatever takes a browser is marked so, before markers select what is run."""
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """A browser for all tests of a process."""

@@ -1,4 +1,4 @@
-"""What all tests share: a deterministic hypothesis profile, a browser, and the engines that must pass the same suite."""
+"""What all tests share: a deterministic hypothesis profile, a browser, and the engines that pass the same suite."""
 
 import pytest
 from hypothesis import HealthCheck, settings

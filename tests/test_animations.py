@@ -14,7 +14,14 @@ from banditmesh.animations import GALLERY, Recorder, as_html, as_json, message_d
 from banditmesh.sim.simulation import Round
 
 ARMS = {"red": bm.arms.Bernoulli(0.7), "blue": bm.arms.Bernoulli(0.4)}
-HOSTILE = "</script><img src=x onerror=alert()>&\u2028'\""
+HOSTILE = "</script><img src=x onerror=alert()>&\u2028\ud800"
+
+#: How many colours the first canvas has.
+COLOURS = """() => {
+    const canvas = document.querySelector("canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+}"""
 
 
 def held(network, holders):
@@ -91,7 +98,9 @@ def test_dynamic_network_is_followed_while_it_lasts():
 
 
 @pytest.mark.parametrize("rules", ["sound", "published"])
-@pytest.mark.parametrize("text", ["fwa(3)", "flooding(3)", "gossip(3)", "probabilistic(3, stop=0.5)", "irs"])
+@pytest.mark.parametrize(
+    "text", ["fwa(3)", "flooding(3)", "gossip(3)", "probabilistic(3, stop=0.5)", "irs", "fwa(3)+growth(0.5)"]
+)
 def test_message_travels_as_in_a_run_of_all(text, rules):
     """The journey is that of the event log of a whole run: the first message of its origin."""
     problem = bm.Problem.random(nx.random_regular_graph(3, 10, seed=1), n_arms=4, per_agent=2, seed=0)
@@ -252,6 +261,10 @@ def test_event_log_alone_makes_a_document(tmp_path):
         document = trace_document(bm.read_trace(tmp_path / "log.gz"), given, replicate=1)
         assert [frame["messages"] for frame in document["frames"]] == result.messages[1].tolist()
         assert document["has_regret"] is False
+    dynamic = bm.Problem.random(bm.networks.EdgeMarkovian(nx.cycle_graph(8), 0.05, 0.2), n_arms=2, per_agent=1)
+    log = bm.simulate(dynamic, "irs", horizon=6, seed=3, trace=True).trace
+    ends = {(event.sender, event.receiver) for event in log if event.round == 6}
+    assert state_of(trace_document(log, dynamic))[3] == {pair for pair in ends if pair[0] < pair[1]}
     traced = bm.simulate(problem, "fwa(3)", horizon=12, seed=3, trace=True)
     document = animations.result_document(traced, problem)
     assert [frame["regret"] for frame in document["frames"]] == traced.regret[0].tolist()
@@ -327,6 +340,48 @@ def test_rounds_must_come_in_order():
         Recorder(problem, horizon=9).add(simulation.step())
 
 
+# Pictures of a problem.
+
+
+def test_problem_is_drawn_with_names_holders_traffic_and_a_message():
+    problem = held(nx.path_graph(4), {0, 2})
+    figure = problem.plot()
+    assert [text.get_text() for text in figure.axes[0].texts] == ["0", "1", "2", "3"]
+    assert not figure.legends
+    figure = problem.plot("red")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["has arm red"]
+    figure = bm.follow(problem, "fwa(3)", 0, "red").plot(figsize=(4, 3))
+    assert tuple(figure.get_size_inches()) == (4, 3)
+    assert figure.axes[0].get_title() == "fwa(3): 2 transmissions"
+    words = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert words == {"has arm red", "learns from it", "origin", "relays", "absorbs"}
+    result = bm.simulate(problem, "irs", horizon=2, seed=0, link_traffic=True, engine="reference")
+    figure = problem.plot(traffic=result)
+    [links] = figure.axes[0].collections[:1]
+    assert links.get_array().tolist() == [2.0, 2.0, 2.0]
+    assert figure.axes[1].get_ylabel() == "transmissions per round"
+
+
+def test_problem_is_drawn_on_the_users_axes():
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    assert held(nx.path_graph(2), {0}).plot("red", ax=axes) is axes.figure
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"arm": "green"}, "arm must be one of the problem's arms, got 'green'"),
+        ({"message": 3}, "message must be what follow"),
+        ({"traffic": 3}, "simulated with link_traffic=True, got 3"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(settings, words):
+    with pytest.raises(bm.InputError, match=words):
+        held(nx.path_graph(2), {0}).plot(**settings)
+
+
 # The file.
 
 
@@ -388,11 +443,7 @@ def test_animation_of_a_run_plays_offline_and_counts_as_the_trace_does(page, tmp
     page.keyboard.press("End")
     assert page.text_content('[data-bm="round"]') == "6 of 6"
     # Something is drawn, and it is not all of one colour.
-    colours = page.evaluate(
-        "() => { const c = document.querySelector('canvas'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
-        " const s = new Set(); for (let k = 0; k < d.length; k += 4) s.add(d[k] * 65536 + d[k+1] * 256 + d[k+2]); return s.size; }"
-    )
-    assert colours > 20
+    assert page.evaluate(COLOURS) > 20
 
 
 def test_message_is_followed_hop_by_hop_in_the_browser(page, tmp_path):
@@ -436,10 +487,10 @@ def test_picking_an_agent_and_more_frames_reach_the_page_around(page, tmp_path):
     simulation = bm.Simulation(problem, "fwa(2)", horizon=4, seed=0)
     for _ in range(4):
         made.add(simulation.step())
-    state = page.evaluate(
-        "frames => { const view = document.querySelector('#animation').bmView; view.append(frames); return view.state; }",
-        made.frames_since(0),
+    append = (
+        "frames => { const view = document.querySelector('#animation').bmView; view.append(frames); return view.state }"
     )
+    state = page.evaluate(append, made.frames_since(0))
     assert (state["frame"], state["round"], state["messages"]) == (4, 4, made.frames_since(3)[0]["messages"])
     page.evaluate("() => document.body.addEventListener('bm-pick', (event) => { window.picked = event.detail; })")
     page.focus(".bm")
@@ -455,6 +506,8 @@ def test_hostile_names_do_nothing_in_the_browser(page, tmp_path):
     problem = bm.Problem(network, [[HOSTILE]] * 2, {HOSTILE: bm.arms.Bernoulli(0.5)})
     bm.animate(bm.follow(problem, "irs", HOSTILE, HOSTILE), tmp_path / "x.html", title=HOSTILE)
     page.goto((tmp_path / "x.html").as_uri())
+    page.focus(".bm")
     page.keyboard.press("End")
-    assert page.text_content("h1") == HOSTILE
+    assert page.text_content('[data-bm="sent-0"]') == "1 transmission"
+    assert page.text_content("h1") == HOSTILE.replace("\ud800", "?")
     assert page.locator("img").count() == 0

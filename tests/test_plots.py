@@ -31,6 +31,7 @@ def figures():
     ends = {name: (np.array([1e5, 2e5]) * k, np.array([9.0, 8.0])) for k, name in enumerate(NAMES)}
     fit = ("fwa", np.arange(5.0), np.arange(5.0) ** 2, (4.0, -2.0), 0.93)
     series = {"fwa, ttl 2": ([1, 2], [[3.0, 4.0]] * 2, [[5, 6]] * 2), "flooding": ([1, 2], [[3.0]] * 2, [[5]] * 2)}
+    way = plots.Way("fwa(2)", 0, [(0, 1, "relayed", False), (0, 3, "lost", False), (1, 4, "absorbed", True)])
     return {
         "curves": plots.regret_and_messages(curves()),
         "long names": plots.regret_and_messages(curves([f"flooding(8)+growth(0.25, echoes={k})" for k in range(6)])),
@@ -41,6 +42,10 @@ def figures():
         "tradeoff": plots.tradeoff({"er": ends, "ba": ends}),
         "delta": plots.against_delta({"one": fit, "two": fit, "three": fit}),
         "key": plots.over_key("protocol.ttl", series),
+        "message": plots.draw_network(range(9), places, links, [0, 4, 8], "red", way=way),
+        "flat network": plots.draw_network(
+            ["a long name", "b"], places[[0, 3]], np.array([[0, 1]]), loads=np.array([2.0])
+        ),
         "trajectory": plots.trajectory([0, 5], [links, links[:2]], places),
     }
 

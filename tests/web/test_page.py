@@ -18,8 +18,6 @@ import banditmesh as bm
 from banditmesh.live.template import protocol_lines
 from banditmesh.studies import worker
 
-pytestmark = pytest.mark.browser
-
 CHOICES = {
     "network.name": "ring",
     "network.n": "8",

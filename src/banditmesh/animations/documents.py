@@ -23,8 +23,8 @@ FORMAT: Final = "banditmesh-animation"
 VERSION: Final = 1
 #: The most copies of a message whose way is drawn.
 MOST_COPIES: Final = 100_000
-#: What JSON may hold and a script may not.
-_ESCAPES: Final = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+#: What JSON may hold and HTML may not.
+_ESCAPES: Final = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
 
 
 def as_json(document: Any) -> str:
@@ -35,7 +35,7 @@ def as_json(document: Any) -> str:
     >>> print(as_json(["</script>"]))
     ["\u003c/script\u003e"]
     """
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
+    return json.dumps(document, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
 
 def head(kind: str, sites: Sites, links: Iterable[tuple[int, int]], notes: list[str]) -> dict[str, Any]:

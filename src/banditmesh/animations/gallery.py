@@ -54,7 +54,7 @@ class Case:
 
 def held(network: Any, holders: set[int]) -> Problem:
     """Two arms: `blue`, which all agents have, and `red`, which some have besides."""
-    arms = {"red": laws.Bernoulli(0.7), "blue": laws.Bernoulli(0.4)}
+    arms: dict[Hashable, laws.Law] = {"red": laws.Bernoulli(0.7), "blue": laws.Bernoulli(0.4)}
     return Problem(network, {agent: ["red", "blue"] if agent in holders else ["blue"] for agent in network}, arms)
 
 
@@ -69,8 +69,8 @@ def _communities() -> Any:
 GALLERY: Final[dict[str, Case]] = {
     "path": Case(
         "A path",
-        "The message of agent 0 walks along a path. Flooding carries it to the end; with absorption the first agent that "
-        "has the arm keeps it, since it can learn from it and will tell of the arm itself.",
+        "The message of agent 0 goes along a path. Flooding carries it to the end; with absorption the first agent "
+        "that has the arm keeps it: it learns from it, and tells others of the arm itself.",
         lambda: held(networks.path(6), {0, 2, 5}),
         0,
         "red",
@@ -96,8 +96,8 @@ GALLERY: Final[dict[str, Case]] = {
     ),
     "grid": Case(
         "A grid",
-        "Many ways lead to the same agent, so most copies of a flood are duplicates. Agents with the arm are a wall that "
-        "the message does not pass under absorption.",
+        "Many ways lead to the same agent, so many copies of a flood are duplicates. With absorption the agents that "
+        "have the arm are a wall that the message does not pass.",
         lambda: held(networks.grid(4, 6), {8, 3, 9, 10, 15, 14, 20, 5}),
         8,
         "red",
@@ -114,8 +114,8 @@ GALLERY: Final[dict[str, Case]] = {
     ),
     "er": Case(
         "The paper's ER network",
-        "100 agents, 20 of 50 arms each, ttl 4, as in the published experiments: with two agents of five having the arm, "
-        "most ways end after a hop or two.",
+        "100 agents, 20 of 50 arms each, ttl 4, as in the published experiments: two agents of five have the arm, so "
+        "that most ways end after a hop or two.",
         lambda: Problem.paper("er", seed=0),
         0,
         1,

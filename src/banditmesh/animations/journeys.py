@@ -118,7 +118,15 @@ class Journey:
         return lines or ["nothing is sent"]
 
     def plot(self, *, ax: Any = None, figsize: tuple[float, float] | None = None) -> Figure:
-        """The network with the way of the message, as `Problem.plot` draws it."""
+        """The network with the way of the message, as `Problem.plot` draws it.
+
+        Parameters
+        ----------
+        ax : axes, optional
+            Where to draw instead of in a new figure.
+        figsize : (float, float), optional
+            Width and height of the new figure in inches.
+        """
         return self.problem.plot(message=self, ax=ax, figsize=figsize)
 
     def __repr__(self) -> str:

@@ -159,7 +159,7 @@
       const frame = this.frames[index - 1];
       return frame
         ? { round: frame.round, regret: frame.regret, messages: frame.messages, rounds: frame.rounds }
-        : { round: 0, regret: this.doc.has_regret ? 0 : null, messages: 0, rounds: 0 };
+        : { round: 0, regret: this.frames.length && this.frames[0].regret === null ? null : 0, messages: 0, rounds: 0 };
     }
 
     words(index) {
@@ -267,10 +267,10 @@
       const [x0, x1, y0, y1] = [low(network.x), high(network.x), low(network.y), high(network.y)];
       this.width = Math.max(120, this.canvas.parentElement.clientWidth);
       const flat = (y1 - y0) / Math.max(x1 - x0, 1e-9);
-      this.r = clip(0.16 * Math.sqrt((this.width * Math.min(this.width, most)) / n), 2, 13);
-      const margin = this.r * 2 + 14;
+      const margin = n > 200 ? 24 : 36;
       this.height = Math.round(clip(flat * (this.width - 2 * margin) + 2 * margin, 130, most));
       const scale = Math.min((this.width - 2 * margin) / Math.max(x1 - x0, 1e-9), (this.height - 2 * margin) / Math.max(y1 - y0, 1e-9));
+      this.r = clip(0.4 * scale * this.gap(), 2, 13);
       this.x = network.x.map((x) => this.width / 2 + (n > 1 ? scale * (x - (x0 + x1) / 2) : 0));
       this.y = network.y.map((y) => this.height / 2 + (n > 1 ? scale * (y - (y0 + y1) / 2) : 0));
       const average = network.sizes && network.sizes.reduce((a, b) => a + b, 0) / n;
@@ -281,6 +281,18 @@
       this.canvas.style.height = `${this.height}px`;
       this.density = density;
       this.labels = null;
+    }
+
+    /* How near agents are to their nearest: a quarter of them are nearer than that. */
+    gap() {
+      const { x, y } = this.view.doc.network;
+      if (x.length < 2) return 1;
+      const near = x.map((_, i) => {
+        let least = Infinity;
+        for (let j = 0; j < x.length; j += 1) if (j !== i) least = Math.min(least, (x[i] - x[j]) ** 2 + (y[i] - y[j]) ** 2);
+        return least;
+      });
+      return Math.sqrt(near.sort((a, b) => a - b)[Math.floor(x.length / 4)]);
     }
 
     begin() {
@@ -315,9 +327,12 @@
       const { pen, view } = this;
       const { names } = view.doc.network;
       if (names.length > 120) return;
-      pen.font = "12px system-ui, sans-serif";
       pen.textAlign = "center";
-      if (!this.radii && names.every((name) => pen.measureText(name).width <= 2 * this.r - 5)) {
+      const fits = (size) => {
+        pen.font = `${size}px system-ui, sans-serif`;
+        return names.every((name) => pen.measureText(name).width <= 2 * this.r - 4);
+      };
+      if (!this.radii && (fits(12) || fits(10))) {
         pen.textBaseline = "middle";
         names.forEach((name, node) => {
           pen.fillStyle = isBright(fills[node]) ? "#000000" : "#ffffff";
@@ -326,6 +341,7 @@
         return;
       }
       pen.textBaseline = "top";
+      pen.font = "12px system-ui, sans-serif";
       if (this.labels === null) {
         this.labels = [];
         const boxes = names.map((_, node) => {
@@ -335,7 +351,7 @@
         names.forEach((name, node) => {
           const half = pen.measureText(name).width / 2 + 2;
           const x = clip(this.x[node], half, this.width - half);
-          const top = this.y[node] + this.radius(node) + 5;
+          const top = this.y[node] + this.radius(node) + 7;
           const box = { node, left: x - half, right: x + half, top, bottom: top + 13 };
           const free = box.bottom < this.height && boxes.every((other) => other.node === node || other.right < box.left || other.left > box.right || other.bottom < box.top || other.top > box.bottom);
           if (free && half * 2 < this.width) {
@@ -343,6 +359,8 @@
             this.labels.push([name, x, top]);
           }
         });
+        // A few names of many would look as if they meant something.
+        if (this.labels.length < 0.7 * names.length) this.labels = [];
       }
       for (const [name, x, y] of this.labels) {
         pen.lineWidth = 3;
@@ -353,11 +371,13 @@
       }
     }
 
+    /* A ring around a node: small around a small one. */
     ringed(node, colour, gap, width) {
       const { pen } = this;
+      const scale = clip(this.r / 10, 0.4, 1);
       pen.beginPath();
-      pen.arc(this.x[node], this.y[node], this.radius(node) + gap, 0, 2 * Math.PI);
-      pen.lineWidth = width;
+      pen.arc(this.x[node], this.y[node], this.radius(node) + gap * scale, 0, 2 * Math.PI);
+      pen.lineWidth = width * scale;
       pen.strokeStyle = colour;
       pen.stroke();
     }
@@ -459,11 +479,13 @@
       const links = [];
       for (let k = 0; k < flat.length; k += 2) links.push([flat[k], flat[k + 1]]);
       this.strokes(links, theme.faint, links.length > 1000 ? 0.5 : 1.25);
-      for (const step of steps) {
-        if (step === current) continue;
-        for (const copy of step.copies) this.copy(copy, 1, false);
+      const before = steps.filter((step) => step !== current).flatMap((step) => step.copies);
+      for (const fate of Object.keys(fates)) {
+        this.copies(fate, before.filter((copy) => copy[2] === fate), 1, false);
       }
-      if (current) for (const copy of current.copies) this.copy(copy, phase, true);
+      for (const fate of Object.keys(fates)) {
+        if (current) this.copies(fate, current.copies.filter((copy) => copy[2] === fate), phase, true);
+      }
       const parts = model.agents(panel, phase < 1 && current ? index - 1 : index);
       const holders = new Set(doc.holders);
       const fills = [];
@@ -471,7 +493,7 @@
         const part = parts.get(node);
         const isOrigin = node === doc.origin;
         fills[node] = isOrigin ? theme.text : part ? fates[part.fate] : theme.node;
-        shape(pen, !isOrigin && part ? SHAPES[part.fate] : "circle", this.x[node], this.y[node], this.r);
+        shape(pen, !isOrigin && part ? SHAPES[part.fate] : "circle", this.x[node], this.y[node], isOrigin ? Math.max(5, this.r) : this.r);
         pen.fillStyle = fills[node];
         pen.fill();
         pen.lineWidth = 1.5;
@@ -483,42 +505,52 @@
       this.names(fills);
     }
 
-    copy([sender, receiver, fate], phase, isCurrent) {
+    /* Copies of one fate in one go: lines, and what is at their ends. `phase` is how far they have come. */
+    copies(fate, list, phase, isCurrent) {
       const { pen, view } = this;
       const { theme, doc } = view;
       const ends = fate === "duplicate" || fate === "lost";
-      const colour = doc.palette.fates[fate === "queued" || fate === "expired" || fate === "stopped" || fate === "absorbed" ? fate : ends ? "duplicate" : "relayed"];
-      const [ax, ay, bx, by] = [this.x[sender], this.y[sender], this.x[receiver], this.y[receiver]];
-      const long = Math.hypot(bx - ax, by - ay) || 1;
-      const stop = Math.max(0, long - this.r - 6);
-      const goes = phase * (fate === "lost" ? Math.min(stop, long * 0.5) : stop);
-      const [x, y] = [ax + ((bx - ax) * goes) / long, ay + ((by - ay) * goes) / long];
-      pen.setLineDash(ends ? [5, 4] : []);
-      pen.lineWidth = isCurrent ? 3 : 1.75;
-      pen.globalAlpha = isCurrent ? 1 : 0.6;
-      pen.strokeStyle = colour;
-      pen.beginPath();
-      pen.moveTo(ax, ay);
-      pen.lineTo(x, y);
-      pen.stroke();
-      pen.setLineDash([]);
-      if (phase < 1) {
-        pen.beginPath();
-        pen.arc(x, y, clip(this.r * 0.45, 2, 5), 0, 2 * Math.PI);
-        pen.fillStyle = theme.text;
-        pen.fill();
-      } else if (ends) cross(pen, x, y, clip(this.r * 0.4, 2, 4.5), theme.muted, theme.back);
-      else if (long > 3 * this.r) {
+      const colour = doc.palette.fates[fate];
+      const lines = new Path2D();
+      const heads = new Path2D();
+      const tips = [];
+      for (const [sender, receiver] of list) {
+        const [ax, ay, bx, by] = [this.x[sender], this.y[sender], this.x[receiver], this.y[receiver]];
+        const long = Math.hypot(bx - ax, by - ay) || 1;
+        const stop = Math.max(0, long - this.r - 6);
+        const goes = phase * (fate === "lost" ? Math.min(stop, long * 0.5) : stop);
+        const [x, y] = [ax + ((bx - ax) * goes) / long, ay + ((by - ay) * goes) / long];
+        lines.moveTo(ax, ay);
+        lines.lineTo(x, y);
+        tips.push([x, y]);
+        if (ends || phase < 1 || long <= 3 * this.r) continue;
         const turn = Math.atan2(by - ay, bx - ax);
         const size = isCurrent ? 9 : 7;
-        pen.beginPath();
-        pen.moveTo(x + 3 * Math.cos(turn), y + 3 * Math.sin(turn));
-        pen.lineTo(x - size * Math.cos(turn - 0.5), y - size * Math.sin(turn - 0.5));
-        pen.lineTo(x - size * Math.cos(turn + 0.5), y - size * Math.sin(turn + 0.5));
-        pen.closePath();
-        pen.fillStyle = colour;
-        pen.fill();
+        heads.moveTo(x + 3 * Math.cos(turn), y + 3 * Math.sin(turn));
+        heads.lineTo(x - size * Math.cos(turn - 0.5), y - size * Math.sin(turn - 0.5));
+        heads.lineTo(x - size * Math.cos(turn + 0.5), y - size * Math.sin(turn + 0.5));
+        heads.closePath();
       }
+      // Very many dashes would take longer to draw than anybody wants to wait.
+      const many = list.length > 400;
+      pen.setLineDash(ends && !many ? [5, 4] : []);
+      pen.lineWidth = (isCurrent ? 3 : 1.75) * (many ? 0.4 : 1);
+      pen.globalAlpha = isCurrent ? 1 : 0.6;
+      pen.strokeStyle = colour;
+      pen.stroke(lines);
+      pen.setLineDash([]);
+      pen.fillStyle = colour;
+      pen.fill(heads);
+      if (phase < 1) {
+        pen.beginPath();
+        const r = clip(this.r * 0.45, 2, 5);
+        for (const [x, y] of tips) {
+          pen.moveTo(x + r, y);
+          pen.arc(x, y, r, 0, 2 * Math.PI);
+        }
+        pen.fillStyle = theme.text;
+        pen.fill();
+      } else if (ends && !many) for (const [x, y] of tips) cross(pen, x, y, clip(this.r * 0.4, 2, 4.5), theme.muted, theme.back);
       pen.globalAlpha = 1;
     }
 
@@ -545,7 +577,8 @@
       this.still = window.matchMedia("(prefers-reduced-motion: reduce)");
       this.repaint = () => this.paint();
       this.dark.addEventListener("change", this.repaint);
-      this.sizes = new ResizeObserver(() => this.resize());
+      // Drawing changes the height, which must not be a reason to draw again.
+      this.sizes = new ResizeObserver(() => { if (this.root.clientWidth !== this.width) this.resize(); });
       this.frame = null;
       this.build(doc);
       element.bmView = this;
@@ -630,19 +663,27 @@
     }
 
     addChoices(bar) {
-      const { doc, options } = this;
+      const { doc } = this;
       const choices = [];
       if (doc.has_regret) choices.push(["regret", 0, "agents by regret"]);
       doc.arms.forEach((arm, number) => choices.push(["heard", number, `agents by holders heard of arm ${arm}`]));
+      this.select = null;
       if (choices.length < 2) return;
+      this.choices = choices;
       this.select = make("select", { "data-bm": "colour", "aria-label": "what the colour of agents shows" });
       choices.forEach(([, , text], number) => this.select.append(make("option", { value: String(number) }, text)));
-      this.select.value = String(choices.findIndex(([colour, arm]) => colour === options.colour && (colour === "regret" || arm === options.arm)));
+      this.choice();
       this.select.addEventListener("change", () => {
         const [colour, arm] = choices[Number(this.select.value)];
         this.set({ colour, arm });
       });
       bar.append(this.select);
+    }
+
+    /* The choice that the options are. */
+    choice() {
+      const { colour, arm } = this.options;
+      if (this.select) this.select.value = String(this.choices.findIndex((one) => one[0] === colour && (colour === "regret" || one[1] === arm)));
     }
 
     curveBox() {
@@ -770,7 +811,8 @@
       let last = performance.now();
       let due = 0;
       const tick = (now) => {
-        due += ((now - last) / 1000) * this.speed;
+        // A page that was out of sight goes on where it was.
+        due += Math.min(0.25, (now - last) / 1000) * this.speed;
         last = now;
         const tweens = this.doc.kind === "message" && !this.still.matches;
         if (due >= 1 && this.index < this.model.last) {
@@ -834,6 +876,7 @@
 
     resize() {
       const width = this.root.clientWidth;
+      this.width = width;
       if (width === 0) return;
       const high = this.options.fill ? clip(window.innerHeight * 0.62, 240, 720) : this.options.height;
       // Panels that lie below each other share the height, so that the controls stay in sight.
@@ -933,6 +976,7 @@
     set(options) {
       Object.assign(this.options, options);
       this.legendOf = null;
+      this.choice();
       this.resize();
     }
 

@@ -76,8 +76,8 @@ class Sites:
         if self.sizes is None:
             return []
         return [
-            f"{len(self.node_of):,} agents are drawn as {len(self.names)} groups of neighbours; a group's colour is the "
-            "mean of its agents, and links within a group are not drawn"
+            f"{len(self.node_of):,} agents are drawn as {len(self.names)} groups of neighbours; a group's colour is "
+            "the mean of its agents, and links within a group are not drawn"
         ]
 
     def links(self, pairs: Iterable[tuple[Hashable, Hashable]]) -> set[tuple[int, int]]:
@@ -105,7 +105,7 @@ def short(name: Hashable) -> str:
 
 
 def _groups(found: NDArray[np.float64], most: int) -> NDArray[np.int64]:
-    """Agents in groups of about the same size that lie near each other: halved, again and again, across the longer side."""
+    """Agents in groups of about the same size that lie near each other: halved across the longer side, and again."""
     groups = np.zeros(len(found), dtype=np.int64)
     for _ in range(most.bit_length() - 1):
         halves = np.zeros(len(found), dtype=np.int64)

@@ -55,12 +55,17 @@ def trace_document(events: Iterable[Event], problem: Problem | None = None, repl
         sent[event.round][event.sender, event.receiver] += 1
         arrived[event.arrival].append(event)
     horizon = max(max(sent), max(arrived))
-    film = Film(sites, horizon, "event log", arms, holders, has_regret=False, links=links)
+    is_dynamic = problem is not None and problem.is_dynamic
+    film = Film(sites, horizon, "event log", arms, holders, has_regret=False, links=[] if is_dynamic else links)
     messages = 0
     for t in range(1, horizon + 1):
-        messages += sent[t].total()
-        film.add(t, links, {}, 0.0, sent.pop(t), messages, arrived.pop(t, []))
-    return film.document()
+        carried = sent.pop(t, Counter())
+        messages += carried.total()
+        film.add(t, list(carried) if is_dynamic else links, {}, 0.0, carried, messages, arrived.pop(t, []))
+    document = film.document()
+    if is_dynamic:
+        document["notes"].append("an event log knows only those links of a dynamic network that carried something")
+    return document
 
 
 def result_document(result: Result, problem: Problem | None = None, replicate: int = 0) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from .curves import Curves, by_network, link_load, regret_and_messages
 from .frontier import Panel, frontier
 from .limits import regret_and_bounds
 from .maps import heat_network, trajectory
+from .network import Way, draw_network
 from .places import fitted, places
 from .points import against_delta, over_key, tradeoff
 from .style import FATE_COLOURS, LEARNED, MAPS, Look, save, settle, style_of
@@ -21,8 +22,10 @@ __all__ = [
     "Curves",
     "Look",
     "Panel",
+    "Way",
     "against_delta",
     "by_network",
+    "draw_network",
     "fitted",
     "frontier",
     "heat_network",

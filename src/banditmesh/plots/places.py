@@ -1,9 +1,9 @@
 """Where agents are drawn when nobody says where they are: the same places every time, and soon.
 
-Agents that are few hops apart are drawn near each other. First, a few agents far apart from each other are *pivots*, and
-everybody is placed by the hops to them (pivot MDS, Brandes and Pich 2007). That takes a moment for any network, and is
-all for a large one. Up to `MOST_REFINED` agents, places are then improved until distances on paper are like hops (stress
-majorisation, Gansner, Koren and North 2005). Nothing is drawn at random.
+Agents that are few hops apart are drawn near each other. First, some agents far apart from each other are *pivots*, and
+everybody is placed by the hops to them (pivot MDS, Brandes and Pich 2007). That takes a moment for any network, and a
+large one gets no more. Up to `MOST_REFINED` agents, places are then improved until distances on paper are like hops
+(stress majorisation, Gansner, Koren and North 2005). Nothing is drawn at random.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def _by_pivots(links: Any, n_agents: int) -> NDArray[np.float64]:
     # Agents with the same hops to all pivots, such as those around a star, must not lie on each other.
     number = np.arange(n_agents)
     radius = 0.01 * np.sqrt((number + 0.5) / n_agents) * (1.0 if n_agents > 2 else 0.0)
-    return found + radius[:, None] * np.stack([np.cos(number * _GOLDEN_ANGLE), np.sin(number * _GOLDEN_ANGLE)], axis=1)
+    found[:, 0] += radius * np.cos(number * _GOLDEN_ANGLE)
+    found[:, 1] += radius * np.sin(number * _GOLDEN_ANGLE)
+    return found
 
 
 def _refined(found: NDArray[np.float64], hops: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -129,7 +129,7 @@ class Protocol(AnyProtocol):
     ...     @staticmethod
     ...     def relay(has_arm, ttl, degree, u, parameter):
     ...         return bm.ABSORB if has_arm and u < 0.5 else bm.RELAY
-    >>> problem = bm.Problem.paper("er", seed=0)
+    >>> problem = bm.Problem.random(bm.networks.ring(8), n_arms=4, per_agent=2, seed=0)
     >>> bm.simulate(problem, HalfAbsorbing(ttl=4), horizon=5, seed=0).protocol
     'half-absorbing'
     """

@@ -13,7 +13,6 @@ and a study is complete only if all its shards are there and whole.
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,7 +20,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from .. import atomic
+from .. import atomic, file_locks
 from ..errors import StudyError
 from ..text_tables import as_html
 from .manifest import layout_of, read_manifest
@@ -228,24 +227,13 @@ def lock(folder: Path) -> Iterator[None]:
         ) from None
     with stream:
         try:
-            _take(stream)
+            file_locks.take(stream.fileno())
         except OSError:
             raise StudyError(
                 f"{folder} is in use by another run of a study; wait for it to end, or choose another folder"
             ) from None
         _remove_partials(folder)
         yield
-
-
-def _take(stream: IO[bytes]) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _remove_partials(folder: Path) -> None:

@@ -71,6 +71,11 @@ class KernelFiles:
         self._folder = folder
         self._name = name
 
+    @property
+    def lock(self) -> Path:
+        """The file that processes lock to take turns."""
+        return self._folder / f".{self._name}.lock"
+
     def load(self, key: object) -> Any:
         """What was saved for a key, if it is there and whole; else None."""
         path = self._path(key)
@@ -109,13 +114,15 @@ class KernelFiles:
                 path.unlink(missing_ok=True)
 
 
-def keep(dispatcher: Any) -> None:
+def keep(dispatcher: Any) -> KernelFiles:
     """Let numba keep a kernel in such files; `AttributeError` if its cache is not built as is expected here."""
     kept = dispatcher._cache
     if not isinstance(kept._cache_file, IndexDataCacheFile):
         raise AttributeError("numba keeps its cache in another way")
-    kept._cache_file = KernelFiles(Path(kept.cache_path), kept._impl.filename_base)
-    _kept.append(kept._cache_file)
+    files = KernelFiles(Path(kept.cache_path), kept._impl.filename_base)
+    kept._cache_file = files
+    _kept.append(files)
+    return files
 
 
 def remove_all() -> None:
