@@ -56,7 +56,16 @@ def test_run_prints_a_row_for_each_point_and_says_what_next(run, spec, tmp_path)
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == "small: 20 runs of 10 points, complete"
-    assert lines[1].split() == ["protocol", "protocol.ttl", "policy.alpha", "group", "regret", "sd", "messages", "sd"]
+    assert lines[1].split() == [
+        "protocol",
+        "protocol.ttl",
+        "policy.alpha",
+        "group",
+        "regret",
+        "sd",
+        "transmissions",
+        "sd",
+    ]
     assert [line.split()[0] for line in lines[2:12]] == ["none"] * 2 + ["fwa"] * 4 + ["gossip"] * 4
     assert "banditmesh plot" in lines[-1]
     again = run("run", spec, "--out", tmp_path / "out", "--workers", 1)

@@ -116,7 +116,7 @@ class Protocol(AnyProtocol):
     ttl : int
         How many hops a message may travel, at least 1.
     emission : Emission
-        When an agent sends, and what; every pull unless told otherwise.
+        When an agent sends, and what; by default every pull.
 
     Examples
     --------

@@ -73,7 +73,7 @@ def simulate(
     protocol : AnyProtocol or str
         How messages travel: a protocol, or its text as tables print it, such as "flooding(8)+growth(0.25)".
     policy : Policy or sequence of Policy, optional
-        How arms are chosen: one for all agents, or one for each; `UCB(alpha=3.0)` unless told otherwise.
+        How arms are chosen: one for all agents, or one for each; by default `UCB(alpha=3.0)`.
     horizon : int
         The number of rounds.
     replicates : int
@@ -95,13 +95,13 @@ def simulate(
         Entries are numbers of at most 1e100 in size; those of arms that an agent does not have are ignored and may be
         NaN.
     every : int or sequence of int, optional
-        Agent v pulls in rounds t with (t - 1) % every[v] == 0; in every round unless told otherwise.
+        Agent v pulls in rounds t with (t - 1) % every[v] == 0; by default in every round.
     faults : Faults, optional
         What goes wrong: messages that are lost, late or changed, links that are full, agents that are down.
     record_every : int
         Keep every so-manyth round, and the last one, of what is recorded over time.
     threads : int, optional
-        How many replicates the compiled engine runs side by side; as many as there are cores unless told otherwise.
+        How many replicates the compiled engine runs side by side; by default as many as there are cores.
         Results do not depend on it.
     progress : bool or callable, optional
         A callable gets the number of rounds done and the number in all, over all replicates. True shows a bar, False
