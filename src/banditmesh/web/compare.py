@@ -17,13 +17,13 @@ from .workers import StoppedError, WorkError
 
 #: What a configuration costs: key -> name and unit.
 AXES: Final = {
-    "messages_per_round": "messages a round (transmissions)",
-    "bytes_per_round": "bytes a round",
-    "link_load": "messages a round on the busiest link",
+    "messages_per_round": "transmissions per round",
+    "bytes_per_round": "bytes per round",
+    "link_load": "transmissions per round on the busiest link",
 }
 _BUDGETS: Final = {
-    "max_messages_per_round": ("messages_per_round", "Most messages a round, whole network"),
-    "max_link_load": ("link_load", "Most messages a round on a link"),
+    "max_messages_per_round": ("messages_per_round", "Most transmissions per round, whole network"),
+    "max_link_load": ("link_load", "Most transmissions per round on a link"),
 }
 _DEFAULTS: Final = {
     **choices.DEFAULTS,
@@ -57,9 +57,7 @@ class Compare:
                 "Compare and frontier",
                 "What regret costs on a network: protocols, ttls and emissions side by side on the same rewards.",
             )
-            shell.words(
-                "regret", "message", "transmission", "protocol", "ttl", "emission", "front", "replicate", "policy"
-            )
+            shell.words("regret", "transmission", "protocol", "ttl, hop", "emission", "front", "replicate", "policy")
             with ui.element("div").classes("bm-split"):
                 with ui.element("div").classes("bm-stack"):
                     self._buttons()
@@ -111,8 +109,8 @@ class Compare:
         with ui.element("div").classes("bm-card bm-table"):
             headings = {
                 "configuration": "configuration", "regret": "group regret (reward)",
-                "messages_per_round": "messages a round",
-                "bytes_per_round": "bytes a round", "link_load": "busiest link, messages a round",
+                "messages_per_round": "transmissions per round",
+                "bytes_per_round": "bytes per round", "link_load": "on the busiest link",
                 "link_peak": "at its peak", "front": "on a front", "within_budget": "within budget",
             }  # fmt: skip
             self._table = ui.table(
@@ -310,7 +308,7 @@ def _column(key: str, name: str) -> dict[str, Any]:
 
 
 def _row(found: Frontier, one: Configuration) -> dict[str, Any]:
-    fronts = {"messages_per_round": "messages", "bytes_per_round": "bytes", "link_load": "link"}
+    fronts = {"messages_per_round": "transmissions", "bytes_per_round": "bytes", "link_load": "link"}
     on = [name for cost, name in fronts.items() if one.name in found.fronts[cost]]
     numbers = {name: one.mean(name) for name in ("regret", *COSTS, "link_peak")}
     return {

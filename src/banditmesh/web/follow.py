@@ -41,8 +41,8 @@ class Follow:
                 "One observation on its way: who relays it, who absorbs it, who drops a duplicate, where it expires.",
             )
             shell.words(
-                "message", "transmission", "ttl", "relay, absorb, expire", "duplicate", "arm set", "agent", "protocol"
-            )
+                "observation", "message", "transmission", "ttl, hop", "relay, absorb, expire", "duplicate", "arm, arm set", "agent"
+            )  # fmt: skip
             with ui.element("div").classes("bm-stack").style("margin-top: .8rem"):
                 with ui.element("div").classes("bm-buttons"):
                     self._select = {

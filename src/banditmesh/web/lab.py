@@ -15,13 +15,13 @@ from .taking import take_away
 from .workers import StoppedError, WorkError
 
 #: What is drawn over the rounds: key -> name and unit.
-MEASURES: Final = {"regret": "group regret (reward)", "messages": "messages (transmissions)"}
-#: From so many replicates, rounds and so on a table has these columns: field -> heading.
+MEASURES: Final = {"regret": "group regret (reward)", "messages": "transmissions"}
+#: The columns of the table: field -> heading.
 COLUMNS: Final = {
     "protocol": "protocol",
     "regret": "group regret (reward)",
     "regret_sd": "± sd",
-    "messages": "messages (transmissions)",
+    "messages": "transmissions",
     "messages_sd": "± sd",
     "agent_worst": "worst agent's regret",
     "duplicate": "duplicates",
@@ -46,12 +46,10 @@ class Lab:
         self._labels: list[str] = []
         self._curves: dict[str, Any] = {}
         with shell.main:
-            shell.title(
-                "Lab", "Choose a network, arms and protocols; run them; watch regret, messages and the network."
-            )
+            shell.title("Lab", "Choose a network, arms and protocols; run them; watch regret, traffic and the network.")
             shell.words(
-                "agent", "arm", "arm set", "reward", "regret", "policy", "protocol", "message", "ttl", "emission",
-                "transmission", "relay, absorb, expire", "duplicate", "round, horizon", "replicate", "rules",
+                "agent", "arm, arm set", "pull, reward", "regret", "policy", "protocol", "emission", "message", "transmission",
+                "ttl, hop", "relay, absorb, expire", "duplicate", "round, horizon", "replicate", "rules",
             )  # fmt: skip
             with ui.element("div").classes("bm-split"):
                 with ui.element("div").classes("bm-stack"):

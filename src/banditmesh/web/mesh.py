@@ -52,7 +52,7 @@ class Mesh:
         self._arm = shell.query.get("arm", "")
         with shell.main:
             shell.title("Mesh", "Live nodes as their sidecars show them, asked anew every second.")
-            shell.words("sidecar", "agent", "arm", "reward", "message", "protocol")
+            shell.words("sidecar", "agent", "arm, arm set", "pull, reward", "message", "protocol")
             with ui.element("div").classes("bm-split"):
                 with ui.element("div").classes("bm-stack"):
                     addresses = shell.query.get("nodes", "").replace(",", "\n")

@@ -39,7 +39,7 @@ class Studies:
             shell.title(
                 "Studies", "A study's folder, as banditmesh run writes it: progress, failed runs, any two swept keys."
             )
-            shell.words("regret", "message", "replicate", "protocol", "ttl")
+            shell.words("regret", "transmission", "replicate", "protocol", "ttl, hop")
             with ui.element("div").classes("bm-stack").style("margin-top: .8rem"):
                 with ui.element("div").classes("bm-buttons"):
                     self._path = ui.input("Folder", value=shell.query.get("folder", ""))
@@ -170,7 +170,7 @@ class Studies:
 
 
 def _with_unit(column: str) -> str:
-    return {"regret": "group regret (reward)", "messages": "messages (transmissions)"}.get(column, column)
+    return {"regret": "group regret (reward)", "messages": "transmissions"}.get(column, column)
 
 
 def _query(values: dict[str, str]) -> str:
