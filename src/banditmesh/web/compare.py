@@ -15,12 +15,6 @@ from .shell import Notice, Shell
 from .taking import node_button, spec_of
 from .workers import StoppedError, WorkError
 
-#: What a configuration costs: key -> name and unit.
-AXES: Final = {
-    "messages_per_round": "transmissions per round",
-    "bytes_per_round": "bytes per round",
-    "link_load": "transmissions per round on the busiest link",
-}
 _BUDGETS: Final = {
     "max_messages_per_round": ("messages_per_round", "Most transmissions per round, whole network"),
     "max_link_load": ("link_load", "Most transmissions per round on a link"),
@@ -96,12 +90,12 @@ class Compare:
         self._advice = ui.label().classes("bm-note").props('role="status" data-bm="advice"')
         with ui.element("div").classes("bm-card"):
             with ui.element("div").classes("bm-buttons"):
-                cost = self._own["cost"] if self._own["cost"] in AXES else "messages_per_round"
-                self._cost = ui.select(AXES, value=cost, label="Cost", on_change=self._redraw)
+                cost = self._own["cost"] if self._own["cost"] in COSTS else "messages_per_round"
+                self._cost = ui.select(COSTS, value=cost, label="Cost", on_change=self._redraw)
                 self._cost.props('dense options-dense data-bm="cost"').style("min-width: 14rem")
                 self._with_bounds = ui.switch("Bounds", on_change=self._show_bounds).props('data-bm="bounds"')
                 self._with_bounds.tooltip("Upper and lower bounds on the regret of what is on the front, by theory")
-            options = charts.frame(AXES[cost], "group regret (reward)", self._shell.is_dark)
+            options = charts.frame(COSTS[cost], "group regret (reward)", self._shell.is_dark)
             self._chart = ui.echart(options).classes("bm-tall").props('role="img" data-bm="chart-frontier"')
             self._caption = ui.label().classes("bm-quiet")
             with ui.element("div").classes("bm-pair"):
@@ -321,7 +315,7 @@ def _row(found: Frontier, one: Configuration) -> dict[str, Any]:
 
 def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[str, float | None]]) -> dict[str, Any]:
     """The chart of a frontier: a series for each protocol, the front, the budget, and what is recommended."""
-    options = charts.frame(AXES[cost], "group regret (reward)", is_dark, log_y=bool(bounds))
+    options = charts.frame(COSTS[cost], "group regret (reward)", is_dark, log_y=bool(bounds))
     options["tooltip"] = {"trigger": "item", "confine": True}
     options["yAxis"]["scale"] = True
     options["legend"]["itemWidth"] = 14

@@ -41,7 +41,8 @@ class Follow:
                 "One observation on its way: who relays it, who absorbs it, who drops a duplicate, where it expires.",
             )
             shell.words(
-                "observation", "message", "transmission", "ttl, hop", "relay, absorb, expire", "duplicate", "arm, arm set", "agent"
+                "observation", "message", "transmission", "ttl, hop", "relay, absorb, expire", "duplicate",
+                "arm, arm set", "agent",
             )  # fmt: skip
             with ui.element("div").classes("bm-stack").style("margin-top: .8rem"):
                 with ui.element("div").classes("bm-buttons"):

@@ -48,8 +48,9 @@ class Lab:
         with shell.main:
             shell.title("Lab", "Choose a network, arms and protocols; run them; watch regret, traffic and the network.")
             shell.words(
-                "agent", "arm, arm set", "pull, reward", "regret", "policy", "protocol", "emission", "message", "transmission",
-                "ttl, hop", "relay, absorb, expire", "duplicate", "round, horizon", "replicate", "rules",
+                "agent", "arm, arm set", "pull, reward", "regret", "policy", "protocol", "emission", "message",
+                "transmission", "ttl, hop", "relay, absorb, expire", "duplicate", "round, horizon", "replicate",
+                "rules",
             )  # fmt: skip
             with ui.element("div").classes("bm-split"):
                 with ui.element("div").classes("bm-stack"):
