@@ -230,10 +230,11 @@ def test_message_is_followed_hop_by_hop_under_two_protocols(tab):
     flood = [[str(k), str(k + 1), "relayed" if k < 4 else "expired"] for k in range(5)]
     assert copies(tab, 0) == flood
     assert copies(tab, 1) == [["0", "1", "relayed"], ["1", "2", "absorbed"]]
-    # Another agent, by a click on the drawing; another protocol, by the keyboard.
-    tab.locator('[data-bm="player"]').evaluate(
-        "(box) => box.dispatchEvent(new CustomEvent('bm-pick', {detail: {agent: 5, name: '5', panel: 0}}))"
-    )
+    # Another agent, chosen in the drawing, and another protocol.
+    tab.locator('[data-bm="player"] .bm').focus()
+    for _ in range(6):
+        tab.keyboard.press("n")
+    tab.keyboard.press("Enter")
     sent(tab, 5, 3)
     tab.locator('[data-bm="right"]').fill("irs")
     tab.locator('[data-bm="right"]').press("Enter")

@@ -66,7 +66,7 @@ class Follow:
                     self._box = ui.element("div").classes("bm-player").props('data-bm="player"')
                     self._box.on("bm-pick", self._picked, js_handler="(event) => emit(event.detail)")
                     ui.label(
-                        "Click an agent, or choose it with the arrow keys and Enter, to follow its message."
+                        "Click an agent, or press n or p and then Enter in the drawing, to follow its message."
                     ).classes("bm-quiet")
                 self._words = ui.element("div").classes("bm-columns")
         shell.on_theme(self._turn)
