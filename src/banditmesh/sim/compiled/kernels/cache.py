@@ -33,7 +33,20 @@ from .identity import digest
 _PACKAGE: Final = Path(__file__).resolve().parents[3]
 #: What lies above the simulator or beside it, and so in no kernel: the layers import one way. Everything else counts.
 ABOVE: Final = frozenset(
-    {"animations", "cli.py", "comparisons", "live", "mesh", "paper", "plots", "studies", "testing", "theory", "verbs"}
+    {
+        "animations",
+        "cli.py",
+        "comparisons",
+        "live",
+        "mesh",
+        "paper",
+        "plots",
+        "studies",
+        "testing",
+        "theory",
+        "verbs",
+        "web",
+    }
 )
 _FORMAT: Final = "banditmesh kernels 3"
 _DIGEST_SIZE: Final = 32
