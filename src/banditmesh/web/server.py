@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..errors import BanditmeshError, InputError, MissingExtraError
 
-#: Where the page listens unless told otherwise.
+#: Where the page listens by default.
 HOST: Final = "127.0.0.1"
 PORT: Final = 8470
 #: How long a browser may be gone before its tab and its workers are forgotten, in seconds.
