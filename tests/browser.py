@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker("browser")
 
 
-# For a module, not for longer: while it is there an event loop runs, and tests of other modules need loops of their own.
+# For a module, not for longer: while it is there an event loop runs, and tests of other modules need their own.
 @pytest.fixture(scope="module")
 def chromium():
     """A browser for all tests of a module."""
