@@ -9,6 +9,7 @@ from typing import Any, Final
 from nicegui import ui
 
 from ..errors import InputError
+from ..live.outboxes import SENT
 from . import charts
 from .polling import POLL_EVERY, Poller, links_of, read_addresses
 from .shell import Notice, Shell
@@ -25,6 +26,8 @@ _NODES: Final = {
     "own": "own rewards",
     "heard": "rewards heard of",
     "best": "best arm so far",
+    "sent": "sent (statistics)",
+    "came": "came (statistics)",
     "waiting": "waiting (keys)",
     "refused": "refused, by reason",
 }
@@ -236,6 +239,8 @@ def _node_row(one: Any) -> dict[str, Any]:
         "own": sum(arm["own_count"] for arm in arms),
         "heard": sum(arm["heard_count"] for arm in arms),
         "best": max(known, key=lambda arm: arm["mean"])["name"] if known else "–",
+        "sent": sum(n for name, n in one.state["counters"].items() if name in SENT),
+        "came": one.state["counters"].get("heard", 0),
         "waiting": sum(peer["waiting"] for peer in one.peers),
         "refused": ", ".join(f"{reason} {n}" for reason, n in one.refusals.items()) or "–",
     }
