@@ -69,7 +69,7 @@ def watch(browser: Any, address: str, name: str, case: dict[str, str], quick: bo
     drawn = time.perf_counter() - began
     page.wait_for_timeout(1000)
     before = len(frames)
-    seconds = 1.0 if quick else 20.0
+    seconds = 1.0 if quick else 10.0
     answers, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end:
         answers.append(page.evaluate(ANSWER, ["seed", str(len(answers) + 1)]))

@@ -27,10 +27,10 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "live"))
 #: Name -> width of the window, and whether it is dark.
 LOOKS = {"wide": (1280, False), "narrow": (400, False), "dark": (1280, True)}
 #: Few colours make small files.
-COLOURS = 200
+COLOURS = 256
 SMALL = {"network.name": "er", "network.n": "40", "network.p": "0.08", "network.seed": "3"}
 SMALL |= {"arms.law": "gaussian", "arms.n_arms": "20", "arms.per_agent": "6", "arms.seed": "0"}
-LAB = {**SMALL, "protocols": "none, irs, fwa(4), flooding(4)", "horizon": "300", "replicates": "5"}
+LAB = {**SMALL, "protocols": "fwa(4), flooding(4), irs, none", "horizon": "300", "replicates": "5"}
 COMPARE = {**SMALL, "protocols": "irs, gossip, fwa, flooding", "horizon": "200", "replicates": "3", "ttls": "2, 4"}
 COMPARE |= {"emissions": "every-pull, growth(0.25)", "max_messages_per_round": "60"}
 STUDY = """
@@ -98,7 +98,10 @@ def studies(page, study, nodes) -> None:  # noqa: D103
 
 
 def mesh_view(page, study, nodes) -> None:  # noqa: D103
-    page.goto(f"/mesh?{urlencode({'nodes': ','.join(nodes)})}")
+    nodes[4].start()
+    page.goto(f"/mesh?{urlencode({'nodes': ','.join(f'unix:{node.folder}/api' for node in nodes)})}")
+    page.locator('[data-bm="mesh"]', has_text="5 of 5 nodes answer").wait_for()
+    nodes[4].kill()
     page.locator('[data-bm="mesh"]', has_text="4 of 5 nodes answer").wait_for()
     page.wait_for_timeout(8000)
     named = "\n".join(f"unix:/run/banditmesh/{name}.sock" for name in ("ann", "bob", "cid", "dot", "eve"))
@@ -123,7 +126,7 @@ def serving():
 
 @contextlib.contextmanager
 def mesh(folder):
-    """Five live nodes in a ring, one of which dies; the addresses of their sidecars."""
+    """Five live nodes in a ring; the last one is dead at first."""
     from processes import NodeProcess
 
     ends = threading.Event()
@@ -146,7 +149,7 @@ def mesh(folder):
             player.start()
         nodes[4].kill()
         try:
-            yield [f"unix:{node.folder}/api" for node in nodes]
+            yield nodes
         finally:
             ends.set()
             for player in players:
@@ -156,7 +159,7 @@ def mesh(folder):
 def save(picture: bytes, path: Path) -> None:
     """Write a picture with few colours."""
     with Image.open(io.BytesIO(picture)) as image:
-        few = image.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few = image.convert("RGB").quantize(COLOURS, kmeans=1, dither=Image.Dither.NONE)
         few.save(path, optimize=True)
     print(f"{path.name}: {path.stat().st_size // 1024} KiB")
 

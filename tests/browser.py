@@ -30,9 +30,10 @@ def pytest_collection_modifyitems(items):
             item.add_marker("browser")
 
 
-@pytest.fixture(scope="session")
+# For a module, not for longer: while it is there an event loop runs, and tests of other modules need their own.
+@pytest.fixture(scope="module")
 def chromium():
-    """A browser for all tests of a process."""
+    """A browser for all tests of a module."""
     from playwright.sync_api import sync_playwright
 
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -11,7 +11,7 @@ from ..comparisons.configurations import COSTS, Configuration, Frontier
 from ..errors import InputError
 from . import charts, choices
 from .form import Form
-from .shell import Notice, Shell
+from .shell import Notice, Shell, narrow_note
 from .taking import node_button, spec_of
 from .workers import StoppedError, WorkError
 
@@ -100,7 +100,7 @@ class Compare:
             self._caption = ui.label().classes("bm-quiet")
             with ui.element("div").classes("bm-pair"):
                 self._sliders = {name: self._slider(name, label) for name, (_, label) in _BUDGETS.items()}
-        with ui.element("div").classes("bm-card bm-table"):
+        with ui.element("div").classes("bm-card bm-table bm-few-3"):
             headings = {
                 "configuration": "configuration", "regret": "group regret (reward)",
                 "messages_per_round": "transmissions per round",
@@ -111,6 +111,7 @@ class Compare:
                 columns=[_column(*one) for one in headings.items()], rows=[], row_key="configuration"
             )
             self._table.props('flat dense data-bm="results"')
+            narrow_note()
         with ui.element("div").classes("bm-card"):
             ui.html("<h2>To take away</h2>", sanitize=False)
             with ui.element("div").classes("bm-buttons"):

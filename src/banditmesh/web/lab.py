@@ -10,7 +10,7 @@ from ..animations import as_json
 from ..errors import InputError
 from . import charts, choices
 from .form import Form
-from .shell import Notice, Shell
+from .shell import Notice, Shell, narrow_note
 from .taking import take_away
 from .workers import StoppedError, WorkError
 
@@ -89,7 +89,7 @@ class Lab:
                         chart = ui.echart(options).classes("bm-chart").props(f'role="img" aria-label="{name} by round"')
                         self._charts[measure] = chart.props(f'data-bm="chart-{measure}"')
             ui.label("Lines are means over replicates, bands one standard deviation.").classes("bm-quiet")
-            with ui.element("div").classes("bm-card bm-table"):
+            with ui.element("div").classes("bm-card bm-table bm-few-4"):
                 columns = [
                     {
                         "name": key,
@@ -108,6 +108,7 @@ class Lab:
                     'flat dense data-bm="results"'
                 )
                 ui.label("At the horizon: means over replicates.").classes("bm-quiet")
+                narrow_note()
             take_away(self._shell, self._worker, lambda: self._form.choices, lambda: self._labels)
             self._network()
 

@@ -9,9 +9,10 @@ from typing import Any, Final
 from nicegui import ui
 
 from ..errors import InputError
+from ..live.outboxes import SENT
 from . import charts
 from .polling import POLL_EVERY, Poller, links_of, read_addresses
-from .shell import Notice, Shell
+from .shell import Notice, Shell, narrow_note
 
 #: The most lines of a chart, and points of a line.
 MOST_LINES: Final = 30
@@ -22,9 +23,10 @@ _NODES: Final = {
     "state": "state",
     "links": "links up",
     "choices": "choices (pulls)",
-    "own": "own rewards",
     "heard": "rewards heard of",
     "best": "best arm so far",
+    "sent": "sent (statistics)",
+    "came": "came (statistics)",
     "waiting": "waiting (keys)",
     "refused": "refused, by reason",
 }
@@ -104,15 +106,15 @@ class Mesh:
 
     @staticmethod
     def _table(name: str, headings: dict[str, str], mark: str) -> Any:
-        with ui.element("div").classes("bm-card bm-table bm-wrap"):
+        with ui.element("div").classes("bm-card bm-table bm-wrap bm-few-3"):
             ui.html(f"<h2>{name}</h2>", sanitize=False)
             columns = [
                 {"name": key, "field": key, "label": label, "sortable": True, "align": "left"}
                 for key, label in headings.items()
             ]
-            return ui.table(columns=columns, rows=[], row_key=next(iter(headings))).props(
-                f'flat dense data-bm="{mark}"'
-            )
+            table = ui.table(columns=columns, rows=[], row_key=next(iter(headings)))
+            narrow_note()
+            return table.props(f'flat dense data-bm="{mark}"')
 
     async def _watch(self) -> None:
         self._stop()
@@ -233,9 +235,10 @@ def _node_row(one: Any) -> dict[str, Any]:
         "state": one.error or "answers",
         "links": f"{sum(peer['state'] == 'up' for peer in one.peers)}/{len(one.peers)}",
         "choices": one.state["n_choices"],
-        "own": sum(arm["own_count"] for arm in arms),
         "heard": sum(arm["heard_count"] for arm in arms),
         "best": max(known, key=lambda arm: arm["mean"])["name"] if known else "–",
+        "sent": sum(n for name, n in one.state["counters"].items() if name in SENT),
+        "came": one.state["counters"].get("heard", 0),
         "waiting": sum(peer["waiting"] for peer in one.peers),
         "refused": ", ".join(f"{reason} {n}" for reason, n in one.refusals.items()) or "–",
     }
@@ -245,29 +248,24 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
     """Nodes on a circle, with the links that they tell of."""
     answers = {one.name: not one.error for one in seen}
     names = list(dict.fromkeys([*answers, *(end for link in links for end in link["ends"])]))
+    angles = {name: 2 * math.pi * place / len(names) for place, name in enumerate(names)}
+    places = {name: [round(math.sin(angle), 3), round(math.cos(angle), 3)] for name, angle in angles.items()}
     text = "#E0E0E0" if is_dark else "#333333"
-    data = []
-    for place, name in enumerate(names):
-        angle = 2 * math.pi * place / len(names)
+    nodes = []
+    for name in names:
         good = answers.get(name, True)
-        data.append(
+        colour = _GOOD if good else _BAD
+        nodes.append(
             {
                 "name": name,
-                "x": math.cos(angle),
-                "y": math.sin(angle),
+                "value": places[name],
                 "symbol": "circle" if good else "path://M0,0 L10,10 M10,0 L0,10",
-                "symbolSize": 18,
-                "itemStyle": {
-                    "color": _GOOD if good else _BAD,
-                    "borderColor": _GOOD if good else _BAD,
-                    "borderWidth": 3,
-                },
+                "itemStyle": {"color": colour, "borderColor": colour, "borderWidth": 2 if good else 4},
             }
         )
     drawn = [
         {
-            "source": link["ends"][0],
-            "target": link["ends"][1],
+            "coords": [places[end] for end in link["ends"]],
             "lineStyle": {
                 "color": _GOOD if link["up"] else _BAD,
                 "type": "solid" if link["up"] else "dashed",
@@ -276,16 +274,17 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
         }
         for link in links
     ]
-    series = {
-        "type": "graph",
-        "layout": "none",
-        "roam": False,
-        "top": 30,
-        "bottom": 30,
-        "left": "15%",
-        "right": "15%",
-        "label": {"show": len(names) <= 40, "position": "right", "color": text},
-        "data": data,
-        "links": drawn,
+    axis = {"type": "value", "min": -1.25, "max": 1.25, "show": False}
+    label = {"show": len(names) <= 40, "position": "top", "color": text, "formatter": "{b}", "fontSize": 13}
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "tooltip": {"confine": True, "formatter": "{b}"},
+        "grid": {"left": 10, "right": 10, "top": 10, "bottom": 10},
+        "xAxis": axis,
+        "yAxis": dict(axis),
+        "series": [
+            {"id": "links", "type": "lines", "coordinateSystem": "cartesian2d", "silent": True, "data": drawn},
+            {"id": "nodes", "type": "scatter", "symbolSize": 18, "label": label, "data": nodes, "z": 3},
+        ],
     }
-    return {"animation": False, "aria": {"enabled": True}, "tooltip": {"confine": True}, "series": [series]}

@@ -123,7 +123,7 @@ class Poller:
         try:
             state, peers = client.state(), client.peers()
         except (BanditmeshError, OSError) as error:
-            one.error = str(error)
+            one.error = _in_short(str(error), one.url)
             return
         one.node, one.state, one.peers, one.error = state["node"], state, peers, ""
 
@@ -132,6 +132,17 @@ class Poller:
         for arm in one.state["arms"][:MOST_ARMS]:
             if arm["mean"] is not None:
                 arms.setdefault(arm["name"], deque(maxlen=MOST_MOMENTS)).append((now, arm["mean"]))
+
+
+def _in_short(error: str, url: str) -> str:
+    """Why a sidecar does not answer, without saying again where it is.
+
+    Examples
+    --------
+    >>> _in_short("no answer from http://127.0.0.1:1: Connection refused; does the sidecar run?", "http://127.0.0.1:1")
+    'no answer: Connection refused'
+    """
+    return error.replace(f" from {url}", "").removesuffix("; does the sidecar run?")
 
 
 def links_of(seen: Sequence[Seen]) -> list[dict[str, Any]]:

@@ -155,6 +155,11 @@ class Shell:
             worker.stop()
 
 
+def narrow_note() -> None:
+    """Say, in a narrow window, that a table has more columns."""
+    ui.label("A wider window shows more columns.").classes("bm-quiet bm-narrow")
+
+
 class Notice:
     """A place for one line: an error, a remark, or nothing."""
 

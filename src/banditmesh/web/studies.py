@@ -143,6 +143,7 @@ class Studies:
             return
         is_dark = self._shell.is_dark
         options = charts.frame(told["x"], _with_unit(told["column"]), is_dark)
+        options["xAxis"]["scale"] = True
         names = list(told["series"])
         options = charts.with_curves(options, names)
         if not told["is_numeric"]:
