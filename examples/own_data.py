@@ -61,7 +61,7 @@ def main():
     print(f"left out: {problem.unmatched}")
     print(f"read in {time.perf_counter() - began:.1f} s")
 
-    # One message in fifty is lost, and agents go down for some ten rounds now and then.
+    # One transmission in fifty is lost, and agents go down for some ten rounds now and then.
     faults = bm.Faults(loss=0.02, outages=bm.Outages(down=0.002, up=0.1))
     # Every agent is asked twice a second, and the network should carry no more than this.
     pace, budget = 2.0, 40.0 * problem.n_agents
@@ -81,11 +81,11 @@ def main():
         rounds_per_second=pace,
         max_messages_per_second=budget,
     )
-    print(f"\n{'configuration':20} {'group regret':>12} {'messages/s':>12} {'busiest link/s':>15}")
+    print(f"\n{'configuration':20} {'group regret':>12} {'transmissions/s':>16} {'busiest link/s':>15}")
     for name, row in found.table().iterrows():
-        messages, load = row["messages_per_second"], row["link_load_per_second"]
-        print(f"{name:20} {row['regret']:12,.2f} {messages:12,.1f} {load:15,.2f}")
-    print(f"\nbudget: {budget:,.0f} messages a second\n{found.advice}")
+        sent, load = row["messages_per_second"], row["link_load_per_second"]
+        print(f"{name:20} {row['regret']:12,.2f} {sent:16,.1f} {load:15,.2f}")
+    print(f"\nbudget: {budget:,.0f} transmissions a second\n{found.advice}")
     figure = options.figure or folder / "front.png"
     found.plot().savefig(figure)
     print(f"\nfigure: {figure}")

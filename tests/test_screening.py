@@ -140,7 +140,7 @@ def test_a_protocol_of_ones_own_reaches_other_processes(problem, tmp_path, monke
 def test_what_is_over_the_budget_by_its_first_rounds_alone_is_left_out(problem):
     settings = SETTINGS | {"protocols": ["irs+growth(1)", "flooding(4)"], "tolerance": 0.0}
     found = bm.frontier(problem, prune=True, max_messages_per_round=30.0, **settings)
-    assert "over the budget of 30 messages per round by its first" in found.left_out["flooding(4)"]
+    assert "over the budget of 30 transmissions per round by its first" in found.left_out["flooding(4)"]
     assert found.recommended == "irs+growth(1)"
     # If nothing is within the budget, nothing is left out for it, and the nearest can be named.
     found = bm.frontier(problem, prune=True, max_messages_per_round=0.001, **settings)
@@ -154,8 +154,8 @@ def test_a_pace_gives_budgets_and_loads_per_second(problem):
     row = found.table().loc["irs"]
     assert row["messages_per_second"] == 4 * row["messages_per_round"] == 4 * 56
     assert row["link_load_per_second"] == 4 * row["link_load"]
-    assert "at most 250 messages per round (1,000 a second)" in found.advice
-    assert "at 4 rounds a second that is 224 messages" in found.advice
+    assert "at most 250 transmissions per round (1,000 a second)" in found.advice
+    assert "at 4 rounds a second that is 224 transmissions" in found.advice
     assert found.to_json()["configurations"]["irs"]["messages_per_second"] == 224.0
     with pytest.raises(bm.InputError, match="max_link_load_per_second needs rounds_per_second"):
         bm.frontier(problem, max_link_load_per_second=1.0, **settings)

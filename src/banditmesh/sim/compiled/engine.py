@@ -20,6 +20,7 @@ from typing import Final
 from ...draws import Draws
 from .. import limits, memory
 from ..run import Outcome, Run
+from ..watching import Watch
 from . import crew, plans
 from .crew import Stop
 from .kernels.layout import Fates
@@ -35,8 +36,9 @@ CHUNK_SECONDS: Final = 0.05
 MOST_THREADS: Final = 64
 
 
-def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outcome]:
-    """Simulate all replicates, `threads` at a time; `advance` is called, in this thread, as rounds are done."""
+def run_all(run: Run, threads: int, advance: Callable[[int], None], watch: Watch | None = None) -> list[Outcome]:
+    """Simulate all replicates, `threads` at a time; `advance` and `watch` are called in this thread meanwhile."""
+    watching = watch or Watch(run.records, run.replicates, None)
     memory.check(packed_bytes(run), "the network and its arm sets", "take fewer agents or arms")
     packed = pack(run)
     n_links = len(packed.network.indices) if packed.network is not None else 0
@@ -49,6 +51,7 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
 
     def simulate(replicate: int) -> Outcome:
         one = delivery(packed, kernels, replicate, plan, stop)
+        watching.begin(replicate, one.curve)
         n_rounds = 1
         while one.t <= run.horizon:
             stop.check()
@@ -66,6 +69,7 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
         now = sum(done)
         advance(now - shown)
         shown = now
+        watching.look()
 
     return crew.work((partial(simulate, replicate) for replicate in range(run.replicates)), threads, stop, look)
 

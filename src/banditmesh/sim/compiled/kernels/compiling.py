@@ -18,6 +18,7 @@ from numba.extending import intrinsic
 
 from . import cache
 from .identity import digest, identity
+from .turns import in_turn
 
 _OPTIONS: Final = {"nogil": True, "error_model": "numpy", "fastmath": False}
 
@@ -60,7 +61,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, and cache it."""
     try:
         compiled = numba.njit(cache=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
-        cache.keep(compiled)
+        files = cache.keep(compiled)
+        compiled.compile = in_turn(compiled.compile, files.lock)
     except (RuntimeError, OSError, AttributeError):
         # No folder can be written, or numba keeps its cache in another way: a stale cache would be worse than none.
         return uncached(function)
