@@ -44,6 +44,7 @@ Texts: TypeAlias = Mapping[str, str]
 _texts: dict[str, Texts] = {}
 _loaded: dict[str, ModuleType] = {}
 _lock: Final = threading.RLock()
+_refused = False
 
 
 def is_name(value: object) -> bool:
@@ -71,6 +72,12 @@ def plain(text: str) -> str:
     'my_module:Mine(4)+growth(0.25)'
     """
     return _HASH.sub("", text)
+
+
+def refuse() -> None:
+    """From now on run no code of the user's own in this process: for one that answers strangers."""
+    global _refused
+    _refused = True
 
 
 def address(text: str, folder: Path) -> str:
@@ -187,6 +194,10 @@ def blamed(name: object) -> Iterator[None]:
 
 
 def _addressed(name: str, folder: Path) -> str:
+    if _refused:
+        raise InputError(
+            f"{plain(name)} must be a name of the package here, since no other code is run; use a spec file"
+        )
     if "@" in name:
         return name
     module, _, _ = name.partition(":")

@@ -7,9 +7,9 @@ long each time, up to the horizon. A configuration is left out as soon as one of
 
 - *over the budget*: what it has sent so far alone is more than the budget allows over the whole horizon;
 - *not worth it*: one that has run to the end, once, has nearly all that there is to gain, for at most half of what
-  this one has sent so far: in transmissions, in bytes and on the busiest link. What there is to gain is the regret of agents
-  on their own minus that of a centre which hears everything at once (or of anything that did better), and nearly all is
-  1 minus the tolerance of it. So whatever this one would end with, it has little left to gain;
+  this one has sent so far: in transmissions, in bytes and on the busiest link. What there is to gain is the regret of
+  agents on their own minus that of a centre which hears everything at once (or of anything that did better), and nearly
+  all is 1 minus the tolerance of it. So whatever this one would end with, it has little left to gain;
 - *beaten*: when all that is left has run to the end once, one that costs no more in any of the three has less regret
   by a tenth.
 
