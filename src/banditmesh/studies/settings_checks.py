@@ -121,7 +121,8 @@ def check_networks(spec: Spec) -> None:
 def _most_links(table: Mapping[str, Any]) -> int:
     """How many links a network can have, by its table; a hundred agents if it does not say how many."""
     sides = [table[key] for key in ("n", "rows", "columns", "n_agents") if isinstance(table.get(key), int)]
-    return math.prod(sides or [100]) ** 2
+    n_agents: int = math.prod(sides or [100])
+    return n_agents**2
 
 
 def _named_parts(spec: Spec, table: str) -> list[Any]:
