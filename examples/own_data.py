@@ -63,7 +63,8 @@ def main():
 
     # One transmission in fifty is lost, and agents go down for some ten rounds now and then.
     faults = bm.Faults(loss=0.02, outages=bm.Outages(down=0.002, up=0.1))
-    budget = 20.0 * problem.n_agents
+    # Every agent is asked twice a second, and the network should carry no more than this.
+    pace, budget = 2.0, 40.0 * problem.n_agents
     # Where an agent has a hundred neighbours, one hop is a long way.
     hops = 1 if options.full else 3
     thrifty = bm.Growth(0.25)
@@ -77,19 +78,22 @@ def main():
         replicates=replicates,
         seed=0,
         faults=faults,
-        max_messages_per_round=budget,
+        rounds_per_second=pace,
+        max_messages_per_second=budget,
     )
-    print(f"\n{'configuration':20} {'group regret':>12} {'transmissions/round':>20}")
+    print(f"\n{'configuration':20} {'group regret':>12} {'transmissions/s':>16} {'busiest link/s':>15}")
     for name, row in found.table().iterrows():
-        print(f"{name:20} {row['regret']:12,.2f} {row['messages_per_round']:20,.1f}")
-    print(f"\nbudget: {budget:,.0f} transmissions a round\n{found.advice}")
-    if options.figure:
-        found.plot().savefig(options.figure)
+        sent, load = row["messages_per_second"], row["link_load_per_second"]
+        print(f"{name:20} {row['regret']:12,.2f} {sent:16,.1f} {load:15,.2f}")
+    print(f"\nbudget: {budget:,.0f} transmissions a second\n{found.advice}")
+    figure = options.figure or folder / "front.png"
+    found.plot().savefig(figure)
+    print(f"\nfigure: {figure}")
 
     # What would these very clicks have given? Each is used at most once by an agent.
     replay = bm.Problem(folder / "links.txt.gz", catalogue, log.with_law("replay"), unmatched="drop")
     result = bm.simulate(replay, bm.TreeAggregation(), policy=bm.KLUCB(), horizon=horizon, seed=0, progress=False)
-    print(f"\nreplayed: {bm.replayed(replay, result)}")
+    print(f"\nreplayed: {bm.replayed(replay, result)}\n{time.perf_counter() - began:.1f} s in all")
 
 
 if __name__ == "__main__":

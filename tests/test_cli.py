@@ -124,6 +124,24 @@ def test_compare_refuses_a_node_that_cannot_be(run, ring, name, message):
     assert message in err
 
 
+def test_compare_says_how_regret_is_shared_and_what_a_second_costs(run, ring):
+    options = ["compare", "--network", ring, "--protocols", "irs", "--agents", "--rounds-per-second", "2.5", *SMALL]
+    code, out, _ = run(*options)
+    assert code == 0
+    heading, row = [line.split() for line in out.splitlines() if line.startswith(("protocol", "irs"))][:2]
+    assert heading[4:] == ["transmissions", "per", "second", "agent", "median", "agent", "q90", "agent", "worst"]
+    median, q90, worst = map(float, row[-3:])
+    assert 0 <= median <= q90 <= worst
+    assert float(row[-4]) == 30.0  # 12 messages a round
+    _, out, _ = run(*options, "--json")
+    found = json.loads(out)["ring"]["irs"]
+    assert found["messages_per_second"] == 30.0
+    assert round(found["agent_worst"], 1) == worst
+    code, _, err = run("compare", "--network", ring, "--rounds-per-second", "0", *SMALL)
+    assert code == 2
+    assert "--rounds-per-second must be a positive number" in err
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["compare", "--help"]], ids=" ".join)
 def test_help_has_examples(run, arguments):
     code, out, err = run(*arguments)
@@ -195,7 +213,7 @@ def test_outputs_and_names_are_checked_before_anything_is_simulated(run, monkeyp
     def never(*_, **__):
         raise AssertionError("simulated")
 
-    does = {"comparisons.compare": "simulate", "comparisons.frontier": "simulate", "paper.reproduction": "simulate"}
+    does = {"comparisons.compare": "simulate", "comparisons.measuring": "simulate", "paper.reproduction": "simulate"}
     for module, name in {**does, "theory.bounds": "cover_arms"}.items():
         monkeypatch.setattr(importlib.import_module(f"banditmesh.{module}"), name, never)
     monkeypatch.chdir(tmp_path)

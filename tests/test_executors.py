@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 import pytest
 
 import banditmesh as bm
-from banditmesh.studies.executors import InlineExecutor, RayExecutor, open_executor
+from banditmesh.executors import InlineExecutor, RayExecutor, open_executor
 from studies import ENVIRONMENT, SPEC, assert_same
 
 LOOPBACK = ("--host", "127.0.0.1", "--no-dashboard")

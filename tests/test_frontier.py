@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import networkx as nx
 import numpy as np
@@ -406,3 +407,16 @@ def test_the_picture_says_what_it_shows_and_no_more(found):
     figure.draw_without_rendering()
     box = figure.get_tightbbox()
     assert (box.x0 >= -0.01, box.x1 <= 6.01, box.y1 <= 5.01) == (True, True, True)
+
+
+def test_results_are_kept_pruned_and_paced_on_the_command_line(ring, tmp_path, capsys):
+    options = ["--arms", 6, "--per-agent", 3, "--horizon", 40, "--replicates", 2, "--protocols", "none,irs,flooding(4)"]
+    more = ["--keep", tmp_path / "kept", "--prune", "--all", "--rounds-per-second", 2, "--max-messages-per-second", 100]
+    code, out, err = run(capsys, "--network", ring, *options, *more)
+    assert code == 0
+    assert "configurations would take about" in err
+    assert "(100 a second) take " in out
+    assert re.search(r"Left out early:.*\nflooding\(4\) +over the budget of 50 transmissions per round", out, re.DOTALL)
+    n_kept = len(list((tmp_path / "kept").glob("*/*.json")))
+    assert run(capsys, "--network", ring, *options, *more)[1] == out
+    assert len(list((tmp_path / "kept").glob("*/*.json"))) == n_kept

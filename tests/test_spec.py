@@ -497,3 +497,33 @@ def test_points_are_counted_without_going_through_them():
     assert len(set(map(tuple, found))) == len(found) == spec.n_points
     # Outages; no loss for "none", ttl for the last two and fan-out for the last; sigma for Gaussian arms.
     assert spec.n_points == 2 * (1 + 2 + 2 * 2 + 2 * 2 * 3) * 2 * (2 + 1) * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('network = {name = "ring", n = 6}\nsweep.network.n = [6, 1]', ["line 2", "sweep.network.n must be"]),
+        (
+            'network = {name = "random_regular", n = 6, degree = 2}\nsweep.network.degree = [2, 7]',
+            ["line 2", "sweep.network.degree"],
+        ),
+        ('sweep.network = [{name = "ring", n = 6}, {name = "ring", n = 1}]', ["line 1", "sweep.network"]),
+    ],
+)
+def test_a_swept_network_that_cannot_be_made_is_refused_before_anything_runs(text, words):
+    with pytest.raises(bm.SpecError) as error:
+        bm.parse_spec(text)
+    assert all(word in str(error.value) for word in words), str(error.value)
+
+
+def test_large_networks_and_many_seeds_of_a_sweep_are_not_made_to_see_whether_they_can_be(monkeypatch):
+    from banditmesh.studies import settings_checks
+
+    made = []
+    true = settings_checks.build_network
+    monkeypatch.setattr(settings_checks, "build_network", lambda *given: made.append(given) or true(*given))
+    bm.parse_spec('network = {name = "ring", n = 6}\nsweep.network.n = [5, 100000]')
+    assert [dict(given[0]["network"])["n"] for given in made] == [5, 5]
+    made.clear()
+    bm.parse_spec('network = {name = "er", n = 9, p = 0.5}\nsweep.network.seed = [1, 2, 3, 4]')
+    assert len(made) == 2

@@ -15,7 +15,7 @@ import pytest
 import banditmesh as bm
 from banditmesh import atomic
 from banditmesh.studies import manifest as manifest_module
-from banditmesh.studies.manifest import layout_of
+from banditmesh.studies.manifest import layouts_of
 from banditmesh.studies.shards import digest, shard_name
 from studies import COMMAND, ENVIRONMENT, SPEC, assert_same, shards
 
@@ -80,7 +80,7 @@ def test_a_shard_cut_short_is_named_when_read_and_computed_again_when_run(study,
 
 def test_every_flipped_bit_is_found(study):
     """In pages, in the footer and in the name: nothing but the very bytes that were written is taken."""
-    path, layout = shards(study.path)[3], layout_of(study.manifest)
+    path, layout = shards(study.path)[3], layouts_of(study.manifest)
     content = path.read_bytes()
     assert layout.open(path)[0] == 3
     with path.open("r+b", buffering=0) as stream:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .comparisons.compare import Comparison, compare
     from .comparisons.configurations import Frontier
     from .comparisons.frontier import frontier
-    from .errors import BanditmeshError, InputError, SpecError, StudyError
+    from .errors import BanditmeshError, BanditmeshWarning, InputError, SpecError, StudyError
     from .faults import Corruption, Faults, Outages
     from .paper.reproduction import reproduce
     from .policies import KLUCB, MOSS, UCB, UCBV, EpsilonGreedy, Policy, ThompsonSampling
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "ABSORB": "protocols",
     "BanditmeshError": "errors",
+    "BanditmeshWarning": "errors",
     "Bounds": "theory.bounds",
     "Centralised": "protocols",
     "Comparison": "comparisons.compare",
@@ -119,6 +120,7 @@ __all__ = [
     "UCB",
     "UCBV",
     "BanditmeshError",
+    "BanditmeshWarning",
     "Bounds",
     "Centralised",
     "Comparison",

@@ -21,6 +21,8 @@ BanditmeshError                 anything below; catch this one to catch them all
 └── MissingExtraError           an optional dependency is needed and absent
 
 A message is one line: what was required, what came, and what to do about it.
+
+BanditmeshWarning (UserWarning) is advice: nothing is wrong, but something else may serve better.
 """
 
 from __future__ import annotations
@@ -28,6 +30,10 @@ from __future__ import annotations
 
 class BanditmeshError(Exception):
     """The root of all errors that banditmesh raises on purpose."""
+
+
+class BanditmeshWarning(UserWarning):
+    """Advice: nothing is wrong, but something else may serve better."""
 
 
 class InputError(BanditmeshError, ValueError):

@@ -2,7 +2,7 @@
 
 A *table* names one part and gives its parameters: `{"name": "fwa", "ttl": 4}`. What parameters a part takes is read
 from its own signature, so a protocol or policy that is added to the package can be named at once, in the spec of a
-study and in the configuration of a node alike.
+study and in the configuration of a node alike. A class of the user's own is named by its address, see `own`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from . import checks, registry
+from . import checks, own, registry
 from .errors import InputError
 
 if TYPE_CHECKING:
@@ -79,9 +79,13 @@ def named(table: str) -> dict[str, Part]:
 
 
 def find(known: Mapping[str, Part], key: str, name: object) -> Part:
-    """The part of that name, which `key` gives."""
+    """The part of that name, which `key` gives, or the class of the user's own at that address."""
+    table = key.partition(".")[0]
+    if table in TABLES and own.is_address(name):
+        return _own(table, str(name))
     if not isinstance(name, str) or name not in known:
-        raise InputError(f"{key} must be one of {', '.join(known)}; got {checks.shown(name)}")
+        near = checks.meant(name, known)
+        raise InputError(f"{key} must be one of {', '.join(known)}; got {checks.shown(name)}{near}")
     return known[name]
 
 
@@ -126,13 +130,15 @@ def from_signature(make: Callable[..., Any]) -> Part:
     """A part that a function makes from its own arguments."""
     signature = inspect.signature(make).parameters
     required = {key for key, value in signature.items() if value.default is inspect.Parameter.empty}
-    return Part(make, {key: str(value.annotation) for key, value in signature.items()}, frozenset(required))
+    return Part(make, {key: _annotation(value.annotation) for key, value in signature.items()}, frozenset(required))
 
 
 def _make(table: str, tables: Mapping[str, Any], **more: Any) -> Any:
     given = dict(tables[table])
-    part = find(named(table), f"{table}.name", given.pop("name"))
-    return part.make(**given, **more)
+    name = given.pop("name")
+    part = find(named(table), f"{table}.name", name)
+    with own.blamed(name):
+        return part.make(**given, **more)
 
 
 def _policies() -> dict[str, Part]:
@@ -160,13 +166,29 @@ def _emissions() -> dict[str, Part]:
 
 def _from_classes(base: type) -> dict[str, Part]:
     """The shipped classes that derive from a base, by their short names."""
-    found: dict[str, Part] = {}
-    for name, kind in registry.by_name(base).items():
-        settable = [one for one in fields(kind) if one.init and one.name != "emission"]
-        required = inspect.signature(kind).parameters
-        found[name] = Part(
-            kind,
-            {one.name: str(one.type) for one in settable},
-            frozenset(one.name for one in settable if required[one.name].default is inspect.Parameter.empty),
-        )
-    return found
+    return {name: _from_class(kind) for name, kind in registry.by_name(base).items()}
+
+
+@cache
+def _own(table: str, address: str) -> Part:
+    """The class of the user's own at an address, as a part of a table."""
+    from . import policies, protocols
+
+    bases = {"policy": policies.Policy, "protocol": protocols.AnyProtocol, "emission": protocols.Emission}
+    return _from_class(own.load_class(address, bases[table]))
+
+
+def _from_class(kind: Any) -> Part:
+    """What a class with fields takes: those fields that can be given, but for the emission."""
+    signature = inspect.signature(kind).parameters
+    settable = [one for one in fields(kind) if one.name in signature and one.name != "emission"]
+    return Part(
+        kind,
+        {one.name: _annotation(one.type) for one in settable},
+        frozenset(one.name for one in settable if signature[one.name].default is inspect.Parameter.empty),
+    )
+
+
+def _annotation(written: Any) -> str:
+    """An annotation as it is written; also where a module's annotations are values rather than text."""
+    return written.__name__ if isinstance(written, type) else str(written)

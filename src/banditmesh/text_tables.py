@@ -18,7 +18,7 @@ def as_text(
     left : collection of int or None
         The columns that are aligned to the left, the others are to the right; None for all to the left.
     widths : sequence of int, optional
-        The least width of each column, so that several tables look alike.
+        The least width of the first columns, so that several tables look alike.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def as_text(
     fwa         12
     """
     columns = range(len(rows[0]))
-    least = [0] * len(columns) if widths is None else widths
+    least = [*(widths or ()), *[0] * len(columns)]
     wide = [max(least[column], *(len(row[column]) for row in rows)) for column in columns]
     to_left = columns if left is None else left
     lines = []

@@ -30,6 +30,11 @@ def test_worker_answers_fails_in_a_line_and_ends_at_once(tmp_path, monkeypatch):
             await worker.ask("study", str(tmp_path), {})
         with pytest.raises(WorkError, match="horizon must be an integer"):
             await worker.ask("simulate", {**ENDLESS, "horizon": "x"}, Path())
+        (tmp_path / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+        for mine in ({"protocols": "mine:Mine(4)"}, {"network.name": "mine:Mine"}, {"policy.name": "mine:Mine"}):
+            with pytest.raises(WorkError, match="mine:Mine must be a name of the package here"):
+                await worker.ask("simulate", {**ENDLESS, **mine}, tmp_path)
+        assert not (tmp_path / "ran").exists()
         with pytest.raises(WorkError, match="there are no results to take away"):
             await worker.ask("curves_csv")
         # `record` steps through rounds on the reference engine, so nothing is compiled for this test.

@@ -139,10 +139,18 @@ class Comparison:
         data: xr.Dataset = xr.concat(parts, dim="protocol", combine_attrs="drop_conflicts")
         return data
 
-    def to_json(self) -> dict[str, Any]:
-        """The table as plain values: protocol -> regret and messages -> mean and sd (None for one replicate)."""
+    def to_json(self, agents: bool = False, rounds_per_second: float | None = None) -> dict[str, Any]:
+        """The table as plain values: protocol -> regret and messages -> mean and sd (None for one replicate).
+
+        Parameters
+        ----------
+        agents : bool
+            Whether to add what `table` adds.
+        rounds_per_second : float, optional
+            The pace, to add messages per second.
+        """
         values: dict[str, Any] = {}
-        for name, row in self.table().iterrows():
+        for name, row in self.table(agents).iterrows():
             values[str(name)] = {
                 what: {
                     "mean": row[what],
@@ -150,6 +158,10 @@ class Comparison:
                 }
                 for what in ("regret", "messages")
             }
+            values[str(name)] |= {key: float(row[key]) for key in row.index if key.startswith("agent_")}
+            if rounds_per_second is not None:
+                horizon = self.results[str(name)].horizon
+                values[str(name)]["messages_per_second"] = row["messages"] / horizon * rounds_per_second
         return values
 
     def plot(
@@ -216,13 +228,13 @@ class Comparison:
 
     def __str__(self) -> str:
         lines = [as_text(comparison_rows(self), widths=(14, 21, 27))]
-        return "\n".join([*lines, *self._notes()])
+        return "\n".join([*lines, *self.notes])
 
     def _repr_html_(self) -> str:
         first = next(iter(self.results.values()))
         title = f"{first.replicates} x {first.horizon} rounds, {first.rules} rules, seed {first.seed}"
         title += "; mean ± standard deviation over replicates" if first.replicates > 1 else ""
-        return as_html(title, comparison_rows(self), self._notes())
+        return as_html(title, comparison_rows(self), self.notes)
 
     def __repr__(self) -> str:
         first = next(iter(self.results.values()))
@@ -230,7 +242,9 @@ class Comparison:
             f"<Comparison: {', '.join(self.results)}; {first.replicates} x {first.horizon} rounds, seed {first.seed}>"
         )
 
-    def _notes(self) -> list[str]:
+    @property
+    def notes(self) -> list[str]:
+        """What has to be said below the table."""
         return [ONE_REPLICATE] if any(result.replicates == 1 for result in self.results.values()) else []
 
     def _plot_busiest_link(self, look: plots.Look) -> Figure:

@@ -6,7 +6,8 @@ of them lower; means decide. A budget is met if the upper end of the cost's conf
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,10 +16,12 @@ from numpy.typing import NDArray
 
 from .. import plots
 from ..errors import InputError
+from ..faults import Faults
 from ..protocols import AnyProtocol, Delivery
 from ..protocols.notation import write_emission
 from ..text_tables import as_html
 from .intervals import paired_interval
+from .weaknesses import weaknesses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +100,14 @@ class Frontier:
         Of the intervals.
     policy : str
         How arms were chosen.
+    struck : Faults or None
+        The same faults as an object.
+    rounds_per_second : float or None
+        The pace, if costs are also wanted per second.
+    left_out : mapping from str to str
+        Configurations that were left out on the way from coarse to fine, each with the reason: over the budget by
+        what it sent in its first rounds alone; not worth it, since another has nearly all that there is to gain for at
+        most half of its cost; or beaten by another that costs no more.
     """
 
     configurations: tuple[Configuration, ...]
@@ -111,6 +122,9 @@ class Frontier:
     tolerance: float
     confidence: float
     policy: str = ""
+    struck: Faults | None = None
+    rounds_per_second: float | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def fronts(self) -> dict[str, tuple[str, ...]]:
@@ -171,10 +185,13 @@ class Frontier:
     @property
     def advice(self) -> str:
         """The recommendation in words."""
-        budget = " and ".join(f"at most {limit:,g} {COSTS[cost]}" for cost, limit in self.limits.items())
+        budget = " and ".join(
+            f"at most {limit:,g} {COSTS[cost]}{self._paced(limit)}" for cost, limit in self.limits.items()
+        )
         if self.recommended is not None:
             asked = f"For {budget}" if budget else "Without a budget"
-            return f"{asked} take {self.recommended}: {self._in_words(self.recommended)}."
+            advice = f"{asked} take {self.recommended}: {self._in_words(self.recommended)}."
+            return "\n".join([advice, *(f"Its weakness here: {one}." for one in self.weaknesses)])
         if self.nearest is None:
             return "Nothing to recommend: no configuration sends anything."
         excess = self._excess(self[self.nearest])
@@ -184,6 +201,15 @@ class Frontier:
             f"{self._in_words(self.nearest)}."
         )
 
+    @property
+    def weaknesses(self) -> list[str]:
+        """What the recommended configuration bears badly, of the faults at hand."""
+        return [] if self.recommended is None else weaknesses(self[self.recommended].protocol, self.struck)
+
+    def _paced(self, per_round: float) -> str:
+        """The same per second, in parentheses, if there is a pace."""
+        return "" if self.rounds_per_second is None else f" ({_short(per_round * self.rounds_per_second)} a second)"
+
     def _in_words(self, name: str) -> str:
         one = self[name]
         regret, low, high = self.interval(one, "regret")
@@ -191,7 +217,17 @@ class Frontier:
         return (
             f"group regret {regret:,.0f}{between}, {_short(one.mean('messages_per_round'))} transmissions and "
             f"{_short(one.mean('bytes_per_round'))} bytes a round, {_short(one.mean('link_load'))} transmissions a "
-            f"round on the busiest link ({_short(one.mean('link_peak'))} at its peak)"
+            f"round on the busiest link ({_short(one.mean('link_peak'))} at its peak){self._per_second(one)}"
+        )
+
+    def _per_second(self, one: Configuration) -> str:
+        if self.rounds_per_second is None:
+            return ""
+        pace = self.rounds_per_second
+        sent, load, volume = (one.mean(cost) * pace for cost in ("messages_per_round", "link_load", "bytes_per_round"))
+        return (
+            f"; at {pace:g} rounds a second that is {_short(sent)} transmissions and {_short(volume)} bytes a second, "
+            f"{_short(load)} transmissions a second on the busiest link"
         )
 
     def __getitem__(self, name: str) -> Configuration:
@@ -211,8 +247,8 @@ class Frontier:
     def table(self) -> pd.DataFrame:
         """One row per configuration: means with the ends of their intervals, and which fronts it is on.
 
-        Ordered by transmissions. The columns `front`, `front_link_load` and `front_bytes` say which fronts it is on,
-        and `within_budget` whether it meets the budget.
+        Ordered by transmissions. With a pace, costs are there per second, too. The columns `front`, `front_link_load`
+        and `front_bytes` say which fronts it is on, and `within_budget` whether it meets the budget.
         """
         import pandas as pd
 
@@ -223,6 +259,11 @@ class Frontier:
                 mean, low, high = self.interval(one, measure)
                 ends = (low, high) if self.replicates > 1 else (np.nan, np.nan)
                 row |= {measure: mean, f"{measure}_low": ends[0], f"{measure}_high": ends[1]}
+            if self.rounds_per_second is not None:
+                row |= {
+                    cost.replace("_per_round", "") + "_per_second": one.mean(cost) * self.rounds_per_second
+                    for cost in COSTS
+                }
             row |= {
                 "front": one.name in self.front,
                 "front_link_load": one.name in self.fronts["link_load"],
@@ -253,6 +294,8 @@ class Frontier:
             "nearest": self.nearest if self.recommended is None else None,
             "advice": self.advice,
             "fronts": {cost: list(found) for cost, found in self.fronts.items()},
+            "left_out": dict(self.left_out),
+            "weaknesses": self.weaknesses,
         }
         rows: dict[str, Any] = {}
         for name, row in self.table().iterrows():
@@ -260,7 +303,8 @@ class Frontier:
                 measure: {end or "mean": _plain(row[f"{measure}{end and '_' + end}"]) for end in ("", "low", "high")}
                 for measure in MEASURES
             }
-            rows[str(name)] = {**_parts(self[str(name)]), **cells, "within_budget": bool(row["within_budget"])}
+            paced = {key: float(row[key]) for key in row.index if key.endswith("_per_second")}
+            rows[str(name)] = {**_parts(self[str(name)]), **cells, **paced, "within_budget": bool(row["within_budget"])}
         return {**values, "configurations": rows}
 
     def plot(

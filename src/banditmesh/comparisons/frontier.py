@@ -1,21 +1,25 @@
 """What regret costs on your network: protocols, ttls and emissions side by side.
 
 Rules kept here: every configuration meets the same rewards and networks, and all numbers depend on the seed alone.
+Where there is much to do, configurations run from coarse to fine, see `screening`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from os import PathLike
 from typing import Any, Final
-
-import numpy as np
 
 from .. import checks
 from ..draws import fresh_seed
 from ..errors import InputError
+from ..executors import count_cores, open_executor
 from ..faults import Faults
 from ..networks.csr import Links
 from ..networks.distances import diameter
+from ..policies.choice import note_default
 from ..problem import Problem
 from ..protocols import (
     IRS,
@@ -33,11 +37,12 @@ from ..protocols import (
 )
 from ..protocols.notation import as_emission, needs_ttl, protocol_or_class, write
 from ..rules import PUBLISHED
-from ..sim.engine import simulate
 from ..sim.progress import Progress
-from ..sim.result import Result
 from ..sim.run import ProgressCallback
-from .configurations import Configuration, Frontier
+from .configurations import Frontier
+from .kept import Kept
+from .measuring import Bench, Measured, Task
+from .screening import LARGE, Screened, screen
 
 #: What is combined with every ttl and emission by default.
 PROTOCOLS: Final = (NoCooperation, IRS, Gossip, ProbabilisticFlooding, FwA, Flooding)
@@ -57,9 +62,6 @@ ECHOING_TREES: Final = (
 )
 #: The ttls for a dynamic network, which has no diameter.
 DYNAMIC_TTLS: Final = (2, 3, 4)
-#: The peak load of a link is taken over windows of a fiftieth of the horizon, or more if link traffic would not fit.
-_WINDOWS: Final = 50
-_MOST_CELLS: Final = 2**24
 
 
 def frontier(
@@ -73,9 +75,17 @@ def frontier(
     emissions: Sequence[Emission | str] | None = None,
     max_messages_per_round: float | None = None,
     max_link_load: float | None = None,
+    max_messages_per_second: float | None = None,
+    max_link_load_per_second: float | None = None,
+    rounds_per_second: float | None = None,
     tolerance: float = 0.05,
     confidence: float = 0.95,
+    prune: bool | None = None,
+    executor: Executor | str | None = None,
+    workers: int | None = None,
+    keep: str | PathLike[str] | None = None,
     progress: bool | ProgressCallback | None = None,
+    notice: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> Frontier:
     """Regret against traffic on one problem: protocols, ttls and emissions side by side.
@@ -100,13 +110,31 @@ def frontier(
         A budget: transmissions in the whole network per round, mean over all rounds.
     max_link_load : float, optional
         A budget: transmissions per round on the busiest directed link, mean over all rounds.
+    max_messages_per_second, max_link_load_per_second : float, optional
+        The same budgets per second; they need a pace.
+    rounds_per_second : float, optional
+        The pace: how many rounds there are in a second. With it, costs are also given per second.
     tolerance : float
         The recommendation is the configuration with the fewest transmissions among those within the budget whose regret
         is at most this fraction above the least.
     confidence : float
         Of the intervals, which are Student's over replicates.
+    prune : bool, optional
+        Whether to go from coarse to fine: to leave out early what is over the budget, not worth its cost or beaten, by
+        the rules in `Frontier.left_out`. If not given, only where agents x rounds x replicates x configurations are
+        more than 500 million.
+    executor : concurrent.futures.Executor or str, optional
+        Where to run, as for `run_study`: any executor, "dask", "dask:ADDRESS", "ray" or "ray:ADDRESS". If not given, in
+        this process, or in local processes if `workers` says how many.
+    workers : int, optional
+        How many local processes.
+    keep : str or path, optional
+        A folder in which the results are kept as they come. The same call again, after Ctrl-C say, finds them there;
+        one folder may hold the results of many frontiers.
     progress : bool or callable, optional
         As for `simulate`, over all configurations together.
+    notice : callable, optional
+        Called with a line for the user: before it starts in earnest, how long it may take.
     **settings
         Whatever else `simulate` takes: policy, rules, every, engine, threads and so on.
 
@@ -127,10 +155,16 @@ def frontier(
     """
     horizon = checks.integer("horizon", horizon, at_least=1)
     replicates = checks.integer("replicates", replicates, at_least=1)
+    if keep is not None and seed is None:
+        raise InputError("keep needs a seed, got none: what depends on a seed of its own is never found again")
     seed = fresh_seed() if seed is None else checks.seed(seed)
-    for name, limit in (("max_messages_per_round", max_messages_per_round), ("max_link_load", max_link_load)):
-        if limit is not None:
-            checks.positive(name, limit)
+    if rounds_per_second is not None:
+        rounds_per_second = checks.positive("rounds_per_second", rounds_per_second)
+    max_messages_per_round = _budget(
+        "max_messages_per_round", max_messages_per_round, max_messages_per_second, rounds_per_second
+    )
+    max_link_load = _budget("max_link_load", max_link_load, max_link_load_per_second, rounds_per_second)
+    note_default(problem, settings.get("policy"))
     tolerance = checks.non_negative("tolerance", tolerance)
     confidence = checks.probability("confidence", confidence)
     faults = settings.get("faults")
@@ -138,34 +172,79 @@ def frontier(
     # By the published rules an echo is taken for the message that it repeats.
     loses = isinstance(faults, Faults) and faults.loses and settings.get("rules") != PUBLISHED.name
     grid = combine(problem, protocols, ttls, emissions, loses)
-    found = []
-    with Progress(progress, len(grid) * horizon * replicates, "frontier") as bar:
-        for name, protocol in grid.items():
-            result = simulate(
-                problem,
-                protocol,
-                horizon=horizon,
-                replicates=replicates,
-                seed=seed,
-                link_traffic=True,
-                record_every=_window(problem, horizon, replicates),
-                progress=bar.part(),
-                **settings,
-            )
-            found.append(_measure(name, protocol, result))
+    simulated = {"seed": seed, **settings}
+    kept = Kept(keep, problem, simulated)
+    budget = {"messages_per_round": max_messages_per_round, "link_load": max_link_load}
+    limits = {cost: limit for cost, limit in budget.items() if limit is not None}
+    if settings.get("rewards") is not None:
+        if prune:
+            raise InputError("prune must be False with rewards, which are of one horizon alone; leave one of them out")
+        prune = False
+    if prune is None:
+        prune = problem.n_agents * horizon * replicates * len(grid) > LARGE
+
+    def begun(first: Mapping[str, Measured]) -> None:
+        if notice is not None:
+            notice(_estimate(first, horizon, replicates, settings))
+
+    found = Screened(grid, {})
+    with Progress(progress, len(grid) * horizon * replicates, "frontier") as bar, _opened(executor, workers) as opened:
+        bench = Bench(problem, simulated, opened, kept, bar)
+        if prune:
+            found = screen(bench, grid, horizon, limits, tolerance, problem.n_agents, begun)
+            bar.advance(len(found.left_out) * horizon * replicates)
+        measured = bench.run([Task(name, protocol, horizon, replicates) for name, protocol in found.left.items()])
+    one = next(iter(measured.values()))
     return Frontier(
-        configurations=tuple(found),
+        configurations=tuple(one.configuration for one in measured.values()),
         problem=repr(problem),
         horizon=horizon,
         replicates=replicates,
         seed=seed,
-        rules=result.rules,
+        rules=one.rules,
         faults="" if strikes is None else repr(strikes),
         max_messages_per_round=max_messages_per_round,
         max_link_load=max_link_load,
         tolerance=tolerance,
         confidence=confidence,
-        policy=result.settings["policy"] if isinstance(result.settings["policy"], str) else "mixed policies",
+        policy=one.policy,
+        struck=strikes,
+        rounds_per_second=rounds_per_second,
+        left_out=found.left_out,
+    )
+
+
+def _budget(name: str, per_round: float | None, per_second: float | None, pace: float | None) -> float | None:
+    """A budget per round, whichever way it is given."""
+    in_seconds = f"{name.removesuffix('_per_round')}_per_second"
+    if per_second is None:
+        return None if per_round is None else checks.positive(name, per_round)
+    if per_round is not None:
+        raise InputError(f"give {name} or {in_seconds}, got both")
+    if pace is None:
+        raise InputError(f"{in_seconds} needs rounds_per_second, got none; say how many rounds there are in a second")
+    return checks.positive(in_seconds, per_second) / pace
+
+
+@contextmanager
+def _opened(executor: Executor | str | None, workers: int | None) -> Iterator[Executor | None]:
+    """An executor, or None for this process."""
+    if isinstance(executor, Executor) or (executor is None and workers is None):
+        yield executor
+        return
+    with open_executor(executor, workers) as (opened, _):
+        yield opened
+
+
+def _estimate(first: Mapping[str, Measured], horizon: int, replicates: int, settings: Mapping[str, Any]) -> str:
+    """How long everything would take, in words."""
+    threads = min(settings.get("threads") or count_cores(), replicates)
+    seconds = sum(one.seconds for one in first.values()) * horizon * replicates / threads
+    units = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+    size, unit = next((pair for pair in units if seconds >= 2 * pair[0]), units[-1])
+    return (
+        f"{len(first)} configurations would take about {max(1, round(seconds / size))} {unit} with {threads} threads; "
+        "what is over the budget, not worth its cost or beaten is left out early, and then it mostly takes far less"
     )
 
 
@@ -235,29 +314,4 @@ def default_ttls(problem: Problem) -> tuple[int, ...]:
     longest = max(1, diameter(problem.network))
     return tuple(
         sorted({min(2, longest), -(-longest // 4), -(-longest // 2), longest} - ({1} if longest > 1 else set()))
-    )
-
-
-def _window(problem: Problem, horizon: int, replicates: int) -> int:
-    """How many rounds a record spans."""
-    network = problem.network
-    n_links = 2 * network.n_links if isinstance(network, Links) else problem.n_agents * (problem.n_agents - 1)
-    windows = max(1, min(_WINDOWS, _MOST_CELLS // max(1, n_links * replicates)))
-    return -(-horizon // windows)
-
-
-def _measure(name: str, protocol: AnyProtocol, result: Result) -> Configuration:
-    assert result.link_traffic is not None
-    horizon = result.horizon
-    spans = np.diff(result.rounds, prepend=0)
-    loads = result.link_traffic.sum(axis=1) / horizon
-    peaks = (result.link_traffic / spans[:, None]).max(axis=1, initial=0.0)
-    return Configuration(
-        name=name,
-        protocol=protocol,
-        regret=result.regret[:, -1].copy(),
-        messages_per_round=result.messages[:, -1] / horizon,
-        link_load=loads.max(axis=1, initial=0.0),
-        link_peak=peaks.max(axis=1, initial=0.0),
-        bytes_per_round=result.traffic["bytes"] / horizon,
     )

@@ -14,8 +14,12 @@ ONE_REPLICATE: Final = "one replicate: no standard deviations and no intervals; 
 _MARKS: Final = {"messages_per_round": "T", "link_load": "L", "bytes_per_round": "B"}
 
 
-def comparison_rows(comparison: Comparison, agents: bool = False) -> list[list[str]]:
-    """Group regret and transmissions of each protocol, with its agents' regrets if asked for; headings first.
+def comparison_rows(
+    comparison: Comparison, agents: bool = False, rounds_per_second: float | None = None
+) -> list[list[str]]:
+    """Group regret and transmissions of each protocol; its agents' regrets and what a second costs if asked for.
+
+    The first row has the headings.
 
     Examples
     --------
@@ -26,9 +30,13 @@ def comparison_rows(comparison: Comparison, agents: bool = False) -> list[list[s
     """
     table = comparison.table(agents=agents)
     shares = [name for name in table.columns if name.startswith("agent_")]
-    rows = [["protocol", "group regret", "transmissions", *(name.replace("_", " ") for name in shares)]]
+    paced = [] if rounds_per_second is None else ["transmissions per second"]
+    rows = [["protocol", "group regret", "transmissions", *paced, *(name.replace("_", " ") for name in shares)]]
     for name, row in table.iterrows():
         cells = [_with_spread(row[what], row[f"{what}_sd"]) for what in ("regret", "messages")]
+        if rounds_per_second is not None:
+            horizon = comparison.results[str(name)].horizon
+            cells.append(f"{row['messages'] / horizon * rounds_per_second:,.1f}")
         rows.append([str(name), *cells, *(f"{row[share]:,.1f}" for share in shares)])
     return rows
 
@@ -60,7 +68,15 @@ def frontier_rows(found: Frontier, show_all: bool = False) -> list[list[str]]:
 def front_note(found: Frontier) -> str:
     """What the marks and the spreads in the rows mean."""
     note = "front: nothing has less regret for as few transmissions (T), load of the busiest link (L) or bytes (B)"
-    return f"{note}; ±: {found.confidence:.0%} confidence" if found.replicates > 1 else note
+    if found.replicates > 1:
+        note += f"; ±: {found.confidence:.0%} confidence"
+    if found.left_out:
+        note += (
+            f"\n{len(found.left_out)} configurations were left out early: over the budget by what they sent in their "
+            f"first rounds alone, not worth it (another has {1 - found.tolerance:.0%} of what there is to gain for at "
+            "most half of their cost), or beaten (another has less regret by a tenth and costs no more)"
+        )
+    return note
 
 
 def _worth_showing(found: Frontier) -> set[str]:

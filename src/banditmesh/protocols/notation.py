@@ -4,7 +4,7 @@ The short name of a protocol with its parameters, then its emission with its own
 pull is not what the protocol does by itself). The same text is read by every function that takes a protocol, on the
 command line and in specs, and printed in tables and pictures; both directions are written here alone. Parameters stand
 in the order of the class's fields, or by name: `probabilistic(4, stop=0.3)`. What equals a protocol's default is not
-printed.
+printed. A class of the user's own is named by its module: `my_module:MyProtocol(4)`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, Final
 
-from .. import checks, registry
+from .. import checks, own, registry
 from ..errors import InputError
 from .base import AnyProtocol
 from .emission import Emission, EveryPull
 
-_PART: Final = r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()]*)\))?\s*"
+_PART: Final = rf"\s*({own.PATTERN}|[A-Za-z][\w-]*)\s*(?:\(([^()]*)\))?\s*"
 _WRITTEN: Final = re.compile(rf"{_PART}(?:\+{_PART})?")
 _COMMAS_OUTSIDE: Final = re.compile(r",(?![^()]*\))")
 
@@ -223,8 +223,10 @@ def read_emission(text: str) -> Emission:
 
 
 def get_class(what: str, name: str) -> type[Any]:
-    """The class with a short name among the package's "protocols" or "emissions"."""
+    """The class with a short name among the package's "protocols" or "emissions", or one of the user's own."""
     bases: dict[str, type[Any]] = {"protocols": AnyProtocol, "emissions": Emission}
+    if own.is_name(name):
+        return own.load_class(name, bases[what])
     known = registry.by_name(bases[what])
     if name not in known:
         near = checks.meant(name, known)

@@ -20,6 +20,7 @@ from ..faults import Faults
 from ..networks.csr import Links
 from ..networks.dynamic import DynamicNetwork
 from ..policies import UCB, Policy
+from ..policies.choice import note_default
 from ..problem import Problem
 from ..protocols import AnyProtocol, Protocol
 from ..protocols.notation import as_protocol, write
@@ -126,6 +127,7 @@ def simulate(
     >>> int(result.messages[0, -1] - result.messages[0, -2])
     11033
     """
+    note_default(problem, policy)
     log = writing_trace(trace) if isinstance(trace, str | PathLike) else nullcontext(trace)
     with log as handed_on:
         run = read_run(

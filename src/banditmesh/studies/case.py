@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .. import own
 from ..errors import SpecError
 from ..faults import Faults
 from ..policies import Policy
@@ -61,7 +62,7 @@ def case_of(spec: Spec) -> Case:
     points = [point.settings for point in spec.points()]
     first = points[0]
     return Case(
-        network=first["network"].get("path", first["network"]["name"]),
+        network=first["network"].get("path", own.plain(first["network"]["name"])),
         problem=build_problem(first, read_files(spec.files())),
         protocols=tuple(build_protocol(point) for point in points),
         policy=build_policy(first),

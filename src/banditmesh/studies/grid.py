@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from .. import checks
+from .. import checks, own
 from ..errors import InputError, SpecError
 from ..protocols import Delivery, notation
 from .fault_tables import without_traffic
@@ -49,11 +49,14 @@ class Point:
         What is simulated, as plain values, without anything that has no effect.
     labels : mapping from str to str, number, bool or None
         The columns that tell it from other points; None where a swept key has no effect.
+    chosen : mapping
+        The swept keys that have an effect, each with the value that it has here.
     """
 
     number: int
     settings: Mapping[str, Any]
     labels: Mapping[str, Any]
+    chosen: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,13 @@ class SectionChoice:
         The section's settings, without anything that has no effect.
     labels : mapping
         The columns of its swept keys.
+    chosen : mapping
+        The swept keys that have an effect, each with its value.
     """
 
     settings: Mapping[str, Any]
     labels: Mapping[str, Any]
+    chosen: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -147,14 +153,16 @@ class Section:
         if family is None:
             return None
         labels: dict[str, Any] = {}
+        chosen: dict[str, Any] = {}
         for key, index in zip(self.axes, indices, strict=True):
             idle = not has_key(family.settings, key)
             if idle and index:
                 return None
             labels[column(key)] = None if idle else self._labels[key][index]
-        places = zip(self.axes.items(), indices, strict=True)
-        values = [(key, values[index]) for (key, values), index in places if key in family.free]
-        return SectionChoice(_with_values(family.settings, values), labels)
+            if not idle:
+                chosen[key] = self.axes[key][index]
+        values = [(key, value) for key, value in chosen.items() if key in family.free]
+        return SectionChoice(_with_values(family.settings, values), labels, chosen)
 
     def _family(self, shape: Sequence[int]) -> Family | None:
         """The family of the shaping keys' values of these indices; None if an earlier one has the same effect."""
@@ -240,11 +248,12 @@ class Grid:
             settings = dict(fixed)
             for choice in choices:
                 settings.update(choice.settings)
-            yield Point(number, settings, self._labels(settings, choices))
+            chosen = {key: value for choice in choices for key, value in choice.chosen.items()}
+            yield Point(number, settings, self._labels(settings, choices), chosen)
             number += 1
 
     def _labels(self, settings: Mapping[str, Any], choices: Sequence[SectionChoice]) -> dict[str, Any]:
-        labels = {table: settings[table]["name"] for table in ("network", "policy", "protocol")}
+        labels = {table: own.plain(settings[table]["name"]) for table in ("network", "policy", "protocol")}
         labels["rules"] = settings["rules"]
         found: dict[str, Any] = {}
         for choice in choices:
@@ -281,13 +290,26 @@ def labels_of(key: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
 def _label(key: str, value: Any) -> Any:
     if isinstance(value, dict):
         rest = dict(value)
-        return _written(str(rest.pop(NAME_KEYS.get(key, "name"), "")), rest) or "none"
+        return _written(own.plain(str(rest.pop(NAME_KEYS.get(key, "name"), ""))), rest) or "none"
+    if isinstance(value, str) and column(key) in NAME_KEYS:
+        return own.plain(value)
     return json.dumps(value, default=str) if isinstance(value, list) else value
 
 
 def _written(name: str, parameters: Mapping[str, Any]) -> str:
     words = [_written(k, v) if isinstance(v, dict) else f"{k}={v}" for k, v in parameters.items()]
     return f"{name}({', '.join(words)})" if name and words else name or ", ".join(words)
+
+
+def value_as_text(value: Any) -> str:
+    """A swept value as text: the same for values that are the same to a study, whatever the order of a table's keys.
+
+    Examples
+    --------
+    >>> value_as_text({"n": 5, "name": "ring"}) == value_as_text({"name": "ring", "n": 5})
+    True
+    """
+    return json.dumps(value, sort_keys=True, default=str) if isinstance(value, dict | list) else repr(value)
 
 
 def has_key(settings: Mapping[str, Any], key: str) -> bool:
@@ -429,4 +451,5 @@ def _part(table: str, name: object) -> Any:
     try:
         return get_part(table, name)
     except InputError as error:
-        raise BadKey(f"{table}.{NAME_KEYS[table]}", str(error)) from None
+        key = f"{table}.{NAME_KEYS[table]}"
+        raise BadKey(key, f"{key}: {error}" if own.is_address(name) else str(error)) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -17,41 +18,53 @@ import msgspec
 from ..errors import StudyError
 from ..regular_files import read_regular
 from ..version import __version__
-from .shards import Layout, digest
+from .shards import Layout, Layouts, digest
 from .spec import Settings, Spec
 
 FORMAT: Final = "banditmesh-study"
-VERSION: Final = 2
+VERSION: Final = 3
+#: The versions that are read, and what each lacks: a study of version 2 never grew and has nothing of the user's own.
+_READ: Final[dict[int, dict[str, Any]]] = {2: {"own_modules": {}, "grown_from": []}, VERSION: {}}
 #: The most replicates whose seeds a manifest lists.
 MOST_SEEDS: Final = 1000
 
 
-class Manifest(msgspec.Struct):
-    """The keys of a manifest and their types."""
+class Stage(msgspec.Struct):
+    """What was asked for at one stage of a study; points, runs and chunks are counted together with earlier ones."""
 
-    format: str
-    version: int
-    state: Literal["running", "interrupted", "stopped", "complete"]
     spec: Settings
     digest: str
     network_files: dict[str, str]
     fingerprint: str
     columns: dict[str, Literal["string", "bool", "int64", "double"]]
-    seeds: list[int]
     n_points: Annotated[int, msgspec.Meta(ge=1)]
     n_runs: Annotated[int, msgspec.Meta(ge=1)]
     chunk_size: Annotated[int, msgspec.Meta(ge=1)]
     n_chunks: Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Manifest(Stage):
+    """The keys of a manifest and their types: those of the latest stage, and what is common to all."""
+
+    format: str
+    version: int
+    state: Literal["running", "interrupted", "stopped", "complete"]
+    seeds: list[int]
     versions: dict[str, str]
     continued_with: list[dict[str, str]]
+    own_modules: dict[str, dict[str, str]]
+    grown_from: list[Stage]
     n_done: int = 0
     n_failed: int = 0
     latest_course: dict[str, float] = {}
 
 
-def new_manifest(spec: Spec, chunk_size: int, network_files: dict[str, str]) -> dict[str, Any]:
-    """The manifest of a study that begins; of its network files it has the hashes."""
+def new_manifest(
+    spec: Spec, chunk_size: int, network_files: dict[str, str], earlier: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """The manifest of a study that begins, or that grows from earlier stages; of its files it has the hashes."""
     fingerprint = _fingerprint(spec.digest, network_files)
+    n_before, n_chunks_before = (earlier[-1]["n_runs"], earlier[-1]["n_chunks"]) if earlier else (0, 0)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -66,16 +79,31 @@ def new_manifest(spec: Spec, chunk_size: int, network_files: dict[str, str]) -> 
         "n_points": spec.n_points,
         "n_runs": spec.n_runs,
         "chunk_size": chunk_size,
-        "n_chunks": Layout(fingerprint, spec.columns, spec.n_runs, chunk_size).n_chunks,
+        "n_chunks": n_chunks_before - (n_before - spec.n_runs) // chunk_size,
         "versions": versions(),
         # Other versions that parts of the study were computed with.
         "continued_with": [],
+        # The source of modules of the user's own, by the hashes that the spec has.
+        "own_modules": spec.own_texts(),
+        "grown_from": list(earlier),
     }
 
 
-def layout_of(manifest: dict[str, Any]) -> Layout:
+def stages_of(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """The stages of a study, each as the keys of `Stage`; the last one is the latest."""
+    latest = {key: manifest[key] for key in Stage.__struct_fields__}
+    return [*manifest["grown_from"], latest]
+
+
+def layouts_of(manifest: dict[str, Any]) -> Layouts:
     """How the shards of a study are laid out."""
-    return Layout(manifest["fingerprint"], manifest["columns"], manifest["n_runs"], manifest["chunk_size"])
+    layouts: list[Layout] = []
+    n_runs = n_chunks = 0
+    for stage in stages_of(manifest):
+        more = stage["n_runs"] - n_runs
+        layouts.append(Layout(stage["fingerprint"], stage["columns"], more, stage["chunk_size"], n_chunks))
+        n_runs, n_chunks = stage["n_runs"], n_chunks + layouts[-1].n_chunks
+    return Layouts(layouts)
 
 
 def versions() -> dict[str, str]:
@@ -111,13 +139,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         version = None
     if version is None:
         raise _damaged(path, "not a study's manifest")
-    if version != VERSION:
+    if not isinstance(version, int) or version not in _READ:
         raise StudyError(
-            f"{folder} has study format {version!r}, this banditmesh reads {VERSION}; "
+            f"{folder} has study format {version!r}, this banditmesh reads {' and '.join(map(str, _READ))}; "
             "use the banditmesh that began it, or a new folder"
         )
     try:
-        manifest: dict[str, Any] = msgspec.to_builtins(msgspec.convert(raw, Manifest))
+        manifest: dict[str, Any] = msgspec.to_builtins(msgspec.convert(_READ[version] | raw, Manifest))
     except msgspec.ValidationError as error:
         raise _damaged(path, str(error)) from None
     wrong = _first_wrong(manifest)
@@ -130,13 +158,20 @@ def _first_wrong(manifest: dict[str, Any]) -> str | None:
     """The first key that is not what the others say it is."""
     if "banditmesh" not in manifest["versions"]:
         return "versions"
-    expected = {
-        "digest": digest(json.dumps(manifest["spec"], sort_keys=True).encode()),
-        "fingerprint": _fingerprint(manifest["digest"], manifest["network_files"]),
-        "n_runs": manifest["n_points"] * manifest["spec"]["replicates"],
-        "n_chunks": layout_of(manifest).n_chunks,
-    }
-    return next((key for key, value in expected.items() if manifest[key] != value), None)
+    n_runs = n_chunks = 0
+    for stage in stages_of(manifest):
+        n_chunks -= (n_runs - stage["n_runs"]) // stage["chunk_size"]
+        expected = {
+            "digest": digest(json.dumps(stage["spec"], sort_keys=True).encode()),
+            "fingerprint": _fingerprint(stage["digest"], stage["network_files"]),
+            "n_runs": stage["n_points"] * stage["spec"]["replicates"],
+            "n_chunks": n_chunks,
+        }
+        wrong = next((key for key, value in expected.items() if stage[key] != value), None)
+        if wrong or stage["n_runs"] <= n_runs:
+            return wrong or "grown_from"
+        n_runs = stage["n_runs"]
+    return None
 
 
 def _fingerprint(spec_digest: str, network_files: dict[str, str]) -> str:

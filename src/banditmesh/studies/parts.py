@@ -1,6 +1,9 @@
 """What a spec may name: networks, dynamics, arms, policies, protocols and emissions, and how each is built.
 
-Policies, protocols and emissions are built in `banditmesh/parts.py`, as tables of other files name them too.
+Policies, protocols and emissions are built in `banditmesh/parts.py`, as tables of other files name them too. All but
+files may also be of the user's own, and are then named by their addresses, see `own`: a network is what a function or a
+class makes of the other keys of its table; a law is made for each arm, of its mean and of those keys of `[arms]` that
+are its parameters.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .. import checks
+from .. import checks, own
 from ..errors import InputError
 from ..parts import TABLES, Part, build_emission, build_policy, build_protocol, find, from_signature, named
 
@@ -60,6 +63,8 @@ _GENERATORS: Final = (
 )
 #: The tables that may name files.
 FILE_TABLES: Final = ("network", "arms")
+#: The keys of `[arms]` for arms that are drawn, whatever their law.
+_DRAWN_ARMS: Final = {"n_arms": "int", "per_agent": "int", "seed": "int", "means": "list[float]"}
 #: The keys of `[arms]` that name files.
 _ARM_FILES: Final = ("catalogue", "laws", "log")
 
@@ -72,7 +77,9 @@ def parts(table: str) -> dict[str, Part]:
 
 
 def get_part(table: str, name: object) -> Part:
-    """The part of that name."""
+    """The part of that name, or the one of the user's own at that address."""
+    if own.is_address(name) and table not in TABLES:
+        return _own(table, str(name))
     return find(parts(table), f"{table}.{NAME_KEYS[table]}", name)
 
 
@@ -128,7 +135,7 @@ def file_of(point: Mapping[str, Any]) -> FileTable | None:
     All of it: the same file may be read in several ways.
     """
     table = point["network"]
-    return tuple(sorted(table.items())) if "path" in table else None
+    return tuple(sorted(table.items())) if "path" in table and not own.is_address(table["name"]) else None
 
 
 def arm_files_of(point: Mapping[str, Any]) -> dict[str, FileTable]:
@@ -173,8 +180,59 @@ def _read_file(named: dict[str, Any], path: Path) -> Any:
 
 def _make(table: str, point: Mapping[str, Any], **more: Any) -> Any:
     given = dict(point[table])
-    part = get_part(table, given.pop(NAME_KEYS[table]))
-    return part.make(**given, **more)
+    name = given.pop(NAME_KEYS[table])
+    part = get_part(table, name)
+    with own.blamed(name):
+        return part.make(**given, **more)
+
+
+@cache
+def _own(table: str, address: str) -> Part:
+    """What is of the user's own at an address, as a part of a table that is not among `TABLES`."""
+    if table == "arms":
+        return _own_law(address)
+    make = own.load(address)
+    given = own.parameters_of(make, address)
+    if table == "dynamics" and "start" not in given:
+        raise InputError(f"{own.plain(address)} must take start, the network that it changes, got {', '.join(given)}")
+    part = _from_signature(make)
+    return part if table == "network" else _without(part, "start")
+
+
+def _own_law(address: str) -> Part:
+    """A law of the user's own: it is given the mean of each arm, and is asked whether its parameters can be read."""
+    from .. import arms
+
+    kind = own.load(address)
+    name = own.plain(address)
+    if not isinstance(kind, type) or not issubclass(kind, arms.Law):
+        raise InputError(f"{name} must be a class that derives from arms.Law, got {own.plain(checks.shown(kind))}")
+    given = own.parameters_of(kind, address)
+    if "mean" not in given:
+        raise InputError(f"{name} must take the mean of an arm, got {', '.join(given) or 'no parameters'}; add mean")
+    if taken := [key for key in given if key in _DRAWN_ARMS]:
+        raise InputError(f"{name} must not take {taken[0]}, which [arms] has for all laws; call it something else")
+    part = _without(_from_signature(kind), "mean")
+    law: Any = kind
+
+    def make(**settings: Any) -> tuple[Any, list[Any]]:
+        chosen = {key: settings.pop(key) for key in part.parameters if key in settings}
+        made = law(mean=0.5, **chosen)
+        for key, value in chosen.items():
+            if getattr(made, key, None) != value:
+                raise InputError(
+                    f"{name} must have its parameters as attributes, got no {key} = {checks.shown(value)} to read; "
+                    f"make it a frozen dataclass, or set self.{key}"
+                )
+        return _sets_and_laws(lambda mean: law(mean=mean, **chosen), **settings)
+
+    return Part(make, {**_DRAWN_ARMS, **part.parameters}, part.required)
+
+
+def _without(part: Part, key: str) -> Part:
+    """A part whose table does not give a parameter, since it is given by other means."""
+    parameters = {name: annotation for name, annotation in part.parameters.items() if name != key}
+    return replace(part, parameters=parameters, required=part.required - {key})
 
 
 def _networks() -> dict[str, Part]:
@@ -206,17 +264,14 @@ def _dynamics() -> dict[str, Part]:
         "churn": networks.Churn,
     }
     for name, kind in kinds.items():
-        part = _from_signature(kind)
-        parameters = {key: annotation for key, annotation in part.parameters.items() if key != "start"}
-        known[name] = Part(kind, parameters, part.required - {"start"})
+        known[name] = _without(_from_signature(kind), "start")
     return known
 
 
 def _arms() -> dict[str, Part]:
-    common = {"n_arms": "int", "per_agent": "int", "seed": "int", "means": "list[float]"}
     return {
-        "gaussian": Part(_gaussian, {**common, "sigma": "float"}, frozenset()),
-        "bernoulli": Part(_bernoulli, common, frozenset()),
+        "gaussian": Part(_gaussian, {**_DRAWN_ARMS, "sigma": "float"}, frozenset()),
+        "bernoulli": Part(_bernoulli, _DRAWN_ARMS, frozenset()),
         "data": Part(
             _data,
             dict.fromkeys((*_ARM_FILES, "rewards", "unmatched"), "str") | {"max_bytes": "int"},

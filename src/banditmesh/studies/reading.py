@@ -6,7 +6,6 @@ the study uses is an error too; everything that can be checked without running i
 
 from __future__ import annotations
 
-import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -16,13 +15,13 @@ from typing import Any, Final
 
 import msgspec
 
-from .. import checks
+from .. import checks, own
 from ..errors import FileError, InputError, SpecError
 from ..regular_files import read_regular
-from .grid import BadKey, has_key, is_within, leaves, read_written, set_keys
+from .grid import BadKey, has_key, is_within, leaves, read_written, set_keys, value_as_text
 from .line_numbers import line_of
 from .parts import NAME_KEYS
-from .settings_checks import check_first_problem, check_ranges, check_settings
+from .settings_checks import check_first_problem, check_networks, check_ranges, check_settings
 from .spec import DEFAULTS, FORMAT, NOT_SWEPT, Settings, Spec
 
 #: The most runs of a study by default.
@@ -73,14 +72,17 @@ def parse_spec(
     _refuse_broken_text(source, text, *overrides)
     max_runs = checks.integer("max_runs", max_runs, at_least=1, at_most=_LARGEST)
     raw = _load(text, source)
-    replacing = _override_all(raw, overrides)
+    folder = folder or Path()
+    replacing = _override_all(raw, overrides, folder)
     _check_values(raw, source)
     given = dict(raw)
     try:
-        spec, by_hand = _checked(raw, folder or Path(), max_runs)
+        _address_all(raw, folder)
+        spec, by_hand = _checked(raw, folder, max_runs)
         check_settings(spec, by_hand)
         _check_overrides(spec, replacing)
         check_first_problem(spec)
+        check_networks(spec)
     except InputError as error:
         key = getattr(error, "key", "")
         while key and not has_key(given, key):
@@ -160,7 +162,7 @@ def _checked(raw: dict[str, Any], folder: Path, max_runs: int) -> tuple[Spec, se
     filled = {table: {**defaults, **given[table]} for table, defaults in DEFAULTS.items()}
     settings = msgspec.structs.replace(settings, **filled, sweep={})
     by_hand = {f"{table}.{key}" for table, keys in given.items() for key in keys}
-    return Spec(settings, grid, folder), by_hand
+    return Spec(settings, grid, folder, frozenset(by_hand)), by_hand
 
 
 def _check_size(grid: Mapping[str, Sequence[Any]], replicates: int, max_runs: int) -> None:
@@ -189,14 +191,9 @@ def _check_sweep(key: str, values: Any) -> list[Any]:
         raise BadKey(where, f"{where} must be over a key of a table, got one of {top}, which is none")
     if not isinstance(values, list) or not values:
         raise BadKey(where, f"{where} must be a list with at least one value, got {checks.shown(values)}")
-    if len(set(map(_written, values))) < len(values):
+    if len(set(map(value_as_text, values))) < len(values):
         raise BadKey(where, f"{where} must hold different values, got one more than once")
     return values
-
-
-def _written(value: Any) -> str:
-    """A value as text: the same for values that are the same to a study, whatever the order of a table's keys."""
-    return json.dumps(value, sort_keys=True, default=str) if isinstance(value, dict | list) else repr(value)
 
 
 def _check_overrides(spec: Spec, replacing: Mapping[str, str]) -> None:
@@ -220,11 +217,43 @@ def _explain(raw: dict[str, Any], message: str) -> InputError:
     return BadKey(key, f"{key} must be {words.get(wanted, wanted)}, got {checks.shown(raw.get(key))}")
 
 
-def _override_all(raw: dict[str, Any], overrides: Sequence[str]) -> dict[str, str]:
+def _address_all(raw: dict[str, Any], folder: Path) -> None:
+    """Give every name of the user's own the hash of its source, wherever a part is named."""
+    for table, name_key in NAME_KEYS.items():
+        if table in raw:
+            raw[table] = _addressed(table, raw[table], name_key, folder)
+    sweep = raw.get("sweep")
+    if not isinstance(sweep, dict):
+        return
+    raw["sweep"] = sweep = dict(sweep)
+    for table, name_key in NAME_KEYS.items():
+        swept = sweep.get(table)
+        if isinstance(swept, list):
+            sweep[table] = [_addressed(f"sweep.{table}", one, name_key, folder) for one in swept]
+        elif isinstance(swept, dict) and isinstance(swept.get(name_key), list):
+            where = f"sweep.{table}.{name_key}"
+            sweep[table] = {**swept, name_key: [_addressed(where, one, "", folder) for one in swept[name_key]]}
+
+
+def _addressed(where: str, value: Any, name_key: str, folder: Path) -> Any:
+    """A table, or a word that is given for one, with the hash of its source after a name of the user's own."""
+    if isinstance(value, dict) and isinstance(value.get(name_key), str):
+        return {**value, name_key: _addressed(f"{where}.{name_key}", value[name_key], "", folder)}
+    if not isinstance(value, str):
+        return value
+    try:
+        return own.address(value, folder)
+    except InputError as error:
+        raise BadKey(where, f"{where}: {error}") from None
+
+
+def _override_all(raw: dict[str, Any], overrides: Sequence[str], folder: Path) -> dict[str, str]:
     """Set the overrides; the keys that they set, each with its override."""
     replacing: dict[str, str] = {}
     for override in overrides:
         key, value = _override(raw, override)
+        if key in NAME_KEYS and isinstance(value, str):
+            value = raw[key] = _addressed(key, value, "", folder)
         for earlier, by in replacing.items():
             if is_within(earlier, key):
                 raise SpecError(f"--set {override} must not replace --set {by}; give {earlier} once")

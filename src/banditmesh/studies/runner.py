@@ -1,8 +1,8 @@
-"""Runs a study on any executor, and continues one that was stopped.
+"""Runs a study on any executor, continues one that was stopped, and lets one grow.
 
 Rules kept here: the parent holds a few chunks at a time, whatever the size of the study; what a chunk gives depends on
 the spec and its network files alone, so the table is the same on any executor, with any number of workers, and after
-any interruption.
+any interruption. How a study grows is in `stages`: nothing that is stored is computed again, nor given another number.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from typing import Any, Final, TypeAlias
 
 from .. import checks
 from ..errors import StudyError
+from ..executors import count_cores, open_executor, read_name
 from ..regular_files import read_regular
 from . import store
-from .executors import count_cores, open_executor, read_name
-from .manifest import layout_of, new_manifest, read_manifest, versions
+from .manifest import layouts_of, new_manifest, read_manifest, stages_of, versions
 from .parts import FileTable, read_files
-from .shards import digest, has_failures
+from .shards import Layout, digest, has_failures
 from .spec import Spec
+from .stages import Asked, compare, stored_spec, work_of
 from .store import Study
 from .worker import Chunk, Shard, Work, run_chunk
 
@@ -53,7 +54,8 @@ def run_study(
     spec : Spec
         What to run, from `read_spec`.
     out : str or path
-        The study's folder. If it holds the same study, only what is missing or failed is run.
+        The study's folder. If it holds the same study, or one with fewer replicates or swept values, only what is
+        missing or failed is run.
     executor : concurrent.futures.Executor or str, optional
         Where to run: any executor, "dask", "dask:ADDRESS", "ray" or "ray:ADDRESS"; local processes if not given.
     workers : int, optional
@@ -64,8 +66,8 @@ def run_study(
     progress : callable, optional
         Called with the number of runs done, the number in all, and how many of them failed.
     notice : callable, optional
-        Called with a line for the user, such as that a damaged shard is computed again, or that runs are computed with
-        other versions of numeric libraries than the study began with.
+        Called with a line for the user, such as that the study grows, that a damaged shard is computed again, or that
+        runs are computed with other versions of numeric libraries than the study began with.
 
     Returns
     -------
@@ -89,10 +91,25 @@ def run_study(
         workers = checks.integer("workers", workers, at_least=1, at_most=MOST_WORKERS)
     if not isinstance(executor, Executor):
         read_name(executor, workers)
+    notice = notice or (lambda line: None)
     with store.lock(folder):
+        stored = _stored(folder)
+        asked = Asked.MORE if stored is None else _compared(folder, stored, spec)
+        if stored is not None and asked is not Asked.MORE:
+            spec = stored_spec(stored, spec.folder)  # in the order in which it was begun
         hashes, networks = _read_files(spec)
-        manifest = _begin_or_continue(folder, spec, hashes)
-        course = _Course(folder, spec, manifest, networks, fail_fast, progress, notice)
+        if stored is None:
+            manifest = new_manifest(spec, _chunk_size(spec.n_runs), hashes)
+            store.write_manifest(folder, manifest)
+        elif asked is Asked.MORE:
+            manifest = _grow(folder, stored, spec, hashes)
+            notice(f"the study in {folder} grows from {stored['n_runs']} to {manifest['n_runs']} runs")
+        else:
+            manifest = stored
+            _check_continued(folder, stored, spec, hashes)
+            if asked is Asked.LESS:
+                notice(f"the study in {folder} has {stored['n_runs']} runs, more than the spec asks for; all are kept")
+        course = _Course(folder, spec.folder, manifest, networks, fail_fast, progress, notice)
         try:
             if isinstance(executor, Executor):
                 course.run(executor, workers or count_cores())
@@ -114,22 +131,23 @@ class _Course:
     def __init__(
         self,
         folder: Path,
-        spec: Spec,
+        files: Path,
         manifest: dict[str, Any],
         networks: dict[FileTable, Any],
         fail_fast: bool,
         progress: RunProgress | None,
-        notice: Callable[[str], None] | None,
+        notice: Callable[[str], None],
     ) -> None:
         self._folder = folder
-        self._spec = spec
+        self._stages = [stored_spec(stage, files) for stage in stages_of(manifest)]
+        self._own_texts = self._stages[-1].own_texts()
         self._manifest = manifest
-        self._layout = layout_of(manifest)
+        self._layouts = layouts_of(manifest)
         self._networks = networks
         self._fail_fast = fail_fast
         self._progress = progress or (lambda done, total, failed: None)
-        self._notice = notice or (lambda line: None)
-        self._todo = bytearray(b"\1") * self._layout.n_chunks
+        self._notice = notice
+        self._todo = bytearray(b"\1") * self._layouts.n_chunks
         self._with_failures: dict[int, Path] = {}
         self._done = 0
         self._failed = 0
@@ -176,7 +194,7 @@ class _Course:
         """See which chunks are there; what is damaged is set aside, and what has failures is run again."""
         for path in store.list_shards(self._folder):
             try:
-                number, file = self._layout.open(path)
+                number, file = self._layouts.open(path)
             except StudyError as error:
                 self._set_aside(path, str(error).rpartition(";")[0])
                 continue
@@ -186,7 +204,7 @@ class _Course:
                 self._with_failures[number] = path
             else:
                 self._todo[number] = 0
-                self._done += self._layout.n_runs_of(number)
+                self._done += self._layouts.n_runs_of(number)
 
     def _set_aside(self, path: Path, why: str) -> None:
         aside = store.set_aside(path)
@@ -212,23 +230,32 @@ class _Course:
 
     def _chunks(self) -> Iterator[Chunk]:
         """The chunks that are left, made as they are needed."""
-        size = self._layout.chunk_size
-        replicates, seed_of = self._spec.settings.replicates, self._spec.seed_of
+        first_run = 0
+        for stage, layout in enumerate(self._layouts.stages):
+            if any(self._todo[layout.first_chunk : layout.first_chunk + layout.n_chunks]):
+                yield from self._chunks_of(stage, layout, first_run)
+            first_run += layout.n_runs
+
+    def _chunks_of(self, stage: int, layout: Layout, first_run: int) -> Iterator[Chunk]:
+        """The chunks of a stage that are left."""
+        size, seed_of = layout.chunk_size, self._stages[stage].seed_of
         work: list[Work] = []
-        for point in self._spec.points():
-            first = point.number * replicates
-            for number in range(first // size, (first + replicates - 1) // size + 1):
-                # The replicates of this point that belong to this chunk.
-                begin, end = max(first, number * size), min(first + replicates, (number + 1) * size)
-                runs = [(run, run - first, seed_of(run - first)) for run in range(begin, end)]
+        done = 0  # runs of this stage that are in chunks already
+        for point, replicates in work_of(self._stages, stage):
+            while replicates:
+                number, room = done // size, size - done % size
+                taken, replicates = replicates[:room], replicates[room:]
+                runs = [(first_run + done + k, one, seed_of(one)) for k, one in enumerate(taken)]
                 work.append(Work(point.number, point.settings, point.labels, runs))
-                if end == min((number + 1) * size, self._layout.n_runs):
-                    if self._todo[number]:
-                        yield self._chunk(number, work)
+                done += len(taken)
+                if done % size == 0 or done == layout.n_runs:
+                    if self._todo[layout.first_chunk + number]:
+                        yield self._chunk(layout.first_chunk + number, work, layout)
                     work = []
 
-    def _chunk(self, number: int, work: list[Work]) -> Chunk:
-        return Chunk(number, work, self._layout, self._networks, self._spec.settings.record_every)
+    def _chunk(self, number: int, work: list[Work], layout: Layout) -> Chunk:
+        record_every = self._stages[-1].settings.record_every
+        return Chunk(number, work, layout, self._networks, record_every, self._own_texts)
 
     # An executor of any kind says in its own way that its workers or its scheduler are gone; a chunk itself does not
     # fail, since an error of a run is a row of its shard.
@@ -270,32 +297,61 @@ class _Course:
             raise StudyError(f"a run failed: {shard.errors[0]}; {self._done} runs are kept, run again to continue")
 
 
-def _begin_or_continue(folder: Path, spec: Spec, networks: dict[str, str]) -> dict[str, Any]:
-    """The manifest of the study in a folder, which is begun if the folder is empty."""
-    if not (folder / "manifest.json").exists():
-        strangers = [path.name for path in folder.iterdir() if path.name not in (".lock", "shards")]
-        if strangers or any((folder / "shards").iterdir()):
-            raise StudyError(
-                f"{folder} must be empty or hold a study, got {(strangers or ['shards'])[0]}; choose another folder"
-            )
-        size = max(1, min(spec.n_runs // _CHUNKS, _LARGEST_CHUNK))
-        manifest = new_manifest(spec, size, networks)
-        store.write_manifest(folder, manifest)
-        return manifest
-    manifest = read_manifest(folder)
-    if manifest["digest"] != spec.digest:
-        key = _first_difference(manifest["spec"], spec.to_json())
-        raise StudyError(f"{folder} holds another study ({key} differs); choose another folder")
-    if manifest["network_files"] != networks:
+def _stored(folder: Path) -> dict[str, Any] | None:
+    """The manifest of the study in a folder; None if the folder is empty."""
+    if (folder / "manifest.json").exists():
+        return read_manifest(folder)
+    strangers = [path.name for path in folder.iterdir() if path.name not in (".lock", "shards")]
+    if strangers or any((folder / "shards").iterdir()):
         raise StudyError(
-            f"the files of networks or arms have changed since the study in {folder} began; choose another folder"
+            f"{folder} must be empty or hold a study, got {(strangers or ['shards'])[0]}; choose another folder"
         )
-    _refuse_other_banditmesh(folder, manifest["versions"], versions())
-    expected = new_manifest(spec, manifest["chunk_size"], networks)
+    return None
+
+
+def _compared(folder: Path, stored: dict[str, Any], spec: Spec) -> Asked:
+    """Whether the spec asks for the study in the folder, for more or for less of it."""
+    try:
+        asked = compare(stored_spec(stored, spec.folder), spec)
+    except StudyError as error:
+        raise StudyError(f"{folder} holds another study ({error}); choose another folder") from None
+    _refuse_other_banditmesh(folder, stored["versions"], versions())
+    return asked
+
+
+def _check_continued(folder: Path, stored: dict[str, Any], spec: Spec, hashes: dict[str, str]) -> None:
+    """Refuse to continue with other files, or with a manifest that its own spec contradicts."""
+    if stored["network_files"] != hashes:
+        raise _changed_files(folder)
+    expected = new_manifest(spec, stored["chunk_size"], hashes)
     for key in ("seeds", "n_points", "columns"):
-        if manifest[key] != expected[key]:
+        if stored[key] != expected[key]:
             raise StudyError(f"{folder}/manifest.json is damaged ({key} are not the spec's); choose another folder")
+
+
+def _grow(folder: Path, stored: dict[str, Any], spec: Spec, hashes: dict[str, str]) -> dict[str, Any]:
+    """The manifest of a study that grows, which is written; whatever was left to do still is."""
+    if not stored["network_files"].items() <= hashes.items():
+        raise _changed_files(folder)
+    earlier = stages_of(stored)
+    _check_continued(folder, stored, stored_spec(stored, spec.folder), stored["network_files"])
+    size = _chunk_size(spec.n_runs - stored["n_runs"])
+    manifest = stored | new_manifest(spec, size, hashes, earlier)
+    manifest |= {key: stored[key] for key in ("versions", "continued_with")}
+    # It is written when the study is complete, which it no longer is.
+    (folder / "table.csv").unlink(missing_ok=True)
+    store.write_manifest(folder, manifest)
     return manifest
+
+
+def _changed_files(folder: Path) -> StudyError:
+    return StudyError(
+        f"the files of networks or arms have changed since the study in {folder} began; choose another folder"
+    )
+
+
+def _chunk_size(n_runs: int) -> int:
+    return max(1, min(n_runs // _CHUNKS, _LARGEST_CHUNK))
 
 
 def _refuse_other_banditmesh(folder: Path, began: Mapping[str, str], used: Mapping[str, str]) -> None:
@@ -305,10 +361,6 @@ def _refuse_other_banditmesh(folder: Path, began: Mapping[str, str], used: Mappi
             f"the study in {folder} was begun with banditmesh {theirs}, this is {ours}; "
             "continue it with that version, or choose another folder"
         )
-
-
-def _first_difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
-    return next((key for key in ours if ours[key] != theirs.get(key)), "the spec")
 
 
 def _read_files(spec: Spec) -> tuple[dict[str, str], dict[FileTable, Any]]:

@@ -6,6 +6,7 @@ point, nor for each value of another setting.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -27,11 +28,14 @@ from .parts import (
     build_protocol,
     check_arms,
     check_dynamics,
+    file_of,
     get_part,
     read_files,
 )
 from .spec import Settings, Spec
 
+#: As many links as networks may have that are made to see whether they can be, which takes a moment.
+_MOST_LINKS: Final = 1_000_000
 #: What the numbers outside of the tables must at least and at most be; what `simulate` takes.
 _RANGES: Final = {
     "horizon": (1, MOST_ROUNDS),
@@ -96,6 +100,29 @@ def check_first_problem(spec: Spec) -> None:
         network = build_dynamics(first, network)
     with _about("arms", families["arms"]):
         build_arms(first, network, read_files(spec.files_of([first], "arms")))
+
+
+def check_networks(spec: Spec) -> None:
+    """The networks of a sweep can be made: small ones are, once for all their seeds, up to a number of links in all."""
+    room = _MOST_LINKS
+    seen: set[str] = set()
+    for family in spec.families("network"):
+        for settings in family.variants("network"):
+            table = {key: value for key, value in settings["network"].items() if key != "seed"}
+            size = _most_links(table)
+            if repr(table) in seen or size > room or file_of(settings) is not None:
+                continue
+            seen.add(repr(table))
+            room -= size
+            with _about("network", family):
+                build_network(settings, {})
+
+
+def _most_links(table: Mapping[str, Any]) -> int:
+    """How many links a network can have, by its table; a hundred agents if it does not say how many."""
+    sides = [table[key] for key in ("n", "rows", "columns", "n_agents") if isinstance(table.get(key), int)]
+    n_agents: int = math.prod(sides or [100])
+    return n_agents**2
 
 
 def _named_parts(spec: Spec, table: str) -> list[Any]:

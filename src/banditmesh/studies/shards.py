@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +28,7 @@ _NAME: Final = re.compile(r"([0-9]{5,})-([0-9a-f]{32})\.parquet")
 
 @dataclass(frozen=True)
 class Layout:
-    """How the runs of a study are laid out in shards.
+    """How the runs of one stage of a study are laid out in shards.
 
     Attributes
     ----------
@@ -38,21 +38,24 @@ class Layout:
         The label columns and their types.
     n_runs, chunk_size : int
         How many runs there are, and how many of them a chunk has; the last one may have fewer.
+    first_chunk : int
+        The number of the first of the chunks, which are those of earlier stages before it.
     """
 
     fingerprint: str
     columns: Mapping[str, str]
     n_runs: int
     chunk_size: int
+    first_chunk: int = 0
 
     @property
     def n_chunks(self) -> int:
-        """How many chunks the study is cut into."""
+        """How many chunks the stage is cut into."""
         return -(-self.n_runs // self.chunk_size)
 
     def n_runs_of(self, number: int) -> int:
         """How many runs a chunk has."""
-        return min(self.chunk_size, self.n_runs - number * self.chunk_size)
+        return min(self.chunk_size, self.n_runs - (number - self.first_chunk) * self.chunk_size)
 
     def encode(self, number: int, rows: list[dict[str, Any]], n_failed: int) -> bytes:
         """The shard of a chunk; equal rows give equal bytes."""
@@ -60,10 +63,68 @@ class Layout:
         import pyarrow.parquet as pq
 
         about = {"failed": str(n_failed), **self._identity(number)}
-        schema = self._schema.with_metadata({f"banditmesh.{key}": value for key, value in about.items()})
+        schema = self.schema.with_metadata({f"banditmesh.{key}": value for key, value in about.items()})
         sink = pa.BufferOutputStream()
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), sink, compression="zstd", write_page_checksum=True)
         return bytes(sink.getvalue().to_pybytes())
+
+    def parse(self, path: Path, number: int, content: bytes) -> pq.ParquetFile:
+        """The shard of a chunk, or `StudyError` if this is none."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            file = pq.ParquetFile(pa.BufferReader(content))
+        except (pa.ArrowException, OSError):
+            raise _damaged(path, "not a Parquet file") from None
+        about = file.metadata.metadata or {}
+        for key, value in self._identity(number).items():
+            if about.get(f"banditmesh.{key}".encode()) != value.encode():
+                raise _damaged(path, f"of another {key}")
+        if not file.schema_arrow.equals(self.schema, check_metadata=False):
+            raise _damaged(path, "other columns than the study's")
+        if file.metadata.num_rows != self.n_runs_of(number):
+            raise _damaged(path, f"{file.metadata.num_rows} runs instead of {self.n_runs_of(number)}")
+        return file
+
+    def _identity(self, number: int) -> dict[str, str]:
+        return {"study": self.fingerprint, "chunk": str(number)}
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of a shard and their types."""
+        return _schema(tuple(self.columns.items()))
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """How all runs of a study are laid out in shards, stage by stage.
+
+    Attributes
+    ----------
+    stages : sequence of Layout
+        The first stage first; one if the study never grew.
+    """
+
+    stages: Sequence[Layout]
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs there are."""
+        return sum(stage.n_runs for stage in self.stages)
+
+    @property
+    def n_chunks(self) -> int:
+        """How many chunks there are."""
+        return sum(stage.n_chunks for stage in self.stages)
+
+    def of(self, number: int) -> Layout:
+        """The layout of the stage that a chunk belongs to."""
+        return next(stage for stage in reversed(self.stages) if number >= stage.first_chunk)
+
+    def n_runs_of(self, number: int) -> int:
+        """How many runs a chunk has."""
+        return self.of(number).n_runs_of(number)
 
     def open(self, path: Path) -> tuple[int, pq.ParquetFile]:
         """The number of a shard's chunk and the shard itself, or `StudyError` for anything but a whole one."""
@@ -77,32 +138,13 @@ class Layout:
             raise _damaged(path, error.strerror or str(error)) from None
         if digest(content) != name[2]:
             raise _damaged(path, "its bytes do not have the hash in its name")
-        return number, self._parse(path, number, content)
+        return number, self.of(number).parse(path, number, content)
 
-    def _parse(self, path: Path, number: int, content: bytes) -> pq.ParquetFile:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            file = pq.ParquetFile(pa.BufferReader(content))
-        except (pa.ArrowException, OSError):
-            raise _damaged(path, "not a Parquet file") from None
-        about = file.metadata.metadata or {}
-        for key, value in self._identity(number).items():
-            if about.get(f"banditmesh.{key}".encode()) != value.encode():
-                raise _damaged(path, f"of another {key}")
-        if not file.schema_arrow.equals(self._schema, check_metadata=False):
-            raise _damaged(path, "other columns than the study's")
-        if file.metadata.num_rows != self.n_runs_of(number):
-            raise _damaged(path, f"{file.metadata.num_rows} runs instead of {self.n_runs_of(number)}")
-        return file
-
-    def _identity(self, number: int) -> dict[str, str]:
-        return {"study": self.fingerprint, "chunk": str(number)}
-
-    @property
-    def _schema(self) -> pa.Schema:
-        return _schema(tuple(self.columns.items()))
+    def read(self, file: pq.ParquetFile) -> pa.Table:
+        """The runs of a shard, with the column types that the study has now."""
+        table = file.read()
+        schema = self.stages[-1].schema
+        return table if len(self.stages) == 1 else table.cast(schema.with_metadata(table.schema.metadata))
 
 
 def shard_name(number: int, hashed: str) -> str:

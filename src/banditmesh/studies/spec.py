@@ -10,12 +10,13 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from .. import own
 from .grid import Family, Grid, Point, column, labels_of
 from .parts import FILE_TABLES, FileTable, files_in
 
@@ -69,6 +70,8 @@ class Spec:
         The swept keys and their values.
     folder : Path
         Where the paths of files start from.
+    given : frozenset of str
+        The keys of tables that were given rather than filled in.
 
     Examples
     --------
@@ -81,6 +84,7 @@ class Spec:
     settings: Settings
     grid: Mapping[str, Sequence[Any]]
     folder: Path
+    given: frozenset[str] = field(default=frozenset(), compare=False)
 
     # Nothing is kept of what follows: the tables of the settings can be changed, and then all of it changes together.
 
@@ -143,6 +147,15 @@ class Spec:
         """The study as plain values, the same for equal studies however they were written."""
         settings: dict[str, Any] = msgspec.to_builtins(self.settings)
         return {**settings, "sweep": {key: list(values) for key, values in self.grid.items()}}
+
+    @property
+    def chooses_policy(self) -> bool:
+        """Whether the spec names a policy; the default is taken otherwise."""
+        return any(key.partition(".")[0] == "policy" for key in (*self.given, *self.grid))
+
+    def own_texts(self) -> dict[str, own.Texts]:
+        """What workers must be told of modules of the user's own that the study names."""
+        return own.told(json.dumps(self.to_json()))
 
     @property
     def digest(self) -> str:

@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 from .. import atomic, file_locks, plots
 from ..errors import StudyError
 from ..text_tables import as_html
-from .manifest import layout_of, read_manifest
+from .manifest import layouts_of, read_manifest
 from .shards import CURVES, digest, shard_name
 from .summary import summary_rows
 
@@ -71,7 +71,7 @@ class Study:
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = checked_folder(path)
         self.manifest = read_manifest(self.path)
-        self._layout = layout_of(self.manifest)
+        self._layouts = layouts_of(self.manifest)
 
     @property
     def n_done(self) -> int:
@@ -79,13 +79,13 @@ class Study:
         found: Counter[int] = Counter()
         for path in list_shards(self.path):
             with suppress(StudyError):
-                found[self._layout.open(path)[0]] += 1
-        return sum(self._layout.n_runs_of(number) for number, n_shards in found.items() if n_shards == 1)
+                found[self._layouts.open(path)[0]] += 1
+        return sum(self._layouts.n_runs_of(number) for number, n_shards in found.items() if n_shards == 1)
 
     @property
     def is_complete(self) -> bool:
         """Whether all runs are there; every shard is read to find out."""
-        return self.n_done == self._layout.n_runs
+        return self.n_done == self._layouts.n_runs
 
     def table(self, partial: bool = False) -> pd.DataFrame:
         """One row per run: swept keys, replicate, seed, regret, transmissions (`messages`), traffic, and why it failed.
@@ -154,7 +154,7 @@ class Study:
         return plot_study(self, kind, x, plots.Look(ax, figsize, log, band))
 
     def _repr_html_(self) -> str:
-        about = f"{self.manifest['spec']['name']}: {self.n_done} of {self._layout.n_runs} runs, in {self.path}"
+        about = f"{self.manifest['spec']['name']}: {self.n_done} of {self._layouts.n_runs} runs, in {self.path}"
         if not list_shards(self.path):
             return as_html(about)
         rows, hidden = summary_rows(self.table(partial=True))
@@ -162,24 +162,26 @@ class Study:
 
     def shards(self, partial: bool = False) -> Iterator[pa.Table]:
         """The finished shards in order, one at a time; there is at least one, and all unless `partial` is allowed."""
+        if read_manifest(self.path)["fingerprint"] != self.manifest["fingerprint"]:
+            raise StudyError(f"the study in {self.path} has grown since it was read; read it again with Study(path)")
         paths = list_shards(self.path)
         if not paths:
             raise StudyError(f"{self.path} holds no finished runs yet; run the study first")
-        if len(paths) < self._layout.n_chunks and not partial:
+        if len(paths) < self._layouts.n_chunks and not partial:
             raise StudyError(
-                f"{self.path} holds {self.n_done} of {self._layout.n_runs} runs; run the study again to complete it, "
+                f"{self.path} holds {self.n_done} of {self._layouts.n_runs} runs; run the study again to complete it, "
                 "or ask for what is there with partial=True"
             )
         latest = -1
         for path in paths:
-            number, file = self._layout.open(path)
+            number, file = self._layouts.open(path)
             if number == latest:
                 raise StudyError(f"{path} is one of two shards of a chunk; run the study again to keep one of them")
             latest = number
-            yield file.read()
+            yield self._layouts.read(file)
 
     def __repr__(self) -> str:
-        n_done, n_runs, state = self.n_done, self._layout.n_runs, self.manifest["state"]
+        n_done, n_runs, state = self.n_done, self._layouts.n_runs, self.manifest["state"]
         if n_done == n_runs:
             standing = f"{n_runs} runs, complete"
         else:

@@ -6,7 +6,8 @@ from typing import Final
 
 TEMPLATE: Final = """\
 # A study for banditmesh. Run it with:   banditmesh run study.toml --out results
-# The same command continues a study that was interrupted. Any key can be overridden: --set horizon=500
+# The same command continues a study that was interrupted, and one with more replicates or more swept values.
+# Any key can be overridden: --set horizon=500. What is yours is named as in name = "my_module:MyProtocol".
 
 version = 1            # of this format
 name = "first study"

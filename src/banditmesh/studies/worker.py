@@ -1,27 +1,20 @@
 """What a worker does: simulate the runs of a chunk and hand them back as one Parquet shard, as bytes.
 
-Importing this is cheap on purpose: a new worker process imports it before its numeric libraries, in time to keep
-them to one thread. A shard is a pure function of its chunk, so it does not matter which worker computes it, or when.
+A shard is a pure function of its chunk, so it does not matter which worker computes it, or when.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..problem import Problem
     from ..sim.result import Result
     from .parts import FileTable
     from .shards import Layout
-
-_THREAD_LIMITS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -50,6 +43,8 @@ class Chunk:
         Networks that were read from files, by the kind and the path that the spec gives them.
     record_every : int
         Which rounds are kept for the curves; 0 for none.
+    own_texts : mapping
+        The modules of the user's own that the spec names, see `own`.
     """
 
     number: int
@@ -57,6 +52,7 @@ class Chunk:
     layout: Layout
     networks: Mapping[FileTable, Any]
     record_every: int
+    own_texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,33 +67,13 @@ class Shard:
     versions: Mapping[str, str]
 
 
-def start_worker() -> None:
-    """Prepare a process of the pool: one numeric thread, silent, deaf to Ctrl-C, and gone when its parent is.
-
-    The parent speaks and answers Ctrl-C for all; a parent that was killed cannot tell its workers, so they watch it.
-    """
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
-    for name in _THREAD_LIMITS:
-        os.environ[name] = "1"
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
-
-
-def _leave_with_parent() -> None:
-    from multiprocessing import parent_process
-    from multiprocessing.connection import wait
-
-    parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-
 def run_chunk(chunk: Chunk) -> Shard:
     """Simulate a chunk. A run that fails is kept as a row with its error, and the others go on."""
+    from .. import own
     from .manifest import versions
 
     began = time.perf_counter()
+    own.tell(chunk.own_texts)
     rows: list[dict[str, Any]] = []
     for work in chunk.work:
         rows += _run_point(chunk, work)

@@ -11,7 +11,15 @@ import click
 from .. import checks
 from ..errors import InputError
 from ..text_tables import as_text
-from .options import PROTOCOLS_HELP, check_picture, fault_options, policy_option, problem_options, read_case
+from .options import (
+    PROTOCOLS_HELP,
+    check_picture,
+    fault_options,
+    pace_option,
+    policy_option,
+    problem_options,
+    read_case,
+)
 from .preset import PRESETS, run_preset
 
 if TYPE_CHECKING:
@@ -43,6 +51,10 @@ if TYPE_CHECKING:
 @click.option(
     "--node-toml", "live", metavar="PROTOCOL", help="Also print the lines of a node.toml for this one, to run it live."
 )
+@click.option(
+    "--agents", is_flag=True, help="Add how regret is shared: the median agent, the 90 % quantile, the worst."
+)
+@pace_option
 @click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Also draw the curves into this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
 def compare_verb(
@@ -50,6 +62,8 @@ def compare_verb(
     preset: str | None,
     against: str | None,
     live: str | None,
+    agents: bool,
+    rounds_per_second: float | None,
     picture: str | None,
     as_json: bool,
     **options: Any,
@@ -65,7 +79,7 @@ def compare_verb(
       banditmesh compare --protocols 'fwa,flooding,flooding(8)+growth(0.25),fwa+contested'
       banditmesh compare --protocols 'flooding,flooding+growth(0.25)' --loss 0.1 --outages 0.01 0.1
       banditmesh compare --network links.txt.gz --catalogue catalogue.csv --laws rates.csv --policy klucb
-      banditmesh compare --network powerlaw:3000,3 --horizon 100 --protocols irs,fwa
+      banditmesh compare --network powerlaw:3000,3 --horizon 100 --protocols irs,fwa --agents --rounds-per-second 2
       banditmesh compare study.toml --against flooding
       banditmesh compare study.toml --protocols irs,fwa --ttl 6
       banditmesh compare --protocols 'fwa,flooding+growth(0.25)' --node-toml 'flooding(4)+growth(0.25)'
@@ -77,6 +91,8 @@ def compare_verb(
     if preset is not None:
         run_preset(click.get_current_context(), preset, options["replicates"], options["seed"], as_json)
         return
+    if rounds_per_second is not None:
+        rounds_per_second = checks.positive("--rounds-per-second", rounds_per_second)
     case = read_case(spec_path, **options)
     if picture:
         check_picture("--plot", picture)
@@ -84,19 +100,27 @@ def compare_verb(
         _check_against(against, list(labels(case.protocols)))
     lines = None if live is None else _node_toml(live, labels(case.protocols), case.policy)
     comparison = compare(case.problem, case.protocols, **case.settings)
-    _print(case, comparison, against, as_json, live, lines)
+    _print(case, comparison, against, as_json, live, lines, agents, rounds_per_second)
     # Last: whatever goes wrong with a picture, the results are there.
     if picture:
         comparison.plot().savefig(picture)
 
 
 def _print(
-    case: Case, comparison: Comparison, against: str | None, as_json: bool, live: str | None, lines: str | None
+    case: Case,
+    comparison: Comparison,
+    against: str | None,
+    as_json: bool,
+    live: str | None,
+    lines: str | None,
+    agents: bool,
+    pace: float | None,
 ) -> None:
+    from ..comparisons.shown import comparison_rows
     from ..policies import UCB
 
     if as_json:
-        values: dict[str, Any] = {case.network: comparison.to_json()}
+        values: dict[str, Any] = {case.network: comparison.to_json(agents=agents, rounds_per_second=pace)}
         if case.policy != UCB():
             values["policy"] = repr(case.policy)
         if case.faults is not None:
@@ -117,7 +141,8 @@ def _print(
     if case.policy != UCB():
         click.echo(repr(case.policy))
     click.echo(f"{case.faults}\n" if case.faults else "")
-    click.echo(comparison)
+    rows = comparison_rows(comparison, agents, pace)
+    click.echo("\n".join([as_text(rows, widths=(14, 21, 27)), *comparison.notes]))
     for name, one in _replayed(case, comparison).items():
         click.echo(f"{name}: {one}, mean of the replicates")
     if against is not None or (case.replicates > 1 and len(comparison.results) > 1):

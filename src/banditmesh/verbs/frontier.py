@@ -15,6 +15,9 @@ from .options import (
     PROTOCOLS_HELP,
     check_picture,
     fault_options,
+    is_given,
+    note_policy,
+    pace_option,
     policy_option,
     problem_options,
     read_faults,
@@ -47,6 +50,9 @@ if TYPE_CHECKING:
 )
 @click.option("--max-messages-per-round", type=float, help="A budget: transmissions per round in the whole network.")
 @click.option("--max-link-load", type=float, help="A budget: transmissions per round on the busiest directed link.")
+@pace_option
+@click.option("--max-messages-per-second", type=float, help="The first budget per second; needs --rounds-per-second.")
+@click.option("--max-link-load-per-second", type=float, help="The second one per second; needs --rounds-per-second.")
 @click.option(
     "--tolerance",
     default=0.05,
@@ -56,6 +62,15 @@ if TYPE_CHECKING:
 @click.option(
     "--live", is_flag=True, help="Only what runs on a live mesh; also print the lines of a node.toml for the pick."
 )
+@click.option(
+    "--prune/--no-prune",
+    default=None,
+    show_default="where there is much to do",
+    help="Leave out early what is over the budget, not worth its cost or beaten; --all says why.",
+)
+@click.option("--keep", metavar="FOLDER", help="Keep results there as they come; the same command finds them again.")
+@click.option("--workers", type=click.IntRange(min=1), help="Local processes, instead of threads.")
+@click.option("--executor", metavar="NAME", help="dask, dask:ADDRESS, ray or ray:ADDRESS.")
 @click.option("--all", "show_all", is_flag=True, help="Print every configuration, not only those on a front.")
 @click.option("--out", type=click.Path(dir_okay=False), help="Also draw it into this file: .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
@@ -63,7 +78,14 @@ def frontier_verb(
     spec_path: str | None,
     max_messages_per_round: float | None,
     max_link_load: float | None,
+    rounds_per_second: float | None,
+    max_messages_per_second: float | None,
+    max_link_load_per_second: float | None,
     tolerance: float,
+    prune: bool | None,
+    keep: str | None,
+    workers: int | None,
+    executor: str | None,
     live: bool,
     show_all: bool,
     out: str | None,
@@ -82,6 +104,8 @@ def frontier_verb(
       banditmesh frontier --network ba --protocols 'fwa(4),flooding' --ttl 3,5 --emissions 'growth(0.25)' --out ba.png
       banditmesh frontier study.toml --max-link-load 2 --json
       banditmesh frontier --network my-network.graphml --live --max-link-load 2
+      banditmesh frontier --network ba --rounds-per-second 2 --max-messages-per-second 1000 --loss 0.05
+      banditmesh frontier --network powerlaw:3000,3 --arms 500 --per-agent 40 --keep results --workers 2
     """
     from ..comparisons.frontier import frontier
     from ..policies import UCB
@@ -91,13 +115,27 @@ def frontier_verb(
     network, problem, settings = _read(spec_path, **options)
     if live:
         settings = _live_only(problem, **settings)
-    found = frontier(
-        problem,
-        max_messages_per_round=max_messages_per_round,
-        max_link_load=max_link_load,
-        tolerance=tolerance,
-        **settings,
-    )
+    try:
+        found = frontier(
+            problem,
+            max_messages_per_round=max_messages_per_round,
+            max_link_load=max_link_load,
+            rounds_per_second=rounds_per_second,
+            max_messages_per_second=max_messages_per_second,
+            max_link_load_per_second=max_link_load_per_second,
+            tolerance=tolerance,
+            prune=prune,
+            keep=keep,
+            workers=workers,
+            executor=executor,
+            notice=lambda line: click.echo(f"banditmesh: {line}", err=True),
+            **settings,
+        )
+    except KeyboardInterrupt:
+        if keep is None:
+            raise
+        click.echo(f"banditmesh: interrupted; run the same command again to continue from {keep}", err=True)
+        raise click.exceptions.Exit(130) from None
     policy = None if settings["policy"] == UCB() else repr(settings["policy"])
     lines = _node_toml(found, settings["policy"]) if live else None
     if as_json:
@@ -117,6 +155,9 @@ def _print(found: Frontier, problem: Any, policy: str | None, show_all: bool, li
         click.echo(policy)
     click.echo(f"{found.faults}\n" if found.faults else "")
     click.echo(as_text(found, show_all))
+    if show_all and found.left_out:
+        click.echo("\nLeft out early:")
+        click.echo(text_tables.as_text([["configuration", "because"], *map(list, found.left_out.items())], left=(0, 1)))
     click.echo(f"\n{found.advice}")
     if lines is not None:
         click.echo(f"\nIn node.toml:\n\n{lines}", nl=False)
@@ -167,6 +208,7 @@ def _read(
         refuse_options(click.get_current_context(), but=("names", "ttls", "emissions"))
         spec = read_spec(spec_path)
         case = case_of(spec)
+        note_policy(case.problem, spec.chooses_policy)
         if names is None and spec.grid:
             # What the options combine with ttls and emissions of their own are the spec's protocols, by name alone.
             by_class = ttls is not None or emissions is not None
@@ -175,7 +217,9 @@ def _read(
     settings = {"horizon": horizon, "replicates": replicates, "seed": seed, "rules": rules}
     settings |= {"policy": read_policy(policy), "faults": read_faults(loss, outages), **compared}
     name = Path(network).stem if Path(network).exists() else network
-    return name, read_problem(network, seed, **arms), settings
+    problem = read_problem(network, seed, **arms)
+    note_policy(problem, is_given(click.get_current_context(), "policy"))
+    return name, problem, settings
 
 
 def _integer(text: str) -> int:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 LOG_REWARDS = ("auto", "bernoulli", "empirical", "replay")
 PROTOCOLS_HELP = (
     "Any of none, irs, gossip, probabilistic, fwa, flooding, tree and centralised, separated by commas; "
-    "with a ttl and an emission of their own as in 'fwa,flooding(8)+growth(0.25)'."
+    "with a ttl and an emission of their own as in 'fwa,flooding(8)+growth(0.25)'; "
+    "or your own as in 'my_module:MyProtocol(4)'."
 )
 
 
@@ -84,19 +85,33 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
 
 def policy_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option that names a policy; a spec can give its parameters as well."""
-    names = "ucb, klucb, thompson, ucb-v, moss or epsilon-greedy"
-    text = f"How agents choose: {names}, with the defaults; a spec can say more."
+    names = "ucb, klucb, thompson, ucb-v, moss, epsilon-greedy or your own as in my_module:MyPolicy"
+    text = f"How agents choose: {names}; with the defaults, a spec can say more."
     return click.option("--policy", metavar="NAME", default="ucb", show_default=True, help=text)(command)
 
 
-def read_policy(name: str) -> Policy:
-    """The policy of that name, with its defaults."""
-    from .. import checks
-    from ..parts import named
+def pace_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option that says how many rounds there are in a second."""
+    text = "The pace; with it, costs are also given per second."
+    return click.option("--rounds-per-second", type=float, help=text)(command)
 
-    known = named("policy")
-    policy: Policy = known[checks.choice("--policy", name, known)].make()
-    return policy
+
+def read_policy(name: str) -> Policy:
+    """The policy of that name, or of the user's own, with its defaults."""
+    from .. import checks, own
+    from ..parts import build_policy, named
+
+    if not own.is_name(name):
+        checks.choice("--policy", name, named("policy"))
+    return build_policy({"policy": {"name": own.address(name, Path())}})
+
+
+def note_policy(problem: Problem, chosen: bool) -> None:
+    """Say on standard error that another policy than the default would suit the arms better, if it would."""
+    from ..policies.choice import ADVICE, suits_rates
+
+    if not chosen and suits_rates(problem):
+        click.echo(f"banditmesh: {ADVICE}: --policy klucb or --policy thompson, or [policy] in a spec", err=True)
 
 
 def fault_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -151,11 +166,13 @@ def read_case(
     if all(notation.read(name, 1) == notation.read(name, 2) for name in written):
         refuse_idle(click.get_current_context(), "ttl", "each of the protocols has its own")
     faults = read_faults(loss, outages)
+    problem = read_problem(network, seed, **arms)
+    note_policy(problem, is_given(click.get_current_context(), "policy") or not takes_policy())
     if not any(protocol.sends_messages for protocol in protocols):
         refuse_idle(click.get_current_context(), "loss", "none of the protocols sends messages")
     return Case(
         network=network if not Path(network).exists() else Path(network).stem,
-        problem=read_problem(network, seed, **arms),
+        problem=problem,
         protocols=protocols,
         policy=read_policy(policy),
         horizon=horizon,
@@ -176,6 +193,7 @@ def _read_spec_case(spec_path: str, names: str, ttl: int) -> Case:
     refuse_options(context, but=("names", "ttl"))
     spec = read_spec(spec_path)
     case = case_of(spec)
+    note_policy(case.problem, spec.chooses_policy or not takes_policy())
     if is_given(context, "names"):
         default = ttl if is_given(context, "ttl") else spec.settings.protocol.get("ttl", ttl)
         return replace(case, protocols=tuple(notation.read(name, default) for name in notation.split(names)))
@@ -191,6 +209,11 @@ def _with_ttl(protocol: Any, ttl: int) -> Any:
     from ..protocols import notation
 
     return replace(protocol, ttl=ttl) if notation.needs_ttl(type(protocol)) else protocol
+
+
+def takes_policy() -> bool:
+    """Whether the verb that runs has an option for a policy."""
+    return any(parameter.name == "policy" for parameter in click.get_current_context().command.params)
 
 
 def is_given(context: click.Context, name: str) -> bool:

@@ -49,6 +49,8 @@ def run_verb(
 ) -> None:
     r"""Run the study of a spec. The same command again continues where it stopped.
 
+    With more replicates or more swept values the study grows: only what is new is run.
+
     \b
     Examples:
       banditmesh run study.toml --out results --workers 4

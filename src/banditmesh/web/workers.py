@@ -159,8 +159,11 @@ def work(pipe: Connection) -> None:
     """What a worker process does until its pipe is closed."""
     # Ctrl-C is the server's to hear; it ends its workers itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from .. import own
     from .desk import Desk
 
+    # Who may use the page may not run code on its machine.
+    own.refuse()
     # What a run warns of is told with its answer.
     warnings.simplefilter("ignore")
     desk = Desk(lambda value: pipe.send(("tell", value)))

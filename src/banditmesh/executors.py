@@ -1,23 +1,28 @@
-"""Where the runs of a study are computed: here, in local processes, or on a Dask or Ray cluster.
+"""Where many runs are computed: here, in local processes, or on a Dask or Ray cluster.
 
-All are `concurrent.futures.Executor`, and the runner takes any other one as well.
+All are `concurrent.futures.Executor`, and whatever takes one takes any other one as well. Importing this is cheap on
+purpose: a new worker process imports it before its numeric libraries, in time to keep them to one thread.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from .. import checks
-from ..errors import InputError, MissingExtraError, StudyError
-from .worker import start_worker
+from . import checks
+from .errors import InputError, MissingExtraError, StudyError
 
 T = TypeVar("T")
+
+_THREAD_LIMITS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class InlineExecutor(Executor):
@@ -97,6 +102,28 @@ def read_name(name: object, workers: int | None) -> tuple[str, str]:
     if address and workers is not None:
         raise InputError(f"workers are for processes on this machine, got {workers} and a cluster's address; give one")
     return kind, address
+
+
+def start_worker() -> None:
+    """Prepare a process of the pool: one numeric thread, silent, deaf to Ctrl-C, and gone when its parent is.
+
+    The parent speaks and answers Ctrl-C for all; a parent that was killed cannot tell its workers, so they watch it.
+    """
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
+    for name in _THREAD_LIMITS:
+        os.environ[name] = "1"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait
+
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 @contextmanager

@@ -1,0 +1,116 @@
+"""Results of single configurations on disk, so that a frontier that was stopped continues where it was.
+
+Rules kept here: a result is found again only if everything that it depends on is the same, which its folder's name is a
+hash of: problem, settings, seed and version. A file is whole or not there, and one that is not a result is none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from .. import atomic
+from ..errors import InputError
+from ..regular_files import read_regular
+from ..version import __version__
+
+#: How deep the parts of a problem may lie in each other.
+_DEEPEST: Final = 20
+
+
+class Kept:
+    """A folder of results that depend on some values.
+
+    Parameters
+    ----------
+    folder : str, path or None
+        Where to; None keeps nothing.
+    *values
+        All that the results depend on, besides their keys.
+    """
+
+    def __init__(self, folder: str | PathLike[str] | None, *values: Any) -> None:
+        self._folder = None if folder is None else Path(folder) / fingerprint(__version__, *values)[:16]
+        if self._folder is not None:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(
+                    f"keep must be a folder that may be written, got {folder} ({error.strerror}); choose another place"
+                ) from None
+
+    def find(self, *key: Any) -> dict[str, Any] | None:
+        """What was kept for a key, if anything."""
+        if self._folder is None:
+            return None
+        try:
+            found = json.loads(read_regular(self._path(key)))
+        except (OSError, ValueError):
+            return None
+        return found["result"] if isinstance(found, dict) and found.get("key") == list(key) else None
+
+    def keep(self, result: Mapping[str, Any], *key: Any) -> None:
+        """Keep a result, of plain values, for a key."""
+        if self._folder is not None:
+            with atomic.writing(self._path(key), durable=True) as stream:
+                stream.write(json.dumps({"key": key, "result": result}).encode())
+
+    def _path(self, key: Sequence[Any]) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{_hash([json.dumps(list(key)).encode()])}.json"
+
+
+def fingerprint(*values: Any) -> str:
+    """A hash of what values hold: the same for equal ones, in any process.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> one, two = (fingerprint(bm.Problem.paper("er", seed=seed)) for seed in (0, 1))
+    >>> one == fingerprint(bm.Problem.paper("er", seed=0)), one == two
+    (True, False)
+    """
+    return _hash(_described(values, 0))
+
+
+def _hash(parts: Iterator[bytes] | list[bytes]) -> str:
+    found = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little") + part)
+    return found.hexdigest()
+
+
+def _described(value: Any, depth: int) -> Iterator[bytes]:
+    """What a value is and holds; attributes that are only remembered answers are not looked at."""
+    kind = type(value)
+    yield f"{kind.__module__}.{kind.__qualname__}".encode()
+    if depth > _DEEPEST:
+        raise InputError(f"results can be kept of parts at most {_DEEPEST} deep, got a deeper one; leave out keep")
+    if value is None or isinstance(value, str | bytes | bool | int | float | np.generic):
+        yield repr(value).encode()
+    elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        yield f"{value.dtype} {value.shape}".encode()
+        yield np.ascontiguousarray(value).tobytes()
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _described(key, depth + 1)
+            yield from _described(one, depth + 1)
+    elif isinstance(value, Sequence):
+        for one in value:
+            yield from _described(one, depth + 1)
+    elif isinstance(value, type) or callable(getattr(value, "__code__", None)):
+        yield f"{value.__module__}.{value.__qualname__}".encode()
+    elif hasattr(value, "__dict__"):
+        for key, one in sorted(vars(value).items()):
+            if not isinstance(getattr(kind, key, None), cached_property):
+                yield key.encode()
+                yield from _described(one, depth + 1)
+    else:
+        raise InputError(f"results cannot be kept with a {kind.__name__} in the problem or settings; leave out keep")

@@ -1,0 +1,225 @@
+"""Configurations measured: simulated here or on an executor, and kept as they come.
+
+Rules kept here: what a measurement gives depends on its task and on the bench's problem and settings alone, but for the
+time that it takes; so results are the same on any executor.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+import numpy as np
+
+from .. import own
+from ..errors import StudyError
+from ..networks.csr import Links
+from ..problem import Problem
+from ..protocols import AnyProtocol
+from ..sim.engine import simulate
+from ..sim.progress import Progress
+from ..sim.result import Result
+from .configurations import MEASURES, Configuration
+from .kept import Kept
+
+#: The peak load of a link is taken over windows of a fiftieth of the horizon, or more if link traffic would not fit.
+_WINDOWS: Final = 50
+_MOST_CELLS: Final = 2**24
+
+
+@dataclass(frozen=True)
+class Task:
+    """A configuration to measure.
+
+    Attributes
+    ----------
+    name : str
+        As it is written.
+    protocol : AnyProtocol
+        The protocol itself.
+    horizon, replicates : int
+        How long, and how often.
+    timed : bool
+        Whether the time of a round is wanted too; then a run of one round is made before.
+    """
+
+    name: str
+    protocol: AnyProtocol
+    horizon: int
+    replicates: int
+    timed: bool = False
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a task gave: the configuration, the rule set and the policy in words, and seconds for a round, if timed."""
+
+    configuration: Configuration
+    rules: str
+    policy: str
+    seconds: float
+
+
+class Bench:
+    """Where configurations of one problem are measured.
+
+    Parameters
+    ----------
+    problem : Problem
+        What all of them are on.
+    settings : mapping
+        What `simulate` is given besides protocol, horizon and replicates.
+    executor : Executor, optional
+        Where to; in this process if not given.
+    kept : Kept
+        Where results are kept, and found again.
+    progress : Progress
+        Told of the rounds of tasks that count, see `run`.
+    """
+
+    def __init__(
+        self, problem: Problem, settings: Mapping[str, Any], executor: Executor | None, kept: Kept, progress: Progress
+    ) -> None:
+        self._problem = problem
+        self._settings = dict(settings)
+        self._executor = executor
+        self._kept = kept
+        self.progress = progress
+
+    def run(self, tasks: Sequence[Task], counts: bool = True) -> dict[str, Measured]:
+        """What each task gives, by its name.
+
+        Parameters
+        ----------
+        tasks : sequence of Task
+            Of different names.
+        counts : bool
+            Whether their rounds count as progress.
+        """
+        found: dict[str, Measured] = {}
+        missing: list[Task] = []
+        for task in tasks:
+            stored = self._kept.find(*_key(task))
+            if stored is None:
+                missing.append(task)
+            else:
+                found[task.name] = _from_plain(task, stored)
+                self._advance(task, counts)
+        if self._executor is None:
+            for task in missing:
+                progress = self.progress.part() if counts else False
+                found[task.name] = self._keep(task, measure(self._problem, task, self._settings, progress))
+        else:
+            used = [one for task in missing for one in (task.protocol, task.protocol.emission)]
+            needed = own.Told([*used, *self._problem.laws, self._problem.network, *self._settings.values()])
+            settings = {**self._settings, "threads": 1}
+            futures = {
+                self._executor.submit(measure_there, needed, self._problem, task, settings): task for task in missing
+            }
+            for future in as_completed(futures):
+                task = futures[future]
+                found[task.name] = self._keep(task, _result(future))
+                self._advance(task, counts)
+        return {task.name: found[task.name] for task in tasks}
+
+    def _advance(self, task: Task, counts: bool) -> None:
+        if counts:
+            self.progress.advance(task.horizon * task.replicates)
+
+    def _keep(self, task: Task, measured: Measured) -> Measured:
+        self._kept.keep(_to_plain(measured), *_key(task))
+        return measured
+
+
+def _result(future: Future[Measured]) -> Measured:
+    try:
+        return future.result()
+    except (BrokenExecutor, CancelledError) as error:
+        raise StudyError(
+            f"a worker died or was given up, perhaps for lack of memory ({type(error).__name__}); run again with fewer "
+            "workers, and with keep to continue"
+        ) from error
+
+
+def measure_there(needed: object, problem: Problem, task: Task, settings: Mapping[str, Any]) -> Measured:
+    """The same as `measure` in another process, which has loaded what is needed of the user's own by now."""
+    return measure(problem, task, settings, False)
+
+
+def measure(problem: Problem, task: Task, settings: Mapping[str, Any], progress: Any) -> Measured:
+    """Simulate one configuration.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> problem = bm.Problem.paper("er", seed=0)
+    >>> measure(problem, Task("irs", bm.IRS(), 10, 2), {"seed": 0}, False).configuration.messages_per_round
+    array([306., 306.])
+    """
+    times = []
+    # Of the runs before, the first one compiles what has to be compiled, and the second one is what any run takes.
+    for horizon in (*(1, 1) * task.timed, task.horizon):
+        began = time.perf_counter()
+        result = _simulate(problem, task, settings, horizon, progress if horizon == task.horizon else False)
+        times.append(time.perf_counter() - began)
+    seconds = max(0.0, times[-1] - times[-2]) / max(1, task.horizon - 1) if task.timed else 0.0
+    policy = result.settings["policy"]
+    words = policy if isinstance(policy, str) else "mixed policies"
+    return Measured(_configuration(task.name, task.protocol, result), result.rules, words, seconds)
+
+
+def _simulate(problem: Problem, task: Task, settings: Mapping[str, Any], horizon: int, progress: Any) -> Result:
+    return simulate(
+        problem,
+        task.protocol,
+        horizon=horizon,
+        replicates=task.replicates,
+        link_traffic=True,
+        record_every=_window(problem, horizon, task.replicates),
+        progress=progress,
+        **settings,
+    )
+
+
+def _window(problem: Problem, horizon: int, replicates: int) -> int:
+    """How many rounds a record spans."""
+    network = problem.network
+    n_links = 2 * network.n_links if isinstance(network, Links) else problem.n_agents * (problem.n_agents - 1)
+    windows = max(1, min(_WINDOWS, _MOST_CELLS // max(1, n_links * replicates)))
+    return -(-horizon // windows)
+
+
+def _configuration(name: str, protocol: AnyProtocol, result: Result) -> Configuration:
+    assert result.link_traffic is not None
+    horizon = result.horizon
+    spans = np.diff(result.rounds, prepend=0)
+    loads = result.link_traffic.sum(axis=1) / horizon
+    peaks = (result.link_traffic / spans[:, None]).max(axis=1, initial=0.0)
+    return Configuration(
+        name=name,
+        protocol=protocol,
+        regret=result.regret[:, -1].copy(),
+        messages_per_round=result.messages[:, -1] / horizon,
+        link_load=loads.max(axis=1, initial=0.0),
+        link_peak=peaks.max(axis=1, initial=0.0),
+        bytes_per_round=result.traffic["bytes"] / horizon,
+    )
+
+
+def _key(task: Task) -> tuple[Any, ...]:
+    return (repr(task.protocol), task.name, task.horizon, task.replicates)
+
+
+def _to_plain(measured: Measured) -> dict[str, Any]:
+    values = {measure: getattr(measured.configuration, measure).tolist() for measure in MEASURES}
+    about = {one.name: getattr(measured, one.name) for one in fields(measured) if one.name != "configuration"}
+    return {**about, "measures": values}
+
+
+def _from_plain(task: Task, stored: Mapping[str, Any]) -> Measured:
+    values = {measure: np.array(stored["measures"][measure]) for measure in MEASURES}
+    configuration = Configuration(name=task.name, protocol=task.protocol, **values)
+    return Measured(configuration, stored["rules"], stored["policy"], stored["seconds"])

@@ -1,0 +1,48 @@
+"""What a protocol bears badly, of the faults at hand; the figures are in docs/faults.md and docs/beyond.md."""
+
+from __future__ import annotations
+
+from ..faults import Faults
+from ..protocols import AnyProtocol, Delivery
+
+
+def weaknesses(protocol: AnyProtocol, faults: Faults | None) -> list[str]:
+    """What a protocol bears badly, in words; empty if nothing is known.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> for weakness in weaknesses(bm.TreeAggregation(), bm.Faults(loss=0.1)):
+    ...     print(weakness)
+    a tree has one way between two agents, so what is lost is missed until the next statistic; echoes help
+    >>> weaknesses(bm.FwA(4), bm.Faults(loss=0.1))
+    []
+    """
+    real = None if faults is None else faults.effective()
+    if real is None or not protocol.sends_messages:
+        return []
+    is_tree = protocol.delivery is Delivery.TREE
+    emission = protocol.emission
+    found = []
+    if (real.loss > 0 or real.link_cap is not None) and emission.cumulative and not emission.n_echoes:
+        if is_tree:
+            found.append(
+                "a tree has one way between two agents, so what is lost is missed until the next statistic; echoes help"
+            )
+        else:
+            found.append(
+                "statistics are sent more and more seldom, so one that is lost is missed for long; echoes or a larger "
+                "ttl help"
+            )
+    if real.outages is not None:
+        if is_tree:
+            found.append(
+                "an agent that is down cuts its side of the tree off, and echoes do not help; flooding with growth "
+                "finds a way around"
+            )
+        if not real.outages.memory and emission.cumulative:
+            found.append(
+                "an agent that forgets counts from zero again, and others learn nothing from it until it counts more "
+                "than before; every pull does not have this"
+            )
+    return found

@@ -1,0 +1,39 @@
+"""Which policy fits the arms: said once, where none was chosen."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Final
+
+from ..draws import GREATEST_UNIFORM, LEAST_UNIFORM
+from ..errors import BanditmeshWarning
+from ..problem import Problem
+
+#: What is said where rewards lie between 0 and 1 and the default policy would choose.
+ADVICE: Final = (
+    "all rewards lie between 0 and 1 and no policy was chosen: UCB(alpha=3.0), the default, explores as if they spread "
+    "by 1, and learns slowly where means are small; KL-UCB or Thompson sampling fits such arms better"
+)
+_said = False
+
+
+def suits_rates(problem: Problem) -> bool:
+    """Whether every reward lies between 0 and 1, as clicks do.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> network, sets = bm.networks.ring(3), [[0, 1]] * 3
+    >>> laws = ([bm.arms.Bernoulli(0.01), law] for law in (bm.arms.Bernoulli(0.02), bm.arms.Gaussian(0.02, 1.0)))
+    >>> [suits_rates(bm.Problem(network, sets, both)) for both in laws]
+    [True, False]
+    """
+    return all(law.quantile(LEAST_UNIFORM) >= 0.0 and law.quantile(GREATEST_UNIFORM) <= 1.0 for law in problem.laws)
+
+
+def note_default(problem: Problem, policy: Any) -> None:
+    """Warn, once in a process, that another policy than the default would suit the arms better."""
+    global _said
+    if policy is None and not _said and isinstance(problem, Problem) and suits_rates(problem):
+        _said = True
+        warnings.warn(f"{ADVICE}: policy=KLUCB() or policy=ThompsonSampling()", BanditmeshWarning, stacklevel=3)
