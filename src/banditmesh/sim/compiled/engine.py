@@ -18,6 +18,8 @@ from functools import partial
 from typing import Final
 
 from ...draws import Draws
+from ...protocols.base import Delivery
+from ...protocols.emission import EveryPull
 from .. import limits, memory
 from ..run import Outcome, Run
 from . import crew, plans
@@ -31,6 +33,8 @@ from .walking import Walk
 
 #: How long a kernel may run before Python gets a look in, in seconds.
 CHUNK_SECONDS: Final = 0.05
+#: About how many pulls come before the first look; they may take a hundred times as long in one run as in another.
+FIRST_PULLS: Final = 10_000
 #: More threads than this only get in each other's way.
 MOST_THREADS: Final = 64
 
@@ -49,7 +53,7 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
 
     def simulate(replicate: int) -> Outcome:
         one = delivery(packed, kernels, replicate, plan, stop)
-        n_rounds = 1
+        n_rounds = max(1, FIRST_PULLS // run.problem.n_agents)
         while one.t <= run.horizon:
             stop.check()
             began = time.perf_counter()
@@ -90,7 +94,9 @@ def _prepare(packed: Packed, threads: int, stop: Stop) -> tuple[type[Merge | Wal
 
 def kernels_of(run: Run) -> Kernels:
     """The kernels for the run's policy, relay rule and emission."""
-    return specialise(rules_of(run))
+    is_merged = run.tree is not None
+    tells_neighbours = run.protocol.delivery is not Delivery.EVERYONE and type(run.protocol.emission) is EveryPull
+    return specialise(rules_of(run), plain=tells_neighbours and run.faults is None and not is_merged)
 
 
 def rules_of(run: Run) -> Rules:

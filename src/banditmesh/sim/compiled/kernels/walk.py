@@ -42,7 +42,7 @@ from .layout import (
     Rule,
     State,
 )
-from .pulls import pull_agents
+from .pulls import pull_rounds
 from .scalars import random_relay, uniform
 from .spread import pick_neighbours
 from .stopping import is_set
@@ -119,7 +119,7 @@ def walk_rounds(
                         return t
                     accepted[faults.restarts[i]] = 0
                     accepted_as[:, faults.restarts[i]] = 0
-            chunk.regret[step] = pull_agents(t, agents, chunk, keys, rule.asks_best, state, pulls)
+            pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
             # Which of its values a reward is must be asked before the emission replaces it by a sum.
             for v in range(n_agents):
                 slot = now_slots[v]
