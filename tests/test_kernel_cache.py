@@ -98,8 +98,8 @@ def test_kernels_cached_by_separate_processes_do_not_replace_each_other(policies
 
 def damage(folder, n_policies):
     """Replace other policies' kernels by that of the usual one, whole but wrong, and what draws rewards by noise."""
-    paths = [path for path in folder.rglob("*.kernel") if path.name.startswith("rounds.plan_rounds")]
-    [usual] = (path for path in paths if path.name.startswith("rounds.plan_rounds-"))
+    paths = [path for path in folder.rglob("*.kernel") if path.name.startswith("planned.plan_rounds")]
+    [usual] = (path for path in paths if path.name.startswith("planned.plan_rounds-"))
     assert len(paths) == n_policies
     code = usual.read_bytes()[cache._DIGEST_SIZE :]
     for path in paths:
@@ -225,7 +225,7 @@ def test_every_kernel_of_every_policy_has_a_name_of_its_own():
 
 def test_identity_is_the_same_in_every_process():
     script = (
-        "from banditmesh.sim.compiled.kernels import rounds, identity; print(identity.identity(rounds.plan_rounds))"
+        "from banditmesh.sim.compiled.kernels import identity, planned; print(identity.identity(planned.plan_rounds))"
     )
     found = {
         subprocess.run(

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ....policies import KLUCB, UCB, ThompsonSampling
 from ....protocols import ProbabilisticFlooding
-from . import cache, emissions, merge, pulls, rounds, spread, walk
+from . import cache, emissions, merge, planned, pulls, rounds, spread, walk
 from .compiling import helper, kernel, rebind, routine, uncached
 from .identity import identity
 from .scalars import compile_rule, random_relay
@@ -32,7 +32,9 @@ class Kernels(NamedTuple):
     is_built_in: bool
 
 
-USUAL: Final = Kernels(rounds.plan_rounds, rounds.spread_rounds, walk.walk_rounds, merge.merge_rounds, is_built_in=True)
+USUAL: Final = Kernels(
+    planned.plan_rounds, rounds.spread_rounds, walk.walk_rounds, merge.merge_rounds, is_built_in=True
+)
 _BUILT_IN: Final = frozenset({UCB.index, KLUCB.index, ThompsonSampling.index})
 #: Built-in rules whose cached kernels were found to be wrong in this process.
 _distrusted: set[Rules] = set()
@@ -80,10 +82,10 @@ def _bind(rules: Rules, _identities: str) -> Kernels:
         relays = compile_rule(relay)
         spreads = helper(rebind(spreads, random_relay=relays))
     begin = helper(rebind(rounds.begin, pull_agents=pull_agents, emit=emit))
-    plan_rounds = rebind(rounds.plan_rounds, begin=begin)
+    plan_rounds = rebind(planned.plan_rounds, begin=begin)
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
     walk_rounds = rebind(walk.walk_rounds, pull_agents=pull_agents, emit=emit, random_relay=relays)
     merge_rounds = rebind(merge.merge_rounds, pull_agents=pull_agents, decide=decide)
     compiling = kernel if trusted else uncached
-    planned, spreading, walking, merging = map(compiling, (plan_rounds, spread_rounds, walk_rounds, merge_rounds))
-    return Kernels(planned, spreading, walking, merging, is_built_in(rules))
+    planning, spreading, walking, merging = map(compiling, (plan_rounds, spread_rounds, walk_rounds, merge_rounds))
+    return Kernels(planning, spreading, walking, merging, is_built_in(rules))
