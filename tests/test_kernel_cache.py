@@ -227,7 +227,7 @@ def test_every_kernel_of_every_policy_has_a_name_of_its_own():
 
 def test_identity_is_the_same_in_every_process():
     script = (
-        "from banditmesh.sim.compiled.kernels import rounds, identity; print(identity.identity(rounds.plan_rounds))"
+        "from banditmesh.sim.compiled.kernels import identity, planned; print(identity.identity(planned.plan_rounds))"
     )
     found = {
         subprocess.run(

@@ -24,7 +24,7 @@ from .. import limits, memory
 from ..run import Outcome, Run
 from . import crew, plans
 from .crew import Stop
-from .kernels.layout import Fates
+from .kernels.layout import Plan
 from .kernels.special import Kernels, Rules, specialise
 from .merging import Merge
 from .packing import BUILT_IN_EMISSIONS, Packed, pack, packed_bytes
@@ -74,20 +74,20 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
     return crew.work((partial(simulate, replicate) for replicate in range(run.replicates)), threads, stop, look)
 
 
-def _prepare(packed: Packed, threads: int, stop: Stop) -> tuple[type[Merge | Walk | Spread], Fates | None]:
+def _prepare(packed: Packed, threads: int, stop: Stop) -> tuple[type[Merge | Walk | Spread], Plan | None]:
     """How messages are delivered, and the plan if there is one; refused if memory does not suffice."""
     run, rule = packed.run, packed.rule(Draws(packed.run.seed, 0))
     delivery: type[Merge | Walk | Spread] = Merge if run.tree is not None else Walk if packed.traits.walks else Spread
-    plan_bytes = plans.worthwhile_bytes(packed, rule, stop) if delivery is Spread else 0.0
-    each = delivery.needed_bytes(packed, plan_bytes > 0, stop)
+    outline = plans.outline(packed, rule, stop) if delivery is Spread else None
+    each = delivery.needed_bytes(packed, outline is not None, stop)
     memory.check(
-        plan_bytes + min(threads, run.replicates) * each,
+        (0.0 if outline is None else outline.n_bytes) + min(threads, run.replicates) * each,
         "the simulation",
         "take fewer agents or arms, or threads=1 for one replicate at a time",
     )
-    if not plan_bytes:
+    if outline is None:
         return delivery, None
-    plan = plans.build(packed, rule, threads, stop)
+    plan = plans.build(packed, rule, outline, threads, stop)
     limits.check_traffic(run, plan)
     return delivery, plan
 

@@ -7,7 +7,7 @@ import numpy as np
 from ...networks.csr import Links
 from ...protocols.spanning import Tree
 from .crew import Stop
-from .kernels.layout import Chunk, Fates, Merged, TreeLinks
+from .kernels.layout import Chunk, Merged, Plan, TreeLinks
 from .kernels.special import Kernels
 from .packing import Packed
 from .replicates import Replicate
@@ -23,7 +23,7 @@ class Merge(Replicate):
         # Nearly two directed links for each agent, and a table of all arms for each.
         return Replicate.shared_bytes(packed) + n_agents * n_arms * (2 * 38.0 + 10.0)
 
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None, stop: Stop) -> None:
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
         super().__init__(packed, kernels, replicate, 0, stop)
         run = packed.run
         assert run.tree is not None

@@ -306,14 +306,18 @@ class Packed:
         )
 
     @cached_property
+    def rank(self) -> NDArray[np.int32]:
+        """Which of its arm's holders, in ascending order, each slot belongs to."""
+        rank = np.zeros(len(self.agents.arms), dtype=np.int32)
+        rank[self.holder_slots] = np.arange(len(rank)) - np.repeat(self.holder_starts[:-1], np.diff(self.holder_starts))
+        return rank
+
+    @cached_property
     def known_places(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Where learners keep others' statistics, as in `Known`: for each arm a square of all its holders."""
-        n_holders = np.diff(self.holder_starts)
-        arms = self.agents.arms
-        rank = np.zeros(len(arms), dtype=np.int32)
-        rank[self.holder_slots] = np.arange(len(arms)) - np.repeat(self.holder_starts[:-1], n_holders)
+        n_holders, arms = np.diff(self.holder_starts), self.agents.arms
         squares = np.cumsum(np.square(n_holders)) - np.square(n_holders)
-        return (squares[arms] + rank * n_holders[arms]).astype(np.int64), rank
+        return (squares[arms] + self.rank * n_holders[arms]).astype(np.int64), self.rank
 
     @property
     def n_known(self) -> int:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...draws import Draws
 from ...networks.dynamic import DynamicNetwork
-from ...protocols.base import ABSORB
+from ...protocols.base import ABSORB, STOP
 from .. import memory
 from ..expected_links import links_at_a_time
 from ..run import Run
 from . import crew
+from .bitsets import WORD
 from .crew import Stop
 from .kernels.layout import (
     ABSORBED,
@@ -22,19 +23,36 @@ from .kernels.layout import (
     EXPIRED,
     HEARD,
     N_COUNTS,
+    QUEUED,
     RELAYED,
     SENT,
     STOPPED,
+    UNIT,
     Fates,
+    Plan,
     Rule,
     Scratch,
+    Search,
 )
+from .kernels.planned import (
+    HOP_ABSORBED,
+    HOP_DELIVERED,
+    HOP_LEARNED,
+    HOP_SENT,
+    HOP_STOPPED,
+    N_HOP_NUMBERS,
+    sum_by_hop,
+)
+from .kernels.planning import N_TALLIES, hold, plan_slots
 from .kernels.sets import N_SETS
 from .kernels.spread import spread_slots
 from .packing import Packed, no_faults, no_links, traits
 
 #: The most memory that a plan may take, in bytes; beyond it messages are spread one by one.
 PLAN_BUDGET: Final = 4 * 2**30
+#: Learners that would take more than this, in bytes, are kept as 16-bit ranks where no arm has too many holders.
+WIDE_BUDGET: Final = 2**30
+MOST_RANKS: Final = 2**16
 # How many transmissions a sample of messages may have, about; what part of all messages, and how many it has at least.
 _SAMPLE_WORK: Final = 2**23
 _SAMPLE_PART: Final = 8
@@ -72,6 +90,16 @@ def make_fates(n_keys: int, reach: int, learners: NDArray[np.int32]) -> Fates:
     )
 
 
+class Outline(NamedTuple):
+    """What is known of a plan before it is made: about how many learners it has, and how they are kept."""
+
+    n_learners: float
+    by_rank: bool
+    #: Whether the number is no estimate but a bound that holds for sure.
+    is_bound: bool
+    n_bytes: float
+
+
 def pays(run: Run) -> bool:
     """Whether a plan is possible and would save work."""
     if run.relaying is None or not traits(run).is_settled or run.link_traffic:
@@ -80,18 +108,27 @@ def pays(run: Run) -> bool:
     return run.horizon * run.replicates >= int(np.diff(run.problem.arm_offsets).max())
 
 
-def worthwhile_bytes(packed: Packed, rule: Rule, stop: Stop) -> float:
-    """About how much memory a plan takes; 0 if it does not pay or does not fit its budget."""
+def outline(packed: Packed, rule: Rule, stop: Stop) -> Outline | None:
+    """What a plan would be; None if it does not pay or does not fit its budget."""
     if not pays(packed.run):
-        return 0.0
-    n_bytes = len(packed.agents.arms) * (40.0 + 8.0 * rule.reach)
-    at_most = n_bytes + 4.0 * learners_at_most(packed)
-    if at_most <= min(PLAN_BUDGET, memory.TRIFLE):
-        return at_most
-    if not _is_affordable(n_bytes):
-        return 0.0
-    n_bytes += 4.0 * _estimated_learners(packed, rule, stop)
-    return n_bytes if _is_affordable(n_bytes) else 0.0
+        return None
+    bound = _outlined(packed, rule, learners_at_most(packed), is_bound=True)
+    if bound.n_bytes <= min(PLAN_BUDGET, memory.TRIFLE):
+        return bound
+    if not _is_affordable(_outlined(packed, rule, 0.0).n_bytes):
+        return None
+    n_learners = float(sampled_fates(packed, rule, stop)[HEARD]) * len(packed.agents.arms)
+    estimated = _outlined(packed, rule, n_learners)
+    return estimated if _is_affordable(estimated.n_bytes) else None
+
+
+def _outlined(packed: Packed, rule: Rule, n_learners: float, is_bound: bool = False) -> Outline:
+    n_slots, n_holders = len(packed.agents.arms), int(np.diff(packed.holder_starts).max())
+    by_rank = 4.0 * n_learners > WIDE_BUDGET and n_holders <= MOST_RANKS
+    of_slots = 4.0 + (20.0 if _counts_ended(rule) else 12.0) * rule.reach
+    # Learners of a slot fill whole units, half of one in vain.
+    n_bytes = of_slots * n_slots + (2.0 if by_rank else 4.0) * (n_learners + UNIT / 2 * n_slots)
+    return Outline(n_learners, by_rank, is_bound, n_bytes)
 
 
 def _is_affordable(n_bytes: float) -> bool:
@@ -99,14 +136,14 @@ def _is_affordable(n_bytes: float) -> bool:
     return n_bytes <= PLAN_BUDGET and memory.suffices(2.0 * n_bytes)
 
 
+def _counts_ended(rule: Rule) -> bool:
+    """Whether a plan must keep how copies end: agents that learn, or those that do not, meet several decisions."""
+    return rule.decision.shape[2] > 1 or (rule.stop_before_use and bool((rule.decision == STOP).any()))
+
+
 def learners_at_most(packed: Packed) -> int:
     """More learners than a plan can have: of every slot, all holders of its arm."""
     return int(np.square(np.diff(packed.holder_starts)).sum())
-
-
-def _estimated_learners(packed: Packed, rule: Rule, stop: Stop) -> float:
-    """How many learners a plan has."""
-    return float(sampled_fates(packed, rule, stop)[HEARD]) * len(packed.agents.arms)
 
 
 def sampled_fates(packed: Packed, rule: Rule, stop: Stop) -> NDArray[np.float64]:
@@ -118,7 +155,20 @@ def sampled_fates(packed: Packed, rule: Rule, stop: Stop) -> NDArray[np.float64]
     weights = np.zeros(n_slots, dtype=np.int32)
     weights[sample] = 1
     counts = np.zeros(N_COUNTS, dtype=np.int64)
-    count_fates(packed, rule, 1, weights, make_scratch(packed), counts, stop)
+    one = make_fates(1, rule.reach, np.zeros((1, 0), dtype=np.int32))
+    spread_slots(
+        packed.network,
+        packed.agents,
+        rule,
+        weights,
+        make_scratch(packed),
+        one,
+        counts,
+        no_links(),
+        no_faults(),
+        stop.flag,
+    )
+    stop.check()
     return counts / len(sample)
 
 
@@ -142,118 +192,116 @@ def relayed_and_learned(packed: Packed, stop: Stop) -> tuple[float, float]:
 
 
 def count_fates(
-    packed: Packed,
-    rule: Rule,
-    sequence: int,
-    weights: NDArray[np.int32],
-    scratch: Scratch,
-    counts: NDArray[np.int64],
-    stop: Stop,
-) -> None:
-    """Add the fates of messages made in round `sequence`, as many of each slot as `weights` says, to `counts`."""
-    one = make_fates(1, rule.reach, np.zeros((1, 0), dtype=np.int32))
-    spread_slots(
-        0,
-        len(packed.agents.every),
-        sequence,
-        packed.network,
-        packed.agents,
-        packed.holder_starts,
-        rule,
-        weights,
-        False,
-        0,
-        0,
-        scratch,
-        one,
-        counts,
-        no_links(),
-        no_faults(),
-        stop.flag,
-    )
-    stop.check()
-
-
-def count_all_fates(
-    packed: Packed,
-    rule: Rule,
-    plan: Fates,
-    n_messages: NDArray[np.int32],
-    late_slots: NDArray[np.int32],
-    scratch: Scratch,
-    stop: Stop,
+    rule: Rule, plan: Plan, n_messages: NDArray[np.int32], late_slots: NDArray[np.int32], stop: Stop
 ) -> NDArray[np.int64]:
-    """The fates of a whole run with a plan, from how many messages each slot made.
-
-    `late_slots[v, t % reach]` is what v sent in round t of the last `reach`: these messages do not live out their lives
-    before the horizon, and are spread again, up to it.
-    """
+    """The fates of a whole run with a plan, from how many messages each slot made and what was sent last."""
+    all_hops, last_hops = np.zeros((2, rule.reach, N_HOP_NUMBERS), dtype=np.int64)
+    sum_by_hop(rule.horizon, plan, n_messages, late_slots, stop.flag, all_hops, last_hops)
+    stop.check()
+    absorbed, stopped, expired, relayed = _endings(rule, plan, all_hops)
+    *_, queued = _endings(rule, plan, last_hops)
     counts = np.zeros(N_COUNTS, dtype=np.int64)
-    early = n_messages.astype(np.int64)
-    for t in range(max(1, rule.horizon - rule.reach + 1), rule.horizon + 1):
-        late = late_slots[:, t % rule.reach]
-        weights = np.zeros(len(n_messages), dtype=np.int32)
-        weights[late[late >= 0]] = 1
-        early -= weights
-        count_fates(packed, rule, t, weights, scratch, counts, stop)
-    delivered, absorbed, expired, stopped = early @ plan.totals
-    counts[SENT] += early @ plan.sent.sum(axis=1, dtype=np.int64)
-    counts[HEARD] += early @ plan.end[:, -1].astype(np.int64)
-    counts[[DELIVERED, ABSORBED, EXPIRED, STOPPED]] += np.array([delivered, absorbed, expired, stopped])
-    counts[RELAYED] += delivered - absorbed - expired - stopped
+    counts[[SENT, DELIVERED, HEARD]] = all_hops[:, [HOP_SENT, HOP_DELIVERED, HOP_LEARNED]].sum(axis=0)
+    counts[[ABSORBED, STOPPED, EXPIRED, RELAYED, QUEUED]] = absorbed, stopped, expired, relayed - queued, queued
     return counts
 
 
-def build(packed: Packed, rule: Rule, threads: int, stop: Stop) -> Fates:
-    """The plan, made in parts side by side.
+def _endings(rule: Rule, plan: Plan, numbers: NDArray[np.int64]) -> tuple[int, int, int, int]:
+    """How many copies are absorbed, stopped, expired and relayed, from what was summed up by hop."""
+    absorbed, stopped = numbers[:, HOP_ABSORBED], numbers[:, HOP_STOPPED]
+    if not len(plan.ended):
+        learned = numbers[:, HOP_LEARNED]
+        others = numbers[:, HOP_DELIVERED] - learned
+        of_others, of_learners = rule.decision[:, : rule.reach, 0]
+        absorbed = others * (of_others == ABSORB) + learned * (of_learners == ABSORB)
+        stopped = others * (of_others == STOP) + learned * (of_learners == STOP)
+    going_on = numbers[:, HOP_DELIVERED] - absorbed - stopped
+    has_ttl = np.arange(1, rule.reach + 1) < rule.ttl
+    return absorbed.sum(), stopped.sum(), going_on[~has_ttl].sum(), going_on[has_ttl].sum()
 
-    Each part writes its learners into a stretch of its own, longer than needed; what is not written to takes no memory.
+
+def make_plan(n_slots: int, reach: int, n_parts: int = 1, n_learners: int = 0, n_ranks: int = 0) -> Plan:
+    """Room for a plan whose learners belong to so many parts; none is ended, see `Plan`."""
+    return Plan(
+        records=np.zeros((n_slots, 1 + reach * n_parts + reach), dtype=np.int32),
+        delivered=np.zeros((n_slots, reach), dtype=np.int32),
+        ended=np.zeros((0, reach, 2), dtype=np.int32),
+        learners=np.empty(n_learners, dtype=np.int32),
+        ranks=np.empty(n_ranks, dtype=np.uint16),
+    )
+
+
+def build(packed: Packed, rule: Rule, outlined: Outline, threads: int, stop: Stop) -> Plan:
+    """The plan, made for some agents after the others, side by side.
+
+    Each of these shares writes its learners into a stretch of its own, longer than needed; what is not written to takes
+    no memory.
     """
     n_slots, n_agents = len(packed.agents.arms), len(packed.agents.every)
-    # A plan knows no horizon: messages that would outlive the run are simply not delivered.
-    rule = rule._replace(horizon=np.iinfo(np.int64).max)
-    parts = 32 * threads if n_agents > _SMALL else 1
-    bounds = np.linspace(0, n_agents, parts + 1).astype(np.int64)
-    shares = np.diff(packed.agents.offsets[bounds]) / n_slots
-    stretch = float(learners_at_most(packed))
-    if parts > 1:
-        stretch = min(stretch, _GENEROUS * _estimated_learners(packed, rule, stop) + n_agents)
-    largest = int(np.diff(packed.holder_starts).max())
+    n_shares = 32 * threads if n_agents > _SMALL else 1
+    bounds = np.linspace(0, n_agents, n_shares + 1).astype(np.int64)
+    n_slots_of = np.diff(packed.agents.offsets[bounds])
+    stretch = (1.0 if outlined.is_bound else _GENEROUS) * outlined.n_learners / n_slots
     while True:
-        ends = np.cumsum((shares * stretch).astype(np.int64) + largest)
-        fates = make_fates(n_slots, rule.reach, np.empty((1, int(ends[-1])), dtype=np.int32))
-        if _spread_parts(packed, rule, threads, bounds.tolist(), [0, *ends.tolist()], fates, stop):
-            return fates
-        stretch *= 2
+        ends = np.concatenate([[0], np.cumsum(n_slots_of * (np.ceil(stretch) + UNIT))]).astype(np.int64)
+        room = np.stack([ends[:-1], ends[1:]], axis=1)
+        n_learners, n_ranks = (0, int(ends[-1])) if outlined.by_rank else (int(ends[-1]), 0)
+        plan = make_plan(n_slots, rule.reach, 1, n_learners, n_ranks)
+        if _counts_ended(rule):
+            plan = plan._replace(ended=np.zeros((n_slots, rule.reach, 2), dtype=np.int32))
+        if _plan_shares(packed, rule, threads, bounds.tolist(), room, plan, stop):
+            return plan
+        stretch = 2 * stretch + UNIT
 
 
-def _spread_parts(
-    packed: Packed, rule: Rule, threads: int, bounds: list[int], ends: list[int], fates: Fates, stop: Stop
+def _plan_shares(
+    packed: Packed, rule: Rule, threads: int, bounds: list[int], room: NDArray[np.int64], plan: Plan, stop: Stop
 ) -> bool:
-    """Write the plan of agents bounds[i] to bounds[i + 1] between ends[i] and ends[i + 1]; whether all had place."""
-    weights = np.ones(len(packed.agents.arms), dtype=np.int32)
+    """Write the plan of agents bounds[i] to bounds[i + 1] into room[i]; whether all had place."""
+    rank = packed.rank if len(plan.ranks) else np.zeros(0, dtype=np.int32)
+    held_by = np.zeros(len(packed.agents.every), dtype=np.uint64)
 
-    def spread_part(part: int) -> bool:
-        fits = spread_slots(
-            bounds[part],
-            bounds[part + 1],
-            1,
+    def plan_share(share: int, arm: int) -> bool:
+        fits = plan_slots(
+            bounds[share],
+            bounds[share + 1],
+            arm,
             packed.network,
             packed.agents,
-            packed.holder_starts,
             rule,
-            weights,
-            True,
-            ends[part],
-            ends[part + 1],
-            make_scratch(packed),
-            fates,
-            np.zeros(N_COUNTS, dtype=np.int64),
-            no_links(),
-            no_faults(),
+            rank,
+            _make_search(packed, held_by, len(plan.ended) > 0),
+            room[share],
+            plan,
             stop.flag,
         )
         stop.check()
         return bool(fits)
 
-    return all(crew.work((partial(spread_part, part) for part in range(len(bounds) - 1)), threads, stop))
+    for arm in range(0, packed.run.problem.n_arms, WORD):
+        hold(arm, packed.agents, held_by)
+        jobs = [partial(plan_share, share, arm) for share in range(len(room))]
+        if not all(crew.work(jobs, threads, stop)):
+            return False
+    return True
+
+
+def _make_search(packed: Packed, held_by: NDArray[np.uint64], counts_ended: bool) -> Search:
+    """Workspace for one search after the other."""
+    n_agents, n_holders = len(held_by), int(np.diff(packed.holder_starts).max())
+    return Search(
+        held_by=held_by,
+        marks=np.zeros((n_agents, 2), dtype=np.uint64),
+        senders=np.zeros(n_agents + 1, dtype=np.int32),
+        masks=np.zeros(n_agents + 1, dtype=np.uint64),
+        receivers=np.zeros(n_agents + 1, dtype=np.int32),
+        grouped=np.zeros(0, dtype=np.int32),
+        part_of=np.zeros(0, dtype=np.int32),
+        part_ends=np.zeros(1, dtype=np.int64),
+        touched=np.zeros(n_agents + 1, dtype=np.int32),
+        n_touched=np.zeros(1, dtype=np.int64),
+        # What is not written to takes no memory.
+        learned=np.empty((WORD, n_holders), dtype=np.int32),
+        tallies=np.zeros((WORD, N_TALLIES), dtype=np.int64),
+        counts_ended=counts_ended,
+    )

@@ -7,10 +7,10 @@ import numpy as np
 from ...protocols.base import Delivery
 from ..run import Outcome
 from .crew import Stop
-from .kernels.layout import STALE, Chunk, Fates
+from .kernels.layout import STALE, Chunk, Plan
 from .kernels.special import Kernels
 from .packing import Packed
-from .plans import count_all_fates, make_fates, make_scratch, relayed_and_learned
+from .plans import count_fates, make_fates, make_plan, make_scratch, relayed_and_learned
 from .replicates import Replicate
 
 
@@ -21,26 +21,30 @@ class Spread(Replicate):
     def needed_bytes(packed: Packed, planned: bool, stop: Stop) -> float:
         """About how much memory one replicate takes."""
         n_agents, reach = packed.run.problem.n_agents, packed.traits.reach
-        ring = n_agents * reach * (8.0 + 4.0 * reach)
+        ring = n_agents * reach * (4.0 + 4.0 * reach)
         if not planned and reach > 0:
             _, n_learned = relayed_and_learned(packed, stop)
             # By key, how often it is sent by hop, four totals, and who learns it: twice while the lists grow.
-            ring += n_agents * reach * (4.0 * reach + 32.0 + 8.0 * n_learned)
-        return Replicate.shared_bytes(packed) + ring + 40.0 * n_agents
+            ring += n_agents * reach * (4.0 + 4.0 * reach + 32.0 + 8.0 * n_learned) + 40.0 * n_agents
+        return Replicate.shared_bytes(packed) + ring
 
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None, stop: Stop) -> None:
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
         reach = packed.traits.reach
         super().__init__(packed, kernels, replicate, max(reach - 1, 0), stop)
         n_agents = packed.run.problem.n_agents
         self._plan = plan
+        self._sent_ahead = np.zeros(2 * max(reach, 1), dtype=np.int64)
+        if plan is not None or reach == 0:
+            n_copied = 1 if plan is None else plan.records.shape[1] - reach
+            self._records = np.zeros((n_agents, reach, n_copied), dtype=np.int32)
+            return
         self._scratch = make_scratch(packed)
         self._cursor = np.array([-1, 0], dtype=np.int64)
-        self._sent_ahead = np.zeros(2 * max(reach, 1), dtype=np.int64)
         # Going down and coming back takes a round at least, so an agent learns a message every other round at most.
         self._most_receipts = (reach + 1) // 2 if packed.traits.forgets else 1
         self._most_learners = self._most_receipts * int(np.diff(packed.holder_starts).max())
-        room = 0 if plan is not None or reach == 0 else n_agents + self._most_learners
-        self._ring = make_fates(reach * n_agents, max(reach, 1), np.zeros((max(reach, 1), room), dtype=np.int32))
+        learners = np.zeros((reach, n_agents + self._most_learners), dtype=np.int32)
+        self._ring = make_fates(reach * n_agents, reach, learners)
 
     def _simulate(self, chunk: Chunk, last: int) -> None:
         if self._plan is None and self.rule.ttl > 0:
@@ -60,8 +64,8 @@ class Spread(Replicate):
             self.known,
             self.pulls,
             self.messages,
-            self._plan or self._ring,
-            self._ring,
+            self._plan or make_plan(0, 0),
+            self._records,
             self._sent_ahead,
             self.counts,
         )
@@ -104,8 +108,6 @@ class Spread(Replicate):
         if self._plan is not None and self.t > packed.run.horizon:
             n_messages = self.state.n_messages if len(self.state.n_messages) else self.state.pulls
             n_stale = self.counts[STALE]
-            self.counts = count_all_fates(
-                packed, self.rule, self._plan, n_messages, self.messages.slots, self._scratch, self.stop
-            )
+            self.counts = count_fates(self.rule, self._plan, n_messages, self.messages.slots, self.stop)
             self.counts[STALE] = n_stale
         return super().close()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .crew import Stop
-from .kernels.layout import Chunk, Fates, Learned, Queue
+from .kernels.layout import Chunk, Learned, Plan, Queue
 from .kernels.special import Kernels
 from .packing import Packed
 from .plans import relayed_and_learned
@@ -30,7 +30,7 @@ class Walk(Replicate):
         ids = 8.0 * packed.traits.n_ids * n_agents
         return Replicate.shared_bytes(packed) + ids + 12.0 * packed.traits.reach * n_agents + lists
 
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None, stop: Stop) -> None:
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
         super().__init__(packed, kernels, replicate, 0, stop)
         n_agents, n_messages = packed.run.problem.n_agents, packed.traits.reach * packed.run.problem.n_agents
         self._picks = np.zeros(packed.most_degree + 1, dtype=np.int32)

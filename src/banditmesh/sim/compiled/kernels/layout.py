@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 Int8s = NDArray[np.int8]
 Int16s = NDArray[np.int16]
 Int32s = NDArray[np.int32]
+Ranks = NDArray[np.uint16]
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
@@ -21,6 +22,7 @@ Words = NDArray[np.uint64]
 ZERO: Any = np.int64(0)
 NOBODY: Any = np.int64(-1)
 ONE: Any = np.uint64(1)
+NO_BITS: Any = np.uint64(0)
 # Places in the counts of fates. Of what is heard, all but what is stale is learned.
 SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LOST, HEARD, STALE = range(10)
 N_COUNTS = 10
@@ -30,6 +32,10 @@ EVERY_PULL, GROWTH, CONTESTED, OWN_EMISSION = range(4)
 SCORES, DRAWS = 0, 1
 # Columns of what `spread` notes of an agent.
 MARK, PREVIOUS = 0, 1
+# Each slot's learners in a plan begin at a multiple of this, so that 32 bits say where.
+UNIT = 4
+# What a plan may keep of copies that end, see `Plan`.
+ABSORBED_BY_HOP, STOPPED_BY_HOP = 0, 1
 
 
 class Network(NamedTuple):
@@ -192,9 +198,8 @@ class Messages(NamedTuple):
 class Fates(NamedTuple):
     """Where messages go, by key: who learns them after 1, 2, ... hops, and how often they are sent.
 
-    The learners of a key at hop h are the slots `learners[row, base + end[h - 2] : base + end[h - 1]]`. In a plan the
-    key is the slot that was pulled, and the row is 0. In the ring of the last `reach` rounds' messages the row is the
-    round modulo reach, and the key origin * reach + row.
+    The learners of a key at hop h are the slots `learners[row, base + end[h - 2] : base + end[h - 1]]`. In the ring of
+    the last `reach` rounds' messages the row is the round modulo reach, and the key origin * reach + row.
     """
 
     base: Int64s
@@ -203,6 +208,54 @@ class Fates(NamedTuple):
     #: How many copies are delivered, absorbed, expired and stopped in all.
     totals: Int64s
     learners: Int32s
+
+
+class Plan(NamedTuple):
+    """Where every message of a static network goes, by the slot that was pulled.
+
+    A record is `start, ends..., sent...`: the learners are the entries from `UNIT * start` on; those of hop h in part p
+    of the agents end at place (h - 1) * n_parts + p of the ends, and begin where the ones before them end; after that
+    comes how often the message is sent in each hop. Learners are slots; or in `ranks`, where that is not empty, their
+    places among the slots of their arm.
+
+    `delivered` is how many copies are delivered, by slot and hop. `ended` is how many of these are absorbed and how
+    many stopped; it is empty where the relay rule tells, because all learners meet one decision, and all others one.
+    """
+
+    #: (n_slots, 1 + reach * n_parts + reach)
+    records: Int32s
+    #: (n_slots, reach)
+    delivered: Int32s
+    #: (n_slots, reach, 2) or (0, reach, 2)
+    ended: Int32s
+    learners: Int32s
+    ranks: Ranks
+
+
+class Search(NamedTuple):
+    """Workspace of `plan_slots`, for 64 arms at a time: bit i of a word is about the i-th of them.
+
+    `held_by` says which arms each agent has. The marks of an agent are what it has seen of the origin under way, and
+    what it hears in this hop; those whose marks are not 0 are `touched`.
+    """
+
+    held_by: Words
+    #: (n_agents, 2)
+    marks: Words
+    senders: Int32s
+    masks: Words
+    receivers: Int32s
+    grouped: Int32s
+    #: Which part of the agents an agent belongs to, and where the receivers of each part end.
+    part_of: Int32s
+    part_ends: Int64s
+    touched: Int32s
+    n_touched: Int64s
+    #: (64, most holders of an arm): who learns the messages of the origin under way.
+    learned: Int32s
+    #: (64, N_TALLIES)
+    tallies: Int64s
+    counts_ended: bool
 
 
 class OnLinks(NamedTuple):

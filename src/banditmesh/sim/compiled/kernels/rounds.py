@@ -38,7 +38,6 @@ from .stopping import is_set
 def deliver(
     t: int,
     reach: int,
-    planned: bool,
     messages: Messages,
     ring: Fates,
     learners: Int32s,
@@ -66,7 +65,7 @@ def deliver(
             if hop > 1:
                 start += end[key, hop - 2]
             amount, reward = amounts[v, row], rewards[v, row]
-            learner_row = np.uint64(0 if planned else row)
+            learner_row = np.uint64(row)
             if compares:
                 for i in range(np.uint64(start), finish):
                     learner = np.uint64(learners[learner_row, i])
@@ -165,61 +164,6 @@ def take_sent(row: int, reach: int, sent_ahead: Int64s) -> int:
 
 
 @kernel
-def plan_rounds(
-    last: int,
-    chunk: Chunk,
-    agents: Agents,
-    holder_starts: Int64s,
-    holder_slots: Int32s,
-    rule: Rule,
-    keys: Keys,
-    central: bool,
-    state: State,
-    known: Known,
-    pulls: Pulls,
-    messages: Messages,
-    plan: Fates,
-    ring: Fates,
-    sent_ahead: Int64s,
-    counts: Int64s,
-) -> None:
-    """Simulate the rounds of a chunk, up to before `last`, by a plan; without one if nothing travels."""
-    reach = rule.reach
-    plan_base, plan_end, plan_sent, learners = plan.base, plan.end, plan.sent, plan.learners
-    ring_base, ring_end = ring.base, ring.end
-    now_slots, now_amounts, now_rewards = pulls.slots, pulls.amounts, pulls.rewards
-    slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
-    first, stop, sent_by_round = chunk.first, chunk.stop, chunk.sent
-    if reach == 0 and not central and len(chunk.faults.restarts) == 0:
-        pull_rounds(first, last, agents, chunk, keys, rule.asks_best, state, pulls)
-        return
-    for t in range(first, last):
-        begin(t, agents, holder_starts, holder_slots, chunk, rule, keys, central, state, known, pulls, counts)
-        if is_set(stop):
-            return
-        if reach == 0:
-            continue
-        row = t % reach
-        for v in range(len(now_slots)):
-            slot = now_slots[v]
-            key = v * reach + row
-            slots[v, row] = slot
-            amounts[v, row] = now_amounts[v]
-            rewards[v, row] = now_rewards[v]
-            if slot < 0:
-                for hop in range(reach):
-                    ring_end[key, hop] = 0
-                continue
-            # The ring is read in the order of agents for the next `reach` rounds; the plan, only now.
-            ring_base[key] = plan_base[slot]
-            for hop in range(reach):
-                ring_end[key, hop] = plan_end[slot, hop]
-                sent_ahead[row + hop] += plan_sent[slot, hop]
-        sent_by_round[t - first] = take_sent(row, reach, sent_ahead)
-        counts[STALE] += deliver(t, reach, True, messages, ring, learners, known, state, stop)
-
-
-@kernel
 def spread_rounds(
     first: int,
     last: int,
@@ -298,5 +242,5 @@ def spread_rounds(
                 else:
                     sent_ahead[row + hop] += ring_sent[key, hop]
         chunk.sent[t - chunk.first] = take_sent(row, reach, sent_ahead)
-        counts[STALE] += deliver(t, reach, False, messages, ring, learners, known, state, chunk.stop)
+        counts[STALE] += deliver(t, reach, messages, ring, learners, known, state, chunk.stop)
     return last

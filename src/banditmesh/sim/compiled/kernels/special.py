@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ....policies import KLUCB, UCB, Policy, ThompsonSampling
 from ....protocols import ProbabilisticFlooding
-from . import cache, emissions, faults, merge, pulls, rounds, spread, walk
+from . import cache, emissions, faults, merge, planned, pulls, rounds, spread, walk
 from .bounds import BOUNDS
 from .compiling import helper, kernel, rebind, routine, uncached
 from .identity import identity
@@ -33,7 +33,9 @@ class Kernels(NamedTuple):
     is_built_in: bool
 
 
-USUAL: Final = Kernels(rounds.plan_rounds, rounds.spread_rounds, walk.walk_rounds, merge.merge_rounds, is_built_in=True)
+USUAL: Final = Kernels(
+    planned.plan_rounds, rounds.spread_rounds, walk.walk_rounds, merge.merge_rounds, is_built_in=True
+)
 #: The clocks that kernels of a built-in index work out themselves; any other is read to them by Python.
 CLOCKS: Final = {policy.index: policy.clock for policy in (UCB, KLUCB, ThompsonSampling)}
 _BUILT_IN: Final = frozenset(CLOCKS)
@@ -104,10 +106,10 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     begin = helper(
         rebind(rounds.begin, restart=restart, pull_rounds=pull_rounds, tell_everyone=tell_everyone, emit=emit)
     )
-    plan_rounds = rebind(rounds.plan_rounds, begin=begin, pull_rounds=pull_rounds)
+    plan_rounds = rebind(planned.plan_rounds, begin=begin, pull_rounds=pull_rounds)
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
     walk_rounds = rebind(walk.walk_rounds, restart=restart, pull_rounds=pull_rounds, emit=emit, random_relay=relays)
     merge_rounds = rebind(merge.merge_rounds, pull_rounds=pull_rounds, decide=decide)
     compiling = kernel if trusted else uncached
-    planned, spreading, walking, merging = map(compiling, (plan_rounds, spread_rounds, walk_rounds, merge_rounds))
-    return Kernels(planned, spreading, walking, merging, is_built_in(rules))
+    planning, spreading, walking, merging = map(compiling, (plan_rounds, spread_rounds, walk_rounds, merge_rounds))
+    return Kernels(planning, spreading, walking, merging, is_built_in(rules))

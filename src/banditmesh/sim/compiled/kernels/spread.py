@@ -263,43 +263,25 @@ def spread(
 
 @kernel
 def spread_slots(
-    first: int,
-    last: int,
-    sequence: int,
     network: Network,
     agents: Agents,
-    holder_starts: Int64s,
     rule: Rule,
     weights: Int32s,
-    keyed: bool,
-    base: int,
-    end: int,
     scratch: Scratch,
     fates: Fates,
     counts: Int64s,
     links: OnLinks,
     faults: FaultRows,
     stop: Int64s,
-) -> bool:
-    """Spread one message, made in round `sequence`, of every slot of positive weight of agents `first` to `last` - 1.
+) -> None:
+    """Spread one message, made in the first round, of every slot of positive weight.
 
-    If `keyed`, each slot's fate is kept under its own key, its learners between `base` and `end`: this makes a plan.
-    Returns whether there was place for all. Otherwise all share the key 0, and only `counts` matter: each slot's fates
-    count as often as its weight says.
+    What becomes of it is added to `counts` as often as the weight says; nothing else is kept.
     """
-    for v in range(first, last):
+    for v in range(len(agents.every)):
+        if is_set(stop):
+            return
         for slot in range(agents.offsets[v], agents.offsets[v + 1]):
-            if is_set(stop):
-                return False
-            if weights[slot] == 0:
-                continue
-            arm = agents.arms[slot]
-            # A message has at most as many learners as its arm has holders.
-            if keyed and base + holder_starts[arm + 1] - holder_starts[arm] > end:
-                return False
-            key = slot if keyed else 0
-            weight = weights[slot]
-            base += spread(
-                v, arm, sequence, weight, network, agents, rule, scratch, key, 0, base, fates, counts, links, faults
-            )
-    return True
+            arm, weight = agents.arms[slot], weights[slot]
+            if weight > 0:
+                spread(v, arm, 1, weight, network, agents, rule, scratch, 0, 0, 0, fates, counts, links, faults)
