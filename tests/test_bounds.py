@@ -17,6 +17,7 @@ from banditmesh.sim.compiled.kernels.bounds import (
     needs_tangents,
     note_klucb,
     thompson_bounds,
+    widths_of,
 )
 from banditmesh.sim.compiled.kernels.layout import DRAWS, SCORES
 
@@ -25,11 +26,8 @@ def bound(write_bounds, mean, count, clock, sigma, law, tangents, u=0.0):
     """What is written for one arm of these observations."""
     scores = np.zeros((2, 1))
     scores[DRAWS, 0] = u
-    one = np.zeros(1, dtype=np.int32)
-    totals = np.array([mean * count])
-    write_bounds(
-        0, 1, clock, one, np.array([sigma]), np.array([law]), np.array([float(count)]), totals, tangents, scores
-    )
+    widths = widths_of(bm.KLUCB.index, np.array([sigma]), np.array([law]))
+    write_bounds(0, 1, clock, widths, np.array([float(count)]), np.array([mean * count]), tangents, scores)
     return scores[SCORES, 0]
 
 

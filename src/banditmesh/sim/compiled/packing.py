@@ -27,6 +27,7 @@ from . import bitsets
 from .bitsets import as_bits, no_bits
 from .distances import most_hops
 from .kernels import layout
+from .kernels.bounds import BOUNDS, widths_of
 from .kernels.layout import (
     CONTESTED,
     EVERY_PULL,
@@ -397,7 +398,8 @@ def packed_bytes(run: Run) -> float:
     """About how much memory a packed run takes."""
     n_agents, n_slots, network = run.problem.n_agents, len(run.problem.arm_indices), run.problem.network
     n_links = 2.0 * network.n_links if isinstance(network, Links) else 0.0
-    return n_agents * (2.0 * run.problem.n_arms + 40.0) + 20.0 * n_slots + 4.0 * n_links
+    of_slots = 28.0 if type(run.policies[0]).index in BOUNDS else 20.0
+    return n_agents * (2.0 * run.problem.n_arms + 40.0) + of_slots * n_slots + 4.0 * n_links
 
 
 def pack(run: Run) -> Packed:
@@ -412,9 +414,10 @@ def pack(run: Run) -> Packed:
     clock_parameters, clock = np.unique(parameters, return_inverse=True)
     # Laws without a code are read from a tape that is made chunk by chunk.
     coded = [law.kernel if law.kernel is not None else (law.code, 0.0, 1.0) for law in problem.laws]
+    arms = np.array(problem.arm_indices)
     agents = Agents(
         offsets=np.array(problem.arm_offsets),
-        arms=np.array(problem.arm_indices),
+        arms=arms,
         position=position,
         gaps=np.array(problem.arm_gaps),
         sigmas=np.array(problem.sigmas),
@@ -425,6 +428,7 @@ def pack(run: Run) -> Packed:
         law_a=np.array([a for _, a, _ in coded], dtype=np.float64),
         law_b=np.array([b for _, _, b in coded], dtype=np.float64),
         holders=bitsets.as_sets(position.T >= 0) if bitsets.fit(n_agents) else np.zeros((n_arms, 0), np.uint64),
+        widths=widths_of(type(run.policies[0]).index, problem.sigmas[arms], problem.law_codes[arms]),
     )
     holder_counts = np.bincount(problem.arm_indices, minlength=n_arms)
     network = problem.network

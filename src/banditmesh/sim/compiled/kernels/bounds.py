@@ -6,7 +6,8 @@ branch, so that it becomes vector instructions; the other is told every index th
 makes later bounds sharper. They belong to one index function: a policy with another one has none. That an index is not
 above its bound must hold of the numbers that are computed, roundings included; each function says why.
 
-In all of them `first` is the slot of an agent's first arm, and unsigned: see `pulls`.
+In all of them `first` is the slot of an agent's first arm, and unsigned: see `pulls`. `widths[slot]` is the sigma of an
+arm's law, or `COIN`.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ import numpy as np
 from ....arms import BERNOULLI
 from ....draws import GREATEST_UNIFORM, normal_quantile
 from ....policies import KLUCB, ThompsonSampling
-from .layout import DRAWS, SCORES, Floats, Int32s, Int64s
+from .layout import DRAWS, SCORES, Floats, Int64s
 
+#: What a coin has in the place of a sigma, which is never negative.
+COIN: Final = -1.0
 _N_QUANTILES: Final = 1024
 #: More than all roundings of a bound by a tangent and of the index itself, see `klucb_bounds`.
 _SLACK: Final = 1e-7
@@ -43,9 +46,7 @@ def klucb_bounds(
     first: Any,
     n_arms: Any,
     clock: float,
-    arms: Int32s,
-    sigmas: Floats,
-    law_code: Int64s,
+    widths: Floats,
     counts: Floats,
     totals: Floats,
     tangents: Floats,
@@ -65,12 +66,12 @@ def klucb_bounds(
     other_clock = math.sqrt(2.0 * clock)
     for j in range(n_arms):
         slot = first + j
-        count, law = counts[slot], law_code[arms[slot]]
+        count, width = counts[slot], widths[slot]
         mean = totals[slot] / count
         inside = min(max(mean, 0.0), 1.0)
         of_coin = tangents[0, slot] + tangents[1, slot] * inside + tangents[2, slot] * (clock / count)
-        of_other = mean + sigmas[arms[slot]] * other_clock * (1.0 / math.sqrt(count))
-        scores[SCORES, j] = of_coin if law == BERNOULLI else of_other
+        of_other = mean + width * other_clock * (1.0 / math.sqrt(count))
+        scores[SCORES, j] = of_coin if width == COIN else of_other
 
 
 def note_klucb(mean: float, law: int, index: float, slot: Any, tangents: Floats) -> None:
@@ -93,9 +94,7 @@ def thompson_bounds(
     first: Any,
     n_arms: Any,
     clock: float,
-    arms: Int32s,
-    sigmas: Floats,
-    law_code: Int64s,
+    widths: Floats,
     counts: Floats,
     totals: Floats,
     tangents: Floats,
@@ -108,9 +107,10 @@ def thompson_bounds(
     """
     for j in range(n_arms):
         slot = first + j
-        count, part = counts[slot], np.uint32(np.int32(scores[DRAWS, j] * _N_QUANTILES))
-        normal = totals[slot] / count + sigmas[arms[slot]] * (1.0 / math.sqrt(count)) * QUANTILES_ABOVE[part]
-        scores[SCORES, j] = math.inf if law_code[arms[slot]] == BERNOULLI else normal
+        count, width = counts[slot], widths[slot]
+        quantile = QUANTILES_ABOVE[np.uint32(np.int32(scores[DRAWS, j] * _N_QUANTILES))]
+        normal = totals[slot] / count + width * (1.0 / math.sqrt(count)) * quantile
+        scores[SCORES, j] = math.inf if width == COIN else normal
 
 
 def note_nothing(mean: float, law: int, index: float, slot: Any, tangents: Floats) -> None:
@@ -122,6 +122,11 @@ BOUNDS: Final[dict[Callable[..., float], tuple[Callable[..., None], Callable[...
     KLUCB.index: (klucb_bounds, note_klucb),
     ThompsonSampling.index: (thompson_bounds, note_nothing),
 }
+
+
+def widths_of(index: Callable[..., float], sigmas: Floats, laws: Int64s) -> Floats:
+    """The slots' widths, from their arms' sigmas and laws; none if this index has no bounds."""
+    return np.where(laws == BERNOULLI, COIN, sigmas) if index in BOUNDS else np.zeros(0)
 
 
 def needs_tangents(index: Callable[..., float]) -> bool:

@@ -71,6 +71,8 @@ class Agents(NamedTuple):
     law_b: Floats
     #: For each arm the set of agents that have it; without words where sets are not used.
     holders: Words
+    #: By slot, what bounds on indices need of its arm's law: see `bounds`. Empty for policies that have none.
+    widths: Floats
 
 
 class Rule(NamedTuple):

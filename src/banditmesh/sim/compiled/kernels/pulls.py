@@ -9,7 +9,7 @@ import numpy as np
 from .ahead import draw_ahead, draw_for_arms
 from .bounds import note_nothing, thompson_bounds
 from .compiling import helper, routine
-from .layout import DRAWS, SCORES, ZERO, Agents, Chunk, Floats, Int32s, Int64s, Keys, Pulls, State
+from .layout import DRAWS, SCORES, ZERO, Agents, Chunk, Floats, Keys, Pulls, State
 from .scalars import clock_rule, index_rule, law_quantile, law_reward, uniform
 from .stopping import is_set
 
@@ -19,22 +19,14 @@ from .stopping import is_set
 
 @helper
 def highest_index(
-    first: np.uint64,
-    n_arms: np.uint64,
-    clock: float,
-    parameter: float,
-    arms: Int32s,
-    sigmas: Floats,
-    law_code: Int64s,
-    counts: Floats,
-    totals: Floats,
-    tangents: Floats,
-    scores: Floats,
+    first: np.uint64, n_arms: np.uint64, clock: float, parameter: float, agents: Agents, state: State
 ) -> np.uint64:
     """The position of the arm with the highest index, the first of equals; `scores[DRAWS]` holds the draws.
 
     All indices are worked out before they are compared: without a branch, that loop becomes vector instructions.
     """
+    arms, sigmas, law_code, scores = agents.arms, agents.sigmas, agents.law_code, state.scores
+    counts, totals = state.counts, state.totals
     for j in range(n_arms):
         count = counts[first + j]
         scores[SCORES, j] = index_rule(
@@ -59,24 +51,16 @@ write_bounds, note_index = helper(thompson_bounds), helper(note_nothing)
 
 @helper
 def highest_index_by_bounds(
-    first: np.uint64,
-    n_arms: np.uint64,
-    clock: float,
-    parameter: float,
-    arms: Int32s,
-    sigmas: Floats,
-    law_code: Int64s,
-    counts: Floats,
-    totals: Floats,
-    tangents: Floats,
-    scores: Floats,
+    first: np.uint64, n_arms: np.uint64, clock: float, parameter: float, agents: Agents, state: State
 ) -> np.uint64:
     """The same, for an index that takes long: it is worked out only where a cheap bound does not rule the arm out.
 
     An index is at most its bound. So an arm whose bound is below an index already known is not the one; all others are
     looked at, and of equals the first is kept. A bound that is no number rules out nothing.
     """
-    write_bounds(first, n_arms, clock, arms, sigmas, law_code, counts, totals, tangents, scores)
+    arms, sigmas, law_code, scores = agents.arms, agents.sigmas, agents.law_code, state.scores
+    counts, totals, tangents = state.counts, state.totals, state.tangents
+    write_bounds(first, n_arms, clock, agents.widths, counts, totals, tangents, scores)
     likely, highest = np.uint64(0), -math.inf
     for j in range(n_arms):
         if scores[SCORES, j] > highest:
@@ -133,14 +117,14 @@ def pull_rounds(
     The others' slots become -1. Each round's regret goes to the chunk. Several rounds at a time are for agents to whom
     nothing happens between their pulls.
     """
-    offsets, arms, sigmas, gaps, every = agents.offsets, agents.arms, agents.sigmas, agents.gaps, agents.every
+    offsets, arms, gaps, every = agents.offsets, agents.arms, agents.gaps, agents.every
     clock_of, parameters = agents.clock, agents.parameter
     law_code, law_a, law_b = agents.law_code, agents.law_a, agents.law_b
     counts, totals, own_counts, scores = state.counts, state.totals, state.pulls, state.scores
     n_pulls, next_round, uniforms, normals = state.n_pulls, state.next_round, state.ahead.uniforms, state.ahead.normals
     slots, rewards, is_best = pulls.slots, pulls.rewards, pulls.is_best
     has_tape, tape, up, stop, regrets = chunk.has_tape, chunk.tape, chunk.faults.up, chunk.stop, chunk.regret
-    has_outages, n_ahead, tangents = up.shape[1] > 0, state.ahead.n_rounds, state.tangents
+    has_outages, n_ahead = up.shape[1] > 0, state.ahead.n_rounds
     for t in range(begin, end):
         step = t - chunk.first
         up_row = t - chunk.faults.first_round if has_outages else 0
@@ -166,12 +150,9 @@ def pull_rounds(
                 n_pulls[v] += 1
                 is_best[v] = 0
             else:
-                clock, parameter = clocks[clock_of[v]], parameters[v]
                 if keys.draws_index:
                     draw_for_arms(keys.index_k0, keys.index_k1, v, t, first, n_arms, arms, scores[DRAWS])
-                position = choose(
-                    first, n_arms, clock, parameter, arms, sigmas, law_code, counts, totals, tangents, scores
-                )
+                position = choose(first, n_arms, clocks[clock_of[v]], parameters[v], agents, state)
                 if asks_best:
                     is_best[v] = 1 if position == highest_mean(first, n_arms, counts, totals) else 0
             slot = first + position
