@@ -41,6 +41,45 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
         "at most",
         lambda rows: one(rows, "ratio", protocol="flooding"),
     ),
+    *(
+        (
+            f"{policy} by UCB, FwA on ER, {laws}",
+            "choice",
+            3.0,
+            "at most",
+            lambda rows, name=f"FwA on ER, {laws}, {policy}": one(rows, "by", what=name),
+        )
+        for laws in ("Gaussian arms", "coins")
+        for policy in ("klucb", "thompson")
+    ),
+    (
+        "FwA on dynamic ER, ns a pull (2,800 before)",
+        "choice",
+        1000.0,
+        "at most",
+        lambda rows: one(rows, "ns", what="fwa on dynamic ER"),
+    ),
+    (
+        "Flooding on dynamic ER, ns a pull (3,300 before)",
+        "choice",
+        1200.0,
+        "at most",
+        lambda rows: one(rows, "ns", what="flooding on dynamic ER"),
+    ),
+    (
+        "One agent, ns a pull (588 before)",
+        "choice",
+        120.0,
+        "at most",
+        lambda rows: one(rows, "ns", what="one agent, 1,000 replicates"),
+    ),
+    (
+        "One agent, 1,000 replicates, by plain numpy (7 before)",
+        "choice",
+        1.0,
+        "at most",
+        lambda rows: one(rows, "by", what="one agent, 1,000 replicates"),
+    ),
     (
         "Six protocols, four networks, ten replicates, T = 1000, two threads, sound rules, s",
         "threads",
@@ -80,8 +119,14 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
     ("BA of 100,000 agents, T = 100, peak GiB", "scale", 8.0, "at most", lambda rows: one(rows, "peak_gib", **BA)),
     ("import banditmesh over bare Python, s", "startup", 0.2, "at most", lambda rows: first(rows, "import")),
     ("banditmesh --help, s", "startup", 0.4, "at most", lambda rows: first(rows, "banditmesh --help")),
-    ("First simulation, empty cache, s", "startup", 15.0, "at most", lambda rows: first(rows, "first simulation")),
-    ("Script with a warm cache, s", "startup", 1.5, "at most", lambda rows: first(rows, "script")),
+    (
+        "First simulation, empty cache, s (12 to 13 before)",
+        "startup",
+        7.0,
+        "at most",
+        lambda rows: first(rows, "first simulation"),
+    ),
+    ("Script with a warm cache, s (1.21 before)", "startup", 0.95, "at most", lambda rows: first(rows, "script")),
     (
         "Two live nodes over TLS by encoding and TLS alone",
         "live",

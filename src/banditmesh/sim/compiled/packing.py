@@ -282,6 +282,12 @@ class Packed:
 
     def rule(self, draws: Draws) -> Rule:
         """Protocol and rule set as numbers, with the replicate's keys."""
+        stop, target = draws.key(purposes.STOP), draws.key(purposes.TARGET)
+        return self._rule._replace(stop_k0=stop[0], stop_k1=stop[1], target_k0=target[0], target_k1=target[1])
+
+    @cached_property
+    def _rule(self) -> Rule:
+        """The same without keys."""
         protocol, relaying, rules = self.run.protocol, self.run.relaying, self.run.rules
         return Rule(
             ttl=self.run.protocol.most_hops,
@@ -294,10 +300,10 @@ class Packed:
             relay_to_sender=rules.relay_to_sender,
             origin_remembers=rules.origin_remembers,
             stop_before_use=rules.stop_before_use,
-            stop_k0=draws.key(purposes.STOP)[0],
-            stop_k1=draws.key(purposes.STOP)[1],
-            target_k0=draws.key(purposes.TARGET)[0],
-            target_k1=draws.key(purposes.TARGET)[1],
+            stop_k0=0,
+            stop_k1=0,
+            target_k0=0,
+            target_k1=0,
             emission=BUILT_IN_EMISSIONS.get(type(protocol.emission), OWN_EMISSION),
             emission_parameter=float(protocol.emission.parameter),
             n_echoes=protocol.emission.n_echoes,
@@ -345,7 +351,7 @@ class Packed:
         """Agents without a link."""
         return static_network(Links.from_pairs(len(self.agents.every), []))
 
-    @property
+    @cached_property
     def n_ahead(self) -> int:
         """How many rounds' rewards are drawn at a time: none if they come from a tape, or some agents often pause."""
         if self.traits.has_tape or self.agents.every.max() > 1:
