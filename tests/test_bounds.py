@@ -12,6 +12,7 @@ from banditmesh.arms import BERNOULLI, GAUSSIAN
 from banditmesh.draws import GREATEST_UNIFORM, LEAST_UNIFORM
 from banditmesh.sim.compiled.kernels.bounds import (
     BOUNDS,
+    COIN,
     first_tangents,
     klucb_bounds,
     needs_tangents,
@@ -19,12 +20,13 @@ from banditmesh.sim.compiled.kernels.bounds import (
     thompson_bounds,
     widths_of,
 )
-from banditmesh.sim.compiled.kernels.layout import DRAWS, SCORES
+from banditmesh.sim.compiled.kernels.compiling import uncached
+from banditmesh.sim.compiled.kernels.layout import DRAWS, N_SCORES, SCORES
 
 
 def bound(write_bounds, mean, count, clock, sigma, law, tangents, u=0.0):
     """What is written for one arm of these observations."""
-    scores = np.zeros((2, 1))
+    scores = np.zeros((N_SCORES, 1))
     scores[DRAWS, 0] = u
     widths = widths_of(bm.KLUCB.index, np.array([sigma]), np.array([law]))
     write_bounds(0, 1, clock, widths, np.array([float(count)]), np.array([mean * count]), tangents, scores)
@@ -96,6 +98,25 @@ def test_quantile_of_the_table_bounds_thompsons_index(u, mean, count, sigma):
 def test_every_draw_has_a_place_in_the_table(u):
     index = bm.ThompsonSampling.index(0.0, 1, 1.0, 0.0, 1.0, GAUSSIAN, u, 0.0)
     assert bound(thompson_bounds, 0.0, 1, 0.0, 1.0, GAUSSIAN, np.zeros((3, 0)), u) >= index
+
+
+def test_bounds_of_coins_hold_for_thompsons_index_and_most_are_close():
+    rng = np.random.default_rng(4)
+    n = 4000
+    counts = np.floor(10.0 ** rng.uniform(0.0, 6.0, n))
+    totals = np.floor(counts * rng.random(n))
+    totals[:200], totals[200:400], totals[400:450] = 0.0, counts[200:400], 1.5 * counts[400:450]
+    scores = np.zeros((N_SCORES, n))
+    scores[DRAWS] = (rng.integers(2**52, size=n) + 0.5) / 2**52
+    write_bounds = uncached(thompson_bounds)
+    write_bounds(np.uint64(0), np.uint64(n), 0.0, np.full(n, COIN), counts, totals, np.zeros((3, 0)), scores)
+    index = [
+        bm.ThompsonSampling.index(total / count, int(count), 1.0 / math.sqrt(count), 0.0, math.nan, BERNOULLI, u, 0.0)
+        for total, count, u in zip(totals, counts, scores[DRAWS], strict=True)
+    ]
+    above = scores[SCORES] - index
+    assert (above >= 0.0).all()
+    assert np.mean(above < 0.01) > 0.9
 
 
 class Cautious(bm.KLUCB):

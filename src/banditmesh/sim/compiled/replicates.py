@@ -19,7 +19,7 @@ from ..run import Outcome, agent_regret
 from .crew import Stop
 from .kernels import layout
 from .kernels.bounds import first_tangents, needs_tangents
-from .kernels.layout import EVERY_PULL, N_COUNTS, Chunk, Messages, OnLinks, Pulls, State
+from .kernels.layout import EVERY_PULL, N_COUNTS, N_SCORES, Chunk, Messages, OnLinks, Pulls, State
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
 from .linkcounts import LinkCounts
@@ -80,7 +80,7 @@ class Replicate:
             echoes_left=np.zeros(n_echoing, dtype=np.int8),
             own_totals=np.zeros(n_summed),
             forgotten_pulls=np.zeros(n_slots if packed.traits.forgets else 0, dtype=np.int32),
-            scores=np.zeros((2, packed.most_arms)),
+            scores=np.zeros((N_SCORES, packed.most_arms)),
             tangents=first_tangents(type(run.policies[0]).index, n_slots),
             clocks=np.zeros(len(packed.clock_parameters)),
             ahead=packed.ahead(),

@@ -28,8 +28,9 @@ SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LOST, HEARD, STALE
 N_COUNTS = 10
 # Emissions, by code.
 EVERY_PULL, GROWTH, CONTESTED, OWN_EMISSION = range(4)
-# Rows of an agent's scores.
-SCORES, DRAWS = 0, 1
+# Rows of an agent's scores: its indices, or bounds on them; its draws, and what is drawn from these for coins.
+SCORES, DRAWS, NORMAL, CHANCE, OTHER_NORMAL, OTHER_CHANCE = range(6)
+N_SCORES = 6
 # Columns of what `spread` notes of an agent.
 MARK, PREVIOUS = 0, 1
 # Each slot's learners in a plan begin at a multiple of this, so that 32 bits say where.
@@ -155,7 +156,7 @@ class State(NamedTuple):
     echoes_left: Int8s
     own_totals: Floats
     forgotten_pulls: Int32s
-    #: Workspace, by position in one agent's arm set: row 0 its indices or bounds on them, row 1 its draws.
+    #: Workspace, by position in one agent's arm set.
     scores: Floats
     #: By slot, what bounds on indices are made of: see `bounds`. Empty for policies that need none.
     tangents: Floats
