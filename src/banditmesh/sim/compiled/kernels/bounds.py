@@ -22,7 +22,7 @@ from ....arms import BERNOULLI
 from ....draws import GREATEST_UNIFORM, normal_quantile
 from ....policies import KLUCB, ThompsonSampling
 from ....policies.thompson import TWO_POW_52, WORD
-from .compiling import helper, routine
+from .compiling import routine
 from .layout import CHANCE, DRAWS, NORMAL, OTHER_CHANCE, OTHER_NORMAL, SCORES, ZERO, Floats, Int64s
 from .scalars import inlined_uniform
 
@@ -45,10 +45,10 @@ def _quantiles_above() -> Floats:
 QUANTILES_ABOVE: Final = _quantiles_above()
 #: The same, from below: the normal law is symmetric.
 QUANTILES_BELOW: Final = -QUANTILES_ABOVE[::-1].copy()
+#: The second stream of a key, and the second draw of an attempt.
+SECOND: Any = np.int64(1)
 #: Above all Gamma variates.
 FAR: Final = 1e300
-#: The second of two streams, or of two draws.
-ONCE: Any = np.int64(1)
 
 
 def klucb_bounds(
@@ -133,52 +133,45 @@ def draw_for_gammas(n_arms: Any, scores: Floats) -> None:
         bits = np.int64(scores[DRAWS, j] * TWO_POW_52)
         k0, k1 = bits >> WORD, bits & ((1 << WORD) - 1)
         scores[NORMAL, j] = inlined_uniform(k0, k1, ZERO, ZERO, ZERO, ZERO)
-        scores[CHANCE, j] = inlined_uniform(k0, k1, ZERO, ZERO, ONCE, ZERO)
-        scores[OTHER_NORMAL, j] = inlined_uniform(k0, k1, ZERO, ONCE, ZERO, ZERO)
-        scores[OTHER_CHANCE, j] = inlined_uniform(k0, k1, ZERO, ONCE, ONCE, ZERO)
+        scores[CHANCE, j] = inlined_uniform(k0, k1, ZERO, ZERO, SECOND, ZERO)
+        scores[OTHER_NORMAL, j] = inlined_uniform(k0, k1, ZERO, SECOND, ZERO, ZERO)
+        scores[OTHER_CHANCE, j] = inlined_uniform(k0, k1, ZERO, SECOND, SECOND, ZERO)
 
 
 @routine
 def write_beta_bounds(first: Any, n_arms: Any, widths: Floats, counts: Floats, totals: Floats, scores: Floats) -> None:
-    """Write the bounds of coins' indices: of x / (x + y), x being at most and y at least so much.
+    """Write bounds on coins' indices x / (x + y): x is at most, and y at least, what the first attempt at it may give.
 
-    Where that is not sure, x is far above and y is 0, so that the bound is 1. It has one more factor than the index, to
-    make up for the roundings of its last division. (Three loops, since one would read too much to be vectorised.)
+    A variate d (1 + c q)^3 rises with the normal quantile q, which lies between two numbers of a table; operation by
+    operation that also holds when it is rounded. The attempt is accepted if its chance w is below 1 - 0.0331 q^4, or if
+    log(w) is below h = q^2 / 2 + d (1 - v + log(v)). That is -(3/4) d z^4 + (3/5) d z^5 - ... for z = c q, so it is at
+    least -q^4 / (108 d (1 - |z|)); and log(w) is at most w - 1. Roundings of h are far below 1e-5: d is below 2^31.
+
+    Where it is not sure that the attempt is accepted, x is far above and y is 0, which gives 1. One more factor makes
+    up for the roundings of the last division.
     """
-    for j in range(n_arms):
-        count = counts[first + j]
-        ones = totals[first + j] / count * count
-        is_sure, _, x = gamma_range(1.0 + ones if ones > 0.0 else 1.0, scores[NORMAL, j], scores[CHANCE, j])
-        scores[NORMAL, j] = x if is_sure else FAR
-    for j in range(n_arms):
-        count = counts[first + j]
-        zeros = count - totals[first + j] / count * count
-        shape = 1.0 + zeros if zeros > 0.0 else 1.0
-        is_sure, y, _ = gamma_range(shape, scores[OTHER_NORMAL, j], scores[OTHER_CHANCE, j])
-        scores[OTHER_NORMAL, j] = y if is_sure else 0.0
+    for other in range(2):
+        drawn, chances = scores[NORMAL + 2 * other], scores[CHANCE + 2 * other]
+        for j in range(n_arms):
+            count = counts[first + j]
+            ones = totals[first + j] / count * count
+            seen = count - ones if other == 1 else ones
+            d = (1.0 + seen if seen > 0.0 else 1.0) - 1.0 / 3.0
+            c = 1.0 / math.sqrt(9.0 * d)
+            part = np.uint32(np.int32(drawn[j] * _N_QUANTILES))
+            least, most, w = QUANTILES_BELOW[part], QUANTILES_ABOVE[part], chances[j]
+            farthest = max(-least, most)
+            square, z = farthest * farthest, c * farthest
+            by_squeeze = w < 1.0 - 0.0331 * square * square
+            by_log = (w < 1.0 - square * square / (108.0 * d * (1.0 - min(z, 0.5))) - 1e-5) & (z <= 0.5)
+            low, high = 1.0 + c * least, 1.0 + c * most
+            is_sure = (by_squeeze | by_log) & (low > 0.0)
+            at_least = d * (low * low * low) if is_sure else 0.0
+            at_most = d * (high * high * high) if is_sure else FAR
+            drawn[j] = at_least if other == 1 else at_most
     for j in range(n_arms):
         bound = scores[NORMAL, j] / (scores[NORMAL, j] + scores[OTHER_NORMAL, j]) * (1.0 + 1e-12)
         scores[SCORES, j] = bound if widths[first + j] == COIN else scores[SCORES, j]
-
-
-@helper
-def gamma_range(shape: float, u: float, w: float) -> tuple[bool, float, float]:
-    """Whether `gamma_variate` is sure to accept its first attempt, by the draws `u` and `w`; then from where to where.
-
-    The variate d (1 + c x)^3 rises with the quantile x of u, which lies between two numbers of a table; operation by
-    operation that holds when it is rounded. It is accepted if w is below 1 - 0.0331 x^4, or if log(w) is below h, where
-    h = x^2 / 2 + d (1 - v + log(v)) = -(3/4) d y^4 + (3/5) d y^5 - ... for y = c x, so that for |y| < 1
-    h >= -x^4 / (108 d (1 - |y|)), and log(w) < w - 1. Roundings of h are far below 1e-5, since d is below 2^31.
-    """
-    d = shape - 1.0 / 3.0
-    c = 1.0 / math.sqrt(9.0 * d)
-    part = np.uint32(np.int32(u * _N_QUANTILES))
-    low, high = 1.0 + c * QUANTILES_BELOW[part], 1.0 + c * QUANTILES_ABOVE[part]
-    farthest = max(-QUANTILES_BELOW[part], QUANTILES_ABOVE[part])
-    square, away = farthest * farthest, min(c * farthest, 0.5)
-    by_squeeze = w < 1.0 - 0.0331 * square * square
-    by_log = (w < 1.0 - square * square / (108.0 * d * (1.0 - away)) - 1e-5) & (c * farthest <= 0.5)
-    return (by_squeeze | by_log) & (low > 0.0), d * (low * low * low), d * (high * high * high)
 
 
 def note_nothing(mean: float, law: int, index: float, slot: Any, tangents: Floats) -> None:
