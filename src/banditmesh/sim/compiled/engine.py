@@ -74,8 +74,8 @@ def _prepare(packed: Packed, threads: int, stop: Stop) -> tuple[type[Merge | Wal
     """How messages are delivered, and the plan if there is one; refused if memory does not suffice."""
     run, rule = packed.run, packed.rule(Draws(packed.run.seed, 0))
     delivery: type[Merge | Walk | Spread] = Merge if run.tree is not None else Walk if packed.traits.walks else Spread
-    outline = plans.outline(packed, rule, stop) if delivery is Spread else None
-    each = delivery.needed_bytes(packed, outline is not None, stop)
+    outline = plans.outline(packed, rule, plans.parts_for(run, threads), stop) if delivery is Spread else None
+    each = delivery.needed_bytes(packed, outline, stop)
     memory.check(
         (0.0 if outline is None else outline.n_bytes) + min(threads, run.replicates) * each,
         "the simulation",

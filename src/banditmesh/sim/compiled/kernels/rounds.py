@@ -13,9 +13,12 @@ from .compiling import helper, kernel, routine
 from .emissions import emit, learn_sum
 from .faults import restart
 from .layout import (
+    COUNT,
     EVERY_PULL,
     HEARD,
     STALE,
+    TOTAL,
+    ZERO,
     Agents,
     Chunk,
     Fates,
@@ -46,7 +49,7 @@ def deliver(
     stop: Int64s,
 ) -> int:
     """Add what is heard in round `t` to the sums of those who hear it; returns how much of it changes nothing."""
-    base, end, counts, totals = ring.base, ring.end, state.counts, state.totals
+    base, end, sums = ring.base, ring.end, state.sums
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
     known_rows, known_rank, known_counts, known_totals = known.rows, known.rank, known.counts, known.totals
     compares = len(known_counts) > 0
@@ -70,14 +73,14 @@ def deliver(
                 for i in range(np.uint64(start), finish):
                     learner = np.uint64(learners[learner_row, i])
                     place = np.uint64(known_rows[slots[v, row]] + known_rank[learner])
-                    n_stale += learn_sum(learner, amount, reward, place, known_counts, known_totals, counts, totals)
+                    n_stale += learn_sum(learner, amount, reward, place, known_counts, known_totals, sums)
             else:
                 if amount == 0.0:
                     n_stale += np.int64(finish) - start
                 for i in range(np.uint64(start), finish):
                     learner = np.uint64(learners[learner_row, i])
-                    counts[learner] += amount
-                    totals[learner] += reward
+                    sums[learner, COUNT] += amount
+                    sums[learner, TOTAL] += reward
             row += 1
             if row == reach:
                 row = 0
@@ -90,7 +93,7 @@ def tell_everyone(
 ) -> int:
     """Whoever is up and has the arm hears every observation of the round, as under `Centralised`; how often."""
     offsets, arms, slots, rewards = agents.offsets, agents.arms, pulls.slots, pulls.rewards
-    counts, totals, stop = state.counts, state.totals, chunk.stop
+    sums, stop = state.sums, chunk.stop
     up, up_row = chunk.faults.up, t - chunk.faults.first_round
     n_learned = 0
     for v in range(len(slots)):
@@ -110,8 +113,8 @@ def tell_everyone(
                     w += 1
                 if up[up_row, w] == 0:
                     continue
-            counts[learner] += 1.0
-            totals[learner] += rewards[v]
+            sums[learner, COUNT] += 1.0
+            sums[learner, TOTAL] += rewards[v]
             n_learned += 1
     return n_learned
 
@@ -134,11 +137,13 @@ def begin(
     """Begin round `t`: whoever lost its memory starts afresh, all pull, and messages are made of the pulls."""
     if len(chunk.faults.restarts) > 0:
         restart(t, agents, chunk, known, state)
-    chunk.regret[t - chunk.first] = pull_agents(t, agents, chunk, keys, rule.asks_best, state, pulls)
+    chunk.regret[t - chunk.first] = pull_agents(
+        t, ZERO, len(agents.every), agents, chunk, keys, rule.asks_best, state, pulls
+    )
     if central:
         counts[HEARD] += tell_everyone(t, agents, holder_starts, holder_slots, chunk, pulls, state)
     if rule.ttl > 0 and rule.emission != EVERY_PULL:
-        emit(t, agents, rule, pulls, state)
+        emit(t, ZERO, len(agents.every), agents, rule, pulls, state)
 
 
 @helper

@@ -25,6 +25,7 @@ class Kernels(NamedTuple):
     """The kernels that depend on a policy's index, on a relay rule that draws, or on an emission."""
 
     plan_rounds: Any
+    pull_part: Any
     spread_rounds: Any
     walk_rounds: Any
     merge_rounds: Any
@@ -33,7 +34,12 @@ class Kernels(NamedTuple):
 
 
 USUAL: Final = Kernels(
-    planned.plan_rounds, rounds.spread_rounds, walk.walk_rounds, merge.merge_rounds, is_built_in=True
+    planned.plan_rounds,
+    planned.pull_part,
+    rounds.spread_rounds,
+    walk.walk_rounds,
+    merge.merge_rounds,
+    is_built_in=True,
 )
 _BUILT_IN: Final = frozenset({UCB.index, KLUCB.index, ThompsonSampling.index})
 #: Built-in rules whose cached kernels were found to be wrong in this process.
@@ -83,9 +89,16 @@ def _bind(rules: Rules, _identities: str) -> Kernels:
         spreads = helper(rebind(spreads, random_relay=relays))
     begin = helper(rebind(rounds.begin, pull_agents=pull_agents, emit=emit))
     plan_rounds = rebind(planned.plan_rounds, begin=begin)
+    pull_part = rebind(planned.pull_part, pull_agents=pull_agents, emit=emit)
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
     walk_rounds = rebind(walk.walk_rounds, pull_agents=pull_agents, emit=emit, random_relay=relays)
     merge_rounds = rebind(merge.merge_rounds, pull_agents=pull_agents, decide=decide)
     compiling = kernel if trusted else uncached
-    planning, spreading, walking, merging = map(compiling, (plan_rounds, spread_rounds, walk_rounds, merge_rounds))
-    return Kernels(planning, spreading, walking, merging, is_built_in(rules))
+    return Kernels(
+        compiling(plan_rounds),
+        compiling(pull_part),
+        compiling(spread_rounds),
+        compiling(walk_rounds),
+        compiling(merge_rounds),
+        is_built_in(rules),
+    )

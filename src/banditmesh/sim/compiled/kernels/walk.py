@@ -18,6 +18,7 @@ from .emissions import emit, learn_sum
 from .faults import arrives, restart
 from .layout import (
     ABSORBED,
+    COUNT,
     DELIVERED,
     EVERY_PULL,
     EXPIRED,
@@ -28,6 +29,8 @@ from .layout import (
     SENT,
     STALE,
     STOPPED,
+    TOTAL,
+    ZERO,
     Agents,
     Chunk,
     Int16s,
@@ -119,7 +122,7 @@ def walk_rounds(
                         return t
                     accepted[faults.restarts[i]] = 0
                     accepted_as[:, faults.restarts[i]] = 0
-            chunk.regret[step] = pull_agents(t, agents, chunk, keys, rule.asks_best, state, pulls)
+            chunk.regret[step] = pull_agents(t, ZERO, n_agents, agents, chunk, keys, rule.asks_best, state, pulls)
             # Which of its values a reward is must be asked before the emission replaces it by a sum.
             for v in range(n_agents):
                 slot = now_slots[v]
@@ -129,7 +132,7 @@ def walk_rounds(
                     code = chunk.codes[step, slot] if chunk.has_tape else int(pulls.rewards[v])
                     ids[message] = n_messages + slot * n_codes + code
             if rule.emission != EVERY_PULL:
-                emit(t, agents, rule, pulls, state)
+                emit(t, ZERO, n_agents, agents, rule, pulls, state)
             for v in range(n_agents):
                 if is_set(chunk.stop):
                     return t
@@ -232,10 +235,10 @@ def walk_rounds(
                     if len(known.counts) > 0:
                         place = known.rows[slots[origin, message_row]] + known.rank[learner]
                         counts[STALE] += learn_sum(
-                            learner, amount, reward, place, known.counts, known.totals, state.counts, state.totals
+                            learner, amount, reward, place, known.counts, known.totals, state.sums
                         )
                     else:
-                        state.counts[learner] += amount
-                        state.totals[learner] += reward
+                        state.sums[learner, COUNT] += amount
+                        state.sums[learner, TOTAL] += reward
                     entry = np.int64(next_learner[entry])
     return last
