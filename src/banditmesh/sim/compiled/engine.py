@@ -18,6 +18,8 @@ from functools import partial
 from typing import Final
 
 from ...draws import Draws
+from ...protocols.base import Delivery
+from ...protocols.emission import EveryPull
 from .. import limits, memory
 from ..run import Outcome, Run
 from . import crew, plans
@@ -31,25 +33,32 @@ from .walking import Walk
 
 #: How long a kernel may run before Python gets a look in, in seconds.
 CHUNK_SECONDS: Final = 0.05
+#: About how many pulls come before the first look; they may take a hundred times as long in one run as in another.
+FIRST_PULLS: Final = 10_000
 #: More threads than this only get in each other's way.
 MOST_THREADS: Final = 64
 
 
-def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outcome]:
-    """Simulate all replicates, `threads` at a time; `advance` is called, in this thread, as rounds are done."""
+def run_all(run: Run, threads: int, advance: Callable[[int], None], threads_each: int | None = None) -> list[Outcome]:
+    """Simulate all replicates, `threads` at a time; `advance` is called, in this thread, as rounds are done.
+
+    `threads_each` is how many threads share a replicate whose messages are planned; if it is None, as many as there are
+    to spare, if it is large.
+    """
     memory.check(packed_bytes(run), "the network and its arm sets", "take fewer agents or arms")
     packed = pack(run)
     n_links = len(packed.network.indices) if packed.network is not None else 0
     limits.check_sizes(run.problem.n_agents, len(packed.agents.arms), n_links, packed.traits.reach)
     stop = Stop()
     threads = min(threads, MOST_THREADS)
-    delivery, plan = crew.alone(partial(_prepare, packed, threads, stop), stop)
+    n_parts = plans.parts_for(run, threads) if threads_each is None else threads_each
+    delivery, plan = crew.alone(partial(_prepare, packed, threads, n_parts, stop), stop)
     kernels = kernels_of(run)
     done = [0] * run.replicates
 
     def simulate(replicate: int) -> Outcome:
         one = delivery(packed, kernels, replicate, plan, stop)
-        n_rounds = 1
+        n_rounds = max(1, FIRST_PULLS // run.problem.n_agents)
         while one.t <= run.horizon:
             stop.check()
             began = time.perf_counter()
@@ -70,11 +79,11 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
     return crew.work((partial(simulate, replicate) for replicate in range(run.replicates)), threads, stop, look)
 
 
-def _prepare(packed: Packed, threads: int, stop: Stop) -> tuple[type[Merge | Walk | Spread], Plan | None]:
+def _prepare(packed: Packed, threads: int, n_parts: int, stop: Stop) -> tuple[type[Merge | Walk | Spread], Plan | None]:
     """How messages are delivered, and the plan if there is one; refused if memory does not suffice."""
     run, rule = packed.run, packed.rule(Draws(packed.run.seed, 0))
     delivery: type[Merge | Walk | Spread] = Merge if run.tree is not None else Walk if packed.traits.walks else Spread
-    outline = plans.outline(packed, rule, plans.parts_for(run, threads), stop) if delivery is Spread else None
+    outline = plans.outline(packed, rule, n_parts, stop) if delivery is Spread else None
     each = delivery.needed_bytes(packed, outline, stop)
     memory.check(
         (0.0 if outline is None else outline.n_bytes) + min(threads, run.replicates) * each,
@@ -90,7 +99,9 @@ def _prepare(packed: Packed, threads: int, stop: Stop) -> tuple[type[Merge | Wal
 
 def kernels_of(run: Run) -> Kernels:
     """The kernels for the run's policy, relay rule and emission."""
-    return specialise(rules_of(run))
+    is_merged = run.tree is not None
+    tells_neighbours = run.protocol.delivery is not Delivery.EVERYONE and type(run.protocol.emission) is EveryPull
+    return specialise(rules_of(run), plain=tells_neighbours and run.faults is None and not is_merged)
 
 
 def rules_of(run: Run) -> Rules:

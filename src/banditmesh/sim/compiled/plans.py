@@ -16,7 +16,7 @@ from .. import memory
 from ..expected_links import links_at_a_time
 from ..run import Run
 from . import crew
-from .bitsets import WORD, n_words
+from .bitsets import WORD
 from .crew import Stop
 from .kernels.layout import (
     ABSORBED,
@@ -45,6 +45,7 @@ from .kernels.planned import (
     sum_by_hop,
 )
 from .kernels.planning import N_COLUMNS, N_TALLIES, begin_search, plan_slots
+from .kernels.sets import N_SETS
 from .kernels.spread import spread_slots
 from .packing import Packed, no_faults, no_links, traits
 
@@ -77,9 +78,9 @@ def make_scratch(packed: Packed) -> Scratch:
         picks=np.zeros(packed.most_degree + 1, dtype=np.int32),
         drawn=np.zeros(packed.most_degree + 1, dtype=np.int32),
         chances=np.zeros(packed.most_degree + 1),
-        seen_bits=np.zeros(n_words(n_agents), dtype=np.uint64),
-        sender_bits=np.zeros(n_words(n_agents), dtype=np.uint64),
         next_mark=np.ones(1, dtype=np.int64),
+        sets=np.zeros((N_SETS, packed.agents.holders.shape[1]), dtype=np.uint64),
+        first_from=np.zeros((n_agents, packed.agents.holders.shape[1]), dtype=np.uint64),
     )
 
 

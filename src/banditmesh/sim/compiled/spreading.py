@@ -11,12 +11,12 @@ from ...protocols.base import Delivery
 from ..run import Outcome
 from . import crew
 from .crew import Stop
-from .kernels.layout import STALE, Chunk, Plan, State
+from .kernels.layout import STALE, Chunk, Plan, Pulls, State
 from .kernels.planned import deliver_part, sum_in_order
 from .kernels.special import Kernels
 from .packing import Packed
 from .plans import Outline, count_fates, make_fates, make_plan, make_scratch, part_bounds, relayed_and_learned
-from .replicates import Replicate, make_messages
+from .replicates import Replicate, make_messages, own_workspace
 
 
 class Spread(Replicate):
@@ -108,9 +108,10 @@ class Spread(Replicate):
         sent = np.zeros((n_parts, last - chunk.first), dtype=np.int64)
 
         def simulate(part: int) -> int:
-            state, n_stale = self.state._replace(scores=np.zeros_like(self.state.scores)), 0
+            pulls = self.pulls._replace(first=bounds[part], last=bounds[part + 1])
+            state, n_stale = own_workspace(self.state), 0
             for t in range(chunk.first, last):
-                sent[part, t - chunk.first] = self._pull(t, part, bounds, chunk, state)
+                sent[part, t - chunk.first] = self._pull(t, part, chunk, pulls, state)
                 barrier.wait()
                 if part == 0:
                     chunk.regret[t - chunk.first] = sum_in_order(self._regrets[t % 2])
@@ -133,18 +134,16 @@ class Spread(Replicate):
         )
         chunk.sent[:] = sent.sum(axis=0)
 
-    def _pull(self, t: int, part: int, bounds: list[int], chunk: Chunk, state: State) -> int:
+    def _pull(self, t: int, part: int, chunk: Chunk, pulls: Pulls, state: State) -> int:
         """Let a part of the agents pull in round `t`; how often messages of theirs are sent in it."""
         n_sent: int = self.kernels.pull_part(
             t,
-            bounds[part],
-            bounds[part + 1],
             chunk,
             self.packed.agents,
             self.rule,
             self.keys,
             state,
-            self.pulls,
+            pulls,
             self.messages,
             self._plan,
             self._records,

@@ -30,6 +30,8 @@ N_COUNTS = 10
 COUNT, TOTAL = 0, 1
 # Emissions, by code.
 EVERY_PULL, GROWTH, CONTESTED, OWN_EMISSION = range(4)
+# Rows of an agent's scores.
+SCORES, DRAWS = 0, 1
 # Columns of what `spread` notes of an agent.
 MARK, PREVIOUS = 0, 1
 # Each slot's learners in a plan begin at a multiple of this, so that 32 bits say where.
@@ -69,6 +71,10 @@ class Agents(NamedTuple):
     law_code: Int64s
     law_a: Floats
     law_b: Floats
+    #: For each arm the set of agents that have it; without words where sets are not used.
+    holders: Words
+    #: By slot, what bounds on indices need of its arm's law: see `bounds`. Empty for policies that have none.
+    widths: Floats
 
 
 class Rule(NamedTuple):
@@ -119,6 +125,19 @@ class FaultRows(NamedTuple):
     restarts: Int32s
 
 
+class Ahead(NamedTuple):
+    """Draws that decide rewards: those of agent v and the round `first[0] + i` are at `v * n_rounds + i`.
+
+    `normals` are the normal quantiles of `uniforms`; empty if no law needs them. If `n_rounds` is 0, nothing is drawn
+    ahead.
+    """
+
+    n_rounds: int
+    first: Int64s
+    uniforms: Floats
+    normals: Floats
+
+
 class State(NamedTuple):
     """What one replicate has learned so far, by slot; `n_pulls` and `next_round` by agent.
 
@@ -139,8 +158,13 @@ class State(NamedTuple):
     echoes_left: Int8s
     own_totals: Floats
     forgotten_pulls: Int32s
-    #: Workspace: the indices of one agent's arms.
+    #: Workspace, by position in one agent's arm set: row 0 its indices or bounds on them, row 1 its draws.
     scores: Floats
+    #: By slot, what bounds on indices are made of: see `bounds`. Empty for policies that need none.
+    tangents: Floats
+    #: Workspace: this round's clocks, see `Keys`.
+    clocks: Floats
+    ahead: Ahead
 
 
 class Known(NamedTuple):
@@ -158,9 +182,12 @@ class Known(NamedTuple):
 class Pulls(NamedTuple):
     """The round under way, by agent: its pull, then its message; a slot of -1 says that there is none.
 
-    A message stands for `amounts` observations whose rewards sum to `rewards`.
+    The agents that are looked at are those from `first` to before `last`. A message stands for `amounts` observations
+    whose rewards sum to `rewards`.
     """
 
+    first: int
+    last: int
     slots: Int32s
     amounts: Floats
     rewards: Floats
@@ -250,13 +277,15 @@ class OnLinks(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """The keys of the draws that pulls need."""
+    """What pulls need: the keys of their draws, how far clocks lag behind rounds, and the clocks' parameters."""
 
     reward_k0: int
     reward_k1: int
     index_k0: int
     index_k1: int
     draws_index: bool
+    clock_lag: int
+    clock_parameters: Floats
 
 
 class Scratch(NamedTuple):
@@ -272,9 +301,10 @@ class Scratch(NamedTuple):
     picks: Int32s
     drawn: Int32s
     chances: Floats
-    seen_bits: Words
-    sender_bits: Words
     next_mark: Int64s
+    #: For `spread_by_sets`, empty where that is not used: sets of agents, and for each sender a set.
+    sets: Words
+    first_from: Words
 
 
 class Queue(NamedTuple):
@@ -334,8 +364,9 @@ class Merged(NamedTuple):
 class Chunk(NamedTuple):
     """What a chunk of rounds from `first` on is given, and where it leaves each round's regret and transmissions.
 
-    Row t - first of the arrays is round t. Without a tape, `tape` and `codes` are not read; `codes` says which of its
-    values a reward of the tape is. A kernel that finds `stop` set returns at once.
+    Row t - first of the arrays is round t. If `clocks` is empty, kernels work them out. Without a tape, `tape` and
+    `codes` are not read; `codes` says which of its values a reward of the tape is. A kernel that finds `stop` set
+    returns at once.
     """
 
     first: int

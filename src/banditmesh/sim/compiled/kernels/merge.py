@@ -18,7 +18,6 @@ from .layout import (
     LOST,
     SENT,
     TOTAL,
-    ZERO,
     Agents,
     Chunk,
     FaultRows,
@@ -32,7 +31,7 @@ from .layout import (
     State,
     TreeLinks,
 )
-from .pulls import pull_agents
+from .pulls import pull_rounds
 from .stopping import is_set
 
 
@@ -174,7 +173,7 @@ def merge_rounds(
             restart(t, agents, chunk, known, state)
             restart_merged(t, tree, chunk.faults, merged)
         step = t - chunk.first
-        chunk.regret[step] = pull_agents(t, ZERO, len(agents.every), agents, chunk, keys, rule.asks_best, state, pulls)
+        pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
         for v in range(len(slots)):
             slot = slots[v]
             if slot >= 0:

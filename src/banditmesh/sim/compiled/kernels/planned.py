@@ -37,7 +37,7 @@ from .layout import (
     Rule,
     State,
 )
-from .pulls import pull_agents
+from .pulls import pull_rounds
 from .rounds import begin, take_sent
 from .stopping import is_set
 
@@ -48,21 +48,13 @@ N_HOP_NUMBERS = 5
 
 @helper
 def keep_messages(
-    t: int,
-    first: int,
-    last: int,
-    reach: int,
-    pulls: Pulls,
-    plan: Plan,
-    messages: Messages,
-    ring: Int32s,
-    sent_ahead: Int64s,
+    t: int, reach: int, pulls: Pulls, plan: Plan, messages: Messages, ring: Int32s, sent_ahead: Int64s
 ) -> None:
-    """Keep the messages that agents `first` to `last` - 1 make in round `t`, and note how often they will be sent."""
+    """Keep the messages that agents make in round `t`, and note how often they will be sent."""
     records, n_copied, row = plan.records, ring.shape[2], t % ring.shape[1]
     now_slots, now_amounts, now_rewards = pulls.slots, pulls.amounts, pulls.rewards
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
-    for v in range(first, last):
+    for v in range(pulls.first, pulls.last):
         slot = now_slots[v]
         slots[v, row] = slot
         amounts[v, row] = now_amounts[v]
@@ -159,15 +151,17 @@ def plan_rounds(
 
     `ring[v, t % reach]` is the beginning of the record of the message that v made in round t.
     """
-    reach, first, stop, n_agents = rule.reach, chunk.first, chunk.stop, len(agents.every)
+    reach, first, stop = rule.reach, chunk.first, chunk.stop
+    if reach == 0 and not central and len(chunk.faults.restarts) == 0:
+        pull_rounds(first, last, agents, chunk, keys, rule.asks_best, state, pulls)
+        return
     for t in range(first, last):
         begin(t, agents, holder_starts, holder_slots, chunk, rule, keys, central, state, known, pulls, counts)
         if is_set(stop):
             return
         if reach == 0:
-            chunk.sent[t - first] = 0
             continue
-        keep_messages(t, ZERO, n_agents, reach, pulls, plan, messages, ring, sent_ahead)
+        keep_messages(t, reach, pulls, plan, messages, ring, sent_ahead)
         chunk.sent[t - first] = take_sent(t % reach, reach, sent_ahead)
         counts[STALE] += deliver_by_plan(
             t, reach, ZERO, 1, agents.arms, holder_starts, holder_slots, messages, ring, plan, state, stop
@@ -177,8 +171,6 @@ def plan_rounds(
 @kernel
 def pull_part(
     t: int,
-    first: int,
-    last: int,
     chunk: Chunk,
     agents: Agents,
     rule: Rule,
@@ -191,18 +183,18 @@ def pull_part(
     sent_ahead: Int64s,
     regrets: Floats,
 ) -> int:
-    """Begin round `t` for agents `first` to `last` - 1; how often messages of theirs are sent in it.
+    """Begin round `t` for a part of the agents; how often messages of theirs are sent in it.
 
     Others do the same for the other agents meanwhile. The regret of v is left in `regrets[t % 2, v]`, since sums must
     be added in the order of agents.
     """
     slots, gaps = pulls.slots, agents.gaps
-    pull_agents(t, first, last, agents, chunk, keys, rule.asks_best, state, pulls)
-    for v in range(first, last):
+    pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
+    for v in range(pulls.first, pulls.last):
         regrets[t % 2, v] = gaps[slots[v]] if slots[v] >= 0 else 0.0
     if rule.emission != EVERY_PULL:
-        emit(t, first, last, agents, rule, pulls, state)
-    keep_messages(t, first, last, rule.reach, pulls, plan, messages, ring, sent_ahead)
+        emit(t, agents, rule, pulls, state)
+    keep_messages(t, rule.reach, pulls, plan, messages, ring, sent_ahead)
     n_sent: int = take_sent(t % rule.reach, rule.reach, sent_ahead)
     return n_sent
 

@@ -30,7 +30,6 @@ from .layout import (
     STALE,
     STOPPED,
     TOTAL,
-    ZERO,
     Agents,
     Chunk,
     Int16s,
@@ -45,7 +44,7 @@ from .layout import (
     Rule,
     State,
 )
-from .pulls import pull_agents
+from .pulls import pull_rounds
 from .scalars import random_relay, uniform
 from .spread import pick_neighbours
 from .stopping import is_set
@@ -122,7 +121,7 @@ def walk_rounds(
                         return t
                     accepted[faults.restarts[i]] = 0
                     accepted_as[:, faults.restarts[i]] = 0
-            chunk.regret[step] = pull_agents(t, ZERO, n_agents, agents, chunk, keys, rule.asks_best, state, pulls)
+            pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
             # Which of its values a reward is must be asked before the emission replaces it by a sum.
             for v in range(n_agents):
                 slot = now_slots[v]
@@ -132,7 +131,7 @@ def walk_rounds(
                     code = chunk.codes[step, slot] if chunk.has_tape else int(pulls.rewards[v])
                     ids[message] = n_messages + slot * n_codes + code
             if rule.emission != EVERY_PULL:
-                emit(t, ZERO, n_agents, agents, rule, pulls, state)
+                emit(t, agents, rule, pulls, state)
             for v in range(n_agents):
                 if is_set(chunk.stop):
                     return t
