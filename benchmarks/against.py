@@ -36,6 +36,8 @@ CASES = {
     "growth": ("er", "bm.FwA(4, emission=bm.Growth(0.25))", "sound"),
     "tree": ("er", "bm.TreeAggregation()", "sound"),
     "gossip growth": ("er", "bm.Gossip(4, emission=bm.Growth(0.25))", "sound"),
+    "fwa large": ("large", "bm.FwA(4)", "sound"),
+    "flooding large": ("large", "bm.Flooding(4)", "sound"),
     "irs dynamic": ("dynamic-er", "bm.IRS()", "sound"),
     "gossip dynamic": ("dynamic-er", "bm.Gossip(4)", "sound"),
     "fwa dynamic": ("dynamic-er", "bm.FwA(4)", "sound"),
@@ -45,9 +47,10 @@ CASES = {
     "gossip published": ("er", "bm.Gossip(4)", "published"),
     "fwa dynamic published": ("dynamic-er", "bm.FwA(4)", "published"),
 }
-#: Rounds of a static and of a dynamic network: about a twentieth of a second each, short enough to be left alone.
-ROUNDS = {"er": 3000, "coins": 300, "dynamic-er": 300, "one": 100_000}
-N_AGENTS = {"er": 100, "coins": 100, "dynamic-er": 100, "one": 1}
+#: Rounds of each network: about a twentieth of a second, short enough to be left alone. The large one's are so few that
+#: making the plan shows.
+ROUNDS = {"er": 3000, "coins": 300, "dynamic-er": 300, "one": 100_000, "large": 40}
+N_AGENTS = {"er": 100, "coins": 100, "dynamic-er": 100, "one": 1, "large": 10_000}
 
 #: Reads a case, does it, and writes its CPU seconds, until there are no more.
 WORKER = """
@@ -56,6 +59,8 @@ import banditmesh as bm
 problems = {name: bm.Problem.paper(name, seed=0) for name in ("er", "dynamic-er")}
 coins = [bm.arms.Bernoulli(0.1 + 0.8 * (arm * 37 % 50) / 50) for arm in range(50)]
 problems["coins"] = bm.Problem(bm.networks.er(100, 0.1, seed=1), bm.arms.uniform_sets(100, 50, 20, seed=0), coins)
+sparse = bm.networks.sparse_er(10_000, 3.0, seed=0)
+problems["large"] = bm.Problem.random(sparse, n_arms=50, per_agent=20, seed=0)
 gaussian = [bm.arms.Gaussian(arm / 20, 1.0) for arm in range(20)]
 problems["one"] = bm.Problem(bm.networks.er(1, 0.0, seed=0), [list(range(20))], gaussian)
 

@@ -47,7 +47,7 @@ def compare(problem: bm.Problem, protocol: bm.Protocol, horizon: int, repeats: i
     packed = pack(run)
     rule = packed.rule(Draws(SEED, 0))
     stop = Stop()
-    outline = plans.outline(packed, rule, stop)
+    outline = plans.outline(packed, rule, 1, stop)
     plan = plans.build(packed, rule, outline, 1, stop) if outline is not None else None
     kernels = kernels_of(run)
 

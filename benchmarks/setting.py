@@ -86,7 +86,7 @@ def run_stages(run: Run) -> Stages:
     packed = pack(run)
     rule = packed.rule(Draws(run.seed, 0))
     stop = Stop()
-    outline = None if packed.traits.walks else plans.outline(packed, rule, stop)
+    outline = None if packed.traits.walks else plans.outline(packed, rule, 1, stop)
     plan = None if outline is None else plans.build(packed, rule, outline, 1, stop)
     kernels = kernels_of(run)
     one = Walk(packed, kernels, 0, None, stop) if packed.traits.walks else Spread(packed, kernels, 0, plan, stop)

@@ -56,7 +56,7 @@ def test_counts_along_a_tree_pass_32_bits(before):
         one._merged.told_counts[:] = np.array([2, 1, 1, 2])[:, None] * start
         one._merged.sent_counts[:] = np.array([1, 2, 2, 1])[:, None] * start
         one.advance(7)
-        counts.append((one._merged.counts, one._merged.told_counts, one.state.counts))
+        counts.append((one._merged.counts, one._merged.told_counts, one.state.sums[:, 0]))
     (few, few_told, few_learned), (many, many_told, many_learned) = counts
     assert np.array_equal(many - few, np.full_like(few, 3 * (before - 1)))
     assert np.array_equal(many_told - few_told, np.broadcast_to([[2], [1], [1], [2]], few_told.shape) * (before - 1))

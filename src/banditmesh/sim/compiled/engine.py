@@ -39,15 +39,20 @@ FIRST_PULLS: Final = 10_000
 MOST_THREADS: Final = 64
 
 
-def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outcome]:
-    """Simulate all replicates, `threads` at a time; `advance` is called, in this thread, as rounds are done."""
+def run_all(run: Run, threads: int, advance: Callable[[int], None], threads_each: int | None = None) -> list[Outcome]:
+    """Simulate all replicates, `threads` at a time; `advance` is called, in this thread, as rounds are done.
+
+    `threads_each` is how many threads share a replicate whose messages are planned; if it is None, as many as there are
+    to spare, if it is large.
+    """
     memory.check(packed_bytes(run), "the network and its arm sets", "take fewer agents or arms")
     packed = pack(run)
     n_links = len(packed.network.indices) if packed.network is not None else 0
     limits.check_sizes(run.problem.n_agents, len(packed.agents.arms), n_links, packed.traits.reach)
     stop = Stop()
     threads = min(threads, MOST_THREADS)
-    delivery, plan = crew.alone(partial(_prepare, packed, threads, stop), stop)
+    n_parts = plans.parts_for(run, threads) if threads_each is None else threads_each
+    delivery, plan = crew.alone(partial(_prepare, packed, threads, n_parts, stop), stop)
     kernels = kernels_of(run)
     done = [0] * run.replicates
 
@@ -74,12 +79,12 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None]) -> list[Outc
     return crew.work((partial(simulate, replicate) for replicate in range(run.replicates)), threads, stop, look)
 
 
-def _prepare(packed: Packed, threads: int, stop: Stop) -> tuple[type[Merge | Walk | Spread], Plan | None]:
+def _prepare(packed: Packed, threads: int, n_parts: int, stop: Stop) -> tuple[type[Merge | Walk | Spread], Plan | None]:
     """How messages are delivered, and the plan if there is one; refused if memory does not suffice."""
     run, rule = packed.run, packed.rule(Draws(packed.run.seed, 0))
     delivery: type[Merge | Walk | Spread] = Merge if run.tree is not None else Walk if packed.traits.walks else Spread
-    outline = plans.outline(packed, rule, stop) if delivery is Spread else None
-    each = delivery.needed_bytes(packed, outline is not None, stop)
+    outline = plans.outline(packed, rule, n_parts, stop) if delivery is Spread else None
+    each = delivery.needed_bytes(packed, outline, stop)
     memory.check(
         (0.0 if outline is None else outline.n_bytes) + min(threads, run.replicates) * each,
         "the simulation",

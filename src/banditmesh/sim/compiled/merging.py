@@ -10,6 +10,7 @@ from .crew import Stop
 from .kernels.layout import Chunk, Merged, Plan, TreeLinks
 from .kernels.special import Kernels
 from .packing import Packed
+from .plans import Outline
 from .replicates import Replicate
 
 
@@ -17,7 +18,7 @@ class Merge(Replicate):
     """A replicate in which agents tell their neighbours in a tree what they know."""
 
     @staticmethod
-    def needed_bytes(packed: Packed, planned: bool, stop: Stop) -> float:
+    def needed_bytes(packed: Packed, outlined: Outline | None, stop: Stop) -> float:
         """About how much memory one replicate takes."""
         n_agents, n_arms = packed.run.problem.n_agents, packed.run.problem.n_arms
         # Nearly two directed links for each agent, and a table of all arms for each.

@@ -319,6 +319,14 @@ class Packed:
         rank[self.holder_slots] = np.arange(len(rank)) - np.repeat(self.holder_starts[:-1], np.diff(self.holder_starts))
         return rank
 
+    @property
+    def ranks(self) -> NDArray[np.uint16]:
+        """The same by agent and arm, where no arm has more than 65,536 holders."""
+        problem = self.run.problem
+        ranks = np.zeros((problem.n_agents, problem.n_arms), dtype=np.uint16)
+        ranks[np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets)), problem.arm_indices] = self.rank
+        return ranks
+
     @cached_property
     def known_places(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Where learners keep others' statistics, as in `Known`: for each arm a square of all its holders."""

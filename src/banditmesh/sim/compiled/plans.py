@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -43,7 +44,7 @@ from .kernels.planned import (
     N_HOP_NUMBERS,
     sum_by_hop,
 )
-from .kernels.planning import N_TALLIES, hold, plan_slots
+from .kernels.planning import N_COLUMNS, N_TALLIES, begin_search, plan_slots
 from .kernels.sets import N_SETS
 from .kernels.spread import spread_slots
 from .packing import Packed, no_faults, no_links, traits
@@ -53,14 +54,18 @@ PLAN_BUDGET: Final = 4 * 2**30
 #: Learners that would take more than this, in bytes, are kept as 16-bit ranks where no arm has too many holders.
 WIDE_BUDGET: Final = 2**30
 MOST_RANKS: Final = 2**16
-# How many transmissions a sample of messages may have, about; what part of all messages, and how many it has at least.
-_SAMPLE_WORK: Final = 2**23
+#: Networks of at least so many agents are shared by threads that would otherwise have nothing to do.
+SHARED_FROM: Final = 10_000
+# How many transmissions a sample of messages may have; what part of all messages, and how many it has at least.
+_SAMPLE_WORK: Final = 2**25
 _SAMPLE_PART: Final = 8
 _SMALLEST_SAMPLE: Final = 16
 # How much longer than estimated the place for a plan's learners is.
 _GENEROUS: Final = 2.0
-# Networks up to this size are planned in one go.
+# Networks up to this size are planned in one go; others in so many shares for each thread, each in about so many rooms.
 _SMALL: Final = 1000
+_SHARES: Final = 32
+_ROOMS: Final = 8
 
 
 def make_scratch(packed: Packed) -> Scratch:
@@ -94,6 +99,7 @@ class Outline(NamedTuple):
     """What is known of a plan before it is made: about how many learners it has, and how they are kept."""
 
     n_learners: float
+    n_parts: int
     by_rank: bool
     #: Whether the number is no estimate but a bound that holds for sure.
     is_bound: bool
@@ -108,27 +114,43 @@ def pays(run: Run) -> bool:
     return run.horizon * run.replicates >= int(np.diff(run.problem.arm_offsets).max())
 
 
-def outline(packed: Packed, rule: Rule, stop: Stop) -> Outline | None:
-    """What a plan would be; None if it does not pay or does not fit its budget."""
+def parts_for(run: Run, threads: int) -> int:
+    """How many threads share a replicate: those that other replicates leave, if it is large."""
+    return max(1, threads // run.replicates) if run.problem.n_agents >= SHARED_FROM else 1
+
+
+def part_bounds(n_agents: int, n_parts: int) -> list[int]:
+    """Part p of the agents are those from bounds[p] to before bounds[p + 1].
+
+    Examples
+    --------
+    >>> part_bounds(10, 3)
+    [0, 4, 7, 10]
+    """
+    return [-(-part * n_agents // n_parts) for part in range(n_parts + 1)]
+
+
+def outline(packed: Packed, rule: Rule, n_parts: int, stop: Stop) -> Outline | None:
+    """What a plan for so many parts would be; None if it does not pay or does not fit its budget."""
     if not pays(packed.run):
         return None
-    bound = _outlined(packed, rule, learners_at_most(packed), is_bound=True)
+    bound = _outlined(packed, rule, n_parts, learners_at_most(packed), is_bound=True)
     if bound.n_bytes <= min(PLAN_BUDGET, memory.TRIFLE):
         return bound
-    if not _is_affordable(_outlined(packed, rule, 0.0).n_bytes):
+    if not _is_affordable(_outlined(packed, rule, n_parts, 0.0).n_bytes):
         return None
     n_learners = float(sampled_fates(packed, rule, stop)[HEARD]) * len(packed.agents.arms)
-    estimated = _outlined(packed, rule, n_learners)
+    estimated = _outlined(packed, rule, n_parts, n_learners)
     return estimated if _is_affordable(estimated.n_bytes) else None
 
 
-def _outlined(packed: Packed, rule: Rule, n_learners: float, is_bound: bool = False) -> Outline:
+def _outlined(packed: Packed, rule: Rule, n_parts: int, n_learners: float, is_bound: bool = False) -> Outline:
     n_slots, n_holders = len(packed.agents.arms), int(np.diff(packed.holder_starts).max())
     by_rank = 4.0 * n_learners > WIDE_BUDGET and n_holders <= MOST_RANKS
-    of_slots = 4.0 + (20.0 if _counts_ended(rule) else 12.0) * rule.reach
+    of_slots = 4.0 + (4.0 * n_parts + (16.0 if _counts_ended(rule) else 8.0)) * rule.reach
     # Learners of a slot fill whole units, half of one in vain.
     n_bytes = of_slots * n_slots + (2.0 if by_rank else 4.0) * (n_learners + UNIT / 2 * n_slots)
-    return Outline(n_learners, by_rank, is_bound, n_bytes)
+    return Outline(n_learners, n_parts, by_rank, is_bound, n_bytes)
 
 
 def _is_affordable(n_bytes: float) -> bool:
@@ -234,70 +256,81 @@ def make_plan(n_slots: int, reach: int, n_parts: int = 1, n_learners: int = 0, n
 def build(packed: Packed, rule: Rule, outlined: Outline, threads: int, stop: Stop) -> Plan:
     """The plan, made for some agents after the others, side by side.
 
-    Each of these shares writes its learners into a stretch of its own, longer than needed; what is not written to takes
-    no memory.
+    Its place for learners is larger than needed; what is not written to takes no memory.
     """
-    n_slots, n_agents = len(packed.agents.arms), len(packed.agents.every)
-    n_shares = 32 * threads if n_agents > _SMALL else 1
-    bounds = np.linspace(0, n_agents, n_shares + 1).astype(np.int64)
-    n_slots_of = np.diff(packed.agents.offsets[bounds])
-    stretch = (1.0 if outlined.is_bound else _GENEROUS) * outlined.n_learners / n_slots
+    n_slots = len(packed.agents.arms)
+    n_learners = int((1.0 if outlined.is_bound else _GENEROUS) * outlined.n_learners) + UNIT * n_slots
     while True:
-        ends = np.concatenate([[0], np.cumsum(n_slots_of * (np.ceil(stretch) + UNIT))]).astype(np.int64)
-        room = np.stack([ends[:-1], ends[1:]], axis=1)
-        n_learners, n_ranks = (0, int(ends[-1])) if outlined.by_rank else (int(ends[-1]), 0)
-        plan = make_plan(n_slots, rule.reach, 1, n_learners, n_ranks)
+        of_learners, of_ranks = (0, n_learners) if outlined.by_rank else (n_learners, 0)
+        plan = make_plan(n_slots, rule.reach, outlined.n_parts, of_learners, of_ranks)
         if _counts_ended(rule):
             plan = plan._replace(ended=np.zeros((n_slots, rule.reach, 2), dtype=np.int32))
-        if _plan_shares(packed, rule, threads, bounds.tolist(), room, plan, stop):
+        if _plan_shares(packed, rule, outlined.n_parts, threads, Rooms(n_learners), plan, stop):
             return plan
-        stretch = 2 * stretch + UNIT
+        n_learners *= 2
 
 
-def _plan_shares(
-    packed: Packed, rule: Rule, threads: int, bounds: list[int], room: NDArray[np.int64], plan: Plan, stop: Stop
-) -> bool:
-    """Write the plan of agents bounds[i] to bounds[i + 1] into room[i]; whether all had place."""
-    rank = packed.rank if len(plan.ranks) else np.zeros(0, dtype=np.int32)
-    held_by = np.zeros(len(packed.agents.every), dtype=np.uint64)
+class Rooms:
+    """Hands out a plan's place for learners, piece by piece, to whoever needs some."""
+
+    def __init__(self, n_places: int) -> None:
+        self._n_places = n_places
+        self._n_taken = 0
+        self._lock = threading.Lock()
+
+    def take(self, n_places: int) -> NDArray[np.int64]:
+        """The next so many places, or what is left: where they begin and end."""
+        with self._lock:
+            begin = self._n_taken
+            self._n_taken = min(begin + -(-n_places // UNIT) * UNIT, self._n_places)
+            return np.array([begin, self._n_taken], dtype=np.int64)
+
+
+def _plan_shares(packed: Packed, rule: Rule, n_parts: int, threads: int, rooms: Rooms, plan: Plan, stop: Stop) -> bool:
+    """Write the plan; whether there was place for all of it."""
+    n_agents, n_arms = packed.run.problem.n_agents, packed.run.problem.n_arms
+    n_shares = _SHARES * threads if n_agents > _SMALL else 1
+    bounds = np.linspace(0, n_agents, n_shares + 1).astype(np.int64).tolist()
+    at_once = (len(plan.learners) + len(plan.ranks)) // (_ROOMS * n_shares if n_shares > 1 else 1)
+    by_rank = len(plan.ranks) > 0
+    entries = packed.ranks if by_rank else packed.agents.position.view(np.uint16)
+    part_of = np.arange(n_agents if n_parts > 1 else 0) * n_parts // n_agents
+    room_of = [rooms.take(at_once) for _ in range(n_shares)]
 
     def plan_share(share: int, arm: int) -> bool:
-        fits = plan_slots(
-            bounds[share],
-            bounds[share + 1],
-            arm,
-            packed.network,
-            packed.agents,
-            rule,
-            rank,
-            _make_search(packed, held_by, len(plan.ended) > 0),
-            room[share],
-            plan,
-            stop.flag,
-        )
-        stop.check()
-        return bool(fits)
+        search = _make_search(packed, n_parts, part_of.astype(np.int32), len(plan.ended) > 0)
+        assert packed.network is not None
+        begin_search(arm, by_rank, packed.network.starts[0], packed.agents, search.marks)
+        v, last, n_places = bounds[share], bounds[share + 1], at_once
+        while True:
+            before, room = v, room_of[share]
+            v = plan_slots(v, last, arm, packed.network, packed.agents, rule, entries, search, room, plan, stop.flag)
+            stop.check()
+            if v == last:
+                return True
+            room_of[share] = room = rooms.take(n_places)
+            if room[0] == room[1]:
+                return False
+            # An agent for whom there was not place enough in a whole room needs a larger one.
+            n_places *= 2 if v == before else 1
 
-    for arm in range(0, packed.run.problem.n_arms, WORD):
-        hold(arm, packed.agents, held_by)
-        jobs = [partial(plan_share, share, arm) for share in range(len(room))]
-        if not all(crew.work(jobs, threads, stop)):
+    for arm in range(0, n_arms, WORD):
+        if not all(crew.work([partial(plan_share, share, arm) for share in range(n_shares)], threads, stop)):
             return False
     return True
 
 
-def _make_search(packed: Packed, held_by: NDArray[np.uint64], counts_ended: bool) -> Search:
+def _make_search(packed: Packed, n_parts: int, part_of: NDArray[np.int32], counts_ended: bool) -> Search:
     """Workspace for one search after the other."""
-    n_agents, n_holders = len(held_by), int(np.diff(packed.holder_starts).max())
+    n_agents, n_holders = packed.run.problem.n_agents, int(np.diff(packed.holder_starts).max())
     return Search(
-        held_by=held_by,
-        marks=np.zeros((n_agents, 2), dtype=np.uint64),
+        marks=np.zeros((n_agents, N_COLUMNS), dtype=np.uint64),
         senders=np.zeros(n_agents + 1, dtype=np.int32),
         masks=np.zeros(n_agents + 1, dtype=np.uint64),
         receivers=np.zeros(n_agents + 1, dtype=np.int32),
-        grouped=np.zeros(0, dtype=np.int32),
-        part_of=np.zeros(0, dtype=np.int32),
-        part_ends=np.zeros(1, dtype=np.int64),
+        grouped=np.zeros(len(part_of), dtype=np.int32),
+        part_of=part_of,
+        part_ends=np.zeros(n_parts, dtype=np.int64),
         touched=np.zeros(n_agents + 1, dtype=np.int32),
         n_touched=np.zeros(1, dtype=np.int64),
         # What is not written to takes no memory.

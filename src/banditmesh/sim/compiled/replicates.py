@@ -37,6 +37,22 @@ LONGEST_CHUNK: Final = 4096
 LONGEST_WINDOW: Final = 256
 
 
+def make_messages(n_agents: int, n_rows: int) -> Messages:
+    """Room for the messages of so many rounds."""
+    return Messages(
+        slots=np.full((n_agents, n_rows), -1, dtype=np.int32),
+        amounts=np.zeros((n_agents, n_rows)),
+        rewards=np.zeros((n_agents, n_rows)),
+    )
+
+
+def own_workspace(state: State) -> State:
+    """The same state for another thread, which has other agents: what is no agent's is its own."""
+    return state._replace(
+        scores=np.zeros_like(state.scores), clocks=np.zeros_like(state.clocks), ahead=state.ahead._replace(n_rounds=0)
+    )
+
+
 class Replicate:
     """What all ways of delivery share: pulls, rewards, records and links.
 
@@ -68,8 +84,7 @@ class Replicate:
         n_echoing = n_slots if self.rule.n_echoes > 0 else 0
         n_summed = n_slots if packed.traits.sends_sums or run.tree is not None else 0
         self.state = State(
-            counts=np.zeros(n_slots),
-            totals=np.zeros(n_slots),
+            sums=np.zeros((n_slots, 2)),
             pulls=np.zeros(n_slots, dtype=np.int32),
             n_pulls=np.zeros(n_agents, dtype=np.int32),
             next_round=np.ones(n_agents, dtype=np.int64),
@@ -87,16 +102,14 @@ class Replicate:
         )
         self.known = packed.known()
         self.pulls = Pulls(
+            first=0,
+            last=n_agents,
             slots=np.zeros(n_agents, dtype=np.int32),
             amounts=np.ones(n_agents),
             rewards=np.zeros(n_agents),
             is_best=np.zeros(n_agents, dtype=np.int8),
         )
-        self.messages = Messages(
-            slots=np.full((n_agents, width), -1, dtype=np.int32),
-            amounts=np.zeros((n_agents, width)),
-            rewards=np.zeros((n_agents, width)),
-        )
+        self.messages = make_messages(n_agents, width)
         self.counts = np.zeros(N_COUNTS, dtype=np.int64)
         self._total_regret = 0.0
         self._total_sent = run.n_control

@@ -11,7 +11,7 @@ from .crew import Stop
 from .kernels.layout import Chunk, Learned, Plan, Queue
 from .kernels.special import Kernels
 from .packing import Packed
-from .plans import relayed_and_learned
+from .plans import Outline, relayed_and_learned
 from .replicates import Replicate
 
 Growing = TypeVar("Growing", Queue, Learned)
@@ -21,7 +21,7 @@ class Walk(Replicate):
     """A replicate in which every copy is walked, as the published rules need it."""
 
     @staticmethod
-    def needed_bytes(packed: Packed, planned: bool, stop: Stop) -> float:
+    def needed_bytes(packed: Packed, outlined: Outline | None, stop: Stop) -> float:
         """About how much memory one replicate takes."""
         n_agents = packed.run.problem.n_agents
         n_relayed, n_learned = relayed_and_learned(packed, stop)

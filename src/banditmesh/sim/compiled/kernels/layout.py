@@ -26,6 +26,8 @@ NO_BITS: Any = np.uint64(0)
 # Places in the counts of fates. Of what is heard, all but what is stale is learned.
 SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LOST, HEARD, STALE = range(10)
 N_COUNTS = 10
+# Columns of the sums of observations.
+COUNT, TOTAL = 0, 1
 # Emissions, by code.
 EVERY_PULL, GROWTH, CONTESTED, OWN_EMISSION = range(4)
 # Rows of an agent's scores: its indices, or bounds on them; its draws, and what is drawn from these for coins.
@@ -140,12 +142,13 @@ class Ahead(NamedTuple):
 class State(NamedTuple):
     """What one replicate has learned so far, by slot; `n_pulls` and `next_round` by agent.
 
-    What is behind `next_round` is empty where it is not needed: by emissions other than every pull what each slot has
-    sent, and by outages without memory the pulls before the last one.
+    `sums` are pairs, side by side since both are needed at a time: of how many observations an agent knows, and the sum
+    of their rewards. What is behind `next_round` is empty where it is not needed: by emissions other than every pull
+    what each slot has sent, and by outages without memory the pulls before the last one.
     """
 
-    counts: Floats
-    totals: Floats
+    #: (n_slots, 2)
+    sums: Floats
     pulls: Int32s
     n_pulls: Int32s
     next_round: Int64s
@@ -180,9 +183,12 @@ class Known(NamedTuple):
 class Pulls(NamedTuple):
     """The round under way, by agent: its pull, then its message; a slot of -1 says that there is none.
 
-    A message stands for `amounts` observations whose rewards sum to `rewards`.
+    The agents that are looked at are those from `first` to before `last`. A message stands for `amounts` observations
+    whose rewards sum to `rewards`.
     """
 
+    first: int
+    last: int
     slots: Int32s
     amounts: Floats
     rewards: Floats
@@ -238,12 +244,11 @@ class Plan(NamedTuple):
 class Search(NamedTuple):
     """Workspace of `plan_slots`, for 64 arms at a time: bit i of a word is about the i-th of them.
 
-    `held_by` says which arms each agent has. The marks of an agent are what it has seen of the origin under way, and
-    what it hears in this hop; those whose marks are not 0 are `touched`.
+    The marks of an agent are what it has seen of the origin under way, what it hears in this hop, which arms it has,
+    its degree and its first slot, all side by side. Those who have seen something are `touched`.
     """
 
-    held_by: Words
-    #: (n_agents, 2)
+    #: (n_agents, 8)
     marks: Words
     senders: Int32s
     masks: Words

@@ -12,10 +12,12 @@ from .emissions import sends_now
 from .faults import arrives, restart
 from .layout import (
     ABSORBED,
+    COUNT,
     DELIVERED,
     HEARD,
     LOST,
     SENT,
+    TOTAL,
     Agents,
     Chunk,
     FaultRows,
@@ -112,7 +114,7 @@ def tell(t: int, agents: Agents, tree: TreeLinks, chunk: Chunk, merged: Merged, 
     is_open, tells, n_sent = merged.is_open, merged.tells, merged.n_sent
     position, offsets, stop = agents.position, agents.offsets, chunk.stop
     links, on_link, faults = chunk.links, chunk.links.on_link, chunk.faults
-    learned_counts, learned_totals = state.counts, state.totals
+    sums = state.sums
     n_messages = 0
     for v in range(len(counts)):
         if is_set(stop):
@@ -139,8 +141,8 @@ def tell(t: int, agents: Agents, tree: TreeLinks, chunk: Chunk, merged: Merged, 
                 fates[ABSORBED] += 1
                 place = position[receiver, arm]
                 if place >= 0:
-                    learned_counts[offsets[receiver] + place] += count - before
-                    learned_totals[offsets[receiver] + place] += sent_totals[link, arm] - told_totals[back, arm]
+                    sums[offsets[receiver] + place, COUNT] += count - before
+                    sums[offsets[receiver] + place, TOTAL] += sent_totals[link, arm] - told_totals[back, arm]
                     fates[HEARD] += 1
                 told_counts[back, arm] = count
                 told_totals[back, arm] = sent_totals[link, arm]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....protocols.base import ABSORB, RELAY, STOP
+from ..bitsets import WORD
 from .compiling import helper, kernel, lowest_bit
 from .layout import (
     ABSORBED_BY_HOP,
@@ -26,14 +27,16 @@ from .layout import (
     Int64s,
     Network,
     Plan,
+    Ranks,
     Rule,
     Search,
     Words,
 )
 from .stopping import is_set
 
-# Columns of a search's marks, and of its tallies.
-SEEN, FRESH = 0, 1
+# Columns of what a search keeps of each agent, and of its tallies.
+SEEN, FRESH, HELD, DEGREE, FIRST = range(5)
+N_COLUMNS = 8
 LEARNED, LEARNED_BEFORE, OTHERS, SENT, SENT_NEXT, ABSORBED, STOPPED = range(7)
 N_TALLIES = 7
 
@@ -42,7 +45,7 @@ N_TALLIES = 7
 def send_masks(n_senders: int, starts: Int64s, indices: Int32s, search: Search) -> int:
     """All senders of a hop send what they relay to all their neighbours; how many of these hear something new."""
     senders, masks, receivers, marks = search.senders, search.masks, search.receivers, search.marks
-    n_receivers = ZERO
+    n_receivers: int = ZERO
     for s in range(n_senders):
         sender, mask = np.uint64(senders[s]), masks[s]
         for i in range(np.uint64(starts[sender]), np.uint64(starts[sender + ONE])):
@@ -90,15 +93,15 @@ def tally(mask: int, what: int, amount: int, tallies: Int64s) -> None:
 
 @helper
 def receive(
-    hop: int, begin: int, end: int, n_senders: int, arm: int, starts: Int64s, agents: Agents, rule: Rule, search: Search
+    hop: int, begin: int, end: int, n_senders: int, arm: int, rule: Rule, entries: Ranks, search: Search
 ) -> int:
     """The receivers from `begin` to before `end` learn, and relay or not; how many senders the next hop has by now.
 
     `arm` is the arm of the lowest bit.
     """
-    receivers, marks, held_by, touched = search.receivers, search.marks, search.held_by, search.touched
+    receivers, marks, touched, n_touched = search.receivers, search.marks, search.touched, search.n_touched
     senders, masks, learned, tallies = search.senders, search.masks, search.learned, search.tallies
-    decisions, position, offsets, n_touched = rule.decision, agents.position, agents.offsets, search.n_touched
+    decisions = rule.decision
     asks_degree, counts_ended = decisions.shape[2] > 1, search.counts_ended
     goes_on = hop < rule.ttl
     for r in range(begin, end):
@@ -108,9 +111,9 @@ def receive(
         marks[receiver, SEEN] = seen | new
         touched[np.uint64(n_touched[0])] = receiver
         n_touched[0] += 1 if seen == 0 else 0
-        held = new & held_by[receiver]
+        held = new & marks[receiver, HELD]
         others = new & ~held
-        degree = starts[receiver + ONE] - starts[receiver]
+        degree = np.int64(marks[receiver, DEGREE])
         column = degree if asks_degree else ZERO
         of_held, of_others = decisions[1, hop - 1, column], decisions[0, hop - 1, column]
         relays_held, relays_others = goes_on and of_held == RELAY, goes_on and of_others == RELAY
@@ -120,11 +123,11 @@ def receive(
         if of_held == STOP and rule.stop_before_use:
             tally(held, OTHERS, 1, tallies)
         else:
-            left, first = held, offsets[receiver]
+            left, first = held, marks[receiver, FIRST]
             while left != 0:
                 bit = np.uint64(lowest_bit(left))
                 left &= left - ONE
-                learned[bit, np.uint64(tallies[bit, LEARNED])] = first + position[receiver, np.uint64(arm) + bit]
+                learned[bit, np.uint64(tallies[bit, LEARNED])] = first + entries[receiver, np.uint64(arm) + bit]
                 tallies[bit, LEARNED] += 1
                 tallies[bit, SENT_NEXT] += next_of_held
         left = others
@@ -171,14 +174,23 @@ def note(origin: int, arm: int, own: int, hop: int, part: int, agents: Agents, s
 
 
 @helper
-def search_from(origin: int, arm: int, network: Network, agents: Agents, rule: Rule, search: Search, plan: Plan) -> int:
+def search_from(
+    origin: int,
+    arm: int,
+    network: Network,
+    agents: Agents,
+    rule: Rule,
+    entries: Ranks,
+    search: Search,
+    plan: Plan,
+) -> int:
     """Find the ways of an origin's messages, hop by hop, about the 64 arms from `arm` on; how many learners they have.
 
     Who learns each arm's message is left in `search.learned`.
     """
     starts, marks, tallies, ends = network.starts[0], search.marks, search.tallies, search.part_ends
     n_touched, n_parts = search.n_touched, len(ends)
-    own = search.held_by[origin]
+    own = marks[origin, HELD]
     tallies[:] = 0
     n_touched[0] = 0
     if rule.origin_remembers:
@@ -194,12 +206,12 @@ def search_from(origin: int, arm: int, network: Network, agents: Agents, rule: R
         group_by_part(n_receivers, search)
         n_senders = begin = ZERO
         for part in range(n_parts):
-            n_senders = receive(hop, begin, ends[part], n_senders, arm, starts, agents, rule, search)
+            n_senders = receive(hop, begin, ends[part], n_senders, arm, rule, entries, search)
             begin = ends[part]
             note(origin, arm, own, hop, part, agents, search, plan)
     for i in range(n_touched[0]):
         marks[search.touched[i], SEEN] = 0
-    n_learners = ZERO
+    n_learners: int = ZERO
     for bit in range(len(tallies)):
         n_learners += -(-tallies[bit, LEARNED] // UNIT) * UNIT
     return n_learners
@@ -213,26 +225,28 @@ def plan_slots(
     network: Network,
     agents: Agents,
     rule: Rule,
-    rank: Int32s,
+    entries: Ranks,
     search: Search,
     room: Int64s,
     plan: Plan,
     stop: Int64s,
-) -> bool:
-    """Plan the messages of agents `first` to `last` - 1 about the 64 arms from `arm` on; whether there was place.
+) -> int:
+    """Plan the messages of agents `first` to `last` - 1 about the 64 arms from `arm` on.
 
-    Learners are written from `room[0]` on, which is moved on, and not beyond `room[1]`.
+    What is kept of a learner is `entries[agent, arm]`, added to the agent's number in `FIRST` of the search's marks.
+    Learners are written from `room[0]` on, which is moved on, and not beyond `room[1]`. Returns the first agent whose
+    learners had no place, or `last`.
     """
     learners, ranks, learned, tallies = plan.learners, plan.ranks, search.learned, search.tallies
     by_rank = len(ranks) > 0
     for v in range(first, last):
         if is_set(stop):
-            return False
-        left = search.held_by[v]
+            return v
+        left = search.marks[v, HELD]
         if left == 0:
             continue
-        if room[0] + search_from(v, arm, network, agents, rule, search, plan) > room[1]:
-            return False
+        if room[0] + search_from(v, arm, network, agents, rule, entries, search, plan) > room[1]:
+            return v
         while left != 0:
             bit = np.uint64(lowest_bit(left))
             left &= left - ONE
@@ -241,20 +255,24 @@ def plan_slots(
             plan.records[slot, 0] = begin // UNIT
             if by_rank:
                 for i in range(n_learners):
-                    ranks[begin + i] = rank[learned[bit, i]]
+                    ranks[begin + i] = learned[bit, i]
             else:
                 for i in range(n_learners):
                     learners[begin + i] = learned[bit, i]
             room[0] = begin + -(-n_learners // UNIT) * UNIT
-    return True
+    return last
 
 
 @kernel
-def hold(arm: int, agents: Agents, held_by: Words) -> None:
-    """Write down which of the 64 arms from `arm` on each agent has, as bits."""
+def begin_search(arm: int, by_rank: bool, starts: Int64s, agents: Agents, marks: Words) -> None:
+    """Write down what a search about the 64 arms from `arm` on needs of each agent."""
     offsets, arms = agents.offsets, agents.arms
-    held_by[:] = 0
-    for v in range(len(held_by)):
+    for v in range(len(marks)):
+        held = NO_BITS
         for slot in range(offsets[v], offsets[v + 1]):
-            if arm <= arms[slot] < arm + 64:
-                held_by[v] |= ONE << np.uint64(arms[slot] - arm)
+            if arm <= arms[slot] < arm + WORD:
+                held |= ONE << np.uint64(arms[slot] - arm)
+        marks[v, SEEN] = marks[v, FRESH] = 0
+        marks[v, HELD] = held
+        marks[v, DEGREE] = starts[v + 1] - starts[v]
+        marks[v, FIRST] = 0 if by_rank else offsets[v]

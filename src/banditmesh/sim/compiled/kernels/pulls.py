@@ -9,7 +9,7 @@ import numpy as np
 from .ahead import draw_ahead, draw_for_arms
 from .bounds import note_nothing, thompson_bounds
 from .compiling import helper, routine
-from .layout import DRAWS, SCORES, ZERO, Agents, Chunk, Floats, Keys, Pulls, State
+from .layout import COUNT, DRAWS, SCORES, TOTAL, ZERO, Agents, Chunk, Floats, Keys, Pulls, State
 from .scalars import clock_rule, index_rule, law_quantile, law_reward, uniform
 from .stopping import is_set
 
@@ -26,11 +26,11 @@ def highest_index(
     All indices are worked out before they are compared: without a branch, that loop becomes vector instructions.
     """
     arms, sigmas, law_code, scores = agents.arms, agents.sigmas, agents.law_code, state.scores
-    counts, totals = state.counts, state.totals
+    sums = state.sums
     for j in range(n_arms):
-        count = counts[first + j]
+        count = sums[first + j, COUNT]
         scores[SCORES, j] = index_rule(
-            totals[first + j] / count,
+            sums[first + j, TOTAL] / count,
             np.int64(count),
             1.0 / math.sqrt(count),
             clock,
@@ -59,8 +59,8 @@ def highest_index_by_bounds(
     looked at, and of equals the first is kept. A bound that is no number rules out nothing.
     """
     arms, sigmas, law_code, scores = agents.arms, agents.sigmas, agents.law_code, state.scores
-    counts, totals, tangents = state.counts, state.totals, state.tangents
-    write_bounds(first, n_arms, clock, agents.widths, counts, totals, tangents, scores)
+    sums, tangents = state.sums, state.tangents
+    write_bounds(first, n_arms, clock, agents.widths, sums, tangents, scores)
     likely, highest = np.uint64(0), -math.inf
     for j in range(n_arms):
         if scores[SCORES, j] > highest:
@@ -72,8 +72,8 @@ def highest_index_by_bounds(
         if scores[SCORES, j] < best or (turn > 0 and j == likely):
             continue
         slot = first + j
-        count, sigma, law = counts[slot], sigmas[arms[slot]], law_code[arms[slot]]
-        mean = totals[slot] / count
+        count, sigma, law = sums[slot, COUNT], sigmas[arms[slot]], law_code[arms[slot]]
+        mean = sums[slot, TOTAL] / count
         index = index_rule(
             mean, np.int64(count), 1.0 / math.sqrt(count), clock, sigma, law, scores[DRAWS, j], parameter
         )
@@ -88,11 +88,11 @@ choose = highest_index
 
 
 @helper
-def highest_mean(first: np.uint64, n_arms: np.uint64, counts: Floats, totals: Floats) -> np.uint64:
+def highest_mean(first: np.uint64, n_arms: np.uint64, sums: Floats) -> np.uint64:
     """The position of the arm with the highest mean, the first of equals."""
     position, best = np.uint64(0), -math.inf
     for j in range(n_arms):
-        mean = totals[first + j] / counts[first + j]
+        mean = sums[first + j, TOTAL] / sums[first + j, COUNT]
         if mean > best:
             position, best = np.uint64(j), mean
     return position
@@ -120,7 +120,7 @@ def pull_rounds(
     offsets, arms, gaps, every = agents.offsets, agents.arms, agents.gaps, agents.every
     clock_of, parameters = agents.clock, agents.parameter
     law_code, law_a, law_b = agents.law_code, agents.law_a, agents.law_b
-    counts, totals, own_counts, scores = state.counts, state.totals, state.pulls, state.scores
+    sums, own_counts, scores = state.sums, state.pulls, state.scores
     n_pulls, next_round, uniforms, normals = state.n_pulls, state.next_round, state.ahead.uniforms, state.ahead.normals
     slots, rewards, is_best = pulls.slots, pulls.rewards, pulls.is_best
     has_tape, tape, up, stop, regrets = chunk.has_tape, chunk.tape, chunk.faults.up, chunk.stop, chunk.regret
@@ -133,7 +133,7 @@ def pull_rounds(
             draw_ahead(t, keys.reward_k0, keys.reward_k1, state.ahead)
         from_first = t - state.ahead.first[0]
         regret = 0.0
-        for v in range(len(every)):
+        for v in range(pulls.first, pulls.last):
             if is_set(stop):
                 return
             if next_round[v] != t:
@@ -154,7 +154,7 @@ def pull_rounds(
                     draw_for_arms(keys.index_k0, keys.index_k1, v, t, first, n_arms, arms, scores[DRAWS])
                 position = choose(first, n_arms, clocks[clock_of[v]], parameters[v], agents, state)
                 if asks_best:
-                    is_best[v] = 1 if position == highest_mean(first, n_arms, counts, totals) else 0
+                    is_best[v] = 1 if position == highest_mean(first, n_arms, sums) else 0
             slot = first + position
             if has_tape:
                 reward = tape[step, slot]
@@ -167,8 +167,8 @@ def pull_rounds(
                 else:
                     u = uniform(keys.reward_k0, keys.reward_k1, v, t, ZERO, ZERO)
                     reward = law_quantile(law_code[arm], law_a[arm], law_b[arm], u)
-            counts[slot] += 1.0
-            totals[slot] += reward
+            sums[slot, COUNT] += 1.0
+            sums[slot, TOTAL] += reward
             own_counts[slot] += 1
             regret += gaps[slot]
             slots[v] = slot

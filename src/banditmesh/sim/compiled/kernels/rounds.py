@@ -13,9 +13,11 @@ from .compiling import helper, kernel, routine
 from .emissions import emit, learn_sum
 from .faults import restart
 from .layout import (
+    COUNT,
     EVERY_PULL,
     HEARD,
     STALE,
+    TOTAL,
     Agents,
     Chunk,
     Fates,
@@ -46,7 +48,7 @@ def deliver(
     stop: Int64s,
 ) -> int:
     """Add what is heard in round `t` to the sums of those who hear it; returns how much of it changes nothing."""
-    base, end, counts, totals = ring.base, ring.end, state.counts, state.totals
+    base, end, sums = ring.base, ring.end, state.sums
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
     known_rows, known_rank, known_counts, known_totals = known.rows, known.rank, known.counts, known.totals
     compares = len(known_counts) > 0
@@ -70,14 +72,14 @@ def deliver(
                 for i in range(np.uint64(start), finish):
                     learner = np.uint64(learners[learner_row, i])
                     place = np.uint64(known_rows[slots[v, row]] + known_rank[learner])
-                    n_stale += learn_sum(learner, amount, reward, place, known_counts, known_totals, counts, totals)
+                    n_stale += learn_sum(learner, amount, reward, place, known_counts, known_totals, sums)
             else:
                 if amount == 0.0:
                     n_stale += np.int64(finish) - start
                 for i in range(np.uint64(start), finish):
                     learner = np.uint64(learners[learner_row, i])
-                    counts[learner] += amount
-                    totals[learner] += reward
+                    sums[learner, COUNT] += amount
+                    sums[learner, TOTAL] += reward
             row += 1
             if row == reach:
                 row = 0
@@ -90,7 +92,7 @@ def tell_everyone(
 ) -> int:
     """Whoever is up and has the arm hears every observation of the round, as under `Centralised`; how often."""
     offsets, arms, slots, rewards = agents.offsets, agents.arms, pulls.slots, pulls.rewards
-    counts, totals, stop = state.counts, state.totals, chunk.stop
+    sums, stop = state.sums, chunk.stop
     up, up_row = chunk.faults.up, t - chunk.faults.first_round
     n_learned = 0
     for v in range(len(slots)):
@@ -110,8 +112,8 @@ def tell_everyone(
                     w += 1
                 if up[up_row, w] == 0:
                     continue
-            counts[learner] += 1.0
-            totals[learner] += rewards[v]
+            sums[learner, COUNT] += 1.0
+            sums[learner, TOTAL] += rewards[v]
             n_learned += 1
     return n_learned
 

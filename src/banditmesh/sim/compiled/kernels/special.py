@@ -26,6 +26,7 @@ class Kernels(NamedTuple):
     """The kernels that depend on a policy's index, on a relay rule that draws, or on an emission."""
 
     plan_rounds: Any
+    pull_part: Any
     spread_rounds: Any
     walk_rounds: Any
     merge_rounds: Any
@@ -34,7 +35,12 @@ class Kernels(NamedTuple):
 
 
 USUAL: Final = Kernels(
-    planned.plan_rounds, rounds.spread_rounds, walk.walk_rounds, merge.merge_rounds, is_built_in=True
+    planned.plan_rounds,
+    planned.pull_part,
+    rounds.spread_rounds,
+    walk.walk_rounds,
+    merge.merge_rounds,
+    is_built_in=True,
 )
 #: The clocks that kernels of a built-in index work out themselves; any other is read to them by Python.
 CLOCKS: Final = {policy.index: policy.clock for policy in (UCB, KLUCB, ThompsonSampling)}
@@ -107,9 +113,16 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
         rebind(rounds.begin, restart=restart, pull_rounds=pull_rounds, tell_everyone=tell_everyone, emit=emit)
     )
     plan_rounds = rebind(planned.plan_rounds, begin=begin, pull_rounds=pull_rounds)
+    pull_part = rebind(planned.pull_part, pull_rounds=pull_rounds, emit=emit)
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
     walk_rounds = rebind(walk.walk_rounds, restart=restart, pull_rounds=pull_rounds, emit=emit, random_relay=relays)
     merge_rounds = rebind(merge.merge_rounds, pull_rounds=pull_rounds, decide=decide)
     compiling = kernel if trusted else uncached
-    planning, spreading, walking, merging = map(compiling, (plan_rounds, spread_rounds, walk_rounds, merge_rounds))
-    return Kernels(planning, spreading, walking, merging, is_built_in(rules))
+    return Kernels(
+        compiling(plan_rounds),
+        compiling(pull_part),
+        compiling(spread_rounds),
+        compiling(walk_rounds),
+        compiling(merge_rounds),
+        is_built_in(rules),
+    )

@@ -18,6 +18,7 @@ from .emissions import emit, learn_sum
 from .faults import arrives, restart
 from .layout import (
     ABSORBED,
+    COUNT,
     DELIVERED,
     EVERY_PULL,
     EXPIRED,
@@ -28,6 +29,7 @@ from .layout import (
     SENT,
     STALE,
     STOPPED,
+    TOTAL,
     Agents,
     Chunk,
     Int16s,
@@ -232,10 +234,10 @@ def walk_rounds(
                     if len(known.counts) > 0:
                         place = known.rows[slots[origin, message_row]] + known.rank[learner]
                         counts[STALE] += learn_sum(
-                            learner, amount, reward, place, known.counts, known.totals, state.counts, state.totals
+                            learner, amount, reward, place, known.counts, known.totals, state.sums
                         )
                     else:
-                        state.counts[learner] += amount
-                        state.totals[learner] += reward
+                        state.sums[learner, COUNT] += amount
+                        state.sums[learner, TOTAL] += reward
                     entry = np.int64(next_learner[entry])
     return last
