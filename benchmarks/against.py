@@ -22,6 +22,11 @@ from pathlib import Path
 OWN = Path(__file__).resolve().parent.parent / "src"
 #: What is simulated, by name: network, protocol, rules. Only what older checkouts have as well.
 CASES = {
+    "one agent": ("one", "bm.NoCooperation()", "sound"),
+    "klucb": ("er", "bm.FwA(4), policy=bm.KLUCB()", "sound"),
+    "thompson": ("er", "bm.FwA(4), policy=bm.ThompsonSampling()", "sound"),
+    "klucb coins": ("coins", "bm.FwA(4), policy=bm.KLUCB()", "sound"),
+    "thompson coins": ("coins", "bm.FwA(4), policy=bm.ThompsonSampling()", "sound"),
     "none": ("er", "bm.NoCooperation()", "sound"),
     "irs": ("er", "bm.IRS()", "sound"),
     "gossip": ("er", "bm.Gossip(4)", "sound"),
@@ -31,6 +36,8 @@ CASES = {
     "growth": ("er", "bm.FwA(4, emission=bm.Growth(0.25))", "sound"),
     "tree": ("er", "bm.TreeAggregation()", "sound"),
     "gossip growth": ("er", "bm.Gossip(4, emission=bm.Growth(0.25))", "sound"),
+    "fwa large": ("large", "bm.FwA(4)", "sound"),
+    "flooding large": ("large", "bm.Flooding(4)", "sound"),
     "irs dynamic": ("dynamic-er", "bm.IRS()", "sound"),
     "gossip dynamic": ("dynamic-er", "bm.Gossip(4)", "sound"),
     "fwa dynamic": ("dynamic-er", "bm.FwA(4)", "sound"),
@@ -40,22 +47,31 @@ CASES = {
     "gossip published": ("er", "bm.Gossip(4)", "published"),
     "fwa dynamic published": ("dynamic-er", "bm.FwA(4)", "published"),
 }
-#: Rounds of a static and of a dynamic network: about a twentieth of a second each, short enough to be left alone.
-ROUNDS = {"er": 3000, "dynamic-er": 300}
-N_AGENTS = 100
+#: Rounds of each network: about a twentieth of a second, short enough to be left alone. The large one's are so few that
+#: making the plan shows.
+ROUNDS = {"er": 3000, "coins": 300, "dynamic-er": 300, "one": 100_000, "large": 40}
+N_AGENTS = {"er": 100, "coins": 100, "dynamic-er": 100, "one": 1, "large": 10_000}
 
 #: Reads a case, does it, and writes its CPU seconds, until there are no more.
 WORKER = """
 import sys, time
 import banditmesh as bm
-problems = {}
+problems = {name: bm.Problem.paper(name, seed=0) for name in ("er", "dynamic-er")}
+coins = [bm.arms.Bernoulli(0.1 + 0.8 * (arm * 37 % 50) / 50) for arm in range(50)]
+problems["coins"] = bm.Problem(bm.networks.er(100, 0.1, seed=1), bm.arms.uniform_sets(100, 50, 20, seed=0), coins)
+sparse = bm.networks.sparse_er(10_000, 3.0, seed=0)
+problems["large"] = bm.Problem.random(sparse, n_arms=50, per_agent=20, seed=0)
+gaussian = [bm.arms.Gaussian(arm / 20, 1.0) for arm in range(20)]
+problems["one"] = bm.Problem(bm.networks.er(1, 0.0, seed=0), [list(range(20))], gaussian)
+
+def simulate(problem, protocol, **settings):
+    bm.simulate(problem, protocol, seed=0, engine="compiled", threads=1, progress=False, **settings)
+
 for line in sys.stdin:
     network, protocol, rules, horizon = eval(line)
-    problem = problems.setdefault(network, bm.Problem.paper(network, seed=0))
-    protocol = eval(protocol)
+    given = f"simulate(problems[network], {protocol}, horizon=horizon, rules=rules, record_every=horizon)"
     began = time.process_time()
-    bm.simulate(problem, protocol, horizon=horizon, seed=0, rules=rules, engine="compiled", threads=1, progress=False,
-                record_every=horizon)
+    eval(given)
     print(time.process_time() - began, flush=True)
 """
 FIRST = "import banditmesh as bm; bm.simulate(bm.Problem.paper('er'), bm.FwA(4), seed=0, engine='compiled')"
@@ -121,7 +137,7 @@ def compare(name: str, workers: Sequence[Worker], turns: int) -> None:
     for worker in workers:
         worker.seconds(*CASES[name])
     rows = [[worker.seconds(*CASES[name]) for worker in workers] for _ in range(turns)]
-    n_pulls = N_AGENTS * ROUNDS[CASES[name][0]]
+    n_pulls = N_AGENTS[CASES[name][0]] * ROUNDS[CASES[name][0]]
     show(f"{name}, ns/pull", rows, 1e9 / n_pulls)
 
 

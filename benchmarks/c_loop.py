@@ -17,7 +17,7 @@ from banditmesh.draws import REWARD, Draws
 from banditmesh.sim.compiled import plans
 from banditmesh.sim.compiled.crew import Stop
 from banditmesh.sim.compiled.engine import kernels_of
-from banditmesh.sim.compiled.kernels.layout import Fates
+from banditmesh.sim.compiled.kernels.layout import UNIT, Plan
 from banditmesh.sim.compiled.packing import Packed, pack
 from banditmesh.sim.compiled.spreading import Spread
 
@@ -47,7 +47,8 @@ def compare(problem: bm.Problem, protocol: bm.Protocol, horizon: int, repeats: i
     packed = pack(run)
     rule = packed.rule(Draws(SEED, 0))
     stop = Stop()
-    plan = plans.build(packed, rule, 1, stop) if protocol.sends_messages else None
+    outline = plans.outline(packed, rule, 1, stop)
+    plan = plans.build(packed, rule, outline, 1, stop) if outline is not None else None
     kernels = kernels_of(run)
 
     def loop() -> Spread:
@@ -78,7 +79,7 @@ def compare(problem: bm.Problem, protocol: bm.Protocol, horizon: int, repeats: i
     }
 
 
-def run_c(program: Path, packed: Packed, plan: Fates | None, repeats: int) -> tuple[float, float, int, int]:
+def run_c(program: Path, packed: Packed, plan: Plan | None, repeats: int) -> tuple[float, float, int, int]:
     """Seconds, group regret, transmissions and the hash of the pulls, as the C program finds them."""
     path = program.with_name("plan.bin")
     write_plan(path, packed, plan, repeats)
@@ -87,12 +88,12 @@ def run_c(program: Path, packed: Packed, plan: Fates | None, repeats: int) -> tu
     return float(seconds), float.fromhex(regret), int(transmissions), int(pulls)
 
 
-def write_plan(path: Path, packed: Packed, plan: Fates | None, repeats: int) -> None:
+def write_plan(path: Path, packed: Packed, plan: Plan | None, repeats: int) -> None:
     """Problem and plan as the C program reads them: ten numbers, then arrays, each filled up to eight bytes."""
     run, agents = packed.run, packed.agents
     n_agents, n_slots, ttl = run.problem.n_agents, len(agents.arms), packed.traits.reach
     if plan is None:
-        plan = plans.make_fates(n_slots, ttl, np.zeros((1, 0), dtype=np.int32))
+        plan = plans.make_plan(n_slots, ttl)
     arrays: list[np.ndarray] = [
         agents.offsets.astype(np.int64),
         agents.arms.astype(np.int32),
@@ -100,9 +101,9 @@ def write_plan(path: Path, packed: Packed, plan: Fates | None, repeats: int) -> 
         agents.law_a.astype(np.float64),
         agents.law_b.astype(np.float64),
         np.array([bm.UCB.clock(t, run.policies[0].parameter) for t in range(1, run.horizon + 1)]),
-        plan.base.astype(np.int64),
-        plan.end.astype(np.int32),
-        plan.sent.astype(np.int32),
+        UNIT * plan.records[:, 0].astype(np.int64),
+        plan.records[:, 1 : 1 + ttl].astype(np.int32),
+        plan.records[:, 1 + ttl :].astype(np.int32),
         plan.learners.astype(np.int32),
     ]
     header = np.array(

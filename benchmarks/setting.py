@@ -86,8 +86,8 @@ def run_stages(run: Run) -> Stages:
     packed = pack(run)
     rule = packed.rule(Draws(run.seed, 0))
     stop = Stop()
-    planned = not packed.traits.walks and bool(plans.worthwhile_bytes(packed, rule, stop))
-    plan = plans.build(packed, rule, 1, stop) if planned else None
+    outline = None if packed.traits.walks else plans.outline(packed, rule, 1, stop)
+    plan = None if outline is None else plans.build(packed, rule, outline, 1, stop)
     kernels = kernels_of(run)
     one = Walk(packed, kernels, 0, None, stop) if packed.traits.walks else Spread(packed, kernels, 0, plan, stop)
     set_up = time.process_time()
@@ -95,7 +95,7 @@ def run_stages(run: Run) -> Stages:
         one.advance(min(one.t + one.longest_chunk, run.horizon + 1))
     simulated = time.process_time()
     one.close()
-    return Stages(set_up - began, simulated - set_up, time.process_time() - simulated, planned)
+    return Stages(set_up - began, simulated - set_up, time.process_time() - simulated, plan is not None)
 
 
 def least_stages(run: Run, repeats: int) -> Stages:

@@ -99,8 +99,9 @@ def test_kernels_cached_by_separate_processes_do_not_replace_each_other(policies
 
 def damage(folder, n_policies):
     """Replace other policies' kernels by that of the usual one, whole but wrong, and what draws rewards by noise."""
-    paths = [path for path in folder.rglob("*.kernel") if path.name.startswith("rounds.plan_rounds")]
-    [usual] = (path for path in paths if path.name.startswith("rounds.plan_rounds-"))
+    usual_name = specialise((bm.UCB.index, None, None), plain=True).plan_rounds.py_func.__name__
+    paths = [path for path in folder.rglob("*.kernel") if ".plan_rounds" in path.name]
+    [usual] = (path for path in paths if path.name.partition(".")[2].startswith(f"{usual_name}-"))
     assert len(paths) == n_policies
     code = usual.read_bytes()[cache._DIGEST_SIZE :]
     for path in paths:
@@ -218,15 +219,16 @@ def test_function_bound_to_something_else_has_another_name():
 
 
 def test_every_kernel_of_every_policy_has_a_name_of_its_own():
-    kernels = [specialise((policy.index, None, None)) for policy in (bm.UCB, bm.KLUCB, bm.ThompsonSampling)]
+    policies = (bm.UCB, bm.KLUCB, bm.ThompsonSampling)
+    kernels = [specialise((policy.index, None, None), plain) for plain in (False, True) for policy in policies]
     names = [kernel.py_func.__qualname__ for each in kernels for kernel in each[:4]]
-    assert len(set(names)) == 12
+    assert len(set(names)) == 24
     assert kernels[0] is USUAL
 
 
 def test_identity_is_the_same_in_every_process():
     script = (
-        "from banditmesh.sim.compiled.kernels import rounds, identity; print(identity.identity(rounds.plan_rounds))"
+        "from banditmesh.sim.compiled.kernels import identity, planned; print(identity.identity(planned.plan_rounds))"
     )
     found = {
         subprocess.run(

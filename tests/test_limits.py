@@ -13,7 +13,7 @@ from banditmesh.sim.compiled.kernels.special import USUAL
 from banditmesh.sim.compiled.linkcounts import LinkCounts
 from banditmesh.sim.compiled.merging import Merge
 from banditmesh.sim.compiled.packing import pack
-from banditmesh.sim.compiled.plans import make_fates
+from banditmesh.sim.compiled.plans import make_plan
 from banditmesh.sim.compiled.spreading import Spread
 from banditmesh.sim.compiled.walking import Walk
 from cases import common_arms
@@ -56,7 +56,7 @@ def test_counts_along_a_tree_pass_32_bits(before):
         one._merged.told_counts[:] = np.array([2, 1, 1, 2])[:, None] * start
         one._merged.sent_counts[:] = np.array([1, 2, 2, 1])[:, None] * start
         one.advance(7)
-        counts.append((one._merged.counts, one._merged.told_counts, one.state.counts))
+        counts.append((one._merged.counts, one._merged.told_counts, one.state.sums[:, 0]))
     (few, few_told, few_learned), (many, many_told, many_learned) = counts
     assert np.array_equal(many - few, np.full_like(few, 3 * (before - 1)))
     assert np.array_equal(many_told - few_told, np.broadcast_to([[2], [1], [1], [2]], few_told.shape) * (before - 1))
@@ -79,11 +79,11 @@ def test_sizes_beyond_32_bits_are_refused(sizes, what):
 
 def test_traffic_beyond_64_bits_is_refused_by_what_the_plan_says():
     run = a_run(PATH, bm.Flooding(2), horizon=2**31 - 1, record_every=2**30)
-    plan = make_fates(len(PATH.arm_indices), 2, np.zeros((1, 0), dtype=np.int32))
+    plan = make_plan(len(PATH.arm_indices), 2)
     most = 2**63 // (3 * 24 * run.horizon)
-    plan.sent[:, 1] = most - 1
+    plan.records[:, -1] = most - 1
     limits.check_traffic(run, plan)
-    plan.sent[:, 1] = most + 1
+    plan.records[:, -1] = most + 1
     with pytest.raises(bm.InputError, match=r"at most 9.2e\+18 bytes, and this one may send 9.2e\+18; take a shorter"):
         limits.check_traffic(run, plan)
     limits.check_traffic(replace(run, every=np.array([1, 2, 1])), plan)

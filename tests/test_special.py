@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -11,6 +12,7 @@ from numba.core.errors import NumbaError
 import banditmesh as bm
 from banditmesh.arms import BERNOULLI, GAUSSIAN, OTHER, UNIFORM
 from banditmesh.draws import normal_quantile, uniform
+from banditmesh.sim.compiled.kernels.compiling import scalar, uncached
 from banditmesh.sim.compiled.kernels.scalars import compile_rule
 from banditmesh.sim.compiled.kernels.special import specialise
 
@@ -59,6 +61,41 @@ def test_compiled_index_has_the_bits_of_the_python_one(policy):
     compiled = from_python(compile_rule(policy.index))
     for given in inputs():
         assert compiled(*given) == policy.index(*given), given
+
+
+def middle(mean, u):
+    return np.sort(np.array([mean, u, 0.5]))[1]
+
+
+def test_a_rule_may_make_arrays():
+    assert from_python(compile_rule(middle))(0.7, 0.6) == middle(0.7, 0.6) == 0.6
+
+
+class Pair(NamedTuple):
+    """Two arrays in one argument."""
+
+    one: Any
+    other: Any
+
+
+def add_pairs(pairs, n):
+    total = 0.0
+    for i in range(n):
+        total += pairs.one[i] + last_of(pairs)
+    return total
+
+
+@scalar
+def last_of(pairs):
+    return pairs.other[len(pairs.other) - 1]
+
+
+def test_kernels_count_no_references():
+    adding = uncached(add_pairs)
+    assert adding(Pair(np.ones(3), np.arange(3.0)), 2) == 6.0
+    [code] = adding.inspect_llvm().values()
+    assert "NRT_incref" not in code
+    assert "NRT_decref" not in code
 
 
 def mixed_problem(network):

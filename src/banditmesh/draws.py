@@ -69,6 +69,8 @@ _TWO_POW_MINUS_52: Final = 1.0 / 4503599627370496.0
 #: The least and the greatest number that `uniform` gives.
 LEAST_UNIFORM: Final = 2.0**-53
 GREATEST_UNIFORM: Final = 1.0 - 2.0**-53
+#: How far from a half a quantile is found without a logarithm.
+CENTRAL: Final = 0.425
 
 
 def philox(k0: int, k1: int, c0: int, c1: int, c2: int, c3: int) -> tuple[int, int, int, int]:
@@ -112,25 +114,34 @@ def normal_quantile(u: float) -> float:
     1.95996398454
     """
     q = u - 0.5
-    if abs(q) <= 0.425:
-        r = 0.180625 - q * q
-        num = 2.5090809287301226727e3
-        num = num * r + 3.3430575583588128105e4
-        num = num * r + 6.7265770927008700853e4
-        num = num * r + 4.5921953931549871457e4
-        num = num * r + 1.3731693765509461125e4
-        num = num * r + 1.9715909503065514427e3
-        num = num * r + 1.3314166789178437745e2
-        num = num * r + 3.3871328727963666080e0
-        den = 5.2264952788528545610e3
-        den = den * r + 2.8729085735721942674e4
-        den = den * r + 3.9307895800092710610e4
-        den = den * r + 2.1213794301586595867e4
-        den = den * r + 5.3941960214247511077e3
-        den = den * r + 6.8718700749205790830e2
-        den = den * r + 4.2313330701600911252e1
-        den = den * r + 1.0
-        return q * num / den
+    return central_quantile(q) if abs(q) <= CENTRAL else tail_quantile(u)
+
+
+def central_quantile(q: float) -> float:
+    """The standard normal quantile of 0.5 + q, for q between -`CENTRAL` and `CENTRAL`; no branch, no logarithm."""
+    r = 0.180625 - q * q
+    num = 2.5090809287301226727e3
+    num = num * r + 3.3430575583588128105e4
+    num = num * r + 6.7265770927008700853e4
+    num = num * r + 4.5921953931549871457e4
+    num = num * r + 1.3731693765509461125e4
+    num = num * r + 1.9715909503065514427e3
+    num = num * r + 1.3314166789178437745e2
+    num = num * r + 3.3871328727963666080e0
+    den = 5.2264952788528545610e3
+    den = den * r + 2.8729085735721942674e4
+    den = den * r + 3.9307895800092710610e4
+    den = den * r + 2.1213794301586595867e4
+    den = den * r + 5.3941960214247511077e3
+    den = den * r + 6.8718700749205790830e2
+    den = den * r + 4.2313330701600911252e1
+    den = den * r + 1.0
+    return q * num / den
+
+
+def tail_quantile(u: float) -> float:
+    """The standard normal quantile of a `u` that is farther than `CENTRAL` from a half."""
+    q = u - 0.5
     r = math.sqrt(-math.log(u if q < 0.0 else 1.0 - u))
     if r <= 5.0:
         r -= 1.6

@@ -31,8 +31,19 @@ def law_quantile(code: int, a: float, b: float, u: float) -> float:
     >>> law_quantile(UNIFORM, 2.0, 4.0, 0.25)
     2.5
     """
+    return law_reward(code, a, b, u, normal_quantile(u) if code == GAUSSIAN else 0.0)
+
+
+def law_reward(code: int, a: float, b: float, u: float, normal: float) -> float:
+    """The same, for whoever has the standard normal quantile of `u` already; only `GAUSSIAN` laws need it.
+
+    Examples
+    --------
+    >>> law_reward(GAUSSIAN, 2.0, 0.5, 0.5, normal_quantile(0.5))
+    2.0
+    """
     if code == GAUSSIAN:
-        return a + b * normal_quantile(u)
+        return a + b * normal
     if code == BERNOULLI:
         return 1.0 if u > 1.0 - a else 0.0
     return a + (b - a) * u

@@ -10,8 +10,8 @@ from ..arms import BERNOULLI
 from ..draws import normal_quantile, uniform
 from .base import Arms, Policy, require_sigmas
 
-_TWO_POW_52: Final = 4503599627370496.0
-_WORD: Final = 20
+TWO_POW_52: Final = 4503599627370496.0
+WORD: Final = 20
 # More than 95 of 100 attempts succeed, so this many in a row never fail.
 _MOST_ATTEMPTS: Final = 64
 
@@ -43,8 +43,8 @@ def beta_variate(a: float, b: float, u: float) -> float:
     >>> 0.0 < beta_variate(2.0, 3.0, 0.25) < 1.0
     True
     """
-    bits = int(u * _TWO_POW_52)
-    k0, k1 = bits >> _WORD, bits & ((1 << _WORD) - 1)
+    bits = int(u * TWO_POW_52)
+    k0, k1 = bits >> WORD, bits & ((1 << WORD) - 1)
     x = gamma_variate(a, k0, k1, 0)
     y = gamma_variate(b, k0, k1, 1)
     return x / (x + y)

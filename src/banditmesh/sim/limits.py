@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .compiled.kernels.layout import Fates
+from .compiled.kernels.layout import Plan
 from .run import Run
 
 INT32: Final = 2**31 - 1
@@ -36,12 +36,13 @@ def check_sizes(n_agents: int, n_slots: int, n_directed_links: int, reach: int) 
             raise InputError(f"the compiled engine takes at most {INT32} {what}, got {n}; take fewer {remedy}")
 
 
-def check_traffic(run: Run, plan: Fates) -> None:
+def check_traffic(run: Run, plan: Plan) -> None:
     """Refuse a run whose transmissions, in bytes, may be more than a 64-bit number holds, by what its plan says.
 
     Every agent sends at most what its most expensive arm costs, each time that it pulls.
     """
-    of_slots: NDArray[np.float64] = plan.sent.sum(axis=1, dtype=np.float64)
+    sent = plan.records[:, -plan.delivered.shape[1] :]
+    of_slots: NDArray[np.float64] = sent.sum(axis=1, dtype=np.float64)
     of_agents = np.maximum.reduceat(of_slots, run.problem.arm_offsets[:-1])
     n_bytes = float((of_agents * np.ceil(run.horizon / run.every)).sum()) * run.protocol.n_bytes
     if n_bytes > INT64:

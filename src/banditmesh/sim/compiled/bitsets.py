@@ -26,7 +26,12 @@ def pays(n_agents: int, n_links: float) -> bool:
     >>> pays(100, 300), pays(100, 2000)
     (False, True)
     """
-    return n_agents <= MOST_AGENTS and n_links >= LINKS_PER_WORD * n_agents * n_words(n_agents)
+    return fit(n_agents) and n_links >= LINKS_PER_WORD * n_agents * n_words(n_agents)
+
+
+def fit(n_agents: int) -> bool:
+    """Whether sets of so many agents may be used at all."""
+    return n_agents <= MOST_AGENTS
 
 
 def n_words(n_agents: int) -> int:
@@ -43,8 +48,22 @@ def as_bits(starts: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np
     [[2], [5], [2]]
     """
     n_agents = len(starts) - 1
-    dense = np.zeros((n_agents, WORD * n_words(n_agents)), dtype=np.bool_)
-    dense[np.repeat(np.arange(n_agents), np.diff(starts)), indices] = True
+    is_in = np.zeros((n_agents, n_agents), dtype=np.bool_)
+    is_in[np.repeat(np.arange(n_agents), np.diff(starts)), indices] = True
+    return as_sets(is_in)
+
+
+def as_sets(is_in: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Sets of agents, one a row, from a table that says who is in them: (sets, agents).
+
+    Examples
+    --------
+    >>> as_sets(np.array([[True, False, True]])).tolist()
+    [[5]]
+    """
+    n_sets, n_agents = is_in.shape
+    dense = np.zeros((n_sets, WORD * n_words(n_agents)), dtype=np.bool_)
+    dense[:, :n_agents] = is_in
     return np.packbits(dense, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 

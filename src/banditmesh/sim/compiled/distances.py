@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, dijkstra
 
 from ...networks.csr import Links
 
@@ -22,6 +20,10 @@ def most_hops(links: Links, relays: NDArray[np.bool_]) -> int:
     >>> most_hops(path, np.ones(5, dtype=bool)), most_hops(path, np.zeros(5, dtype=bool))
     (10, 1)
     """
+    # Imported on first use: they take longer than everything else that a warm start imports but numba.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components, dijkstra
+
     if not relays.any():
         return 1
     links_as_ones = np.ones(len(links.indices), dtype=np.int8)

@@ -18,12 +18,14 @@ from functools import partial
 from typing import Final
 
 from ...draws import Draws
+from ...protocols.base import Delivery
+from ...protocols.emission import EveryPull
 from .. import limits, memory
 from ..run import Outcome, Run
 from ..watching import Watch
 from . import crew, plans
 from .crew import Stop
-from .kernels.layout import Fates
+from .kernels.layout import Plan
 from .kernels.special import Kernels, Rules, specialise
 from .merging import Merge
 from .packing import BUILT_IN_EMISSIONS, Packed, pack, packed_bytes
@@ -32,12 +34,24 @@ from .walking import Walk
 
 #: How long a kernel may run before Python gets a look in, in seconds.
 CHUNK_SECONDS: Final = 0.05
+#: About how many pulls come before the first look; they may take a hundred times as long in one run as in another.
+FIRST_PULLS: Final = 10_000
 #: More threads than this only get in each other's way.
 MOST_THREADS: Final = 64
 
 
-def run_all(run: Run, threads: int, advance: Callable[[int], None], watch: Watch | None = None) -> list[Outcome]:
-    """Simulate all replicates, `threads` at a time; `advance` and `watch` are called in this thread meanwhile."""
+def run_all(
+    run: Run,
+    threads: int,
+    advance: Callable[[int], None],
+    watch: Watch | None = None,
+    threads_each: int | None = None,
+) -> list[Outcome]:
+    """Simulate all replicates, `threads` at a time; `advance` and `watch` are called in this thread meanwhile.
+
+    `threads_each` is how many threads share a replicate whose messages are planned; if it is None, as many as there are
+    to spare, if it is large.
+    """
     watching = watch or Watch(run.records, run.replicates, None)
     memory.check(packed_bytes(run), "the network and its arm sets", "take fewer agents or arms")
     packed = pack(run)
@@ -45,14 +59,15 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None], watch: Watch
     limits.check_sizes(run.problem.n_agents, len(packed.agents.arms), n_links, packed.traits.reach)
     stop = Stop()
     threads = min(threads, MOST_THREADS)
-    delivery, plan = crew.alone(partial(_prepare, packed, threads, stop), stop)
+    n_parts = plans.parts_for(run, threads) if threads_each is None else threads_each
+    delivery, plan = crew.alone(partial(_prepare, packed, threads, n_parts, stop), stop)
     kernels = kernels_of(run)
     done = [0] * run.replicates
 
     def simulate(replicate: int) -> Outcome:
         one = delivery(packed, kernels, replicate, plan, stop)
         watching.begin(replicate, one.curve)
-        n_rounds = 1
+        n_rounds = max(1, FIRST_PULLS // run.problem.n_agents)
         while one.t <= run.horizon:
             stop.check()
             began = time.perf_counter()
@@ -74,27 +89,29 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None], watch: Watch
     return crew.work((partial(simulate, replicate) for replicate in range(run.replicates)), threads, stop, look)
 
 
-def _prepare(packed: Packed, threads: int, stop: Stop) -> tuple[type[Merge | Walk | Spread], Fates | None]:
+def _prepare(packed: Packed, threads: int, n_parts: int, stop: Stop) -> tuple[type[Merge | Walk | Spread], Plan | None]:
     """How messages are delivered, and the plan if there is one; refused if memory does not suffice."""
     run, rule = packed.run, packed.rule(Draws(packed.run.seed, 0))
     delivery: type[Merge | Walk | Spread] = Merge if run.tree is not None else Walk if packed.traits.walks else Spread
-    plan_bytes = plans.worthwhile_bytes(packed, rule, stop) if delivery is Spread else 0.0
-    each = delivery.needed_bytes(packed, plan_bytes > 0, stop)
+    outline = plans.outline(packed, rule, n_parts, stop) if delivery is Spread else None
+    each = delivery.needed_bytes(packed, outline, stop)
     memory.check(
-        plan_bytes + min(threads, run.replicates) * each,
+        (0.0 if outline is None else outline.n_bytes) + min(threads, run.replicates) * each,
         "the simulation",
         "take fewer agents or arms, or threads=1 for one replicate at a time",
     )
-    if not plan_bytes:
+    if outline is None:
         return delivery, None
-    plan = plans.build(packed, rule, threads, stop)
+    plan = plans.build(packed, rule, outline, threads, stop)
     limits.check_traffic(run, plan)
     return delivery, plan
 
 
 def kernels_of(run: Run) -> Kernels:
     """The kernels for the run's policy, relay rule and emission."""
-    return specialise(rules_of(run))
+    is_merged = run.tree is not None
+    tells_neighbours = run.protocol.delivery is not Delivery.EVERYONE and type(run.protocol.emission) is EveryPull
+    return specialise(rules_of(run), plain=tells_neighbours and run.faults is None and not is_merged)
 
 
 def rules_of(run: Run) -> Rules:

@@ -7,9 +7,10 @@ import numpy as np
 from ...networks.csr import Links
 from ...protocols.spanning import Tree
 from .crew import Stop
-from .kernels.layout import Chunk, Fates, Merged, TreeLinks
+from .kernels.layout import Chunk, Merged, Plan, TreeLinks
 from .kernels.special import Kernels
 from .packing import Packed
+from .plans import Outline
 from .replicates import Replicate
 
 
@@ -17,13 +18,13 @@ class Merge(Replicate):
     """A replicate in which agents tell their neighbours in a tree what they know."""
 
     @staticmethod
-    def needed_bytes(packed: Packed, planned: bool, stop: Stop) -> float:
+    def needed_bytes(packed: Packed, outlined: Outline | None, stop: Stop) -> float:
         """About how much memory one replicate takes."""
         n_agents, n_arms = packed.run.problem.n_agents, packed.run.problem.n_arms
         # Nearly two directed links for each agent, and a table of all arms for each.
         return Replicate.shared_bytes(packed) + n_agents * n_arms * (2 * 38.0 + 10.0)
 
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None, stop: Stop) -> None:
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
         super().__init__(packed, kernels, replicate, 0, stop)
         run = packed.run
         assert run.tree is not None

@@ -14,6 +14,7 @@ from ..run import Run
 from .crew import Stop
 from .kernels.faults import outage_rows
 from .kernels.layout import FaultRows
+from .packing import no_faults
 
 #: About how much memory the rounds that are laid out at once may take, in bytes.
 WINDOW_BUDGET: Final = 2**22
@@ -37,6 +38,7 @@ class OutageWindow:
         self._draws = draws
         self._horizon = run.horizon
         self._loss = 0.0 if faults is None else faults.loss
+        self._loss_key = draws.key(LOSS)
         self._outages = None if faults is None else faults.outages
         n_agents = 0 if self._outages is None else run.problem.n_agents
         # Row 0 is the round before the window. Before the first round everybody is up.
@@ -46,15 +48,16 @@ class OutageWindow:
 
     def window(self, first: int, last: int) -> FaultRows:
         """The rounds from `first` to `last`, or to the horizon if that is earlier."""
-        if self._outages is not None:
-            self._slide(first - 1, min(last, self._horizon))
+        if self._outages is None:
+            return no_faults()._replace(loss=self._loss, loss_k0=self._loss_key[0], loss_k1=self._loss_key[1])
+        self._slide(first - 1, min(last, self._horizon))
         up = self._rows[1:]
         comes_up = (up == 1) & (self._rows[:-1] == 0)
-        if self._outages is None or self._outages.memory:
+        if self._outages.memory:
             comes_up = np.zeros((len(up), 0), dtype=bool)
         starts = np.concatenate([[0], np.cumsum(comes_up.sum(axis=1))]).astype(np.int64)
         restarts = np.nonzero(comes_up)[1].astype(np.int32)
-        return FaultRows(self._loss, *self._draws.key(LOSS), first, np.ascontiguousarray(up), starts, restarts)
+        return FaultRows(self._loss, *self._loss_key, first, np.ascontiguousarray(up), starts, restarts)
 
     def _slide(self, before: int, last: int) -> None:
         assert self._outages is not None

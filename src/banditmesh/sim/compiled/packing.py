@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import draws as purposes
-from ...arms import BERNOULLI, Law, Replay
+from ...arms import BERNOULLI, GAUSSIAN, Law, Replay
 from ...core import check_decision
 from ...draws import Draws
 from ...faults import Faults
@@ -27,7 +27,21 @@ from . import bitsets
 from .bitsets import as_bits, no_bits
 from .distances import most_hops
 from .kernels import layout
-from .kernels.layout import CONTESTED, EVERY_PULL, GROWTH, OWN_EMISSION, Agents, Keys, Known, Network, OnLinks, Rule
+from .kernels.bounds import BOUNDS, widths_of
+from .kernels.layout import (
+    CONTESTED,
+    EVERY_PULL,
+    GROWTH,
+    OWN_EMISSION,
+    Agents,
+    Ahead,
+    Keys,
+    Known,
+    Network,
+    OnLinks,
+    Rule,
+)
+from .kernels.special import CLOCKS
 
 MOST_ARMS_PER_AGENT: Final = 2**15 - 1
 #: The most memory that the published rules' ids of repeating rewards may take, in bytes.
@@ -36,6 +50,10 @@ ID_BUDGET: Final = 2**30
 CLOCK_BLOCK: Final = 1024
 CLOCK_BLOCKS: Final = 16
 CLOCK_BUDGET: Final = 2**21
+#: How many draws are made ahead where agents are few, in rounds that are a multiple of a vector's length.
+AHEAD: Final = 1024
+MOST_AHEAD: Final = 64
+VECTOR: Final = 4
 #: A reach up to this is not worth shortening, and looking for a shorter one is not worth more than so many links.
 SHORT_REACH: Final = 8
 MOST_DISTANCE_WORK: Final = 2**26
@@ -264,6 +282,12 @@ class Packed:
 
     def rule(self, draws: Draws) -> Rule:
         """Protocol and rule set as numbers, with the replicate's keys."""
+        stop, target = draws.key(purposes.STOP), draws.key(purposes.TARGET)
+        return self._rule._replace(stop_k0=stop[0], stop_k1=stop[1], target_k0=target[0], target_k1=target[1])
+
+    @cached_property
+    def _rule(self) -> Rule:
+        """The same without keys."""
         protocol, relaying, rules = self.run.protocol, self.run.relaying, self.run.rules
         return Rule(
             ttl=self.run.protocol.most_hops,
@@ -276,10 +300,10 @@ class Packed:
             relay_to_sender=rules.relay_to_sender,
             origin_remembers=rules.origin_remembers,
             stop_before_use=rules.stop_before_use,
-            stop_k0=draws.key(purposes.STOP)[0],
-            stop_k1=draws.key(purposes.STOP)[1],
-            target_k0=draws.key(purposes.TARGET)[0],
-            target_k1=draws.key(purposes.TARGET)[1],
+            stop_k0=0,
+            stop_k1=0,
+            target_k0=0,
+            target_k1=0,
             emission=BUILT_IN_EMISSIONS.get(type(protocol.emission), OWN_EMISSION),
             emission_parameter=float(protocol.emission.parameter),
             n_echoes=protocol.emission.n_echoes,
@@ -289,14 +313,26 @@ class Packed:
         )
 
     @cached_property
+    def rank(self) -> NDArray[np.int32]:
+        """Which of its arm's holders, in ascending order, each slot belongs to."""
+        rank = np.zeros(len(self.agents.arms), dtype=np.int32)
+        rank[self.holder_slots] = np.arange(len(rank)) - np.repeat(self.holder_starts[:-1], np.diff(self.holder_starts))
+        return rank
+
+    @property
+    def ranks(self) -> NDArray[np.uint16]:
+        """The same by agent and arm, where no arm has more than 65,536 holders."""
+        problem = self.run.problem
+        ranks = np.zeros((problem.n_agents, problem.n_arms), dtype=np.uint16)
+        ranks[np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets)), problem.arm_indices] = self.rank
+        return ranks
+
+    @cached_property
     def known_places(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Where learners keep others' statistics, as in `Known`: for each arm a square of all its holders."""
-        n_holders = np.diff(self.holder_starts)
-        arms = self.agents.arms
-        rank = np.zeros(len(arms), dtype=np.int32)
-        rank[self.holder_slots] = np.arange(len(arms)) - np.repeat(self.holder_starts[:-1], n_holders)
+        n_holders, arms = np.diff(self.holder_starts), self.agents.arms
         squares = np.cumsum(np.square(n_holders)) - np.square(n_holders)
-        return (squares[arms] + rank * n_holders[arms]).astype(np.int64), rank
+        return (squares[arms] + self.rank * n_holders[arms]).astype(np.int64), self.rank
 
     @property
     def n_known(self) -> int:
@@ -310,13 +346,42 @@ class Packed:
 
     def keys(self, draws: Draws) -> Keys:
         """The keys of the draws that pulls need."""
-        return Keys(*draws.key(purposes.REWARD), *draws.key(purposes.INDEX), self.run.policies[0].random)
+        return Keys(
+            *draws.key(purposes.REWARD),
+            *draws.key(purposes.INDEX),
+            draws_index=self.run.policies[0].random,
+            clock_lag=self.run.rules.clock_lag,
+            clock_parameters=np.array(self.clock_parameters),
+        )
+
+    @cached_property
+    def no_network(self) -> Network:
+        """Agents without a link."""
+        return static_network(Links.from_pairs(len(self.agents.every), []))
+
+    @cached_property
+    def n_ahead(self) -> int:
+        """How many rounds' rewards are drawn at a time: none if they come from a tape, or some agents often pause."""
+        if self.traits.has_tape or self.agents.every.max() > 1:
+            return 0
+        return min(max(AHEAD // len(self.agents.every) // VECTOR, 1), MOST_AHEAD // VECTOR) * VECTOR
+
+    def ahead(self) -> Ahead:
+        """Place for draws, none of them made yet."""
+        n_agents, n_ahead = len(self.agents.every), self.n_ahead
+        n_normal = n_agents if (self.agents.law_code == GAUSSIAN).any() else 0
+        nowhere = np.full(1, -MOST_AHEAD, dtype=np.int64)
+        return Ahead(n_ahead, nowhere, np.zeros(n_agents * n_ahead), np.zeros(n_normal * n_ahead))
 
     def clocks(self, first: int, last: int) -> NDArray[np.float64]:
         """What the policies' clocks read in the rounds from `first` to before `last`: (rounds, clock parameters).
 
+        Empty if kernels know that. A user's own clock is asked here, in Python, and need not compile.
         Blocks of rounds are kept for the other replicates; the oldest is dropped when there are many.
         """
+        kind = type(self.run.policies[0])
+        if CLOCKS.get(kind.index) is kind.clock:
+            return np.zeros((0, 0))
         most_blocks = max(CLOCK_BLOCKS, CLOCK_BUDGET // (8 * CLOCK_BLOCK * len(self.clock_parameters)))
         blocks = range((first - 1) // CLOCK_BLOCK, (last - 2) // CLOCK_BLOCK + 1)
         found = []
@@ -347,7 +412,8 @@ def packed_bytes(run: Run) -> float:
     """About how much memory a packed run takes."""
     n_agents, n_slots, network = run.problem.n_agents, len(run.problem.arm_indices), run.problem.network
     n_links = 2.0 * network.n_links if isinstance(network, Links) else 0.0
-    return n_agents * (2.0 * run.problem.n_arms + 40.0) + 20.0 * n_slots + 4.0 * n_links
+    of_slots = 28.0 if type(run.policies[0]).index in BOUNDS else 20.0
+    return n_agents * (2.0 * run.problem.n_arms + 40.0) + of_slots * n_slots + 4.0 * n_links
 
 
 def pack(run: Run) -> Packed:
@@ -362,9 +428,10 @@ def pack(run: Run) -> Packed:
     clock_parameters, clock = np.unique(parameters, return_inverse=True)
     # Laws without a code are read from a tape that is made chunk by chunk.
     coded = [law.kernel if law.kernel is not None else (law.code, 0.0, 1.0) for law in problem.laws]
+    arms = np.array(problem.arm_indices)
     agents = Agents(
         offsets=np.array(problem.arm_offsets),
-        arms=np.array(problem.arm_indices),
+        arms=arms,
         position=position,
         gaps=np.array(problem.arm_gaps),
         sigmas=np.array(problem.sigmas),
@@ -374,6 +441,8 @@ def pack(run: Run) -> Packed:
         law_code=np.array([code for code, _, _ in coded], dtype=np.int64),
         law_a=np.array([a for _, a, _ in coded], dtype=np.float64),
         law_b=np.array([b for _, _, b in coded], dtype=np.float64),
+        holders=bitsets.as_sets(position.T >= 0) if bitsets.fit(n_agents) else np.zeros((n_arms, 0), np.uint64),
+        widths=widths_of(type(run.policies[0]).index, problem.sigmas[arms], problem.law_codes[arms]),
     )
     holder_counts = np.bincount(problem.arm_indices, minlength=n_arms)
     network = problem.network

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...draws import Draws
 from ...networks.dynamic import DynamicNetwork
-from ...protocols.base import ABSORB
+from ...protocols.base import ABSORB, STOP
 from .. import memory
 from ..expected_links import links_at_a_time
 from ..run import Run
 from . import crew
-from .bitsets import n_words
+from .bitsets import WORD
 from .crew import Stop
 from .kernels.layout import (
     ABSORBED,
@@ -23,26 +24,48 @@ from .kernels.layout import (
     EXPIRED,
     HEARD,
     N_COUNTS,
+    QUEUED,
     RELAYED,
     SENT,
     STOPPED,
+    UNIT,
     Fates,
+    Plan,
     Rule,
     Scratch,
+    Search,
 )
+from .kernels.planned import (
+    HOP_ABSORBED,
+    HOP_DELIVERED,
+    HOP_LEARNED,
+    HOP_SENT,
+    HOP_STOPPED,
+    N_HOP_NUMBERS,
+    sum_by_hop,
+)
+from .kernels.planning import N_COLUMNS, N_TALLIES, begin_search, plan_slots
+from .kernels.sets import N_SETS
 from .kernels.spread import spread_slots
 from .packing import Packed, no_faults, no_links, traits
 
 #: The most memory that a plan may take, in bytes; beyond it messages are spread one by one.
 PLAN_BUDGET: Final = 4 * 2**30
-# How many transmissions a sample of messages may have, about; what part of all messages, and how many it has at least.
-_SAMPLE_WORK: Final = 2**23
+#: Learners that would take more than this, in bytes, are kept as 16-bit ranks where no arm has too many holders.
+WIDE_BUDGET: Final = 2**30
+MOST_RANKS: Final = 2**16
+#: Networks of at least so many agents are shared by threads that would otherwise have nothing to do.
+SHARED_FROM: Final = 10_000
+# How many transmissions a sample of messages may have; what part of all messages, and how many it has at least.
+_SAMPLE_WORK: Final = 2**25
 _SAMPLE_PART: Final = 8
 _SMALLEST_SAMPLE: Final = 16
 # How much longer than estimated the place for a plan's learners is.
 _GENEROUS: Final = 2.0
-# Networks up to this size are planned in one go.
+# Networks up to this size are planned in one go; others in so many shares for each thread, each in about so many rooms.
 _SMALL: Final = 1000
+_SHARES: Final = 32
+_ROOMS: Final = 8
 
 
 def make_scratch(packed: Packed) -> Scratch:
@@ -55,9 +78,9 @@ def make_scratch(packed: Packed) -> Scratch:
         picks=np.zeros(packed.most_degree + 1, dtype=np.int32),
         drawn=np.zeros(packed.most_degree + 1, dtype=np.int32),
         chances=np.zeros(packed.most_degree + 1),
-        seen_bits=np.zeros(n_words(n_agents), dtype=np.uint64),
-        sender_bits=np.zeros(n_words(n_agents), dtype=np.uint64),
         next_mark=np.ones(1, dtype=np.int64),
+        sets=np.zeros((N_SETS, packed.agents.holders.shape[1]), dtype=np.uint64),
+        first_from=np.zeros((n_agents, packed.agents.holders.shape[1]), dtype=np.uint64),
     )
 
 
@@ -72,6 +95,17 @@ def make_fates(n_keys: int, reach: int, learners: NDArray[np.int32]) -> Fates:
     )
 
 
+class Outline(NamedTuple):
+    """What is known of a plan before it is made: about how many learners it has, and how they are kept."""
+
+    n_learners: float
+    n_parts: int
+    by_rank: bool
+    #: Whether the number is no estimate but a bound that holds for sure.
+    is_bound: bool
+    n_bytes: float
+
+
 def pays(run: Run) -> bool:
     """Whether a plan is possible and would save work."""
     if run.relaying is None or not traits(run).is_settled or run.link_traffic:
@@ -80,18 +114,43 @@ def pays(run: Run) -> bool:
     return run.horizon * run.replicates >= int(np.diff(run.problem.arm_offsets).max())
 
 
-def worthwhile_bytes(packed: Packed, rule: Rule, stop: Stop) -> float:
-    """About how much memory a plan takes; 0 if it does not pay or does not fit its budget."""
+def parts_for(run: Run, threads: int) -> int:
+    """How many threads share a replicate: those that other replicates leave, if it is large."""
+    return max(1, threads // run.replicates) if run.problem.n_agents >= SHARED_FROM else 1
+
+
+def part_bounds(n_agents: int, n_parts: int) -> list[int]:
+    """Part p of the agents are those from bounds[p] to before bounds[p + 1].
+
+    Examples
+    --------
+    >>> part_bounds(10, 3)
+    [0, 4, 7, 10]
+    """
+    return [-(-part * n_agents // n_parts) for part in range(n_parts + 1)]
+
+
+def outline(packed: Packed, rule: Rule, n_parts: int, stop: Stop) -> Outline | None:
+    """What a plan for so many parts would be; None if it does not pay or does not fit its budget."""
     if not pays(packed.run):
-        return 0.0
-    n_bytes = len(packed.agents.arms) * (40.0 + 8.0 * rule.reach)
-    at_most = n_bytes + 4.0 * learners_at_most(packed)
-    if at_most <= min(PLAN_BUDGET, memory.TRIFLE):
-        return at_most
-    if not _is_affordable(n_bytes):
-        return 0.0
-    n_bytes += 4.0 * _estimated_learners(packed, rule, stop)
-    return n_bytes if _is_affordable(n_bytes) else 0.0
+        return None
+    bound = _outlined(packed, rule, n_parts, learners_at_most(packed), is_bound=True)
+    if bound.n_bytes <= min(PLAN_BUDGET, memory.TRIFLE):
+        return bound
+    if not _is_affordable(_outlined(packed, rule, n_parts, 0.0).n_bytes):
+        return None
+    n_learners = float(sampled_fates(packed, rule, stop)[HEARD]) * len(packed.agents.arms)
+    estimated = _outlined(packed, rule, n_parts, n_learners)
+    return estimated if _is_affordable(estimated.n_bytes) else None
+
+
+def _outlined(packed: Packed, rule: Rule, n_parts: int, n_learners: float, is_bound: bool = False) -> Outline:
+    n_slots, n_holders = len(packed.agents.arms), int(np.diff(packed.holder_starts).max())
+    by_rank = 4.0 * n_learners > WIDE_BUDGET and n_holders <= MOST_RANKS
+    of_slots = 4.0 + (4.0 * n_parts + (16.0 if _counts_ended(rule) else 8.0)) * rule.reach
+    # Learners of a slot fill whole units, half of one in vain.
+    n_bytes = of_slots * n_slots + (2.0 if by_rank else 4.0) * (n_learners + UNIT / 2 * n_slots)
+    return Outline(n_learners, n_parts, by_rank, is_bound, n_bytes)
 
 
 def _is_affordable(n_bytes: float) -> bool:
@@ -99,14 +158,14 @@ def _is_affordable(n_bytes: float) -> bool:
     return n_bytes <= PLAN_BUDGET and memory.suffices(2.0 * n_bytes)
 
 
+def _counts_ended(rule: Rule) -> bool:
+    """Whether a plan must keep how copies end: agents that learn, or those that do not, meet several decisions."""
+    return rule.decision.shape[2] > 1 or (rule.stop_before_use and bool((rule.decision == STOP).any()))
+
+
 def learners_at_most(packed: Packed) -> int:
     """More learners than a plan can have: of every slot, all holders of its arm."""
     return int(np.square(np.diff(packed.holder_starts)).sum())
-
-
-def _estimated_learners(packed: Packed, rule: Rule, stop: Stop) -> float:
-    """How many learners a plan has."""
-    return float(sampled_fates(packed, rule, stop)[HEARD]) * len(packed.agents.arms)
 
 
 def sampled_fates(packed: Packed, rule: Rule, stop: Stop) -> NDArray[np.float64]:
@@ -118,7 +177,20 @@ def sampled_fates(packed: Packed, rule: Rule, stop: Stop) -> NDArray[np.float64]
     weights = np.zeros(n_slots, dtype=np.int32)
     weights[sample] = 1
     counts = np.zeros(N_COUNTS, dtype=np.int64)
-    count_fates(packed, rule, 1, weights, make_scratch(packed), counts, stop)
+    one = make_fates(1, rule.reach, np.zeros((1, 0), dtype=np.int32))
+    spread_slots(
+        packed.network,
+        packed.agents,
+        rule,
+        weights,
+        make_scratch(packed),
+        one,
+        counts,
+        no_links(),
+        no_faults(),
+        stop.flag,
+    )
+    stop.check()
     return counts / len(sample)
 
 
@@ -142,118 +214,127 @@ def relayed_and_learned(packed: Packed, stop: Stop) -> tuple[float, float]:
 
 
 def count_fates(
-    packed: Packed,
-    rule: Rule,
-    sequence: int,
-    weights: NDArray[np.int32],
-    scratch: Scratch,
-    counts: NDArray[np.int64],
-    stop: Stop,
-) -> None:
-    """Add the fates of messages made in round `sequence`, as many of each slot as `weights` says, to `counts`."""
-    one = make_fates(1, rule.reach, np.zeros((1, 0), dtype=np.int32))
-    spread_slots(
-        0,
-        len(packed.agents.every),
-        sequence,
-        packed.network,
-        packed.agents,
-        packed.holder_starts,
-        rule,
-        weights,
-        False,
-        0,
-        0,
-        scratch,
-        one,
-        counts,
-        no_links(),
-        no_faults(),
-        stop.flag,
-    )
-    stop.check()
-
-
-def count_all_fates(
-    packed: Packed,
-    rule: Rule,
-    plan: Fates,
-    n_messages: NDArray[np.int32],
-    late_slots: NDArray[np.int32],
-    scratch: Scratch,
-    stop: Stop,
+    rule: Rule, plan: Plan, n_messages: NDArray[np.int32], late_slots: NDArray[np.int32], stop: Stop
 ) -> NDArray[np.int64]:
-    """The fates of a whole run with a plan, from how many messages each slot made.
-
-    `late_slots[v, t % reach]` is what v sent in round t of the last `reach`: these messages do not live out their lives
-    before the horizon, and are spread again, up to it.
-    """
+    """The fates of a whole run with a plan, from how many messages each slot made and what was sent last."""
+    all_hops, last_hops = np.zeros((2, rule.reach, N_HOP_NUMBERS), dtype=np.int64)
+    sum_by_hop(rule.horizon, plan, n_messages, late_slots, stop.flag, all_hops, last_hops)
+    stop.check()
+    absorbed, stopped, expired, relayed = _endings(rule, plan, all_hops)
+    *_, queued = _endings(rule, plan, last_hops)
     counts = np.zeros(N_COUNTS, dtype=np.int64)
-    early = n_messages.astype(np.int64)
-    for t in range(max(1, rule.horizon - rule.reach + 1), rule.horizon + 1):
-        late = late_slots[:, t % rule.reach]
-        weights = np.zeros(len(n_messages), dtype=np.int32)
-        weights[late[late >= 0]] = 1
-        early -= weights
-        count_fates(packed, rule, t, weights, scratch, counts, stop)
-    delivered, absorbed, expired, stopped = early @ plan.totals
-    counts[SENT] += early @ plan.sent.sum(axis=1, dtype=np.int64)
-    counts[HEARD] += early @ plan.end[:, -1].astype(np.int64)
-    counts[[DELIVERED, ABSORBED, EXPIRED, STOPPED]] += np.array([delivered, absorbed, expired, stopped])
-    counts[RELAYED] += delivered - absorbed - expired - stopped
+    counts[[SENT, DELIVERED, HEARD]] = all_hops[:, [HOP_SENT, HOP_DELIVERED, HOP_LEARNED]].sum(axis=0)
+    counts[[ABSORBED, STOPPED, EXPIRED, RELAYED, QUEUED]] = absorbed, stopped, expired, relayed - queued, queued
     return counts
 
 
-def build(packed: Packed, rule: Rule, threads: int, stop: Stop) -> Fates:
-    """The plan, made in parts side by side.
+def _endings(rule: Rule, plan: Plan, numbers: NDArray[np.int64]) -> tuple[int, int, int, int]:
+    """How many copies are absorbed, stopped, expired and relayed, from what was summed up by hop."""
+    absorbed, stopped = numbers[:, HOP_ABSORBED], numbers[:, HOP_STOPPED]
+    if not len(plan.ended):
+        learned = numbers[:, HOP_LEARNED]
+        others = numbers[:, HOP_DELIVERED] - learned
+        of_others, of_learners = rule.decision[:, : rule.reach, 0]
+        absorbed = others * (of_others == ABSORB) + learned * (of_learners == ABSORB)
+        stopped = others * (of_others == STOP) + learned * (of_learners == STOP)
+    going_on = numbers[:, HOP_DELIVERED] - absorbed - stopped
+    has_ttl = np.arange(1, rule.reach + 1) < rule.ttl
+    return absorbed.sum(), stopped.sum(), going_on[~has_ttl].sum(), going_on[has_ttl].sum()
 
-    Each part writes its learners into a stretch of its own, longer than needed; what is not written to takes no memory.
+
+def make_plan(n_slots: int, reach: int, n_parts: int = 1, n_learners: int = 0, n_ranks: int = 0) -> Plan:
+    """Room for a plan whose learners belong to so many parts; none is ended, see `Plan`."""
+    return Plan(
+        records=np.zeros((n_slots, 1 + reach * n_parts + reach), dtype=np.int32),
+        delivered=np.zeros((n_slots, reach), dtype=np.int32),
+        ended=np.zeros((0, reach, 2), dtype=np.int32),
+        learners=np.empty(n_learners, dtype=np.int32),
+        ranks=np.empty(n_ranks, dtype=np.uint16),
+    )
+
+
+def build(packed: Packed, rule: Rule, outlined: Outline, threads: int, stop: Stop) -> Plan:
+    """The plan, made for some agents after the others, side by side.
+
+    Its place for learners is larger than needed; what is not written to takes no memory.
     """
-    n_slots, n_agents = len(packed.agents.arms), len(packed.agents.every)
-    # A plan knows no horizon: messages that would outlive the run are simply not delivered.
-    rule = rule._replace(horizon=np.iinfo(np.int64).max)
-    parts = 32 * threads if n_agents > _SMALL else 1
-    bounds = np.linspace(0, n_agents, parts + 1).astype(np.int64)
-    shares = np.diff(packed.agents.offsets[bounds]) / n_slots
-    stretch = float(learners_at_most(packed))
-    if parts > 1:
-        stretch = min(stretch, _GENEROUS * _estimated_learners(packed, rule, stop) + n_agents)
-    largest = int(np.diff(packed.holder_starts).max())
+    n_slots = len(packed.agents.arms)
+    n_learners = int((1.0 if outlined.is_bound else _GENEROUS) * outlined.n_learners) + UNIT * n_slots
     while True:
-        ends = np.cumsum((shares * stretch).astype(np.int64) + largest)
-        fates = make_fates(n_slots, rule.reach, np.empty((1, int(ends[-1])), dtype=np.int32))
-        if _spread_parts(packed, rule, threads, bounds.tolist(), [0, *ends.tolist()], fates, stop):
-            return fates
-        stretch *= 2
+        of_learners, of_ranks = (0, n_learners) if outlined.by_rank else (n_learners, 0)
+        plan = make_plan(n_slots, rule.reach, outlined.n_parts, of_learners, of_ranks)
+        if _counts_ended(rule):
+            plan = plan._replace(ended=np.zeros((n_slots, rule.reach, 2), dtype=np.int32))
+        if _plan_shares(packed, rule, outlined.n_parts, threads, Rooms(n_learners), plan, stop):
+            return plan
+        n_learners *= 2
 
 
-def _spread_parts(
-    packed: Packed, rule: Rule, threads: int, bounds: list[int], ends: list[int], fates: Fates, stop: Stop
-) -> bool:
-    """Write the plan of agents bounds[i] to bounds[i + 1] between ends[i] and ends[i + 1]; whether all had place."""
-    weights = np.ones(len(packed.agents.arms), dtype=np.int32)
+class Rooms:
+    """Hands out a plan's place for learners, piece by piece, to whoever needs some."""
 
-    def spread_part(part: int) -> bool:
-        fits = spread_slots(
-            bounds[part],
-            bounds[part + 1],
-            1,
-            packed.network,
-            packed.agents,
-            packed.holder_starts,
-            rule,
-            weights,
-            True,
-            ends[part],
-            ends[part + 1],
-            make_scratch(packed),
-            fates,
-            np.zeros(N_COUNTS, dtype=np.int64),
-            no_links(),
-            no_faults(),
-            stop.flag,
-        )
-        stop.check()
-        return bool(fits)
+    def __init__(self, n_places: int) -> None:
+        self._n_places = n_places
+        self._n_taken = 0
+        self._lock = threading.Lock()
 
-    return all(crew.work((partial(spread_part, part) for part in range(len(bounds) - 1)), threads, stop))
+    def take(self, n_places: int) -> NDArray[np.int64]:
+        """The next so many places, or what is left: where they begin and end."""
+        with self._lock:
+            begin = self._n_taken
+            self._n_taken = min(begin + -(-n_places // UNIT) * UNIT, self._n_places)
+            return np.array([begin, self._n_taken], dtype=np.int64)
+
+
+def _plan_shares(packed: Packed, rule: Rule, n_parts: int, threads: int, rooms: Rooms, plan: Plan, stop: Stop) -> bool:
+    """Write the plan; whether there was place for all of it."""
+    n_agents, n_arms = packed.run.problem.n_agents, packed.run.problem.n_arms
+    n_shares = _SHARES * threads if n_agents > _SMALL else 1
+    bounds = np.linspace(0, n_agents, n_shares + 1).astype(np.int64).tolist()
+    at_once = (len(plan.learners) + len(plan.ranks)) // (_ROOMS * n_shares if n_shares > 1 else 1)
+    by_rank = len(plan.ranks) > 0
+    entries = packed.ranks if by_rank else packed.agents.position.view(np.uint16)
+    part_of = np.arange(n_agents if n_parts > 1 else 0) * n_parts // n_agents
+    room_of = [rooms.take(at_once) for _ in range(n_shares)]
+
+    def plan_share(share: int, arm: int) -> bool:
+        search = _make_search(packed, n_parts, part_of.astype(np.int32), len(plan.ended) > 0)
+        assert packed.network is not None
+        begin_search(arm, by_rank, packed.network.starts[0], packed.agents, search.marks)
+        v, last, n_places = bounds[share], bounds[share + 1], at_once
+        while True:
+            before, room = v, room_of[share]
+            v = plan_slots(v, last, arm, packed.network, packed.agents, rule, entries, search, room, plan, stop.flag)
+            stop.check()
+            if v == last:
+                return True
+            room_of[share] = room = rooms.take(n_places)
+            if room[0] == room[1]:
+                return False
+            # An agent for whom there was not place enough in a whole room needs a larger one.
+            n_places *= 2 if v == before else 1
+
+    for arm in range(0, n_arms, WORD):
+        if not all(crew.work([partial(plan_share, share, arm) for share in range(n_shares)], threads, stop)):
+            return False
+    return True
+
+
+def _make_search(packed: Packed, n_parts: int, part_of: NDArray[np.int32], counts_ended: bool) -> Search:
+    """Workspace for one search after the other."""
+    n_agents, n_holders = packed.run.problem.n_agents, int(np.diff(packed.holder_starts).max())
+    return Search(
+        marks=np.zeros((n_agents, N_COLUMNS), dtype=np.uint64),
+        senders=np.zeros(n_agents + 1, dtype=np.int32),
+        masks=np.zeros(n_agents + 1, dtype=np.uint64),
+        receivers=np.zeros(n_agents + 1, dtype=np.int32),
+        grouped=np.zeros(len(part_of), dtype=np.int32),
+        part_of=part_of,
+        part_ends=np.zeros(n_parts, dtype=np.int64),
+        touched=np.zeros(n_agents + 1, dtype=np.int32),
+        n_touched=np.zeros(1, dtype=np.int64),
+        # What is not written to takes no memory.
+        learned=np.empty((WORD, n_holders), dtype=np.int32),
+        tallies=np.zeros((WORD, N_TALLIES), dtype=np.int64),
+        counts_ended=counts_ended,
+    )

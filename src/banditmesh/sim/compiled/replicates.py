@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ...arms.base import rewards_of
 from ...draws import Draws
-from ...networks.csr import Links
 from ...networks.dynamic import DynamicNetwork
 from ...protocols.emission import EveryPull
 from ..expected_links import links_ever_up
@@ -20,13 +19,14 @@ from ..run import Outcome, agent_regret
 from ..watching import Curve
 from .crew import Stop
 from .kernels import layout
-from .kernels.layout import EVERY_PULL, N_COUNTS, Chunk, Messages, OnLinks, Pulls, State
+from .kernels.bounds import first_tangents, needs_tangents
+from .kernels.layout import EVERY_PULL, N_COUNTS, N_SCORES, Chunk, Messages, OnLinks, Pulls, State
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
 from .linkcounts import LinkCounts
 from .outages import WINDOW_BUDGET as OUTAGE_BUDGET
 from .outages import OutageWindow
-from .packing import Packed, no_links, static_network
+from .packing import Packed, no_links
 from .timeline import Timeline, rounds_at_once, row_bytes
 
 #: The most memory that the rewards of a chunk of rounds may take, in bytes.
@@ -36,6 +36,24 @@ SLOTS_AT_ONCE: Final = 2**14
 #: The most rounds that are simulated in one go; also how many of a dynamic network are laid out at once.
 LONGEST_CHUNK: Final = 4096
 LONGEST_WINDOW: Final = 256
+
+
+def make_messages(n_agents: int, n_rows: int) -> Messages:
+    """Room for the messages of so many rounds."""
+    return Messages(
+        slots=np.full((n_agents, n_rows), -1, dtype=np.int32),
+        amounts=np.zeros((n_agents, n_rows)),
+        rewards=np.zeros((n_agents, n_rows)),
+    )
+
+
+def own_workspace(state: State) -> State:
+    """The same state for another thread, which has other agents: what is no agent's is its own."""
+    return state._replace(
+        scores=np.zeros_like(state.scores),
+        clocks=np.zeros_like(state.clocks),
+        ahead=state.ahead._replace(first=state.ahead.first.copy()),
+    )
 
 
 class Replicate:
@@ -69,8 +87,7 @@ class Replicate:
         n_echoing = n_slots if self.rule.n_echoes > 0 else 0
         n_summed = n_slots if packed.traits.sends_sums or run.tree is not None else 0
         self.state = State(
-            counts=np.zeros(n_slots),
-            totals=np.zeros(n_slots),
+            sums=np.zeros((n_slots, 2)),
             pulls=np.zeros(n_slots, dtype=np.int32),
             n_pulls=np.zeros(n_agents, dtype=np.int32),
             next_round=np.ones(n_agents, dtype=np.int64),
@@ -81,20 +98,21 @@ class Replicate:
             echoes_left=np.zeros(n_echoing, dtype=np.int8),
             own_totals=np.zeros(n_summed),
             forgotten_pulls=np.zeros(n_slots if packed.traits.forgets else 0, dtype=np.int32),
-            scores=np.zeros(packed.most_arms),
+            scores=np.zeros((N_SCORES, packed.most_arms)),
+            tangents=first_tangents(type(run.policies[0]).index, n_slots),
+            clocks=np.zeros(len(packed.clock_parameters)),
+            ahead=packed.ahead(),
         )
         self.known = packed.known()
         self.pulls = Pulls(
+            first=0,
+            last=n_agents,
             slots=np.zeros(n_agents, dtype=np.int32),
             amounts=np.ones(n_agents),
             rewards=np.zeros(n_agents),
             is_best=np.zeros(n_agents, dtype=np.int8),
         )
-        self.messages = Messages(
-            slots=np.full((n_agents, width), -1, dtype=np.int32),
-            amounts=np.zeros((n_agents, width)),
-            rewards=np.zeros((n_agents, width)),
-        )
+        self.messages = make_messages(n_agents, width)
         self.counts = np.zeros(N_COUNTS, dtype=np.int64)
         self._total_regret = 0.0
         self._total_sent = run.n_control
@@ -109,7 +127,7 @@ class Replicate:
         self._static = packed.network
         if run.protocol.most_hops == 0 and not run.link_traffic:
             # Nothing travels, so the links do not matter.
-            self._static = static_network(Links.from_pairs(n_agents, []))
+            self._static = packed.no_network
         elif isinstance(network, DynamicNetwork):
             self._timeline = Timeline(
                 network,
@@ -137,7 +155,9 @@ class Replicate:
         emission = run.protocol.emission
         of_slots = 20.0 + (8.0 if type(emission) is not EveryPull else 0.0) + (5.0 if emission.n_echoes else 0.0)
         of_slots += (16.0 if traits.sends_sums or run.tree is not None else 0.0) + (4.0 if traits.forgets else 0.0)
+        of_slots += 24.0 if needs_tangents(type(run.policies[0]).index) else 0.0
         n_bytes = of_slots * n_slots + n_agents * (37.0 + 20.0 * traits.reach) + 12.0 * packed.n_known
+        n_bytes += 16.0 * n_agents * packed.n_ahead
         if traits.has_tape:
             # Rewards of a chunk, what values they are where that matters, and the numbers they are drawn from.
             n_rounds = max(1, min(LONGEST_CHUNK, run.horizon, TAPE_BUDGET // (8 * n_slots)))

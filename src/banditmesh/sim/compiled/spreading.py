@@ -2,49 +2,79 @@
 
 from __future__ import annotations
 
+import threading
+from functools import partial
+
 import numpy as np
 
 from ...protocols.base import Delivery
 from ..run import Outcome
+from . import crew
 from .crew import Stop
-from .kernels.layout import STALE, Chunk, Fates
+from .kernels.layout import STALE, Chunk, Plan, Pulls, State
+from .kernels.planned import deliver_part, sum_in_order
 from .kernels.special import Kernels
 from .packing import Packed
-from .plans import count_all_fates, make_fates, make_scratch, relayed_and_learned
-from .replicates import Replicate
+from .plans import Outline, count_fates, make_fates, make_plan, make_scratch, part_bounds, relayed_and_learned
+from .replicates import Replicate, make_messages, own_workspace
 
 
 class Spread(Replicate):
-    """A replicate whose messages' fates are known when they are made: from a plan, or by spreading each at once."""
+    """A replicate whose messages' fates are known when they are made: from a plan, or by spreading each at once.
+
+    If the plan is made for several parts of the agents, as many threads share each round.
+    """
 
     @staticmethod
-    def needed_bytes(packed: Packed, planned: bool, stop: Stop) -> float:
-        """About how much memory one replicate takes."""
+    def needed_bytes(packed: Packed, outlined: Outline | None, stop: Stop) -> float:
+        """About how much memory one replicate takes, with a plan or without."""
         n_agents, reach = packed.run.problem.n_agents, packed.traits.reach
-        ring = n_agents * reach * (8.0 + 4.0 * reach)
-        if not planned and reach > 0:
+        n_bytes = Replicate.shared_bytes(packed)
+        if outlined is not None:
+            n_bytes += n_agents * reach * 4.0 * (1 + reach * outlined.n_parts)
+            return n_bytes + (n_agents * (40.0 + 4.0 * reach) if outlined.n_parts > 1 else 0.0)
+        if reach > 0:
             _, n_learned = relayed_and_learned(packed, stop)
-            # By key, how often it is sent by hop, four totals, and who learns it: twice while the lists grow.
-            ring += n_agents * reach * (4.0 * reach + 32.0 + 8.0 * n_learned)
-        return Replicate.shared_bytes(packed) + ring + 40.0 * n_agents
+            # By key, who learns it, twice while the lists grow, how often it is sent by hop, and four totals.
+            n_bytes += n_agents * (40.0 + reach * (40.0 + 8.0 * reach + 8.0 * n_learned))
+        return n_bytes
 
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None, stop: Stop) -> None:
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
         reach = packed.traits.reach
         super().__init__(packed, kernels, replicate, max(reach - 1, 0), stop)
         n_agents = packed.run.problem.n_agents
         self._plan = plan
+        self._n_parts = 1
+        self._sent_ahead = np.zeros(2 * max(reach, 1), dtype=np.int64)
+        if plan is None and reach == 0:
+            self._records = np.zeros((n_agents, 0, 1), dtype=np.int32)
+            return
+        if plan is not None:
+            n_copied = plan.records.shape[1] - reach
+            self._n_parts = (n_copied - 1) // reach
+            # Threads that share a round may be a round apart: then the oldest row is still read.
+            n_rows = reach if self._n_parts == 1 else reach + 1
+            self._records = np.zeros((n_agents, n_rows, n_copied), dtype=np.int32)
+            if self._n_parts > 1:
+                self.messages = make_messages(n_agents, n_rows)
+                self._sent_ahead = np.zeros((self._n_parts, 2 * reach), dtype=np.int64)
+                self._regrets = np.zeros((2, n_agents))
+                self._states = [own_workspace(self.state) for _ in range(self._n_parts)]
+            return
         self._scratch = make_scratch(packed)
         self._cursor = np.array([-1, 0], dtype=np.int64)
-        self._sent_ahead = np.zeros(2 * max(reach, 1), dtype=np.int64)
         # Going down and coming back takes a round at least, so an agent learns a message every other round at most.
         self._most_receipts = (reach + 1) // 2 if packed.traits.forgets else 1
         self._most_learners = self._most_receipts * int(np.diff(packed.holder_starts).max())
-        room = 0 if plan is not None or reach == 0 else n_agents + self._most_learners
-        self._ring = make_fates(reach * n_agents, max(reach, 1), np.zeros((max(reach, 1), room), dtype=np.int32))
+        learners = np.zeros((reach, n_agents + self._most_learners), dtype=np.int32)
+        self._ring = make_fates(reach * n_agents, reach, learners)
 
     def _simulate(self, chunk: Chunk, last: int) -> None:
         if self._plan is None and self.rule.ttl > 0:
             self._spread(chunk, last)
+            return
+        if self._n_parts > 1:
+            self._simulate_in_parts(chunk, last)
             return
         packed = self.packed
         self.kernels.plan_rounds(
@@ -60,12 +90,87 @@ class Spread(Replicate):
             self.known,
             self.pulls,
             self.messages,
-            self._plan or self._ring,
-            self._ring,
+            self._plan or make_plan(0, 0),
+            self._records,
             self._sent_ahead,
             self.counts,
         )
         self.stop.check()
+
+    def _simulate_in_parts(self, chunk: Chunk, last: int) -> None:
+        """The same by a plan, one thread for each part of the agents.
+
+        In each round they wait for each other once: when all have pulled. What a thread then adds to its agents' sums
+        is read by nobody else, so it goes on to their next pulls by itself.
+        """
+        n_parts = self._n_parts
+        bounds = part_bounds(self.packed.run.problem.n_agents, n_parts)
+        barrier = threading.Barrier(n_parts)
+        sent = np.zeros((n_parts, last - chunk.first), dtype=np.int64)
+
+        def simulate(part: int) -> int:
+            pulls = self.pulls._replace(first=bounds[part], last=bounds[part + 1])
+            state, n_stale = self._states[part], 0
+            for t in range(chunk.first, last):
+                sent[part, t - chunk.first] = self._pull(t, part, chunk, pulls, state)
+                barrier.wait()
+                if part == 0:
+                    chunk.regret[t - chunk.first] = sum_in_order(self._regrets[t % 2])
+                n_stale += self._deliver(t, part)
+                self.stop.check()
+            return n_stale
+
+        def simulate_until_stopped(part: int) -> int:
+            try:
+                return simulate(part)
+            except threading.BrokenBarrierError:
+                # Another part was stopped, or failed, and says so itself.
+                return 0
+            except BaseException:
+                barrier.abort()
+                raise
+
+        self.counts[STALE] += sum(
+            crew.work([partial(simulate_until_stopped, part) for part in range(n_parts)], n_parts, self.stop)
+        )
+        chunk.sent[:] = sent.sum(axis=0)
+
+    def _pull(self, t: int, part: int, chunk: Chunk, pulls: Pulls, state: State) -> int:
+        """Let a part of the agents pull in round `t`; how often messages of theirs are sent in it."""
+        n_sent: int = self.kernels.pull_part(
+            t,
+            chunk,
+            self.packed.agents,
+            self.rule,
+            self.keys,
+            state,
+            pulls,
+            self.messages,
+            self._plan,
+            self._records,
+            self._sent_ahead[part],
+            self._regrets,
+        )
+        return n_sent
+
+    def _deliver(self, t: int, part: int) -> int:
+        """Let a part of the agents hear what they hear in round `t`; how much of it changes nothing."""
+        packed = self.packed
+        n_stale: int = deliver_part(
+            t,
+            self.rule.reach,
+            part,
+            self._n_parts,
+            packed.agents.arms,
+            packed.holder_starts,
+            packed.holder_slots,
+            self.messages,
+            self._records,
+            self._plan,
+            self.state,
+            self.stop.flag,
+        )
+        return n_stale
 
     def _spread(self, chunk: Chunk, last: int) -> None:
         packed, t = self.packed, chunk.first
@@ -104,8 +209,6 @@ class Spread(Replicate):
         if self._plan is not None and self.t > packed.run.horizon:
             n_messages = self.state.n_messages if len(self.state.n_messages) else self.state.pulls
             n_stale = self.counts[STALE]
-            self.counts = count_all_fates(
-                packed, self.rule, self._plan, n_messages, self.messages.slots, self._scratch, self.stop
-            )
+            self.counts = count_fates(self.rule, self._plan, n_messages, self.messages.slots, self.stop)
             self.counts[STALE] = n_stale
         return super().close()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -32,10 +31,9 @@ _LONGEST_BATCH: Final = 64
 def row_bytes(network: DynamicNetwork, counts_links: bool, with_sets: bool) -> float:
     """About how much memory one round takes as a `Row`, and as much again in a window."""
     n_agents, n_links = network.n_agents, links_at_a_time(network)
-    n_bytes = 8.0 * (n_agents + 1) + (12.0 if counts_links else 4.0) * n_links
     if with_sets and bitsets.pays(n_agents, n_links):
-        n_bytes += 8.0 * n_agents * bitsets.n_words(n_agents)
-    return n_bytes
+        return 8.0 * (n_agents + 1) + 8.0 * n_agents * bitsets.n_words(n_agents)
+    return 8.0 * (n_agents + 1) + (12.0 if counts_links else 4.0) * n_links
 
 
 def rounds_at_once(n_bytes: float, at_most: int) -> int:
@@ -45,16 +43,15 @@ def rounds_at_once(n_bytes: float, at_most: int) -> int:
 
 @dataclass
 class Row:
-    """One round: where each agent's neighbours start, who they are, and how often each link was used."""
+    """One round: where each agent's neighbours start, who they are, and how often each link was used.
+
+    Neighbours are lists, in `indices`, or sets, in `bits`; of the other there is nothing.
+    """
 
     starts: Int64s
     indices: Int32s
+    bits: Words
     on_link: Int64s
-
-    @cached_property
-    def bits(self) -> Words:
-        """The same neighbours as sets."""
-        return bitsets.as_bits(self.starts, self.indices)
 
 
 class Timeline:
@@ -86,15 +83,15 @@ class Timeline:
         stop: Stop,
     ) -> None:
         self._stop = stop
-        self._with_sets = with_sets
+        self._with_sets = with_sets and bitsets.pays(network.n_agents, links_at_a_time(network))
         self._horizon = horizon
         self._counts_links = counts_links
         self._rows: deque[Row] = deque()
         self._first = 1
         if isinstance(network, EdgeMarkovian):
-            self._source = _edge_markovian(network, draws, births_first)
+            self._source = _edge_markovian(network, draws, births_first, self._with_sets)
         else:
-            self._source = _any_network(network, draws, births_first)
+            self._source = _any_network(network, draws, births_first, self._with_sets)
 
     def window(self, last: int) -> tuple[Network, OnLinks]:
         """The rounds from the first that is not finished up to `last` (or to the horizon, if that is earlier)."""
@@ -102,11 +99,11 @@ class Timeline:
         while len(self._rows) < n_rows:
             self._stop.check()
             try:
-                starts, indices = next(self._source)
+                starts, indices, bits = next(self._source)
             except StopIteration:
                 raise ended_early(self._horizon, self._first + len(self._rows) - 1) from None
             on_link = np.zeros(len(indices) if self._counts_links else 0, dtype=np.int64)
-            self._rows.append(Row(starts, indices, on_link))
+            self._rows.append(Row(starts, indices, bits, on_link))
         rows = [self._rows[r] for r in range(n_rows)]
         begins = np.cumsum([0] + [len(row.indices) for row in rows])
         network = Network(
@@ -114,11 +111,8 @@ class Timeline:
             self._first,
             np.stack([row.starts + begin for row, begin in zip(rows, begins[:-1], strict=True)]),
             np.concatenate([row.indices for row in rows]),
-            bitsets.no_bits(),
+            np.stack([row.bits for row in rows]) if self._with_sets else bitsets.no_bits(),
         )
-        n_agents = len(rows[0].starts) - 1
-        if self._with_sets and bitsets.pays(n_agents, begins[-1] / n_rows):
-            network = network._replace(bits=np.stack([row.bits for row in rows]))
         on_link = np.concatenate([row.on_link for row in rows])
         return network, OnLinks(self._first, np.zeros(n_rows, dtype=np.int64), on_link)
 
@@ -136,25 +130,34 @@ class Timeline:
             self._first += 1
 
 
-def _any_network(network: DynamicNetwork, draws: Draws, births_first: bool) -> Iterator[tuple[Int64s, Int32s]]:
+def _any_network(
+    network: DynamicNetwork, draws: Draws, births_first: bool, with_sets: bool
+) -> Iterator[tuple[Int64s, Int32s, Words]]:
     for pairs in network.rounds(draws, births_first):
         links = Links.from_pairs(network.n_agents, pairs)
-        yield links.indptr, links.indices
+        if with_sets:
+            yield links.indptr, links.indices[:0], bitsets.as_bits(links.indptr, links.indices)
+        else:
+            yield links.indptr, links.indices, bitsets.no_bits()
 
 
-def _edge_markovian(network: EdgeMarkovian, draws: Draws, births_first: bool) -> Iterator[tuple[Int64s, Int32s]]:
+def _edge_markovian(
+    network: EdgeMarkovian, draws: Draws, births_first: bool, with_sets: bool
+) -> Iterator[tuple[Int64s, Int32s, Words]]:
     n_agents = network.n_agents
     start = network.start_codes()
     room = 2 * len(start) + n_agents + 16
     codes = np.zeros(room, dtype=np.int64)
     codes[: len(start)] = start
     n_codes = np.array([len(start)], dtype=np.int64)
-    batch = rounds_at_once(row_bytes(network, False, False), _LONGEST_BATCH)
+    batch = rounds_at_once(row_bytes(network, False, with_sets), _LONGEST_BATCH)
     t = 1
     while True:
         workspace = np.empty(len(codes), dtype=np.int64)
         starts = np.empty((batch, n_agents + 1), dtype=np.int64)
-        indices = np.empty(batch * 2 * len(codes), dtype=np.int32)
+        indices = np.empty(0 if with_sets else batch * 2 * len(codes), dtype=np.int32)
+        shape = (batch, n_agents, bitsets.n_words(n_agents)) if with_sets else (0, 0, 0)
+        bits = np.empty(shape, dtype=np.uint64)
         n_rows = edge_markovian_rows(
             n_agents,
             t,
@@ -169,10 +172,14 @@ def _edge_markovian(network: EdgeMarkovian, draws: Draws, births_first: bool) ->
             workspace,
             starts,
             indices,
+            bits,
         )
         for row in range(n_rows):
             begin, end = starts[row, 0], starts[row, -1]
-            yield starts[row] - begin, indices[begin:end]
+            if with_sets:
+                yield starts[row], indices, bits[row]
+            else:
+                yield starts[row] - begin, indices[begin:end], bitsets.no_bits()
         t += n_rows
         if n_rows < batch:
             codes = np.concatenate([codes, np.zeros(len(codes), dtype=np.int64)])

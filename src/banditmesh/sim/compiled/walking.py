@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .crew import Stop
-from .kernels.layout import Chunk, Fates, Learned, Queue
+from .kernels.layout import Chunk, Learned, Plan, Queue
 from .kernels.special import Kernels
 from .packing import Packed
-from .plans import relayed_and_learned
+from .plans import Outline, relayed_and_learned
 from .replicates import Replicate
 
 Growing = TypeVar("Growing", Queue, Learned)
@@ -21,7 +21,7 @@ class Walk(Replicate):
     """A replicate in which every copy is walked, as the published rules need it."""
 
     @staticmethod
-    def needed_bytes(packed: Packed, planned: bool, stop: Stop) -> float:
+    def needed_bytes(packed: Packed, outlined: Outline | None, stop: Stop) -> float:
         """About how much memory one replicate takes."""
         n_agents = packed.run.problem.n_agents
         n_relayed, n_learned = relayed_and_learned(packed, stop)
@@ -30,7 +30,7 @@ class Walk(Replicate):
         ids = 8.0 * packed.traits.n_ids * n_agents
         return Replicate.shared_bytes(packed) + ids + 12.0 * packed.traits.reach * n_agents + lists
 
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Fates | None, stop: Stop) -> None:
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
         super().__init__(packed, kernels, replicate, 0, stop)
         n_agents, n_messages = packed.run.problem.n_agents, packed.traits.reach * packed.run.problem.n_agents
         self._picks = np.zeros(packed.most_degree + 1, dtype=np.int32)

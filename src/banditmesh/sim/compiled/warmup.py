@@ -23,10 +23,10 @@ from ...problem import Problem
 from .. import reference
 from ..run import Run
 from . import engine as compiled
+from . import plans
 from .kernels.identity import Undescribed
 from .kernels.special import Kernels, distrust, is_built_in
 from .packing import traits
-from .plans import pays
 
 #: What is said of a rule that fails the check.
 DIFFERS: Final = "gives other numbers compiled than in Python"
@@ -61,10 +61,11 @@ def prepare(run: Run) -> str | None:
 def equals_reference(run: Run) -> bool:
     """Whether the run's kernels do a small run of its kind exactly as the reference does."""
     small = _small(run)
-    [ours] = compiled.run_all(small, 1, lambda *_: None)
     theirs = reference.run_replicate(small, 0, lambda *_: None)
     return all(
         np.array_equal(getattr(ours, name), getattr(theirs, name))
+        # Kernels for threads that share a replicate are others.
+        for ours in compiled.run_all(small, 1, lambda *_: None, threads_each=2 if _may_be_shared(run) else 1)
         for name in ("regret", "messages", "traffic", "pulls")
     )
 
@@ -96,10 +97,15 @@ def is_prompt(run: Run) -> bool:
     return compiled.kernels_of(run).is_built_in or _kind(run) in _ready
 
 
-def _kind(run: Run) -> tuple[Kernels, str, bool, bool]:
-    by_plan = pays(run) or run.protocol.most_hops == 0
+def _kind(run: Run) -> tuple[Kernels, str, bool, bool, bool]:
+    by_plan = plans.pays(run) or run.protocol.most_hops == 0
     delivery = "merge" if run.tree is not None else "walk" if traits(run).walks else "plan" if by_plan else "spread"
-    return compiled.kernels_of(run), delivery, run.problem.is_dynamic, traits(run).has_tape
+    return compiled.kernels_of(run), delivery, run.problem.is_dynamic, traits(run).has_tape, _may_be_shared(run)
+
+
+def _may_be_shared(run: Run) -> bool:
+    """Whether several threads may share a replicate."""
+    return plans.parts_for(run, 2 * run.replicates) > 1
 
 
 def _small(run: Run) -> Run:
@@ -120,7 +126,7 @@ def _small(run: Run) -> Run:
         tape=None,
         records=np.arange(1, _HORIZON + 1),
         # Link traffic is counted without a plan.
-        link_traffic=not pays(run),
+        link_traffic=not plans.pays(run),
     )
 
 

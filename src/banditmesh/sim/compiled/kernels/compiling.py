@@ -20,7 +20,9 @@ from . import cache
 from .identity import digest, identity
 from .turns import in_turn
 
-_OPTIONS: Final = {"nogil": True, "error_model": "numpy", "fastmath": False}
+#: Kernels make no arrays, they work on those that they are handed, which their caller keeps. So numba need not count
+#: references to them: it would, with an atomic addition, whenever an array is taken out of a tuple.
+_OPTIONS: Final = {"nogil": True, "error_model": "numpy", "fastmath": False, "_nrt": False}
 
 
 def scalar(function: Callable[..., Any]) -> Any:
@@ -28,20 +30,21 @@ def scalar(function: Callable[..., Any]) -> Any:
     return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
 
 
+def own_rule(function: Callable[..., Any]) -> Any:
+    """Compile a rule that may be a user's own: the same, but it may make lists and arrays."""
+    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **{**_OPTIONS, "_nrt": True})(function)
+
+
 def helper(function: Callable[..., Any]) -> Any:
     """Compile a part of a kernel that has a name of its own.
 
-    It is written into the kernel, not called: handing arrays over would count references to each of them.
+    It is written into the kernel, not called, so that its loops are compiled together with those around them.
     """
     return numba.njit(inline="always", **_OPTIONS)(function)
 
 
 def routine(function: Callable[..., Any]) -> Any:
-    """Compile a part of a kernel that is called at most once a round.
-
-    Then handing arrays over costs next to nothing, and a kernel and its parts compile sooner than one that has
-    everything written into it.
-    """
+    """Compile a part of a kernel that is called by it: the two compile sooner than one large function."""
     return scalar(function)
 
 
@@ -53,6 +56,16 @@ def _lowest_bit(_: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
+def _bits_set(_: Any, word: Any) -> Any:
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+#: For kernels: how many bits of a word are set.
+bits_set: Any = intrinsic(_bits_set)
 #: For kernels: the place of the lowest bit of a word that is set.
 lowest_bit: Any = intrinsic(_lowest_bit)
 

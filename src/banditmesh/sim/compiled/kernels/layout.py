@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 Int8s = NDArray[np.int8]
 Int16s = NDArray[np.int16]
 Int32s = NDArray[np.int32]
+Ranks = NDArray[np.uint16]
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
@@ -21,13 +22,23 @@ Words = NDArray[np.uint64]
 ZERO: Any = np.int64(0)
 NOBODY: Any = np.int64(-1)
 ONE: Any = np.uint64(1)
+NO_BITS: Any = np.uint64(0)
 # Places in the counts of fates. Of what is heard, all but what is stale is learned.
 SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LOST, HEARD, STALE = range(10)
 N_COUNTS = 10
+# Columns of the sums of observations.
+COUNT, TOTAL = 0, 1
 # Emissions, by code.
 EVERY_PULL, GROWTH, CONTESTED, OWN_EMISSION = range(4)
+# Rows of an agent's scores: its indices, or bounds on them; its draws, and what is drawn from these for coins.
+SCORES, DRAWS, NORMAL, CHANCE, OTHER_NORMAL, OTHER_CHANCE = range(6)
+N_SCORES = 6
 # Columns of what `spread` notes of an agent.
 MARK, PREVIOUS = 0, 1
+# Each slot's learners in a plan begin at a multiple of this, so that 32 bits say where.
+UNIT = 4
+# What a plan may keep of copies that end, see `Plan`.
+ABSORBED_BY_HOP, STOPPED_BY_HOP = 0, 1
 
 
 class Network(NamedTuple):
@@ -61,6 +72,10 @@ class Agents(NamedTuple):
     law_code: Int64s
     law_a: Floats
     law_b: Floats
+    #: For each arm the set of agents that have it; without words where sets are not used.
+    holders: Words
+    #: By slot, what bounds on indices need of its arm's law: see `bounds`. Empty for policies that have none.
+    widths: Floats
 
 
 class Rule(NamedTuple):
@@ -111,15 +126,29 @@ class FaultRows(NamedTuple):
     restarts: Int32s
 
 
+class Ahead(NamedTuple):
+    """Draws that decide rewards: those of agent v and the round `first[0] + i` are at `v * n_rounds + i`.
+
+    `normals` are the normal quantiles of `uniforms`; empty if no law needs them. If `n_rounds` is 0, nothing is drawn
+    ahead.
+    """
+
+    n_rounds: int
+    first: Int64s
+    uniforms: Floats
+    normals: Floats
+
+
 class State(NamedTuple):
     """What one replicate has learned so far, by slot; `n_pulls` and `next_round` by agent.
 
-    What is behind `next_round` is empty where it is not needed: by emissions other than every pull what each slot has
-    sent, and by outages without memory the pulls before the last one.
+    `sums` are pairs, side by side since both are needed at a time: of how many observations an agent knows, and the sum
+    of their rewards. What is behind `next_round` is empty where it is not needed: by emissions other than every pull
+    what each slot has sent, and by outages without memory the pulls before the last one.
     """
 
-    counts: Floats
-    totals: Floats
+    #: (n_slots, 2)
+    sums: Floats
     pulls: Int32s
     n_pulls: Int32s
     next_round: Int64s
@@ -130,8 +159,13 @@ class State(NamedTuple):
     echoes_left: Int8s
     own_totals: Floats
     forgotten_pulls: Int32s
-    #: Workspace: the indices of one agent's arms.
+    #: Workspace, by position in one agent's arm set.
     scores: Floats
+    #: By slot, what bounds on indices are made of: see `bounds`. Empty for policies that need none.
+    tangents: Floats
+    #: Workspace: this round's clocks, see `Keys`.
+    clocks: Floats
+    ahead: Ahead
 
 
 class Known(NamedTuple):
@@ -149,9 +183,12 @@ class Known(NamedTuple):
 class Pulls(NamedTuple):
     """The round under way, by agent: its pull, then its message; a slot of -1 says that there is none.
 
-    A message stands for `amounts` observations whose rewards sum to `rewards`.
+    The agents that are looked at are those from `first` to before `last`. A message stands for `amounts` observations
+    whose rewards sum to `rewards`.
     """
 
+    first: int
+    last: int
     slots: Int32s
     amounts: Floats
     rewards: Floats
@@ -170,9 +207,8 @@ class Messages(NamedTuple):
 class Fates(NamedTuple):
     """Where messages go, by key: who learns them after 1, 2, ... hops, and how often they are sent.
 
-    The learners of a key at hop h are the slots `learners[row, base + end[h - 2] : base + end[h - 1]]`. In a plan the
-    key is the slot that was pulled, and the row is 0. In the ring of the last `reach` rounds' messages the row is the
-    round modulo reach, and the key origin * reach + row.
+    The learners of a key at hop h are the slots `learners[row, base + end[h - 2] : base + end[h - 1]]`. In the ring of
+    the last `reach` rounds' messages the row is the round modulo reach, and the key origin * reach + row.
     """
 
     base: Int64s
@@ -181,6 +217,53 @@ class Fates(NamedTuple):
     #: How many copies are delivered, absorbed, expired and stopped in all.
     totals: Int64s
     learners: Int32s
+
+
+class Plan(NamedTuple):
+    """Where every message of a static network goes, by the slot that was pulled.
+
+    A record is `start, ends..., sent...`: the learners are the entries from `UNIT * start` on; those of hop h in part p
+    of the agents end at place (h - 1) * n_parts + p of the ends, and begin where the ones before them end; after that
+    comes how often the message is sent in each hop. Learners are slots; or in `ranks`, where that is not empty, their
+    places among the slots of their arm.
+
+    `delivered` is how many copies are delivered, by slot and hop. `ended` is how many of these are absorbed and how
+    many stopped; it is empty where the relay rule tells, because all learners meet one decision, and all others one.
+    """
+
+    #: (n_slots, 1 + reach * n_parts + reach)
+    records: Int32s
+    #: (n_slots, reach)
+    delivered: Int32s
+    #: (n_slots, reach, 2) or (0, reach, 2)
+    ended: Int32s
+    learners: Int32s
+    ranks: Ranks
+
+
+class Search(NamedTuple):
+    """Workspace of `plan_slots`, for 64 arms at a time: bit i of a word is about the i-th of them.
+
+    The marks of an agent are what it has seen of the origin under way, what it hears in this hop, which arms it has,
+    its degree and its first slot, all side by side. Those who have seen something are `touched`.
+    """
+
+    #: (n_agents, 8)
+    marks: Words
+    senders: Int32s
+    masks: Words
+    receivers: Int32s
+    grouped: Int32s
+    #: Which part of the agents an agent belongs to, and where the receivers of each part end.
+    part_of: Int32s
+    part_ends: Int64s
+    touched: Int32s
+    n_touched: Int64s
+    #: (64, most holders of an arm): who learns the messages of the origin under way.
+    learned: Int32s
+    #: (64, N_TALLIES)
+    tallies: Int64s
+    counts_ended: bool
 
 
 class OnLinks(NamedTuple):
@@ -195,13 +278,15 @@ class OnLinks(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """The keys of the draws that pulls need."""
+    """What pulls need: the keys of their draws, how far clocks lag behind rounds, and the clocks' parameters."""
 
     reward_k0: int
     reward_k1: int
     index_k0: int
     index_k1: int
     draws_index: bool
+    clock_lag: int
+    clock_parameters: Floats
 
 
 class Scratch(NamedTuple):
@@ -217,9 +302,10 @@ class Scratch(NamedTuple):
     picks: Int32s
     drawn: Int32s
     chances: Floats
-    seen_bits: Words
-    sender_bits: Words
     next_mark: Int64s
+    #: For `spread_by_sets`, empty where that is not used: sets of agents, and for each sender a set.
+    sets: Words
+    first_from: Words
 
 
 class Queue(NamedTuple):
@@ -279,8 +365,9 @@ class Merged(NamedTuple):
 class Chunk(NamedTuple):
     """What a chunk of rounds from `first` on is given, and where it leaves each round's regret and transmissions.
 
-    Row t - first of the arrays is round t. Without a tape, `tape` and `codes` are not read; `codes` says which of its
-    values a reward of the tape is. A kernel that finds `stop` set returns at once.
+    Row t - first of the arrays is round t. If `clocks` is empty, kernels work them out. Without a tape, `tape` and
+    `codes` are not read; `codes` says which of its values a reward of the tape is. A kernel that finds `stop` set
+    returns at once.
     """
 
     first: int

@@ -12,10 +12,12 @@ from .emissions import sends_now
 from .faults import arrives, restart
 from .layout import (
     ABSORBED,
+    COUNT,
     DELIVERED,
     HEARD,
     LOST,
     SENT,
+    TOTAL,
     Agents,
     Chunk,
     FaultRows,
@@ -29,7 +31,7 @@ from .layout import (
     State,
     TreeLinks,
 )
-from .pulls import pull_agents
+from .pulls import pull_rounds
 from .stopping import is_set
 
 
@@ -112,7 +114,7 @@ def tell(t: int, agents: Agents, tree: TreeLinks, chunk: Chunk, merged: Merged, 
     is_open, tells, n_sent = merged.is_open, merged.tells, merged.n_sent
     position, offsets, stop = agents.position, agents.offsets, chunk.stop
     links, on_link, faults = chunk.links, chunk.links.on_link, chunk.faults
-    learned_counts, learned_totals = state.counts, state.totals
+    sums = state.sums
     n_messages = 0
     for v in range(len(counts)):
         if is_set(stop):
@@ -139,8 +141,8 @@ def tell(t: int, agents: Agents, tree: TreeLinks, chunk: Chunk, merged: Merged, 
                 fates[ABSORBED] += 1
                 place = position[receiver, arm]
                 if place >= 0:
-                    learned_counts[offsets[receiver] + place] += count - before
-                    learned_totals[offsets[receiver] + place] += sent_totals[link, arm] - told_totals[back, arm]
+                    sums[offsets[receiver] + place, COUNT] += count - before
+                    sums[offsets[receiver] + place, TOTAL] += sent_totals[link, arm] - told_totals[back, arm]
                     fates[HEARD] += 1
                 told_counts[back, arm] = count
                 told_totals[back, arm] = sent_totals[link, arm]
@@ -171,7 +173,7 @@ def merge_rounds(
             restart(t, agents, chunk, known, state)
             restart_merged(t, tree, chunk.faults, merged)
         step = t - chunk.first
-        chunk.regret[step] = pull_agents(t, agents, chunk, keys, rule.asks_best, state, pulls)
+        pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
         for v in range(len(slots)):
             slot = slots[v]
             if slot >= 0:

@@ -1,4 +1,4 @@
-"""One round's pulls: every agent whose turn it is chooses, pulls and counts its reward."""
+"""The pulls of a round: every agent whose turn it is chooses, pulls and counts its reward."""
 
 from __future__ import annotations
 
@@ -6,89 +6,171 @@ import math
 
 import numpy as np
 
-from .compiling import routine
-from .layout import ZERO, Agents, Chunk, Keys, Pulls, State
-from .scalars import index_rule, law_quantile, uniform
+from .ahead import draw_ahead, draw_for_arms
+from .bounds import note_nothing, thompson_bounds
+from .compiling import helper, routine
+from .layout import COUNT, DRAWS, SCORES, TOTAL, ZERO, Agents, Chunk, Floats, Keys, Pulls, State
+from .scalars import clock_rule, index_rule, law_quantile, law_reward, uniform
 from .stopping import is_set
+
+# Of an agent's arms, `first` is the slot of the first and `n_arms` their number. Both are unsigned, because a signed
+# index may be negative, and allowing for that keeps loops from being vectorised.
+
+
+@helper
+def highest_index(
+    first: np.uint64, n_arms: np.uint64, clock: float, parameter: float, agents: Agents, state: State
+) -> np.uint64:
+    """The position of the arm with the highest index, the first of equals; `scores[DRAWS]` holds the draws.
+
+    All indices are worked out before they are compared: without a branch, that loop becomes vector instructions.
+    """
+    arms, sigmas, law_code, scores = agents.arms, agents.sigmas, agents.law_code, state.scores
+    sums = state.sums
+    for j in range(n_arms):
+        count = sums[first + j, COUNT]
+        scores[SCORES, j] = index_rule(
+            sums[first + j, TOTAL] / count,
+            np.int64(count),
+            1.0 / math.sqrt(count),
+            clock,
+            sigmas[arms[first + j]],
+            law_code[arms[first + j]],
+            scores[DRAWS, j],
+            parameter,
+        )
+    position, best = np.uint64(0), -math.inf
+    for j in range(n_arms):
+        if scores[SCORES, j] > best:
+            position, best = np.uint64(j), scores[SCORES, j]
+    return position
+
+
+write_bounds, note_index = helper(thompson_bounds), helper(note_nothing)
+
+
+@helper
+def highest_index_by_bounds(
+    first: np.uint64, n_arms: np.uint64, clock: float, parameter: float, agents: Agents, state: State
+) -> np.uint64:
+    """The same, for an index that takes long: it is worked out only where a cheap bound does not rule the arm out.
+
+    An index is at most its bound. So an arm whose bound is below an index already known is not the one; all others are
+    looked at, and of equals the first is kept. A bound that is no number rules out nothing.
+    """
+    arms, sigmas, law_code, scores = agents.arms, agents.sigmas, agents.law_code, state.scores
+    sums, tangents = state.sums, state.tangents
+    write_bounds(first, n_arms, clock, agents.widths, sums, tangents, scores)
+    likely, highest = np.uint64(0), -math.inf
+    for j in range(n_arms):
+        if scores[SCORES, j] > highest:
+            likely, highest = np.uint64(j), scores[SCORES, j]
+    position, best = np.uint64(0), -math.inf
+    for turn in range(n_arms + np.uint64(1)):
+        # The arm with the highest bound comes first: its index rules out most of the others.
+        j = likely if turn == 0 else np.uint64(turn) - np.uint64(1)
+        if scores[SCORES, j] < best or (turn > 0 and j == likely):
+            continue
+        slot = first + j
+        count, sigma, law = sums[slot, COUNT], sigmas[arms[slot]], law_code[arms[slot]]
+        mean = sums[slot, TOTAL] / count
+        index = index_rule(
+            mean, np.int64(count), 1.0 / math.sqrt(count), clock, sigma, law, scores[DRAWS, j], parameter
+        )
+        note_index(mean, law, index, slot, tangents)
+        if index > best or (index == best and j < position):
+            position, best = j, index
+    return position
+
+
+#: How the usual policy's arm is found. Others take the places of this and of the two above, see `specialise`.
+choose = highest_index
+
+
+@helper
+def highest_mean(first: np.uint64, n_arms: np.uint64, sums: Floats) -> np.uint64:
+    """The position of the arm with the highest mean, the first of equals."""
+    position, best = np.uint64(0), -math.inf
+    for j in range(n_arms):
+        mean = sums[first + j, TOTAL] / sums[first + j, COUNT]
+        if mean > best:
+            position, best = np.uint64(j), mean
+    return position
+
+
+@helper
+def read_clocks(t: int, chunk: Chunk, keys: Keys, state: State) -> Floats:
+    """What the policies' clocks read in round `t`, for each of their parameters: given by the chunk, or worked out."""
+    if len(chunk.clocks) > 0:
+        return chunk.clocks[t - chunk.first]
+    for k in range(len(state.clocks)):
+        state.clocks[k] = clock_rule(t - keys.clock_lag, keys.clock_parameters[k])
+    return state.clocks
 
 
 @routine
-def pull_agents(t: int, agents: Agents, chunk: Chunk, keys: Keys, asks_best: bool, state: State, pulls: Pulls) -> float:
-    """Pull for all agents that are up and whose turn it is; the others' slots become -1. Returns the group regret.
+def pull_rounds(
+    begin: int, end: int, agents: Agents, chunk: Chunk, keys: Keys, asks_best: bool, state: State, pulls: Pulls
+) -> None:
+    """Pull in the rounds from `begin` to before `end`, all agents that are up and whose turn it is.
 
-    The arm with the highest index is pulled, the first of equals. All of an agent's indices are worked out before they
-    are compared: without a branch, that loop becomes vector instructions. (Until then, `scores` holds the draws.)
+    The others' slots become -1. Each round's regret goes to the chunk. Several rounds at a time are for agents to whom
+    nothing happens between their pulls.
     """
-    # Arrays are taken out of their tuples once: in a loop that would cost more than the loop's work.
-    offsets, arms, sigmas, gaps, every = agents.offsets, agents.arms, agents.sigmas, agents.gaps, agents.every
+    offsets, arms, gaps, every = agents.offsets, agents.arms, agents.gaps, agents.every
     clock_of, parameters = agents.clock, agents.parameter
     law_code, law_a, law_b = agents.law_code, agents.law_a, agents.law_b
-    counts, totals, own_counts, scores = state.counts, state.totals, state.pulls, state.scores
-    n_pulls, next_round = state.n_pulls, state.next_round
+    sums, own_counts, scores = state.sums, state.pulls, state.scores
+    n_pulls, next_round, uniforms, normals = state.n_pulls, state.next_round, state.ahead.uniforms, state.ahead.normals
     slots, rewards, is_best = pulls.slots, pulls.rewards, pulls.is_best
-    step, has_tape, up, stop = t - chunk.first, chunk.has_tape, chunk.faults.up, chunk.stop
-    clocks, tape = chunk.clocks[step], chunk.tape[step if has_tape else 0]
-    has_outages = up.shape[1] > 0
-    up_row = t - chunk.faults.first_round if has_outages else 0
-    regret = 0.0
-    for v in range(len(every)):
-        if is_set(stop):
-            return regret
-        if next_round[v] != t:
-            slots[v] = -1
-            continue
-        next_round[v] = t + every[v]
-        if has_outages and up[up_row, v] == 0:
-            slots[v] = -1
-            continue
-        # Unsigned, because a signed index may be negative, and allowing for that keeps loops from being vectorised.
-        first = np.uint64(offsets[v])
-        n_arms = np.uint64(offsets[v + 1]) - first
-        position = np.uint64(n_pulls[v])
-        if position < n_arms:
-            n_pulls[v] += 1
-            is_best[v] = 0
-        else:
-            clock, parameter = clocks[clock_of[v]], parameters[v]
-            for j in range(n_arms):
-                scores[j] = 0.0
-            if keys.draws_index:
-                for j in range(n_arms):
-                    scores[j] = uniform(keys.index_k0, keys.index_k1, v, t, np.int64(arms[first + j]), ZERO)
-            for j in range(n_arms):
-                count = counts[first + j]
-                scores[j] = index_rule(
-                    totals[first + j] / count,
-                    int(count),
-                    1.0 / math.sqrt(count),
-                    clock,
-                    sigmas[arms[first + j]],
-                    law_code[arms[first + j]],
-                    scores[j],
-                    parameter,
-                )
-            position, best = np.uint64(0), -math.inf
-            for j in range(n_arms):
-                if scores[j] > best:
-                    position, best = np.uint64(j), scores[j]
-            if asks_best:
-                best_position, best = np.uint64(0), -math.inf
-                for j in range(n_arms):
-                    mean = totals[first + j] / counts[first + j]
-                    if mean > best:
-                        best_position, best = np.uint64(j), mean
-                is_best[v] = 1 if best_position == position else 0
-        slot = first + position
-        if has_tape:
-            reward = tape[slot]
-        else:
-            arm = arms[slot]
-            u = uniform(keys.reward_k0, keys.reward_k1, v, t, ZERO, ZERO)
-            reward = law_quantile(law_code[arm], law_a[arm], law_b[arm], u)
-        counts[slot] += 1.0
-        totals[slot] += reward
-        own_counts[slot] += 1
-        regret += gaps[slot]
-        slots[v] = slot
-        rewards[v] = reward
-    return regret
+    has_tape, tape, up, stop, regrets = chunk.has_tape, chunk.tape, chunk.faults.up, chunk.stop, chunk.regret
+    has_outages, n_ahead = up.shape[1] > 0, state.ahead.n_rounds
+    for t in range(begin, end):
+        step = t - chunk.first
+        up_row = t - chunk.faults.first_round if has_outages else 0
+        clocks = read_clocks(t, chunk, keys, state)
+        if n_ahead > 0 and t - state.ahead.first[0] >= n_ahead:
+            draw_ahead(t, keys.reward_k0, keys.reward_k1, pulls.first, pulls.last, state.ahead)
+        from_first = t - state.ahead.first[0]
+        regret = 0.0
+        for v in range(pulls.first, pulls.last):
+            if is_set(stop):
+                return
+            if next_round[v] != t:
+                slots[v] = -1
+                continue
+            next_round[v] = t + every[v]
+            if has_outages and up[up_row, v] == 0:
+                slots[v] = -1
+                continue
+            first = np.uint64(offsets[v])
+            n_arms = np.uint64(offsets[v + 1]) - first
+            position = np.uint64(n_pulls[v])
+            if position < n_arms:
+                n_pulls[v] += 1
+                is_best[v] = 0
+            else:
+                if keys.draws_index:
+                    draw_for_arms(keys.index_k0, keys.index_k1, v, t, first, n_arms, arms, scores[DRAWS])
+                position = choose(first, n_arms, clocks[clock_of[v]], parameters[v], agents, state)
+                if asks_best:
+                    is_best[v] = 1 if position == highest_mean(first, n_arms, sums) else 0
+            slot = first + position
+            if has_tape:
+                reward = tape[step, slot]
+            else:
+                arm = arms[slot]
+                if n_ahead > 0:
+                    place = np.uint64(v * n_ahead + from_first)
+                    normal = normals[place] if len(normals) > 0 else 0.0
+                    reward = law_reward(law_code[arm], law_a[arm], law_b[arm], uniforms[place], normal)
+                else:
+                    u = uniform(keys.reward_k0, keys.reward_k1, v, t, ZERO, ZERO)
+                    reward = law_quantile(law_code[arm], law_a[arm], law_b[arm], u)
+            sums[slot, COUNT] += 1.0
+            sums[slot, TOTAL] += reward
+            own_counts[slot] += 1
+            regret += gaps[slot]
+            slots[v] = slot
+            rewards[v] = reward
+        regrets[step] = regret

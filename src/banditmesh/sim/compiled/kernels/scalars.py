@@ -6,21 +6,30 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
-from .... import arms, draws
+from .... import draws
+from ....arms import quantiles
 from ....networks import dynamic
 from ....policies.ucb import UCB
 from ....protocols.flooding import ProbabilisticFlooding
-from .compiling import helper, rebind, scalar
+from .compiling import helper, own_rule, rebind, scalar
 
 philox = scalar(draws.philox)
 uniform = scalar(rebind(draws.uniform, philox=philox))
-normal_quantile = scalar(draws.normal_quantile)
-law_quantile = scalar(rebind(arms.law_quantile, normal_quantile=normal_quantile))
+tail_quantile = scalar(draws.tail_quantile)
+normal_quantile = scalar(
+    rebind(draws.normal_quantile, central_quantile=scalar(draws.central_quantile), tail_quantile=tail_quantile)
+)
+law_reward = scalar(quantiles.law_reward)
+law_quantile = scalar(rebind(quantiles.law_quantile, normal_quantile=normal_quantile, law_reward=law_reward))
 geometric_skip = scalar(draws.geometric_skip)
+#: For loops over many numbers: written into them, these become vector instructions.
+inlined_uniform = helper(rebind(draws.uniform, philox=helper(draws.philox)))
+inlined_quantile = helper(draws.central_quantile)
 edge_markovian_step = helper(rebind(dynamic.edge_markovian_step, uniform=uniform, geometric_skip=geometric_skip))
 
 #: The usual policy and the one built-in relay rule that draws. Others take their places, see `specialise`.
 index_rule = scalar(UCB.index)
+clock_rule = scalar(UCB.clock)
 random_relay = scalar(ProbabilisticFlooding.relay)
 
 _COMPILED: Final = {
@@ -28,7 +37,7 @@ _COMPILED: Final = {
     draws.uniform: uniform,
     draws.normal_quantile: normal_quantile,
     draws.geometric_skip: geometric_skip,
-    arms.law_quantile: law_quantile,
+    quantiles.law_quantile: law_quantile,
 }
 
 
@@ -37,7 +46,7 @@ def compile_rule(rule: Callable[..., Any], _callers: tuple[object, ...] = ()) ->
     if rule in _COMPILED:
         return _COMPILED[rule]
     if not isinstance(rule, FunctionType):
-        return scalar(rule)
+        return own_rule(rule)
     named = {name: rule.__globals__.get(name) for name in rule.__code__.co_names}
     callers = (*_callers, rule)
     calls = {
@@ -46,4 +55,4 @@ def compile_rule(rule: Callable[..., Any], _callers: tuple[object, ...] = ()) ->
         # What calls itself, perhaps by way of others, does not compile, and numba says so.
         if isinstance(value, FunctionType) and value not in callers
     }
-    return scalar(rebind(rule, **calls) if calls else rule)
+    return own_rule(rebind(rule, **calls) if calls else rule)

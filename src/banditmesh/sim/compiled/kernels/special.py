@@ -10,9 +10,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from ....policies import KLUCB, UCB, ThompsonSampling
+from ....policies import KLUCB, UCB, Policy, ThompsonSampling
 from ....protocols import ProbabilisticFlooding
-from . import cache, emissions, merge, pulls, rounds, spread, walk
+from . import cache, emissions, faults, merge, planned, pulls, rounds, spread, walk
+from .bounds import BOUNDS
 from .compiling import helper, kernel, rebind, routine, uncached
 from .identity import identity
 from .scalars import compile_rule, random_relay
@@ -25,6 +26,7 @@ class Kernels(NamedTuple):
     """The kernels that depend on a policy's index, on a relay rule that draws, or on an emission."""
 
     plan_rounds: Any
+    pull_part: Any
     spread_rounds: Any
     walk_rounds: Any
     merge_rounds: Any
@@ -32,19 +34,32 @@ class Kernels(NamedTuple):
     is_built_in: bool
 
 
-USUAL: Final = Kernels(rounds.plan_rounds, rounds.spread_rounds, walk.walk_rounds, merge.merge_rounds, is_built_in=True)
-_BUILT_IN: Final = frozenset({UCB.index, KLUCB.index, ThompsonSampling.index})
+USUAL: Final = Kernels(
+    planned.plan_rounds,
+    planned.pull_part,
+    rounds.spread_rounds,
+    walk.walk_rounds,
+    merge.merge_rounds,
+    is_built_in=True,
+)
+#: The clocks that kernels of a built-in index work out themselves; any other is read to them by Python.
+CLOCKS: Final = {policy.index: policy.clock for policy in (UCB, KLUCB, ThompsonSampling)}
+_BUILT_IN: Final = frozenset(CLOCKS)
 #: Built-in rules whose cached kernels were found to be wrong in this process.
 _distrusted: set[Rules] = set()
 
 
-def specialise(rules: Rules) -> Kernels:
-    """The kernels for a policy's index, a relay rule that draws and a user's emission."""
+def specialise(rules: Rules, plain: bool = False) -> Kernels:
+    """The kernels for a policy's index, a relay rule that draws and a user's emission.
+
+    Those for `plain` runs, which send every pull to neighbours and meet no fault, have less in them.
+    """
     index, relay, sends = rules
     rules = index, None if relay is ProbabilisticFlooding.relay else relay, sends
     if is_built_in(rules):
-        return USUAL if index is UCB.index and rules not in _distrusted else _bind(rules, "built-in")
-    return _bind(rules, " ".join(identity(rule) for rule in rules if rule is not None))
+        is_usual = index is UCB.index and not plain and rules not in _distrusted
+        return USUAL if is_usual else _bind(rules, plain, "built-in")
+    return _bind(rules, plain, " ".join(identity(rule) for rule in rules if rule is not None))
 
 
 def is_built_in(rules: Rules) -> bool:
@@ -61,29 +76,53 @@ def distrust(rules: Rules) -> None:
     cache.remove_all()
 
 
+def _choose_by(index: Callable[..., float]) -> Any:
+    """What finds the arm with the highest index: by bounds, where that index has one."""
+    rule = compile_rule(index)
+    if index not in BOUNDS:
+        return helper(rebind(pulls.highest_index, index_rule=rule))
+    write_bounds, note_index = map(helper, BOUNDS[index])
+    return helper(
+        rebind(pulls.highest_index_by_bounds, index_rule=rule, write_bounds=write_bounds, note_index=note_index)
+    )
+
+
 @lru_cache(maxsize=32)
-def _bind(rules: Rules, _identities: str) -> Kernels:
+def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     index, relay, sends = rules
     trusted = is_built_in(rules) and rules not in _distrusted
     if rules in _distrusted:
         # Under another name, or the code that was read would be called again.
         index = rebind(index, distrusted=index)
     # What a rule has no part in is shared with the usual kernels: a process compiles it once.
-    pull_agents, emit, decide = pulls.pull_agents, emissions.emit, merge.decide
+    pull_rounds, emit, decide = pulls.pull_rounds, emissions.emit, merge.decide
     relays, spreads = random_relay, spread.spread
+    restart, tell_everyone = faults.restart, rounds.tell_everyone
     if index is not UCB.index:
-        pull_agents = routine(rebind(pull_agents, index_rule=compile_rule(index)))
+        read_clocks = helper(rebind(pulls.read_clocks, clock_rule=compile_rule(CLOCKS.get(index, Policy.clock))))
+        pull_rounds = routine(rebind(pull_rounds, choose=_choose_by(index), read_clocks=read_clocks))
     if sends is not None:
         sends_now = helper(rebind(emissions.sends_now, own_sends=compile_rule(sends)))
         emit, decide = (routine(rebind(part, sends_now=sends_now)) for part in (emit, decide))
+    if plain:
+        emit, restart, tell_everyone = emissions.emit_nothing, faults.restart_nobody, rounds.tell_nobody
     if relay is not None:
         relays = compile_rule(relay)
         spreads = helper(rebind(spreads, random_relay=relays))
-    begin = helper(rebind(rounds.begin, pull_agents=pull_agents, emit=emit))
-    plan_rounds = rebind(rounds.plan_rounds, begin=begin)
+    begin = helper(
+        rebind(rounds.begin, restart=restart, pull_rounds=pull_rounds, tell_everyone=tell_everyone, emit=emit)
+    )
+    plan_rounds = rebind(planned.plan_rounds, begin=begin, pull_rounds=pull_rounds)
+    pull_part = rebind(planned.pull_part, pull_rounds=pull_rounds, emit=emit)
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
-    walk_rounds = rebind(walk.walk_rounds, pull_agents=pull_agents, emit=emit, random_relay=relays)
-    merge_rounds = rebind(merge.merge_rounds, pull_agents=pull_agents, decide=decide)
+    walk_rounds = rebind(walk.walk_rounds, restart=restart, pull_rounds=pull_rounds, emit=emit, random_relay=relays)
+    merge_rounds = rebind(merge.merge_rounds, pull_rounds=pull_rounds, decide=decide)
     compiling = kernel if trusted else uncached
-    planned, spreading, walking, merging = map(compiling, (plan_rounds, spread_rounds, walk_rounds, merge_rounds))
-    return Kernels(planned, spreading, walking, merging, is_built_in(rules))
+    return Kernels(
+        compiling(plan_rounds),
+        compiling(pull_part),
+        compiling(spread_rounds),
+        compiling(walk_rounds),
+        compiling(merge_rounds),
+        is_built_in(rules),
+    )

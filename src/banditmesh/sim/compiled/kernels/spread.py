@@ -14,8 +14,7 @@ import numpy as np
 
 from ....draws import TARGET_STRIDE
 from ....protocols.base import ABSORB, STOP
-from ..bitsets import WORD
-from .compiling import helper, kernel, lowest_bit, scalar
+from .compiling import helper, kernel, scalar
 from .faults import keep_arriving
 from .layout import (
     ABSORBED,
@@ -25,7 +24,6 @@ from .layout import (
     LOST,
     MARK,
     NOBODY,
-    ONE,
     PREVIOUS,
     QUEUED,
     RELAYED,
@@ -41,9 +39,9 @@ from .layout import (
     OnLinks,
     Rule,
     Scratch,
-    Words,
 )
 from .scalars import random_relay, uniform
+from .sets import spread_by_sets
 from .stopping import is_set
 
 
@@ -108,43 +106,6 @@ def send(
     return n_sent, n_receivers
 
 
-@scalar
-def send_to_sets(
-    relay_to_sender: bool,
-    starts: Int64s,
-    bits: Words,
-    sender_bits: Words,
-    seen_bits: Words,
-    seen: Int64s,
-    receivers: Int32s,
-) -> tuple[int, int]:
-    """Let all senders of a hop send to all their neighbours; how many were sent to, and how many have a first copy.
-
-    The same as `send`, with sets instead of lists: senders come in ascending order, so that the first one to reach an
-    agent is the lowest.
-    """
-    n_sent = n_receivers = 0
-    for word in range(len(sender_bits)):
-        left = sender_bits[word]
-        while left != 0:
-            sender = np.uint64(WORD * word + lowest_bit(left))
-            left &= left - ONE
-            n_sent += starts[sender + ONE] - starts[sender]
-            previous = seen[sender, PREVIOUS]
-            if not relay_to_sender and previous >= 0:
-                n_sent -= np.int64(bits[sender, previous // WORD] >> np.uint64(previous % WORD) & ONE)
-            for other in range(len(seen_bits)):
-                new = bits[sender, other] & ~seen_bits[other]
-                seen_bits[other] |= new
-                while new != 0:
-                    receiver = np.uint64(WORD * other + lowest_bit(new))
-                    new &= new - ONE
-                    receivers[np.uint64(n_receivers)] = receiver
-                    n_receivers += 1
-                    seen[receiver, PREVIOUS] = sender
-    return n_sent, n_receivers
-
-
 @helper
 def spread(
     origin: int,
@@ -178,14 +139,24 @@ def spread(
     up, restart_starts, restarts = faults.up, faults.restart_starts, faults.restarts
     has_outages = up.shape[1] > 0
     is_faulty = has_outages or faults.loss > 0.0
-    sets, seen_bits, sender_bits = network.bits, scratch.seen_bits, scratch.sender_bits
-    by_sets = len(sets) > 0 and not (counts_links or is_faulty or rule.n_targets > 0)
-    if by_sets:
-        seen_bits[:] = 0
-        sender_bits[:] = 0
-        sender_bits[origin // WORD] = ONE << np.uint64(origin % WORD)
-        if rule.origin_remembers:
-            seen_bits[origin // WORD] = sender_bits[origin // WORD]
+    if len(network.bits) > 0 and not (counts_links or is_faulty or rule.n_targets > 0):
+        return spread_by_sets(
+            origin,
+            arm,
+            sequence,
+            weight,
+            network,
+            offsets,
+            position,
+            agents.holders,
+            rule,
+            scratch,
+            key,
+            learner_row,
+            base,
+            fates,
+            counts,
+        )
     oldest = scratch.next_mark[0]
     scratch.next_mark[0] = oldest + rule.reach + 1
     if rule.origin_remembers:
@@ -209,13 +180,6 @@ def spread(
             up_row = t - faults.first_round
             for i in range(restart_starts[up_row], restart_starts[up_row + 1]):
                 seen[restarts[i], MARK] = 0
-        if by_sets and n_senders > 0:
-            row = 0 if network.is_static else t - network.first_round
-            n_sent, n_receivers = send_to_sets(
-                rule.relay_to_sender, starts, sets[row], sender_bits, seen_bits, seen, receivers
-            )
-            sender_bits[:] = 0
-            n_senders = 0
         for s in range(n_senders):
             sender = np.int64(senders[s])
             if has_outages and up[t - faults.first_round, sender] == 0:
@@ -278,8 +242,6 @@ def spread(
             else:
                 senders[n_senders] = receiver
                 n_senders += 1
-                if by_sets:
-                    sender_bits[receiver // WORD] |= ONE << np.uint64(receiver % WORD)
         if t == rule.horizon:
             n_queued = n_senders
         n_delivered += n_receivers
@@ -301,43 +263,25 @@ def spread(
 
 @kernel
 def spread_slots(
-    first: int,
-    last: int,
-    sequence: int,
     network: Network,
     agents: Agents,
-    holder_starts: Int64s,
     rule: Rule,
     weights: Int32s,
-    keyed: bool,
-    base: int,
-    end: int,
     scratch: Scratch,
     fates: Fates,
     counts: Int64s,
     links: OnLinks,
     faults: FaultRows,
     stop: Int64s,
-) -> bool:
-    """Spread one message, made in round `sequence`, of every slot of positive weight of agents `first` to `last` - 1.
+) -> None:
+    """Spread one message, made in the first round, of every slot of positive weight.
 
-    If `keyed`, each slot's fate is kept under its own key, its learners between `base` and `end`: this makes a plan.
-    Returns whether there was place for all. Otherwise all share the key 0, and only `counts` matter: each slot's fates
-    count as often as its weight says.
+    What becomes of it is added to `counts` as often as the weight says; nothing else is kept.
     """
-    for v in range(first, last):
+    for v in range(len(agents.every)):
+        if is_set(stop):
+            return
         for slot in range(agents.offsets[v], agents.offsets[v + 1]):
-            if is_set(stop):
-                return False
-            if weights[slot] == 0:
-                continue
-            arm = agents.arms[slot]
-            # A message has at most as many learners as its arm has holders.
-            if keyed and base + holder_starts[arm + 1] - holder_starts[arm] > end:
-                return False
-            key = slot if keyed else 0
-            weight = weights[slot]
-            base += spread(
-                v, arm, sequence, weight, network, agents, rule, scratch, key, 0, base, fates, counts, links, faults
-            )
-    return True
+            arm, weight = agents.arms[slot], weights[slot]
+            if weight > 0:
+                spread(v, arm, 1, weight, network, agents, rule, scratch, 0, 0, 0, fates, counts, links, faults)

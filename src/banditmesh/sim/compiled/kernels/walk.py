@@ -18,6 +18,7 @@ from .emissions import emit, learn_sum
 from .faults import arrives, restart
 from .layout import (
     ABSORBED,
+    COUNT,
     DELIVERED,
     EVERY_PULL,
     EXPIRED,
@@ -28,6 +29,7 @@ from .layout import (
     SENT,
     STALE,
     STOPPED,
+    TOTAL,
     Agents,
     Chunk,
     Int16s,
@@ -42,7 +44,7 @@ from .layout import (
     Rule,
     State,
 )
-from .pulls import pull_agents
+from .pulls import pull_rounds
 from .scalars import random_relay, uniform
 from .spread import pick_neighbours
 from .stopping import is_set
@@ -119,7 +121,7 @@ def walk_rounds(
                         return t
                     accepted[faults.restarts[i]] = 0
                     accepted_as[:, faults.restarts[i]] = 0
-            chunk.regret[step] = pull_agents(t, agents, chunk, keys, rule.asks_best, state, pulls)
+            pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
             # Which of its values a reward is must be asked before the emission replaces it by a sum.
             for v in range(n_agents):
                 slot = now_slots[v]
@@ -232,10 +234,10 @@ def walk_rounds(
                     if len(known.counts) > 0:
                         place = known.rows[slots[origin, message_row]] + known.rank[learner]
                         counts[STALE] += learn_sum(
-                            learner, amount, reward, place, known.counts, known.totals, state.counts, state.totals
+                            learner, amount, reward, place, known.counts, known.totals, state.sums
                         )
                     else:
-                        state.counts[learner] += amount
-                        state.totals[learner] += reward
+                        state.sums[learner, COUNT] += amount
+                        state.sums[learner, TOTAL] += reward
                     entry = np.int64(next_learner[entry])
     return last

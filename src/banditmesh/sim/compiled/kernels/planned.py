@@ -1,0 +1,279 @@
+"""Rounds by a plan: who hears a message is looked up.
+
+In a round every agent pulls; then, for every origin in ascending order and for each of its messages that may still
+travel, oldest first, the agents that hear it in this round add it to their sums. That is the order of additions that
+the reference engine keeps.
+
+Threads can share a round: each has a part of the agents, pulls for these, waits for the others, and then adds to the
+sums of these alone, in the same order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compiling import helper, kernel, routine
+from .emissions import emit
+from .layout import (
+    ABSORBED_BY_HOP,
+    COUNT,
+    EVERY_PULL,
+    ONE,
+    STALE,
+    STOPPED_BY_HOP,
+    TOTAL,
+    UNIT,
+    ZERO,
+    Agents,
+    Chunk,
+    Floats,
+    Int32s,
+    Int64s,
+    Keys,
+    Known,
+    Messages,
+    Plan,
+    Pulls,
+    Rule,
+    State,
+)
+from .pulls import pull_rounds
+from .rounds import begin, take_sent
+from .stopping import is_set
+
+# What is summed up of each hop.
+HOP_SENT, HOP_DELIVERED, HOP_LEARNED, HOP_ABSORBED, HOP_STOPPED = range(5)
+N_HOP_NUMBERS = 5
+
+
+@helper
+def keep_messages(
+    t: int, reach: int, pulls: Pulls, plan: Plan, messages: Messages, ring: Int32s, sent_ahead: Int64s
+) -> None:
+    """Keep the messages that agents make in round `t`, and note how often they will be sent."""
+    records, n_copied, row = plan.records, ring.shape[2], t % ring.shape[1]
+    now_slots, now_amounts, now_rewards = pulls.slots, pulls.amounts, pulls.rewards
+    slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
+    for v in range(pulls.first, pulls.last):
+        slot = now_slots[v]
+        slots[v, row] = slot
+        amounts[v, row] = now_amounts[v]
+        rewards[v, row] = now_rewards[v]
+        if slot < 0:
+            for i in range(n_copied):
+                ring[v, row, i] = 0
+            continue
+        # The ring is read in the order of agents for the next `reach` rounds; the plan, only now.
+        for i in range(n_copied):
+            ring[v, row, i] = records[slot, i]
+        for hop in range(reach):
+            sent_ahead[t % reach + hop] += records[slot, n_copied + hop]
+
+
+@routine
+def deliver_by_plan(
+    t: int,
+    reach: int,
+    part: int,
+    n_parts: int,
+    arms: Int32s,
+    holder_starts: Int64s,
+    holder_slots: Int32s,
+    messages: Messages,
+    ring: Int32s,
+    plan: Plan,
+    state: State,
+    stop: Int64s,
+) -> int:
+    """Add what is heard in round `t` to the sums of those in `part` of the agents who hear it.
+
+    Returns how much of it changes nothing.
+    """
+    sums, learners, ranks = state.sums, plan.learners, plan.ranks
+    slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
+    by_rank, n_rows = len(ranks) > 0, ring.shape[1]
+    most_hops = min(reach, t)
+    oldest_row = (t - most_hops + 1) % n_rows
+    n_stale = 0
+    for v in range(len(rewards)):
+        # Looked at now and then: what an agent's messages cost here is little.
+        if v % 64 == 0 and is_set(stop):
+            return n_stale
+        row = oldest_row
+        for hop in range(most_hops, 0, -1):
+            place = np.uint64(v), np.uint64(row)
+            column = np.uint64((hop - 1) * n_parts + part)
+            start = np.uint64(ring[place[0], place[1], np.uint64(0)]) * np.uint64(UNIT)
+            finish = start + np.uint64(ring[place[0], place[1], column + ONE])
+            if column > 0:
+                start += np.uint64(ring[place[0], place[1], column])
+            amount, reward = amounts[v, row], rewards[v, row]
+            if amount == 0.0:
+                n_stale += int(finish - start)
+            if by_rank:
+                if start < finish:
+                    first = np.uint64(holder_starts[arms[slots[v, row]]])
+                    for i in range(start, finish):
+                        learner = np.uint64(holder_slots[first + np.uint64(ranks[i])])
+                        sums[learner, COUNT] += amount
+                        sums[learner, TOTAL] += reward
+            else:
+                for i in range(start, finish):
+                    learner = np.uint64(learners[i])
+                    sums[learner, COUNT] += amount
+                    sums[learner, TOTAL] += reward
+            row += 1
+            if row == n_rows:
+                row = 0
+    return n_stale
+
+
+@kernel
+def plan_rounds(
+    last: int,
+    chunk: Chunk,
+    agents: Agents,
+    holder_starts: Int64s,
+    holder_slots: Int32s,
+    rule: Rule,
+    keys: Keys,
+    central: bool,
+    state: State,
+    known: Known,
+    pulls: Pulls,
+    messages: Messages,
+    plan: Plan,
+    ring: Int32s,
+    sent_ahead: Int64s,
+    counts: Int64s,
+) -> None:
+    """Simulate the rounds of a chunk, up to before `last`, by a plan; without one if nothing travels.
+
+    `ring[v, t % reach]` is the beginning of the record of the message that v made in round t.
+    """
+    reach, first, stop = rule.reach, chunk.first, chunk.stop
+    if reach == 0 and not central and len(chunk.faults.restarts) == 0:
+        pull_rounds(first, last, agents, chunk, keys, rule.asks_best, state, pulls)
+        return
+    for t in range(first, last):
+        begin(t, agents, holder_starts, holder_slots, chunk, rule, keys, central, state, known, pulls, counts)
+        if is_set(stop):
+            return
+        if reach == 0:
+            continue
+        keep_messages(t, reach, pulls, plan, messages, ring, sent_ahead)
+        chunk.sent[t - first] = take_sent(t % reach, reach, sent_ahead)
+        counts[STALE] += deliver_by_plan(
+            t, reach, ZERO, 1, agents.arms, holder_starts, holder_slots, messages, ring, plan, state, stop
+        )
+
+
+@kernel
+def pull_part(
+    t: int,
+    chunk: Chunk,
+    agents: Agents,
+    rule: Rule,
+    keys: Keys,
+    state: State,
+    pulls: Pulls,
+    messages: Messages,
+    plan: Plan,
+    ring: Int32s,
+    sent_ahead: Int64s,
+    regrets: Floats,
+) -> int:
+    """Begin round `t` for a part of the agents; how often messages of theirs are sent in it.
+
+    Others do the same for the other agents meanwhile. The regret of v is left in `regrets[t % 2, v]`, since sums must
+    be added in the order of agents.
+    """
+    slots, gaps = pulls.slots, agents.gaps
+    pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
+    for v in range(pulls.first, pulls.last):
+        regrets[t % 2, v] = gaps[slots[v]] if slots[v] >= 0 else 0.0
+    if rule.emission != EVERY_PULL:
+        emit(t, agents, rule, pulls, state)
+    keep_messages(t, rule.reach, pulls, plan, messages, ring, sent_ahead)
+    n_sent: int = take_sent(t % rule.reach, rule.reach, sent_ahead)
+    return n_sent
+
+
+@kernel
+def deliver_part(
+    t: int,
+    reach: int,
+    part: int,
+    n_parts: int,
+    arms: Int32s,
+    holder_starts: Int64s,
+    holder_slots: Int32s,
+    messages: Messages,
+    ring: Int32s,
+    plan: Plan,
+    state: State,
+    stop: Int64s,
+) -> int:
+    """What `deliver_by_plan` does, for Python to call."""
+    n_stale: int = deliver_by_plan(
+        t, reach, part, n_parts, arms, holder_starts, holder_slots, messages, ring, plan, state, stop
+    )
+    return n_stale
+
+
+@kernel
+def sum_in_order(numbers: Floats) -> float:
+    """The sum of some numbers, added one after the other."""
+    total = 0.0
+    for i in range(len(numbers)):
+        total += numbers[i]
+    return total
+
+
+@helper
+def add_numbers(slot: int, hop: int, weight: int, plan: Plan, numbers: Int64s) -> None:
+    """Add, `weight` times, what the plan says of a slot's message in one hop to that hop's row of `numbers`."""
+    records, ended, reach = plan.records, plan.ended, plan.delivered.shape[1]
+    n_ends = records.shape[1] - 1 - reach
+    n_parts = n_ends // reach
+    n_learned = np.int64(records[slot, hop * n_parts])
+    if hop > 1:
+        n_learned -= records[slot, (hop - 1) * n_parts]
+    numbers[hop - 1, HOP_SENT] += weight * np.int64(records[slot, n_ends + hop])
+    numbers[hop - 1, HOP_DELIVERED] += weight * np.int64(plan.delivered[slot, hop - 1])
+    numbers[hop - 1, HOP_LEARNED] += weight * n_learned
+    if len(ended) > 0:
+        numbers[hop - 1, HOP_ABSORBED] += weight * np.int64(ended[slot, hop - 1, ABSORBED_BY_HOP])
+        numbers[hop - 1, HOP_STOPPED] += weight * np.int64(ended[slot, hop - 1, STOPPED_BY_HOP])
+
+
+@kernel
+def sum_by_hop(
+    horizon: int,
+    plan: Plan,
+    n_messages: Int32s,
+    late_slots: Int32s,
+    stop: Int64s,
+    all_hops: Int64s,
+    last_hops: Int64s,
+) -> None:
+    """Sum up what the plan says of a run's messages, hop by hop: (reach, N_HOP_NUMBERS) each.
+
+    Row t (modulo their number) of v's `late_slots` is what v sent in round t of the last `reach`. These messages have
+    fewer hops before the horizon; the last of them is summed up in `last_hops`, too.
+    """
+    reach = plan.delivered.shape[1]
+    for slot in range(len(n_messages)):
+        if slot % 1024 == 0 and is_set(stop):
+            return
+        if n_messages[slot] > 0:
+            for hop in range(1, reach + 1):
+                add_numbers(slot, hop, n_messages[slot], plan, all_hops)
+    for t in range(max(1, horizon - reach + 1), horizon + 1):
+        last_hop = horizon - t + 1
+        for v in range(len(late_slots)):
+            slot = late_slots[v, t % late_slots.shape[1]]
+            if slot >= 0:
+                add_numbers(slot, last_hop, 1, plan, last_hops)
+                for hop in range(last_hop + 1, reach + 1):
+                    add_numbers(slot, hop, -1, plan, all_hops)
