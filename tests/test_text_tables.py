@@ -1,4 +1,4 @@
-from banditmesh.text_tables import as_text
+from banditmesh.text_tables import as_html, as_text
 
 ROWS = [["name", "a", "remark"], ["x", "100", ""], ["longer", "1", "here"]]
 
@@ -14,3 +14,7 @@ def test_any_column_can_be_aligned_to_the_left():
 
 def test_columns_have_at_least_the_width_that_is_asked_for():
     assert as_text([["a", "b"]], widths=(3, 4)) == "a       b"
+
+
+def test_indented_rows_stay_indented_in_notebooks():
+    assert "<td>&nbsp;&nbsp;log T &amp; more</td>" in as_html("bounds", [["row"], ["  log T & more"]])
