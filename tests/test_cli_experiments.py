@@ -141,7 +141,17 @@ def test_a_folder_that_cannot_be_written_is_one_line(run, spec):
 def test_plot_names_what_it_drew(run, spec, tmp_path):
     run("run", spec, "--out", tmp_path / "out", "--workers", 1)
     code, out, err = run(
-        "plot", tmp_path / "out", "--out", tmp_path / "pictures", "--x", "policy.alpha", "--kind", "pdf"
+        "plot",
+        tmp_path / "out",
+        "--out",
+        tmp_path / "pictures",
+        "--x",
+        "policy.alpha",
+        "--kind",
+        "pdf",
+        "--size",
+        3.3,
+        4,
     )
     assert (code, err) == (0, "")
     assert str(tmp_path / "pictures" / "over-policy.alpha.pdf") in out.splitlines()

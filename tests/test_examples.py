@@ -21,6 +21,7 @@ ROWS = {
     "own_data.py": ["none", "tree+growth(0.05)", "irs+growth(0.25)", "irs", "fwa(3)+growth(0.25)"],
     "own_policy.py": ["ucb", "optimal-ucb", "explore-first"],
     "own_protocol.py": ["irs", "shy-hubs", "fwa", "flooding"],
+    "student.py": ["irs", "fwa", "flooding"],
     "three_agents.py": [],
 }
 
@@ -41,7 +42,9 @@ def test_every_example_is_tested_and_described():
 
 @pytest.mark.parametrize("name", ROWS)
 def test_example_prints_its_table(name):
-    rows = {words[0]: float(words[1]) for words in run(name) if words[0] in ROWS[name]}
+    # What a comparison prints has commas, and its differences a minus after the name.
+    table = [words for words in run(name) if words[0] in ROWS[name] and words[1] != "-"]
+    rows = {words[0]: float(words[1].replace(",", "")) for words in table}
     assert list(rows) == ROWS[name]
     assert all(regret > 0 for regret in rows.values())
 
@@ -111,6 +114,15 @@ def test_consensus_keeps_sums_and_reaches_everybody():
     # Agent 0 does not have arm 2, and hears of it all the same.
     assert counts[0, 2] > 10
     assert regret < 0.1 * bm.simulate(problem, bm.NoCooperation(), horizon=300, seed=0, policy=bm.UCB()).regret[0, -1]
+
+
+def test_student_reproduces_invents_checks_compares_draws_and_sweeps():
+    lines = [" ".join(words) for words in run("student.py")]
+    assert lines[0].startswith("Figure 5, group regret: none ")
+    assert lines[1].startswith("protocol 'fading': 9 checks hold")
+    assert sum(line.startswith("fading, keep") for line in lines) == 4  # two rows, two differences with intervals
+    assert any("18 runs, complete" in line for line in lines)
+    assert lines[-1].endswith("2 figures")
 
 
 def test_own_data_is_read_matched_and_replayed():
