@@ -123,6 +123,7 @@ def test_gallery_shows_that_absorption_sends_less():
     ("arguments", "words"),
     [
         (("tree", 0, "red"), "hop by hop, got 'tree"),
+        (("centralised", 0, "red"), "hop by hop, got 'centralised'"),
         (("fwa(2)", 9, "red"), "origin must be an agent of the problem, got 9"),
         (("fwa(2)", [], "red"), "origin must be an agent"),
         (("fwa(2)", 1, "red"), r"arm must be one of agent 1's arms \['blue'\], got 'red'"),
@@ -132,6 +133,15 @@ def test_gallery_shows_that_absorption_sends_less():
 def test_what_cannot_be_followed_is_one_line(arguments, words):
     with pytest.raises(bm.InputError, match=words):
         bm.follow(held(nx.path_graph(2), {0}), *arguments)
+
+
+def test_settings_that_are_none_are_refused_as_by_a_run():
+    problem = held(nx.path_graph(2), {0})
+    for settings, words in (({"faults": 3}, "faults must be"), ({"rules": "odd"}, "rules"), ({"seed": -1}, "seed")):
+        with pytest.raises(bm.InputError, match=words):
+            bm.follow(problem, "irs", 0, "red", **settings)
+    with pytest.raises(bm.InputError, match="problem must be a Problem, got int"):
+        bm.follow(3, "irs", 0, "red")
 
 
 # Documents of runs.

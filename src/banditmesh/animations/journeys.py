@@ -257,7 +257,8 @@ class _Watch(Observer):
 def _longest(problem: Problem, protocol: AnyProtocol, faults: Faults | None) -> int:
     """The most rounds that a message can be under way, and the network lasts."""
     ttl = protocol.ttl if isinstance(protocol, Protocol) else 1
-    slowest = 1 if faults is None else 1 + faults.delay + math.ceil(_LONGEST_JITTER * faults.jitter)
+    # What is no Faults at all is refused when the run is read.
+    slowest = 1 if not isinstance(faults, Faults) else 1 + faults.delay + math.ceil(_LONGEST_JITTER * faults.jitter)
     # Nobody relays a message twice, but by the published rules its origin may relay its own.
     rounds = min((min(ttl, problem.n_agents + 1) + 1) * slowest, MOST_ROUNDS)
     n_rounds = None if isinstance(problem.network, Links) else problem.network.n_rounds
