@@ -3,12 +3,14 @@
 import asyncio
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import banditmesh as bm
 from banditmesh.errors import InputError
+from banditmesh.sim import engine
 from banditmesh.web import desk, workers
 from banditmesh.web.choices import DEFAULTS
 from banditmesh.web.desk import Desk
@@ -93,3 +95,20 @@ def test_bounds_are_those_of_the_library_and_none_where_theory_says_nothing():
     assert told == [0.0]
     with pytest.raises(InputError, match="bounds are for the policy UCB"):
         Desk(print).bounds({**chosen, "policy.name": "thompson"}, Path(), ["fwa(2)"])
+
+
+def test_large_network_is_recorded_by_its_loads(monkeypatch):
+    chosen = {**ENDLESS, "horizon": "5", "rules": "sound"}
+    told, loads = [], []
+    Desk(told.append).record(chosen, Path(), "", None)
+    monkeypatch.setattr(desk, "MOST_STEPPED", 3)
+    # On the engine that compiles nothing for this test.
+    monkeypatch.setattr(engine, "simulate", partial(engine.simulate, engine="reference"))
+    asked = Desk(loads.append)
+    assert asked.record(chosen, Path(), "", None) == {"round": 5, "frames": 5, "is_part": False}
+    frames, theirs = ([frame for news in seen[1:] for frame in news["frames"]] for seen in (loads, told))
+    for mine, reference in zip(frames, theirs, strict=True):
+        for key in ("round", "messages", "traffic"):
+            assert mine[key] == reference[key]
+        assert mine["regret"] == pytest.approx(reference["regret"])
+    assert b"<script" in asked.recorded_html()
