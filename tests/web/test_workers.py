@@ -3,12 +3,17 @@
 import asyncio
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from banditmesh.web import workers
+import banditmesh as bm
+from banditmesh.errors import InputError
+from banditmesh.sim import engine
+from banditmesh.web import desk, workers
 from banditmesh.web.choices import DEFAULTS
+from banditmesh.web.desk import Desk
 from banditmesh.web.workers import StoppedError, Worker, WorkError
 
 ENDLESS = {**DEFAULTS, "network.name": "ring", "network.n": "6", "arms.n_arms": "4", "arms.per_agent": "2"}
@@ -62,17 +67,53 @@ def test_worker_answers_fails_in_a_line_and_ends_at_once(tmp_path, monkeypatch):
 
 
 def test_frames_that_are_told_at_a_time_are_bounded(monkeypatch):
-    from banditmesh.web import desk
-
     monkeypatch.setattr(desk, "TELL_EVERY", 0.0)
     told = []
     chosen = {**ENDLESS, "horizon": "60"}
-    answer = desk.Desk(told.append).record(chosen, Path(), "", None)
+    answer = Desk(told.append).record(chosen, Path(), "", None)
     frames = [frame for news in told[1:] for frame in news["frames"]]
     assert answer["round"] == 60
     assert [frame["round"] for frame in frames] == sorted({frame["round"] for frame in frames})
     monkeypatch.setattr(desk, "MOST_CHARACTERS", 1)
     small = []
-    desk.Desk(small.append).record(chosen, Path(), "", None)
+    Desk(small.append).record(chosen, Path(), "", None)
     assert all(len(news["frames"]) == 1 for news in small[1:])
     assert [frame for news in small[1:] for frame in news["frames"]] == frames
+
+
+def test_frontier_is_drawn_as_in_the_documents():
+    problem = bm.Problem.random(bm.networks.ring(5), 4, 2)
+    settings = {"horizon": 5, "replicates": 2, "seed": 0, "engine": "reference"}
+    found = bm.frontier(problem, protocols=["irs", "fwa(2)"], **settings)
+    asked = Desk(print)
+    assert asked.frontier_picture(found, "png").startswith(b"\x89PNG")
+    assert b"<svg" in asked.frontier_picture(found, "svg")[:1000]
+
+
+def test_bounds_are_those_of_the_library_and_none_where_theory_says_nothing():
+    chosen = {**ENDLESS, "horizon": "100"}
+    told = []
+    found = Desk(told.append).bounds(chosen, Path(), ["fwa(2)"])
+    problem = bm.Problem.random(bm.networks.ring(6), 4, 2)
+    theirs = bm.bounds(problem, bm.FwA(2), alpha=3.0, horizon=100, cover="dsatur")
+    assert found["fwa(2)"]["upper"] == theirs.upper_corrected
+    assert told == [0.0]
+    with pytest.raises(InputError, match="bounds are for the policy UCB"):
+        Desk(print).bounds({**chosen, "policy.name": "thompson"}, Path(), ["fwa(2)"])
+
+
+def test_large_network_is_recorded_by_its_loads(monkeypatch):
+    chosen = {**ENDLESS, "horizon": "5", "rules": "sound"}
+    told, loads = [], []
+    Desk(told.append).record(chosen, Path(), "", None)
+    monkeypatch.setattr(desk, "MOST_STEPPED", 3)
+    # On the engine that compiles nothing for this test.
+    monkeypatch.setattr(engine, "simulate", partial(engine.simulate, engine="reference"))
+    asked = Desk(loads.append)
+    assert asked.record(chosen, Path(), "", None) == {"round": 5, "frames": 5, "is_part": False}
+    frames, theirs = ([frame for news in seen[1:] for frame in news["frames"]] for seen in (loads, told))
+    for mine, reference in zip(frames, theirs, strict=True):
+        for key in ("round", "messages", "traffic"):
+            assert mine[key] == reference[key]
+        assert mine["regret"] == pytest.approx(reference["regret"])
+    assert b"<script" in asked.recorded_html()

@@ -8,6 +8,7 @@ from .documents import as_json, message_document
 from .files import PLAYER, animate, as_html
 from .gallery import GALLERY, Case
 from .journeys import Journey, follow
+from .loads import LoadRecorder
 from .recorder import Recorder
 from .traces import result_document, trace_document
 
@@ -16,6 +17,7 @@ __all__ = [
     "PLAYER",
     "Case",
     "Journey",
+    "LoadRecorder",
     "Recorder",
     "animate",
     "as_html",

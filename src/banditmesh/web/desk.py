@@ -22,7 +22,7 @@ from ..errors import InputError, SpecError
 from .choices import record_every, to_toml
 
 if TYPE_CHECKING:
-    from ..animations import Recorder
+    from ..animations import LoadRecorder, Recorder
     from ..comparisons.compare import Comparison
     from ..studies.case import Case
     from ..theory.bounds import Bounds
@@ -35,6 +35,9 @@ MOST_CHARACTERS: Final = 60_000
 #: The most rows of a table that are sent, and the most points of a study's chart.
 MOST_ROWS: Final = 200
 MOST_PLACES: Final = 400
+#: Networks of more agents are not stepped through; and how many loads of links are kept of them.
+MOST_STEPPED: Final = 2000
+MOST_LOADS: Final = 4_000_000
 #: How long exact covers may take for the bounds of a configuration, in seconds.
 COVER_SECONDS: Final = 5.0
 _SPEC: Final = "these settings"
@@ -52,7 +55,7 @@ class Desk:
     def __init__(self, tell: Callable[[Any], None]) -> None:
         self._tell = tell
         self._comparison: Comparison | None = None
-        self._recorder: Recorder | None = None
+        self._recorder: Recorder | LoadRecorder | None = None
         self._journeys: tuple[Any, ...] = ()
 
     # The lab.
@@ -133,6 +136,8 @@ class Desk:
         settings = {name: value for name, value in case.settings.items() if name != "replicates"}
         arms = None if arm is None else [_named(case.problem.arms, arm, "arm")]
         label = next(name for name, one in known.items() if one is chosen)
+        if case.problem.n_agents > MOST_STEPPED:
+            return self._record_loads(case, chosen, settings)
         recorder = Recorder(case.problem, horizon=case.horizon, label=label, arms=arms)
         self._recorder = recorder
         self._tell({"document": recorder.document(), "arms": [str(one) for one in case.problem.arms][:MOST_PLACES]})
@@ -147,7 +152,29 @@ class Desk:
             sent = self._tell_frames(recorder, sent, simulation.round)
         return {"round": simulation.round, "frames": recorder.n_frames}
 
-    def _tell_frames(self, recorder: Recorder, sent: int, t: int) -> int:
+    def _record_loads(self, case: Case, protocol: Any, settings: dict[str, Any]) -> dict[str, Any]:
+        """The first rounds of a large network, from the engine that is quick enough for it."""
+        from ..animations import LoadRecorder
+        from ..sim.engine import simulate
+
+        network = case.problem.network
+        n_links = getattr(network, "n_links", 0) or case.problem.n_agents
+        horizon = max(1, min(case.horizon, MOST_LOADS // (2 * n_links)))
+        kept: dict[str, Any] = {"link_traffic": True, "agents": True, "progress": False}
+        result = simulate(case.problem, protocol, **{**settings, **kept, "horizon": horizon})
+        recorder = LoadRecorder(case.problem, result)
+        self._recorder = recorder
+        self._tell({"document": recorder.document(), "arms": []})
+        pace, sent = _Pace(), 0
+        while not recorder.is_over:
+            recorder.add()
+            if pace.is_due():
+                sent = self._tell_frames(recorder, sent, recorder.round)
+        while sent < recorder.n_frames:
+            sent = self._tell_frames(recorder, sent, recorder.round)
+        return {"round": recorder.round, "frames": recorder.n_frames, "is_part": horizon < case.horizon}
+
+    def _tell_frames(self, recorder: Recorder | LoadRecorder, sent: int, t: int) -> int:
         """Tell some of the frames that are new, as many as may be sent at a time; how many are told now."""
         sizes = itertools.accumulate(len(json.dumps(one)) for one in recorder.frames_since(sent))
         frames = recorder.frames_since(sent)

@@ -183,10 +183,17 @@ class Form:
                 self.set(key, self._shell.uploads.keep(event.file.name, await event.file.read()))
             except InputError as error:
                 ui.notify(str(error), type="negative", position="bottom")
+            # Another file may take its place.
+            upload.reset()
+            name_file()
 
-        kept = self._values.get(key, "").partition("/")[2]
+        def name_file() -> None:
+            kept = self._values.get(key, "").partition("/")[2]
+            label.set_text(f"File: {about}" + (f" ({kept})" if kept else ""))
+
         with ui.element("div").classes("bm-wide"):
-            ui.label(f"File: {about}" + (f" ({kept})" if kept else "")).classes("bm-quiet")
+            label = ui.label().classes("bm-quiet")
+            name_file()
             upload = ui.upload(
                 max_file_size=MOST_BYTES,
                 max_files=1,

@@ -239,7 +239,8 @@ class Lab:
                 if isinstance(error, StoppedError):
                     self._recorded.set_text(f"{self._recorded.text} Stopped.".strip())
                 return
-            self._recorded.set_text(f"{found['round']} rounds recorded.")
+            part = ": of a large network, the first ones" if found.get("is_part") else ""
+            self._recorded.set_text(f"{found['round']} rounds recorded{part}.")
             if not self._worker.is_busy:
                 self._stop_button.disable()
 

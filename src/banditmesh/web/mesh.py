@@ -233,7 +233,7 @@ def _node_row(one: Any) -> dict[str, Any]:
     return {
         "node": one.name,
         "state": one.error or "answers",
-        "links": f"{sum(peer['state'] == 'up' for peer in one.peers)}/{len(one.peers)}",
+        "links": "–" if one.error else f"{sum(peer['state'] == 'up' for peer in one.peers)}/{len(one.peers)}",
         "choices": one.state["n_choices"],
         "heard": sum(arm["heard_count"] for arm in arms),
         "best": max(known, key=lambda arm: arm["mean"])["name"] if known else "–",
@@ -242,6 +242,11 @@ def _node_row(one: Any) -> dict[str, Any]:
         "waiting": sum(peer["waiting"] for peer in one.peers),
         "refused": ", ".join(f"{reason} {n}" for reason, n in one.refusals.items()) or "–",
     }
+
+
+def _outside(x: float) -> str:
+    """On which side of a node on the circle no link can be."""
+    return "right" if x > 0.3 else "left" if x < -0.3 else "top"
 
 
 def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, Any]:
@@ -259,6 +264,7 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
             {
                 "name": name,
                 "value": places[name],
+                "label": {"position": _outside(places[name][0])},
                 "symbol": "circle" if good else "path://M0,0 L10,10 M10,0 L0,10",
                 "itemStyle": {"color": colour, "borderColor": colour, "borderWidth": 2 if good else 4},
             }
@@ -274,8 +280,8 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
         }
         for link in links
     ]
-    axis = {"type": "value", "min": -1.25, "max": 1.25, "show": False}
-    label = {"show": len(names) <= 40, "position": "top", "color": text, "formatter": "{b}", "fontSize": 13}
+    axis = {"type": "value", "min": -1.4, "max": 1.4, "show": False}
+    label = {"show": len(names) <= 40, "color": text, "formatter": "{b}", "fontSize": 13}
     return {
         "animation": False,
         "aria": {"enabled": True},
