@@ -38,6 +38,8 @@ from .errors import BanditmeshError, InputError
 PATTERN: Final = r"[A-Za-z_][\w.]*:[A-Za-z_]\w*(?:@[0-9a-f]{16})?"
 _NAME: Final = re.compile(PATTERN)
 _HASH: Final = re.compile(r"(?<=\w)@[0-9a-f]{16}\b")
+#: Modules that are never looked for in a folder, whatever files there are: those of Python, and ours.
+_KNOWN: Final = sys.stdlib_module_names | {__name__.partition(".")[0]}
 #: The files of a module: the module's own name first, then those beside it that it imports; each with its text.
 Texts: TypeAlias = Mapping[str, str]
 
@@ -215,7 +217,7 @@ def _addressed(name: str, folder: Path) -> str:
 def _read(module: str, folder: Path) -> dict[str, str] | None:
     """The text of a module of the folder, and of those beside it that it imports; None if there is no such file."""
     texts: dict[str, str] = {}
-    waiting = [module]
+    waiting = sorted({module} - _KNOWN)
     while waiting:
         name = waiting.pop(0)
         path = folder / f"{name}.py"
@@ -238,7 +240,7 @@ def _imports(tree: ast.Module) -> set[str]:
             found.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.partition(".")[0])
-    return found - sys.stdlib_module_names - {__name__.partition(".")[0]}
+    return found - _KNOWN
 
 
 def _hash_installed(module: str, folder: Path | None = None) -> str:
