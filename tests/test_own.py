@@ -222,6 +222,17 @@ def test_the_command_line_takes_them_from_the_current_folder(folder, monkeypatch
     assert "Greedy(bonus=0.5)" in out
 
 
+def test_a_file_named_like_a_module_of_python_is_not_taken_for_it(folder):
+    (folder / "json.py").write_text("raise SystemError\n")
+    (folder / "mine.py").write_text(
+        "import json\n\n\ndef wheel(n):\n    return [tuple(pair) for pair in json.loads('[[0, 1], [1, 2]]')]\n"
+    )
+    spec = bm.parse_spec('network = {name = "mine:wheel", n = 3}', folder=folder)
+    assert build_problem(next(iter(spec.points())).settings, {}).n_agents == 3
+    with pytest.raises(bm.SpecError, match="must be in json, got nothing of that name"):
+        bm.parse_spec('network = "json:wheel"', folder=folder)
+
+
 def test_an_installed_module_must_be_the_same_everywhere():
     address = own.address("banditmesh.protocols.absorption:FloodingWithAbsorption", own.Path())
     assert own.load(address) is bm.FwA

@@ -67,3 +67,12 @@ def test_a_spec_that_names_a_policy_has_chosen():
     assert not bm.parse_spec("horizon = 3").chooses_policy
     for line in ('policy = "ucb"', "policy = {alpha = 2.0}", 'sweep.policy.name = ["ucb", "moss"]'):
         assert bm.parse_spec(line).chooses_policy
+
+
+@pytest.mark.parametrize(("law", "notes"), [("bernoulli", 1), ("gaussian", 0)])
+def test_a_study_of_rates_says_it_before_it_runs(tmp_path, capsys, law, notes):
+    lines = ["horizon = 3", "replicates = 1", 'engine = "reference"', 'network = {name = "ring", n = 4}']
+    (tmp_path / "spec.toml").write_text("\n".join([*lines, f'arms = {{law = "{law}", n_arms = 3, per_agent = 2}}']))
+    with pytest.raises(SystemExit):
+        main(["run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "out"), "--workers", "1"])
+    assert capsys.readouterr().err.count("KL-UCB or Thompson") == notes

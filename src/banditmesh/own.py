@@ -20,6 +20,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
+import pickle
 import re
 import sys
 import threading
@@ -37,6 +38,8 @@ from .errors import BanditmeshError, InputError
 PATTERN: Final = r"[A-Za-z_][\w.]*:[A-Za-z_]\w*(?:@[0-9a-f]{16})?"
 _NAME: Final = re.compile(PATTERN)
 _HASH: Final = re.compile(r"(?<=\w)@[0-9a-f]{16}\b")
+#: Modules that are never looked for in a folder, whatever files there are: those of Python, and ours.
+_KNOWN: Final = sys.stdlib_module_names | {__name__.partition(".")[0]}
 #: The files of a module: the module's own name first, then those beside it that it imports; each with its text.
 Texts: TypeAlias = Mapping[str, str]
 
@@ -96,29 +99,31 @@ def tell(texts: Mapping[str, Texts]) -> None:
     _texts.update(texts)
 
 
-class Told:
-    """Objects of the user's own classes, or rather their modules: whoever unpickles this can unpickle them next.
+class Packed:
+    """A value for another process, which is told the modules of some of its objects before it unpacks it.
 
     Parameters
     ----------
+    value : object
+        What to hand over. If nothing in it is of the user's own, it goes as it is.
     objects : iterable
-        Of any classes.
+        Those of its objects whose classes may be of the user's own.
     """
 
-    def __init__(self, objects: Iterable[object]) -> None:
+    def __init__(self, value: Any, objects: Iterable[object]) -> None:
         modules = {kind.__module__ for one in objects for kind in type(one).__mro__}
         hashes = sorted(name.rpartition("@")[2] for name in modules if "@" in name)
-        self._texts = {one: _texts[one] for one in hashes if one in _texts}
+        self._told = {one: _texts[one] for one in hashes if one in _texts}
+        self._value = pickle.dumps(value) if self._told else value
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _told, (self._texts,)
-
-
-def _told(texts: Mapping[str, Texts]) -> Told:
-    tell(texts)
-    for hashed, files in texts.items():
-        _load_text(next(iter(files)), hashed)
-    return Told([])
+    def unpack(self) -> Any:
+        """The value."""
+        if not self._told:
+            return self._value
+        tell(self._told)
+        for hashed, files in self._told.items():
+            _load_text(next(iter(files)), hashed)
+        return pickle.loads(self._value)
 
 
 def load(name: str) -> Any:
@@ -212,7 +217,7 @@ def _addressed(name: str, folder: Path) -> str:
 def _read(module: str, folder: Path) -> dict[str, str] | None:
     """The text of a module of the folder, and of those beside it that it imports; None if there is no such file."""
     texts: dict[str, str] = {}
-    waiting = [module]
+    waiting = sorted({module} - _KNOWN)
     while waiting:
         name = waiting.pop(0)
         path = folder / f"{name}.py"
@@ -235,7 +240,7 @@ def _imports(tree: ast.Module) -> set[str]:
             found.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.partition(".")[0])
-    return found - sys.stdlib_module_names - {__name__.partition(".")[0]}
+    return found - _KNOWN
 
 
 def _hash_installed(module: str, folder: Path | None = None) -> str:

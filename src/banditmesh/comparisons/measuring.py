@@ -113,11 +113,14 @@ class Bench:
                 progress = self.progress.part() if counts else False
                 found[task.name] = self._keep(task, measure(self._problem, task, self._settings, progress))
         else:
-            used = [one for task in missing for one in (task.protocol, task.protocol.emission)]
-            needed = own.Told([*used, *self._problem.laws, self._problem.network, *self._settings.values()])
             settings = {**self._settings, "threads": 1}
+            mine = [*self._problem.laws, self._problem.network, *settings.values()]
             futures = {
-                self._executor.submit(measure_there, needed, self._problem, task, settings): task for task in missing
+                self._executor.submit(
+                    measure_there,
+                    own.Packed((self._problem, task, settings), [task.protocol, task.protocol.emission, *mine]),
+                ): task
+                for task in missing
             }
             for future in as_completed(futures):
                 task = futures[future]
@@ -144,8 +147,9 @@ def _result(future: Future[Measured]) -> Measured:
         ) from error
 
 
-def measure_there(needed: object, problem: Problem, task: Task, settings: Mapping[str, Any]) -> Measured:
-    """The same as `measure` in another process, which has loaded what is needed of the user's own by now."""
+def measure_there(packed: own.Packed) -> Measured:
+    """The same as `measure` in another process."""
+    problem, task, settings = packed.unpack()
     return measure(problem, task, settings, False)
 
 
