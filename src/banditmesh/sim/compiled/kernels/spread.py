@@ -140,7 +140,7 @@ def spread(
     has_outages = up.shape[1] > 0
     is_faulty = has_outages or faults.loss > 0.0
     if len(network.bits) > 0 and not (counts_links or is_faulty or rule.n_targets > 0):
-        return spread_by_sets(
+        n_learners_by_sets: int = spread_by_sets(
             origin,
             arm,
             sequence,
@@ -157,6 +157,7 @@ def spread(
             fates,
             counts,
         )
+        return n_learners_by_sets
     oldest = scratch.next_mark[0]
     scratch.next_mark[0] = oldest + rule.reach + 1
     if rule.origin_remembers:
