@@ -49,7 +49,9 @@ def make_messages(n_agents: int, n_rows: int) -> Messages:
 def own_workspace(state: State) -> State:
     """The same state for another thread, which has other agents: what is no agent's is its own."""
     return state._replace(
-        scores=np.zeros_like(state.scores), clocks=np.zeros_like(state.clocks), ahead=state.ahead._replace(n_rounds=0)
+        scores=np.zeros_like(state.scores),
+        clocks=np.zeros_like(state.clocks),
+        ahead=state.ahead._replace(first=state.ahead.first.copy()),
     )
 
 

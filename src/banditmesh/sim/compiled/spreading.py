@@ -59,6 +59,7 @@ class Spread(Replicate):
                 self.messages = make_messages(n_agents, n_rows)
                 self._sent_ahead = np.zeros((self._n_parts, 2 * reach), dtype=np.int64)
                 self._regrets = np.zeros((2, n_agents))
+                self._states = [own_workspace(self.state) for _ in range(self._n_parts)]
             return
         self._scratch = make_scratch(packed)
         self._cursor = np.array([-1, 0], dtype=np.int64)
@@ -109,7 +110,7 @@ class Spread(Replicate):
 
         def simulate(part: int) -> int:
             pulls = self.pulls._replace(first=bounds[part], last=bounds[part + 1])
-            state, n_stale = own_workspace(self.state), 0
+            state, n_stale = self._states[part], 0
             for t in range(chunk.first, last):
                 sent[part, t - chunk.first] = self._pull(t, part, chunk, pulls, state)
                 barrier.wait()

@@ -11,18 +11,20 @@ from .scalars import inlined_quantile, inlined_uniform, tail_quantile
 
 
 @routine
-def draw_ahead(t: int, k0: int, k1: int, ahead: Ahead) -> None:
-    """Draw the numbers that decide all agents' rewards in the rounds from `t` on, and their normal quantiles."""
+def draw_ahead(t: int, k0: int, k1: int, first: int, last: int, ahead: Ahead) -> None:
+    """Draw what decides the rewards of agents `first` to `last` - 1 from round `t` on, with its normal quantiles."""
     uniforms, normals, n_rounds = ahead.uniforms, ahead.normals, np.uint64(ahead.n_rounds)
     ahead.first[0] = t
-    for v in range(np.uint64(len(uniforms)) // n_rounds):
+    for v in range(np.uint64(first), np.uint64(last)):
         for step in range(n_rounds):
             uniforms[v * n_rounds + step] = inlined_uniform(k0, k1, np.int64(v), t + np.int64(step), ZERO, ZERO)
+    if len(normals) == 0:
+        return
     # First as if all were central, without a branch; then those that are not.
-    n_normals = np.uint64(len(normals))
-    for i in range(n_normals):
+    begin, end = np.uint64(first) * n_rounds, np.uint64(last) * n_rounds
+    for i in range(begin, end):
         normals[i] = inlined_quantile(uniforms[i] - 0.5)
-    for i in range(n_normals):
+    for i in range(begin, end):
         if abs(uniforms[i] - 0.5) > CENTRAL:
             normals[i] = tail_quantile(uniforms[i])
 

@@ -130,7 +130,7 @@ def pull_rounds(
         up_row = t - chunk.faults.first_round if has_outages else 0
         clocks = read_clocks(t, chunk, keys, state)
         if n_ahead > 0 and t - state.ahead.first[0] >= n_ahead:
-            draw_ahead(t, keys.reward_k0, keys.reward_k1, state.ahead)
+            draw_ahead(t, keys.reward_k0, keys.reward_k1, pulls.first, pulls.last, state.ahead)
         from_first = t - state.ahead.first[0]
         regret = 0.0
         for v in range(pulls.first, pulls.last):
