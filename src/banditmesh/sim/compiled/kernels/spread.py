@@ -129,7 +129,6 @@ def spread(
     Writes transmissions by hop under `key` and, unless there is no place for any, learners behind `base`; adds `weight`
     times the numbers of fates to `counts`, and every transmission to its link. Returns the number of learners.
     """
-    # Arrays are taken out of their tuples once: in a loop that would cost more than the loop's work.
     indices, position, offsets = network.indices, agents.position, agents.offsets
     seen, senders, receivers = scratch.seen, scratch.senders, scratch.receivers
     picks, drawn, chances = scratch.picks, scratch.drawn, scratch.chances
