@@ -1,11 +1,12 @@
 """What the engine's integers hold, and what is refused because it would not fit: checked beforehand, all of it here.
 
 Counts of one agent's pulls, and rounds, are 32-bit numbers: the horizon is limited. So are the numbers of slots (an
-agent's one arm), of messages under way, of transmissions of one message in one hop, and of places in a queue. What is
-summed up over agents is 64-bit: the counts of `TreeAggregation`, fates, traffic, offsets of plans, places of links and
-of known statistics. Transmissions of a whole run may exceed even that where a plan counts them without making them one
-by one. The sums that agents keep of observations are floating-point numbers, exact up to 2**53 observations; nothing
-can pull that often. Arm sets of more than 2**15 - 1 arms are left to the reference engine, see `packing.unsupported`.
+agent's one arm), of messages under way, of transmissions of one message in one hop, and of places in a queue. Places in
+a plan are counted in units of four, in 32 bits: more than its budget has room for. What is summed up over agents is
+64-bit: the counts of `TreeAggregation`, fates, traffic, places of links and of known statistics. Transmissions of a
+whole run may exceed even that where a plan counts them without making them one by one. The sums that agents keep of
+observations are floating-point numbers, exact up to 2**53 observations; nothing can pull that often. Arm sets of more
+than 2**15 - 1 arms are left to the reference engine, see `packing.unsupported`.
 """
 
 from __future__ import annotations

@@ -267,7 +267,8 @@ def build(packed: Packed, rule: Rule, outlined: Outline, threads: int, stop: Sto
             plan = plan._replace(ended=np.zeros((n_slots, rule.reach, 2), dtype=np.int32))
         if _plan_shares(packed, rule, outlined.n_parts, threads, Rooms(n_learners), plan, stop):
             return plan
-        n_learners *= 2
+        # As far as 32 bits count units: several times what a plan may take.
+        n_learners = min(2 * n_learners, UNIT * np.iinfo(np.int32).max)
 
 
 class Rooms:

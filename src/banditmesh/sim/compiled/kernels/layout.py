@@ -248,7 +248,7 @@ class Search(NamedTuple):
     its degree and its first slot, all side by side. Those who have seen something are `touched`.
     """
 
-    #: (n_agents, 8)
+    #: (n_agents, 4)
     marks: Words
     senders: Int32s
     masks: Words

@@ -34,11 +34,13 @@ from .layout import (
 )
 from .stopping import is_set
 
-# Columns of what a search keeps of each agent, and of its tallies.
-SEEN, FRESH, HELD, DEGREE, FIRST = range(5)
-N_COLUMNS = 8
+# Columns of what a search keeps of each agent, and of its tallies. The last is two numbers: a degree above 32 bits, and
+# what is added to the agent's entries.
+SEEN, FRESH, HELD, DEGREE_AND_FIRST = range(4)
+N_COLUMNS = 4
 LEARNED, LEARNED_BEFORE, OTHERS, SENT, SENT_NEXT, ABSORBED, STOPPED = range(7)
 N_TALLIES = 7
+HALF, LOWER_HALF = np.uint64(32), np.uint64(2**32 - 1)
 
 
 @helper
@@ -113,7 +115,7 @@ def receive(
         n_touched[0] += 1 if seen == 0 else 0
         held = new & marks[receiver, HELD]
         others = new & ~held
-        degree = np.int64(marks[receiver, DEGREE])
+        degree = np.int64(marks[receiver, DEGREE_AND_FIRST] >> HALF)
         column = degree if asks_degree else ZERO
         of_held, of_others = decisions[1, hop - 1, column], decisions[0, hop - 1, column]
         relays_held, relays_others = goes_on and of_held == RELAY, goes_on and of_others == RELAY
@@ -123,7 +125,7 @@ def receive(
         if of_held == STOP and rule.stop_before_use:
             tally(held, OTHERS, 1, tallies)
         else:
-            left, first = held, marks[receiver, FIRST]
+            left, first = held, marks[receiver, DEGREE_AND_FIRST] & LOWER_HALF
             while left != 0:
                 bit = np.uint64(lowest_bit(left))
                 left &= left - ONE
@@ -233,7 +235,7 @@ def plan_slots(
 ) -> int:
     """Plan the messages of agents `first` to `last` - 1 about the 64 arms from `arm` on.
 
-    What is kept of a learner is `entries[agent, arm]`, added to the agent's number in `FIRST` of the search's marks.
+    What is kept of a learner is `entries[agent, arm]`, to which the agent's first slot is added unless it is a rank.
     Learners are written from `room[0]` on, which is moved on, and not beyond `room[1]`. Returns the first agent whose
     learners had no place, or `last`.
     """
@@ -274,5 +276,6 @@ def begin_search(arm: int, by_rank: bool, starts: Int64s, agents: Agents, marks:
                 held |= ONE << np.uint64(arms[slot] - arm)
         marks[v, SEEN] = marks[v, FRESH] = 0
         marks[v, HELD] = held
-        marks[v, DEGREE] = starts[v + 1] - starts[v]
-        marks[v, FIRST] = 0 if by_rank else offsets[v]
+        marks[v, DEGREE_AND_FIRST] = np.uint64(starts[v + 1] - starts[v]) << HALF
+        if not by_rank:
+            marks[v, DEGREE_AND_FIRST] |= np.uint64(offsets[v])

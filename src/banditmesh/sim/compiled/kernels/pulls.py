@@ -62,9 +62,9 @@ def highest_index_by_bounds(
     sums, tangents = state.sums, state.tangents
     write_bounds(first, n_arms, clock, agents.widths, sums, tangents, scores)
     likely, highest = np.uint64(0), -math.inf
-    for j in range(n_arms):
-        if scores[SCORES, j] > highest:
-            likely, highest = np.uint64(j), scores[SCORES, j]
+    for i in range(n_arms):
+        if scores[SCORES, i] > highest:
+            likely, highest = np.uint64(i), scores[SCORES, i]
     position, best = np.uint64(0), -math.inf
     for turn in range(n_arms + np.uint64(1)):
         # The arm with the highest bound comes first: its index rules out most of the others.
@@ -102,7 +102,8 @@ def highest_mean(first: np.uint64, n_arms: np.uint64, sums: Floats) -> np.uint64
 def read_clocks(t: int, chunk: Chunk, keys: Keys, state: State) -> Floats:
     """What the policies' clocks read in round `t`, for each of their parameters: given by the chunk, or worked out."""
     if len(chunk.clocks) > 0:
-        return chunk.clocks[t - chunk.first]
+        given: Floats = chunk.clocks[t - chunk.first]
+        return given
     for k in range(len(state.clocks)):
         state.clocks[k] = clock_rule(t - keys.clock_lag, keys.clock_parameters[k])
     return state.clocks

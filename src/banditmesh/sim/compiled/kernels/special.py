@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ....policies import KLUCB, UCB, Policy, ThompsonSampling
 from ....protocols import ProbabilisticFlooding
-from . import cache, emissions, faults, merge, planned, pulls, rounds, spread, walk
+from . import cache, emissions, faults, merge, planned, pulls, rounds, sets, spread, walk
 from .bounds import BOUNDS
 from .compiling import helper, kernel, rebind, routine, uncached
 from .identity import identity
@@ -108,7 +108,10 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
         emit, restart, tell_everyone = emissions.emit_nothing, faults.restart_nobody, rounds.tell_nobody
     if relay is not None:
         relays = compile_rule(relay)
-        spreads = helper(rebind(spreads, random_relay=relays))
+        by_sets = routine(
+            rebind(sets.spread_by_sets, decide_each=routine(rebind(sets.decide_each, random_relay=relays)))
+        )
+        spreads = helper(rebind(spreads, random_relay=relays, spread_by_sets=by_sets))
     begin = helper(
         rebind(rounds.begin, restart=restart, pull_rounds=pull_rounds, tell_everyone=tell_everyone, emit=emit)
     )

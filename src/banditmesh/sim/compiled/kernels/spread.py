@@ -129,7 +129,6 @@ def spread(
     Writes transmissions by hop under `key` and, unless there is no place for any, learners behind `base`; adds `weight`
     times the numbers of fates to `counts`, and every transmission to its link. Returns the number of learners.
     """
-    # Arrays are taken out of their tuples once: in a loop that would cost more than the loop's work.
     indices, position, offsets = network.indices, agents.position, agents.offsets
     seen, senders, receivers = scratch.seen, scratch.senders, scratch.receivers
     picks, drawn, chances = scratch.picks, scratch.drawn, scratch.chances
@@ -140,7 +139,7 @@ def spread(
     has_outages = up.shape[1] > 0
     is_faulty = has_outages or faults.loss > 0.0
     if len(network.bits) > 0 and not (counts_links or is_faulty or rule.n_targets > 0):
-        return spread_by_sets(
+        n_learners_by_sets: int = spread_by_sets(
             origin,
             arm,
             sequence,
@@ -157,6 +156,7 @@ def spread(
             fates,
             counts,
         )
+        return n_learners_by_sets
     oldest = scratch.next_mark[0]
     scratch.next_mark[0] = oldest + rule.reach + 1
     if rule.origin_remembers:

@@ -100,7 +100,6 @@ def walk_rounds(
     memory, n_messages = ttl * n_agents, reach * n_agents
     network, links, faults = chunk.network, chunk.links, chunk.faults
     now_slots, slots, amounts, rewards = pulls.slots, messages.slots, messages.amounts, messages.rewards
-    # Arrays are taken out of their tuples once: in a loop that would cost more than the loop's work.
     indices, on_link, position_of, offsets = network.indices, links.on_link, agents.position, agents.offsets
     arms, counts_links = agents.arms, len(links.on_link) > 0
     has_outages = faults.up.shape[1] > 0
