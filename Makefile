@@ -5,9 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # One more than there are cores: tests of live nodes wait more than they compute.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
+# BROWSER=no leaves out the tests that drive a browser.
+BROWSER ?= yes
+CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+SUDO := $(shell test "$$(id -u)" = 0 || command -v sudo)
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: install demo test test-slow lint format bench docs clean
+.PHONY: install demo browser test test-slow lint format bench docs clean
 
 install: $(STAMP)
 
@@ -23,7 +27,14 @@ demo: $(STAMP)
 
 # A file's tests go to one worker, which makes its fixtures and compiles its kernels once.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+ifneq ($(BROWSER),no)
+	@test -n "$(CHROMIUM)" || { echo "make test drives Chromium, which is not installed; run 'make browser', or 'make test BROWSER=no' without the tests that need it" >&2; exit 1; }
+endif
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(if $(filter no,$(BROWSER)),-m "not slow and not browser")
+
+# Chromium of the system's packages, which the tests of the page drive.
+browser:
+	@test -n "$(CHROMIUM)" || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium; }
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m "slow and not alone"

@@ -1,4 +1,4 @@
-"""What engine and live mesh set out to reach, beside what was measured."""
+"""What engine, live mesh and page set out to reach, beside what was measured."""
 
 from __future__ import annotations
 
@@ -182,6 +182,20 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
         50_000.0,
         "at least",
         lambda rows: one(rows, "value", what="choose in Python, 20 arms"),
+    ),
+    (
+        "The page's slowest answer while 1,000 agents run, s",
+        "page",
+        0.2,
+        "at most",
+        lambda rows: one(rows, "answer_most", case="1,000 agents, 3,000 links"),
+    ),
+    (
+        "A run of 1,000 agents is cancelled within, s",
+        "page",
+        1.0,
+        "at most",
+        lambda rows: one(rows, "cancelled", case="1,000 agents, 3,000 links"),
     ),
     (
         "Event-loop lag with a stopped neighbour, ms",

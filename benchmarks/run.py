@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import agent
+import animations
 import c_loop
 import choice
 import document
 import engines
 import goals
 import growth
+import page
 import scale
 import startup
 import threads
@@ -41,7 +43,7 @@ DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 def all_sections() -> dict[str, Section]:
     """The sections by name, in the order in which they run; theory if its file is there."""
-    known = [engines, c_loop, choice, scale, growth, threads, startup, agent, live]
+    known = [engines, c_loop, choice, scale, growth, threads, startup, agent, animations, live, page]
     sections = [module.SECTION for module in known]
     if importlib.util.find_spec("theory") is not None:
         theory = importlib.import_module("theory")

@@ -12,6 +12,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_copybutton",
     "sphinx-mathjax-offline",
 ]
 exclude_patterns = ["_build", "_templates"]
@@ -22,7 +23,12 @@ root_doc = "index"
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 4
 
-# Docstrings: what stands between single backticks is code.
+# Sessions are copied without prompts and output.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
+
+# Docstrings: what is between single backticks is code.
 default_role = "code"
 autosummary_generate = True
 # Pages that differ in case alone would be one file on some systems.

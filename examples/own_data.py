@@ -61,7 +61,7 @@ def main():
     print(f"left out: {problem.unmatched}")
     print(f"read in {time.perf_counter() - began:.1f} s")
 
-    # One message in fifty is lost, and agents go down for some ten rounds now and then.
+    # One transmission in fifty is lost, and agents go down for some ten rounds now and then.
     faults = bm.Faults(loss=0.02, outages=bm.Outages(down=0.002, up=0.1))
     budget = 20.0 * problem.n_agents
     # Where an agent has a hundred neighbours, one hop is a long way.
@@ -79,10 +79,10 @@ def main():
         faults=faults,
         max_messages_per_round=budget,
     )
-    print(f"\n{'configuration':20} {'group regret':>12} {'messages/round':>15}")
+    print(f"\n{'configuration':20} {'group regret':>12} {'transmissions/round':>20}")
     for name, row in found.table().iterrows():
-        print(f"{name:20} {row['regret']:12,.2f} {row['messages_per_round']:15,.1f}")
-    print(f"\nbudget: {budget:,.0f} messages a round\n{found.advice}")
+        print(f"{name:20} {row['regret']:12,.2f} {row['messages_per_round']:20,.1f}")
+    print(f"\nbudget: {budget:,.0f} transmissions a round\n{found.advice}")
     if options.figure:
         found.plot().savefig(options.figure)
 

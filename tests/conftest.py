@@ -1,7 +1,9 @@
-"""What all tests share: a deterministic hypothesis profile, and the engines that must pass the same suite."""
+"""What all tests share: a deterministic hypothesis profile, a browser, and the engines that pass the same suite."""
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["browser"]
 
 settings.register_profile(
     "banditmesh", derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
-SECTIONS = ("engines", "c", "choice", "scale", "growth", "threads", "startup", "agent")
+SECTIONS = ("engines", "c", "choice", "scale", "growth", "threads", "startup", "agent", "animations")
 
 
 def run(*arguments):
@@ -31,10 +31,11 @@ def test_every_section_gives_rows(quick_results):
 
 
 @pytest.mark.slow
-def test_live_mesh_is_measured(tmp_path):
-    done = run("--quick", "--only", "live", "--out", tmp_path / "results.json")
+@pytest.mark.parametrize("section", ["live", "page"])
+def test_what_takes_longer_is_measured(section, tmp_path):
+    done = run("--quick", "--only", section, "--out", tmp_path / "results.json")
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "results.json").read_text())["sections"]["live"]
+    assert json.loads((tmp_path / "results.json").read_text())["sections"][section]
 
 
 def test_results_name_the_machine_and_no_date(quick_results):

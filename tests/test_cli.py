@@ -55,7 +55,7 @@ def test_compare_prints_a_table(run, ring):
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == "Problem(6 agents, 6 links, 4 arms, 2 per agent)"
-    assert lines[1] == "horizon 6, 2 replicates, seed 0, sound rules"
+    assert lines[1] == "horizon 6, 2 replicates, seed 0, sound rules; ±: standard deviation over replicates"
     rows = [line.split()[0] for line in lines[4:10]]
     assert rows == ["none", "irs", "gossip", "probabilistic", "fwa", "flooding"]
     assert lines[5].endswith("72 ± 0")

@@ -56,7 +56,16 @@ def test_run_prints_a_row_for_each_point_and_says_what_next(run, spec, tmp_path)
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == "small: 20 runs of 10 points, complete"
-    assert lines[1].split() == ["protocol", "protocol.ttl", "policy.alpha", "group", "regret", "sd", "messages", "sd"]
+    assert lines[1].split() == [
+        "protocol",
+        "protocol.ttl",
+        "policy.alpha",
+        "group",
+        "regret",
+        "sd",
+        "transmissions",
+        "sd",
+    ]
     assert [line.split()[0] for line in lines[2:12]] == ["none"] * 2 + ["fwa"] * 4 + ["gossip"] * 4
     assert "banditmesh plot" in lines[-1]
     again = run("run", spec, "--out", tmp_path / "out", "--workers", 1)
@@ -132,7 +141,17 @@ def test_a_folder_that_cannot_be_written_is_one_line(run, spec):
 def test_plot_names_what_it_drew(run, spec, tmp_path):
     run("run", spec, "--out", tmp_path / "out", "--workers", 1)
     code, out, err = run(
-        "plot", tmp_path / "out", "--out", tmp_path / "pictures", "--x", "policy.alpha", "--kind", "pdf"
+        "plot",
+        tmp_path / "out",
+        "--out",
+        tmp_path / "pictures",
+        "--x",
+        "policy.alpha",
+        "--kind",
+        "pdf",
+        "--size",
+        3.3,
+        4,
     )
     assert (code, err) == (0, "")
     assert str(tmp_path / "pictures" / "over-policy.alpha.pdf") in out.splitlines()

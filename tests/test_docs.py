@@ -12,6 +12,7 @@ import yaml
 import banditmesh as bm
 from banditmesh import live, mesh
 from banditmesh.cli import main
+from banditmesh.sim.run import Event
 
 ROOT = Path(__file__).parent.parent
 BUILT = ROOT / "docs" / "_build", ROOT / "docs" / "api"
@@ -75,7 +76,7 @@ def test_python_sessions_print_what_the_page_says(path, monkeypatch, tmp_path):
 def test_commands_print_what_the_page_says(path, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     for line, block in blocks(path, "console"):
-        command, _, promised = block.partition("\n")
+        command, _, promised = block.replace("\\\n", "").partition("\n")
         if not command.startswith("$ banditmesh"):
             continue
         with pytest.raises(SystemExit) as ended:
@@ -83,6 +84,23 @@ def test_commands_print_what_the_page_says(path, capsys, monkeypatch, tmp_path):
         printed = capsys.readouterr().out
         assert ended.value.code == 0, f"{name_of(path)}, line {line}"
         assert printed.split() == promised.split(), f"{name_of(path)}, line {line}"
+
+
+def code_lines(language, block):
+    """What a reader would copy of a block: of sessions, what is typed."""
+    if language == "python" and ">>> " in block:
+        return [line for line in block.splitlines() if line.startswith((">>> ", "... "))]
+    if language == "console":
+        return re.match(r"(?:.*\\\n)*.*", block)[0].splitlines()
+    return block.splitlines()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_code_fits_88_columns(path):
+    for language in ("python", "console", "sh", "bash", "toml"):
+        for line, block in blocks(path, language):
+            for code in code_lines(language, block):
+                assert len(code) <= 88, f"{name_of(path)}, block at line {line}: {code}"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
@@ -110,6 +128,40 @@ def test_every_page_is_on_the_site(path):
 
 def _toctrees(text):
     return [(match.start(), match[1]) for match in re.finditer(r"^```{toctree}\n(.*?)^```$", text, re.M | re.S)]
+
+
+def columns():
+    """The names of all columns that tables and data frames have, and the rows of bounds."""
+    problem = bm.Problem.random(bm.networks.ring(3), n_arms=3, per_agent=2, seed=0)
+    settings = {"horizon": 4, "replicates": 2, "seed": 0, "engine": "reference"}
+    comparison = bm.compare(problem, ["irs"], agents=True, **settings)
+    result, bounds = comparison.results["irs"], bm.bounds(problem, "irs", horizon=4)
+    found = bm.frontier(problem, protocols=["irs"], emissions=["every-pull"], **settings)
+    frames = [comparison.table(agents=True), comparison.differences("irs"), comparison.to_dataframe()]
+    frames += [result.to_dataframe(agents=True), found.table(), found.to_dataframe(), bounds.per_arm, bounds.table()]
+    with tempfile.TemporaryDirectory() as folder:
+        study = bm.run_study(bm.parse_spec(STUDY), folder, workers=1)
+        frames += [study.table(), study.curves()]
+    names = {name for frame in frames for name in frame.columns} | {*result.traffic, *Event._fields}
+    return names | {name.strip().replace(" = 4", "").removesuffix(", exactly") for name in bounds.table().index}
+
+
+STUDY = """
+horizon = 4
+replicates = 1
+record_every = 1
+engine = "reference"
+network = {name = "ring", n = 3}
+arms = {n_arms = 3, per_agent = 2}
+protocol = {name = "irs"}
+"""
+
+
+def test_terms_explain_every_column():
+    page = (ROOT / "docs" / "terms.md").read_text(encoding="utf-8").replace("`", "")
+    # The ends of intervals are explained once for all.
+    names = {re.sub(r".*(_low|_high)$", r"\1", name) for name in columns()}
+    assert not [name for name in sorted(names) if not re.search(rf"(?<!\w){re.escape(name)}\b", page)]
 
 
 def test_reference_names_everything_public():

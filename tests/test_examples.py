@@ -21,6 +21,7 @@ ROWS = {
     "own_data.py": ["none", "tree+growth(0.05)", "irs+growth(0.25)", "irs", "fwa(3)+growth(0.25)"],
     "own_policy.py": ["ucb", "optimal-ucb", "explore-first"],
     "own_protocol.py": ["irs", "shy-hubs", "fwa", "flooding"],
+    "student.py": ["irs", "fwa", "flooding"],
     "three_agents.py": [],
 }
 
@@ -41,7 +42,9 @@ def test_every_example_is_tested_and_described():
 
 @pytest.mark.parametrize("name", ROWS)
 def test_example_prints_its_table(name):
-    rows = {words[0]: float(words[1]) for words in run(name) if words[0] in ROWS[name]}
+    # What a comparison prints has commas, and its differences a minus after the name.
+    table = [words for words in run(name) if words[0] in ROWS[name] and words[1] != "-"]
+    rows = {words[0]: float(words[1].replace(",", "")) for words in table}
     assert list(rows) == ROWS[name]
     assert all(regret > 0 for regret in rows.values())
 
@@ -113,9 +116,18 @@ def test_consensus_keeps_sums_and_reaches_everybody():
     assert regret < 0.1 * bm.simulate(problem, bm.NoCooperation(), horizon=300, seed=0, policy=bm.UCB()).regret[0, -1]
 
 
+def test_student_reproduces_invents_checks_compares_draws_and_sweeps():
+    lines = [" ".join(words) for words in run("student.py")]
+    assert lines[0].startswith("Figure 5, group regret: none ")
+    assert lines[1].startswith("protocol 'fading': 9 checks hold")
+    assert sum(line.startswith("fading, keep") for line in lines) == 4  # two rows, two differences with intervals
+    assert any("18 runs, complete" in line for line in lines)
+    assert lines[-1].endswith("2 figures")
+
+
 def test_own_data_is_read_matched_and_replayed():
     lines = [" ".join(words) for words in run("own_data.py")]
     assert lines[0].startswith("Problem(40 agents, 91 links, 12 arms, 4 per agent) from RewardLog(40 agents")
     assert lines[1] == "left out: agents not in the network: 1 ('site-that-closed')"
-    assert any(line.startswith("For at most 800 messages per round take ") for line in lines)
+    assert any(line.startswith("For at most 800 transmissions per round take ") for line in lines)
     assert lines[-1].startswith("replayed: ")

@@ -195,7 +195,7 @@ def test_one_replicate_has_no_intervals():
 
 def test_plot_shows_three_costs_and_the_budget(found, tmp_path):
     figure = found.plot()
-    assert [axes.get_xlabel() for axes in figure.axes] == list(COSTS.values())
+    assert [axes.get_xlabel().replace("\n", " ") for axes in figure.axes] == list(COSTS.values())
     figure.savefig(tmp_path / "x.svg")
     bm.frontier(
         RING, protocols=[bm.NoCooperation], max_link_load=1, horizon=5, seed=0, engine="reference"
@@ -288,7 +288,7 @@ def test_command_prints_the_table_and_the_advice(capsys, ring, tmp_path):
     assert len([line for line in lines if line.startswith("flooding(")]) == 4
     assert any(line.endswith("<- take") for line in lines)
     assert any(line.endswith("over") for line in lines)
-    assert lines[-1].startswith("For at most 20 messages per round take ")
+    assert lines[-1].startswith("For at most 20 transmissions per round take ")
     assert picture.stat().st_size > 10_000
 
 
@@ -399,6 +399,8 @@ def test_the_picture_says_what_it_shows_and_no_more(found):
     assert "circle: recommended" in title
     broke = dataclasses.replace(found, max_link_load=1e-9)
     assert broke.recommended is None
+    assert "bars: one standard deviation" in found.plot(band="sd").legends[0].get_title().get_text()
+    assert "bars" not in found.plot(band="none", log="").legends[0].get_title().get_text()
     figure = broke.plot(figsize=(6.0, 5.0))
     assert not any("circle" in legend.get_title().get_text() for legend in figure.legends)
     figure.draw_without_rendering()

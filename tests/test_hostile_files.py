@@ -159,7 +159,7 @@ PATH = networks.Links.from_pairs(3, [(0, 1), (1, 2)])
         ([0, 2**63 - 1, -(2**63), 4], [1, 0, 2, 1], "indptr must rise from 0 to 4 in 4 entries"),
         ([0, 4], [1, 0, 2, 1], "indptr must rise from 0 to 4 in 4 entries"),
         ([0, 1, 3, 4], [1, 2, 0, 1], "the neighbours of an agent must ascend"),
-        ([0, 0, 2, 2], [0, 2], "every link must stand in both directions"),
+        ([0, 0, 2, 2], [0, 2], "every link must be in indices in both directions"),
         ([0, 1, 1, 1], [0], "network must have no self-loops, got a link from 0 to itself"),
     ],
 )

@@ -10,6 +10,7 @@ import banditmesh as bm
 
 HEAVY = ("numba", "networkx", "scipy", "pandas", "matplotlib", "xarray", "rich")
 LIVE = ("starlette", "uvicorn", "prometheus_client", "cryptography")
+WEB = ("nicegui", "fastapi", "socketio", "uvicorn")
 
 
 def modules_after(statement):
@@ -36,8 +37,8 @@ def test_importing_the_package_imports_not_even_numpy():
     assert "numpy" not in modules_after("import banditmesh")
 
 
-def test_commands_import_nothing_of_the_live_mesh_before_it_is_needed():
-    assert modules_after("import banditmesh.cli").isdisjoint(LIVE)
+def test_commands_import_nothing_of_the_live_mesh_and_the_page_before_it_is_needed():
+    assert modules_after("import banditmesh.cli").isdisjoint({*LIVE, *WEB})
 
 
 def test_a_client_needs_the_standard_library_alone():

@@ -15,11 +15,12 @@ from types import FunctionType, ModuleType, SimpleNamespace
 import numba
 import numpy as np
 import pytest
+from numba.core import event
 
 import banditmesh as bm
 from banditmesh.errors import UnsupportedError
 from banditmesh.sim.compiled import warmup
-from banditmesh.sim.compiled.kernels import cache
+from banditmesh.sim.compiled.kernels import cache, turns
 from banditmesh.sim.compiled.kernels.cache import KernelFiles
 from banditmesh.sim.compiled.kernels.compiling import rebind
 from banditmesh.sim.compiled.kernels.identity import Undescribed, identity
@@ -383,3 +384,56 @@ def test_that_the_engine_is_compiled_is_said_once_in_a_process(capsys, monkeypat
         "banditmesh: compiling the engine",
         "banditmesh: compiling your rule",
     ]
+
+
+# Compiles a kernel of its own when told to, and says how often it had to and what it gave.
+TAKING_TURNS = """
+import sys
+from pathlib import Path
+from numba.core import event
+from banditmesh.sim.compiled.kernels.compiling import kernel
+import numba.core.compiler
+
+sys.path.insert(0, sys.argv[1])
+from summing import total
+total = kernel(total)
+compiled = []
+compile_extra = numba.core.compiler.compile_extra
+numba.core.compiler.compile_extra = lambda *parts, **more: compiled.append(1) or compile_extra(*parts, **more)
+print("ready", flush=True)
+sys.stdin.readline()
+print(total(10), len(compiled))
+"""
+
+
+def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path):
+    (tmp_path / "summing.py").write_text(
+        "def total(n):\n    result = 0\n    for i in range(n):\n        result += i\n    return result\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", TAKING_TURNS, str(tmp_path)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for process in both:
+        assert process.stdout.readline() == "ready\n"
+    for process in both:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    assert sorted(process.communicate(timeout=60)[0] for process in both) == ["45 0\n", "45 1\n"]
+
+
+def test_a_turn_that_cannot_be_had_is_gone_without(tmp_path, monkeypatch):
+    monkeypatch.setattr(turns, "PATIENCE", 0.1)
+    with turns.turn(tmp_path / "lock"), event.install_recorder("numba:compile") as heard, turns.turn(tmp_path / "lock"):
+        pass
+    assert [what.is_start for _, what in heard.buffer] == [True, False]
+    (tmp_path / "file").touch()
+    with turns.turn(tmp_path / "file" / "lock"):
+        pass

@@ -151,7 +151,7 @@ def test_claims_fail_when_the_numbers_say_so():
     assert found["FwA sends significantly less than Flooding"] == "fails"
     assert found["FwA lowers the load of the watched link by about as much as stated"] == "fails"
     assert found["The watched link carries less under FwA than under Probabilistic Flooding"] == "fails"
-    similar = "With similar messages, FwA's regret is below that of Probabilistic Flooding, or at par"
+    similar = "With similar transmissions, FwA's regret is below that of Probabilistic Flooding, or at par"
     assert found[similar] == "fails"
 
 
@@ -173,7 +173,7 @@ def test_order_and_distance_are_judged_over_instances():
     # On BA the published order of fwa and probabilistic is the other way round than these values of ER.
     assert order["against"] == ["probabilistic before fwa on ba"]
     within = within_three_sd(to_json(again))
-    assert any("messages under fwa on er" in words for words in within["outside"])
+    assert any("transmissions under fwa on er" in words for words in within["outside"])
     assert not any("regret under fwa on er" in words for words in within["outside"])
 
 

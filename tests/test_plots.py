@@ -9,6 +9,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh import plots
+from banditmesh.plots import style
 from banditmesh.plots.style import style_of
 from banditmesh.plots.sweeps import find_sweep
 from banditmesh.studies.pictures import draw_study
@@ -31,6 +32,7 @@ def figures():
     ends = {name: (np.array([1e5, 2e5]) * k, np.array([9.0, 8.0])) for k, name in enumerate(NAMES)}
     fit = ("fwa", np.arange(5.0), np.arange(5.0) ** 2, (4.0, -2.0), 0.93)
     series = {"fwa, ttl 2": ([1, 2], [[3.0, 4.0]] * 2, [[5, 6]] * 2), "flooding": ([1, 2], [[3.0]] * 2, [[5]] * 2)}
+    way = plots.Way("fwa(2)", 0, [(0, 1, "relayed", False), (0, 3, "lost", False), (1, 4, "absorbed", True)])
     return {
         "curves": plots.regret_and_messages(curves()),
         "long names": plots.regret_and_messages(curves([f"flooding(8)+growth(0.25, echoes={k})" for k in range(6)])),
@@ -41,6 +43,10 @@ def figures():
         "tradeoff": plots.tradeoff({"er": ends, "ba": ends}),
         "delta": plots.against_delta({"one": fit, "two": fit, "three": fit}),
         "key": plots.over_key("protocol.ttl", series),
+        "message": plots.draw_network(range(9), places, links, [0, 4, 8], "red", way=way),
+        "flat network": plots.draw_network(
+            ["a long name", "b"], places[[0, 3]], np.array([[0, 1]]), loads=np.array([2.0])
+        ),
         "trajectory": plots.trajectory([0, 5], [links, links[:2]], places),
     }
 
@@ -131,8 +137,17 @@ def test_a_study_is_drawn_over_time_over_a_key_and_as_tradeoff(tmp_path):
     }
     names = {path.name for path in draw_study(study, tmp_path / "out", "policy.alpha")}
     assert "over-policy.alpha.svg" in names
-    with pytest.raises(bm.InputError, match="--x must be a swept key"):
+    with pytest.raises(bm.InputError, match=r"x \(--x\) must be a swept key"):
         draw_study(study, tmp_path / "out", "network.n")
+    figure = study.plot("sweep", "protocol.ttl", figsize=(3.3, 4.0), log="xy", band="ci")
+    assert {(axes.get_xscale(), axes.get_yscale()) for axes in figure.axes} == {("log", "log")}
+    assert "95 % confidence intervals" in figure.get_supxlabel()
+    assert_fits(figure, (3.3, 4.0))
+    assert study.plot().axes[0].get_xlabel() == "round"
+    assert study.plot("tradeoff").axes[0].get_xlabel() == "transmissions"
+    bare = bm.run_study(bm.parse_spec(SPEC.replace("record_every", "# ")), tmp_path / "bare", workers=1)
+    with pytest.raises(bm.InputError, match="curves need a study with record_every"):
+        bare.plot()
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +191,9 @@ def test_curves_are_drawn_on_the_users_axes(comparison):
     one = Figure().subplots()
     assert comparison.plot("tradeoff", ax=one) is one.figure
     assert comparison.results["irs"].plot(ax=pair) is figure
+    pair = Figure().subplots(1, 2)
+    assert comparison.plot_network(ax=pair) is pair[0].figure
+    assert [axes.get_title() for axes in pair] == ["irs", "flooding"]
 
 
 @pytest.mark.parametrize(
@@ -215,16 +233,88 @@ def test_axes_are_logarithmic_on_request():
 
 @pytest.mark.parametrize("size", [(3.3, 4.0), (7.0, 2.0)])
 def test_a_size_is_kept_and_nothing_is_cut_off(comparison, size):
-    for figure in (
-        plots.regret_and_messages(curves(), plots.Look(figsize=size)),
-        comparison.plot_network(figsize=size),
-    ):
-        figure.draw_without_rendering()
-        box = figure.get_tightbbox()
-        assert tuple(figure.get_size_inches()) == size
-        assert box.x0 >= -0.01
-        assert box.x1 <= size[0] + 0.01
-        assert box.y1 <= size[1] + 0.01
+    assert_fits(plots.regret_and_messages(curves(), plots.Look(figsize=size)), size)
+    assert_fits(comparison.plot_network(figsize=size), size)
+
+
+def assert_fits(figure, size):
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox()
+    assert tuple(figure.get_size_inches()) == size
+    assert box.x0 >= -0.01
+    assert box.x1 <= size[0] + 0.01
+    assert box.y1 <= size[1] + 0.01
+
+
+POINTS = {"irs": (2.0, 1.0, 3.0, 9.0, 8.0, 10.0), "fwa(4)": (5.0, 4.0, 6.0, 7.0, 6.0, 8.0)}
+PANELS = [plots.Panel(cost, POINTS, ["irs", "fwa(4)"]) for cost in ("transmissions", "load", "bytes")]
+
+
+def test_the_frontier_is_drawn_on_the_users_axes():
+    from matplotlib.figure import Figure
+
+    one, three = Figure().subplots(), Figure().subplots(1, 3)
+    for ax, axes in ((one, [one]), (three, three)):
+        figure = plots.frontier(PANELS, "fwa(4)", "title", "note", plots.Look(ax, log="y"))
+        assert figure is axes[0].figure
+        assert [each.get_xlabel() for each in axes] == ["transmissions", "load", "bytes"][: len(axes)]
+        assert {text.get_text() for text in axes[0].texts} == {"1", "2"}
+        assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["1  irs", "2  fwa(4)"]
+        assert (axes[0].get_xscale(), axes[0].get_yscale()) == ("linear", "log")
+        assert not figure.legends
+    with pytest.raises(bm.InputError, match="ax must be 3 axes"):
+        plots.frontier(PANELS, None, "", "", plots.Look(Figure().subplots(1, 2)))
+
+
+@pytest.mark.parametrize("values", [[0.02, 0.09], [30.0, 700.0], [1e3, 5e6]])
+def test_logarithmic_labels_are_few_and_plain(values):
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    axes.plot([1, 2], values)
+    style.logarithmic(axes, "y")
+    axes.figure.draw_without_rendering()
+    labels = [text.get_text() for text in axes.get_yticklabels(which="both") if text.get_text()]
+    assert 2 <= len(labels) <= 12
+    assert not [label for label in labels if label.endswith(("m", "µ")) or "times" in label]
+
+
+def test_titles_of_a_narrow_network_do_not_overprint():
+    names = ["flooding(8)+growth(0.25)", "tree+growth(0.05)", "flooding(4)"]
+    places, links = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]]), np.array([[0, 1], [1, 2]])
+    loads = {name: np.array([1.0, 2.0]) for name in names}
+    figure = plots.heat_network(loads, 3, links, places, look=plots.Look(figsize=(3.3, 4.0)))
+    figure.draw_without_rendering()
+    boxes = [axes.title.get_window_extent() for axes in figure.axes[:3]]
+    assert not any(one.overlaps(other) for k, one in enumerate(boxes) for other in boxes[k + 1 :])
+
+
+def test_the_frontier_takes_any_size():
+    assert_fits(plots.frontier(PANELS, "fwa(4)", "a title", "", plots.Look(figsize=(3.3, 4.0), log="x")), (3.3, 4.0))
+    with mpl.rc_context({"figure.figsize": (6.0, 5.0)}):
+        figure = plots.frontier(PANELS, "fwa(4)", "a title", "")
+    assert_fits(figure, (6.0, 5.0))
+    assert len(figure.axes) == 3
+
+
+def test_bounds_are_drawn_on_linear_axes_on_request():
+    rounds = np.arange(1, 11)
+    bounds = {"upper bound": rounds * 9.0}
+    [axes] = plots.regret_and_bounds("irs", rounds, rounds[None] * 0.5, bounds, plots.Look(log="")).axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
+
+
+@pytest.mark.parametrize("backend, shown", [("TkAgg", True), ("agg", False), ("module://matplotlib_inline", False)])
+def test_pyplot_shows_a_figure_where_there_are_windows(monkeypatch, backend, shown):
+    from matplotlib import pyplot
+
+    monkeypatch.setattr(mpl, "get_backend", lambda: backend)
+    before = pyplot.get_fignums()
+    plots.regret_and_messages(curves(["fwa"]))
+    after = pyplot.get_fignums()
+    for number in set(after) - set(before):
+        pyplot.close(number)
+    assert (len(after) > len(before)) == shown
 
 
 def test_what_the_user_has_set_goes_first():

@@ -1,8 +1,9 @@
 import networkx as nx
+import numpy as np
 import pytest
 
 import banditmesh as bm
-from banditmesh.sim import progress
+from banditmesh.sim import progress, watching
 from banditmesh.sim.progress import Progress
 from cases import common_arms
 
@@ -31,6 +32,22 @@ def test_callable_may_stop_a_run(engine):
 
     with pytest.raises(KeyboardInterrupt):
         bm.simulate(common_arms(nx.path_graph(3)), bm.IRS(), progress=stop, engine=engine, **SETTINGS)
+
+
+def test_who_watches_sees_the_curves_grow_up_to_the_result(engine, monkeypatch):
+    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
+    seen = []
+    problem = common_arms(nx.path_graph(3))
+    settings = {**SETTINGS, "engine": engine, "record_every": 2}
+    watched = bm.simulate(problem, bm.IRS(), watch=lambda *call: seen.append(call), **settings)
+    assert watched == bm.simulate(problem, bm.IRS(), **settings)
+    for rounds, regret, messages in seen:
+        known = ~np.isnan(regret)
+        assert rounds.tolist() == [2, 4, 6]
+        assert (known[:, :-1] >= known[:, 1:]).all()
+        assert np.array_equal(regret[known], watched.regret[known])
+        assert np.array_equal(messages[known], watched.messages[known])
+    assert not np.isnan(seen[-1][1]).any()
 
 
 @pytest.mark.parametrize("wish", [None, False, True])

@@ -38,8 +38,9 @@ def test_the_report_is_self_contained_and_well_formed(both):
     page = Page()
     page.feed(text)
     assert page.open == []
-    assert len(page.asked) == 4
-    assert all(value.startswith("data:image/svg+xml;base64,") for value in page.asked)
+    pictures = [value for value in page.asked if not value.startswith("#")]
+    assert len(pictures) == 4
+    assert all(value.startswith("data:image/svg+xml;base64,") for value in pictures)
     assert "http" not in re.sub(r"base64,[^\"]*", "", text)
     assert "@import" not in text
 
@@ -50,6 +51,26 @@ def test_the_report_states_rules_seeds_versions_and_command(both):
         assert words in text
     assert "banditmesh paper &lt;&amp;&gt;" in text
     assert "<td>Seeds</td><td>0;" in text
+
+
+def test_contents_lead_to_every_section(both):
+    text = (both[0] / "report.html").read_text()
+    targets = re.findall(r'href="#([^"]+)"', text)
+    assert targets == re.findall(r'<h2 id="([^"]+)">', text)
+    assert targets == ["words", "runs", "verdict", "figure5-published", "figure5-sound"]
+
+
+def test_words_are_explained_before_they_are_used(both):
+    text = re.sub(r"<style>.*?</style>", "", (both[0] / "report.html").read_text(), flags=re.DOTALL)
+    explained = {word: text.index(f"<dt>{word}</dt>") for word in ("group regret", "transmission", "replicate", "fwa")}
+    assert all(text.index('<h2 id="runs">') > place for place in explained.values())
+    # Every heading of a table has its sentence, and why values differ is said before each table of them.
+    for section in text.split("<h2 ")[4:]:
+        before, _, tables = section.partition('<div class="tables">')
+        assert "arm instance is not public" in before.replace("\n", " ")
+        for heading in set(re.findall(r"<th>(.*?)</th>", tables)) - {"protocol"}:
+            assert f"{heading}: " in before
+    assert "by the sound ones" in text.split('<h2 id="figure5-sound">')[1]
 
 
 def test_files_of_two_rule_sets_are_told_apart(both):

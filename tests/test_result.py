@@ -72,7 +72,7 @@ def test_result_tells_what_was_simulated(result):
 
 def test_repr_is_one_line_with_the_main_numbers(result):
     assert re.fullmatch(
-        r"<Result: FloodingWithAbsorption\(.*\), 2 x 9 rounds, regret [\d.,]+, messages \d+>", repr(result)
+        r"<Result: FloodingWithAbsorption\(.*\), 2 x 9 rounds, regret [\d.,]+, transmissions \d+>", repr(result)
     )
 
 

@@ -389,7 +389,7 @@ CHOICES = {
     "meddles with estimates": (meddle, "must leave the agent's estimates alone"),
     "remembers": (
         lambda self, t, estimates, draw: next(calls) % len(estimates),
-        "must choose the same arm when it is told the same",
+        "must choose the same arm when it is given the same",
     ),
     "keeps state": (keep_state, "must not change while it is used, got another 'last'"),
     "the last of equals": (last_of_equals, "must take the first of equal arms, got position 1 of 2"),

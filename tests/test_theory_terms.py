@@ -1,4 +1,4 @@
-"""The single terms: bad luck, lower bounds by law, traffic."""
+"""The single terms: deviation, lower bounds by law, traffic."""
 
 import math
 

@@ -12,6 +12,7 @@ from .version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import arms, errors, networks, policies, protocols, testing, theory
+    from .animations import Journey, animate, follow
     from .comparisons.compare import Comparison, compare
     from .comparisons.configurations import Frontier
     from .comparisons.frontier import frontier
@@ -71,6 +72,7 @@ _HOMES = {
     "IRS": "protocols",
     "InputError": "errors",
     "InstantRewardSharing": "protocols",
+    "Journey": "animations",
     "KLUCB": "policies",
     "MOSS": "policies",
     "NoCooperation": "protocols",
@@ -91,8 +93,10 @@ _HOMES = {
     "TreeAggregation": "protocols",
     "UCB": "policies",
     "UCBV": "policies",
+    "animate": "animations",
     "bounds": "theory.bounds",
     "compare": "comparisons.compare",
+    "follow": "animations",
     "frontier": "comparisons.frontier",
     "parse_spec": "studies.reading",
     "read_spec": "studies.reading",
@@ -132,6 +136,7 @@ __all__ = [
     "Growth",
     "InputError",
     "InstantRewardSharing",
+    "Journey",
     "NoCooperation",
     "Outages",
     "Policy",
@@ -146,10 +151,12 @@ __all__ = [
     "StudyError",
     "ThompsonSampling",
     "TreeAggregation",
+    "animate",
     "arms",
     "bounds",
     "compare",
     "errors",
+    "follow",
     "frontier",
     "networks",
     "parse_spec",

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: each is written beside its name, and then moved to it.
+"""Files that are there whole or not at all: each is written under another name, and then renamed.
 
 Whoever writes turns an `OSError` into words of its own; whatever happens, the file that was there before is kept.
 """

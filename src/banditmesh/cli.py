@@ -22,6 +22,7 @@ from .verbs.keys import keys_verb
 from .verbs.mesh import mesh_verb
 from .verbs.node import node_verb
 from .verbs.paper import paper_verb
+from .verbs.serve import serve_verb
 from .verbs.study import new_verb, plot_verb, run_verb
 from .version import __version__
 
@@ -123,7 +124,7 @@ def _all_commands(command: click.Command) -> list[click.Command]:
 
 for _verb in (paper_verb, compare_verb, frontier_verb, bounds_verb, new_verb, run_verb, plot_verb):
     cli.add_command(_verb)
-for _verb in (keys_verb, node_verb, mesh_verb):
+for _verb in (keys_verb, node_verb, mesh_verb, serve_verb):
     cli.add_command(_verb)
 for _command in _all_commands(cli):
     _command.params.append(

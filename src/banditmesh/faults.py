@@ -119,7 +119,7 @@ class Outages:
 
 @dataclass(frozen=True, repr=False)
 class Faults:
-    """What goes wrong in a simulation; nothing unless told otherwise.
+    """What goes wrong in a simulation; by default nothing.
 
     Parameters
     ----------

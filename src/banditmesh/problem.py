@@ -13,19 +13,26 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import arms as reward_laws
-from . import checks, networks
+from . import checks, networks, plots
 from .arms.matching import match
 from .armsets import uniform_set_array
-from .errors import ArmError, NetworkError
+from .errors import ArmError, InputError, NetworkError
 from .networks.csr import Links, as_links
 from .networks.dynamic import DynamicNetwork
+from .networks.usual import usual_links
 from .text_tables import as_html
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from .animations.journeys import Journey
+    from .sim.result import Result
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -220,6 +227,13 @@ class Problem:
         return self.arm_indices[self.arm_offsets[agent] : self.arm_offsets[agent + 1]]
 
     @cached_property
+    def places(self) -> NDArray[np.float64]:
+        """Where pictures draw the agents, (agents, 2), in the unit square: by `positions`, or by who is near whom."""
+        if self.positions is not None:
+            return _frozen(plots.fitted(np.array([self.positions[agent] for agent in self.agents])))
+        return _frozen(plots.places(self.n_agents, usual_links(self.network)))
+
+    @cached_property
     def means(self) -> NDArray[np.float64]:
         """The arms' mean rewards, in the order of `arms`."""
         return _frozen(np.array([law.mean for law in self.laws]))
@@ -277,6 +291,49 @@ class Problem:
         groups = np.split(order, np.cumsum(np.bincount(labels))[:-1])
         return tuple(tuple(self.agents[v] for v in group) for group in groups)
 
+    def plot(
+        self,
+        arm: Hashable | None = None,
+        *,
+        traffic: Result | None = None,
+        message: Journey | None = None,
+        ax: Any = None,
+        figsize: tuple[float, float] | None = None,
+    ) -> Figure:
+        """Draw the network with the agents' names; of a dynamic one, the links of its first rounds.
+
+        Parameters
+        ----------
+        arm : hashable, optional
+            Mark the agents that have this arm.
+        traffic : Result, optional
+            Colour links by what they carried: a result of this problem, simulated with `link_traffic=True`.
+        message : Journey, optional
+            Draw the way of one message, as `follow` gives it, and mark the agents that have its arm.
+        ax : axes, optional
+            Where to draw instead of in a new figure.
+        figsize : (float, float), optional
+            Width and height of the new figure in inches.
+
+        Examples
+        --------
+        >>> import banditmesh as bm
+        >>> problem = bm.Problem.random(bm.networks.grid(3, 4), n_arms=4, per_agent=2, seed=0)
+        >>> figure = problem.plot(message=bm.follow(problem, "fwa(4)", origin=5, arm=0))
+        >>> figure.axes[0].get_title()
+        'fwa(4): 9 transmissions'
+        """
+        look = plots.Look(ax, figsize)
+        pairs = usual_links(self.network)
+        loads = None if traffic is None else _loads(self, traffic, pairs)
+        way = None if message is None else _way(self, message)
+        arm = message.arm if message is not None and arm is None else arm
+        if arm is not None and (not checks.is_hashable(arm) or arm not in self.holders):
+            raise ArmError(f"arm must be one of the problem's arms, got {checks.shown(arm)}")
+        number = {name: place for place, name in enumerate(self.agents)}
+        holders = [] if arm is None else [number[agent] for agent in self.holders[arm]]
+        return plots.draw_network(self.agents, self.places, pairs, holders, str(arm), loads, way, look)
+
     def _repr_html_(self) -> str:
         kinds = Counter(type(law).__name__ for law in self.laws)
         low, high = self.means.min(), self.means.max()
@@ -297,6 +354,28 @@ class Problem:
     def __repr__(self) -> str:
         links = "dynamic" if isinstance(self.network, DynamicNetwork) else f"{self.network.n_links}"
         return f"Problem({self.n_agents} agents, {links} links, {self.n_arms} arms, {self._per_agent()} per agent)"
+
+
+def _loads(problem: Problem, traffic: Result, pairs: NDArray[Any]) -> NDArray[np.float64]:
+    """Mean transmissions per round on each link, both directions together."""
+    if getattr(traffic, "link_traffic", None) is None or list(traffic.agents) != list(problem.agents):
+        raise InputError(
+            f"traffic must be a result of this problem, simulated with link_traffic=True, got {checks.shown(traffic)}"
+        )
+    assert traffic.link_traffic is not None
+    per_round = traffic.link_traffic.sum(axis=1).mean(axis=0) / traffic.horizon
+    on_link = dict(zip(traffic.links, per_round.tolist(), strict=True))
+    names = [(problem.agents[i], problem.agents[j]) for i, j in pairs.tolist()]
+    return np.array([on_link.get((i, j), 0.0) + on_link.get((j, i), 0.0) for i, j in names])
+
+
+def _way(problem: Problem, message: Journey) -> plots.Way:
+    """The way of a message as pictures take it."""
+    if getattr(message, "problem", None) is not problem:
+        raise InputError(f"message must be what follow() gave for this problem, got {checks.shown(message)}")
+    number = {name: place for place, name in enumerate(problem.agents)}
+    copies = [(number[one.sender], number[one.receiver], one.fate, one.learned) for one in message.hops]
+    return plots.Way(message.label, number[message.origin], copies)
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -40,14 +40,21 @@ def as_text(
 def as_html(title: str, rows: Sequence[Sequence[str]] = (), notes: Sequence[str] = ()) -> str:
     """A title, a table whose first row is the headings, and notes below; whatever text holds, it stays text.
 
+    Blanks at the start of a cell, by which rows are indented, are kept.
+
     Examples
     --------
     >>> as_html("1 < 2", [["arm"], ["a&b"]], ["done"])
     '<div><b>1 &lt; 2</b><table><tr><th>arm</th></tr><tr><td>a&amp;b</td></tr></table><p>done</p></div>'
     """
     lines = "".join(
-        f"<tr>{''.join(f'<{cell}>{escape(text)}</{cell}>' for text in row)}</tr>"
+        f"<tr>{''.join(f'<{cell}>{_indented(text)}</{cell}>' for text in row)}</tr>"
         for cell, row in zip(["th"] + ["td"] * len(rows), rows, strict=False)
     )
     table = f"<table>{lines}</table>" if rows else ""
     return f"<div><b>{escape(title)}</b>{table}{''.join(f'<p>{escape(note)}</p>' for note in notes)}</div>"
+
+
+def _indented(text: str) -> str:
+    words = text.lstrip(" ")
+    return "&nbsp;" * (len(text) - len(words)) + escape(words)

@@ -5,6 +5,7 @@ import itertools
 import logging
 import random
 
+import msgspec
 import pytest
 from simulated import BUFFER, Disk, Network, SimulatedTransport, identity, run
 from worlds import KEY, MESH, SIGNER
@@ -482,5 +483,53 @@ def test_notices_that_nobody_trusted_signed_are_refused_and_counted(tmp_path):
             await asyncio.sleep(1)
             assert counters(a, "refused_notice") == (2,)
             assert a.state().caps["notices"].used == 1
+
+    run(main())
+
+
+def test_a_flood_of_empty_notices_is_one_line(tmp_path, caplog):
+    async def main():
+        site = Site(tmp_path)
+        async with site.node("a", accept="members") as a:
+            connection = await site.stranger("a")
+            await connection.write(greet("stranger"))
+            await connection.write(codec.encode_notices([b""] * 1000))
+            await asyncio.sleep(10)
+            assert counters(a, "refused_notice") == (1000,)
+
+    with caplog.at_level(logging.INFO, "banditmesh.live"):
+        run(main())
+    assert [record.getMessage() for record in caplog.records].count("notice refused") == 1
+
+
+def test_ping_is_answered_with_its_number(tmp_path):
+    async def main():
+        site = Site(tmp_path)
+        async with site.node("a", accept="members"):
+            connection = await site.stranger("a")
+            await connection.write(greet("stranger"))
+            assert isinstance(await said(connection), codec.Hello)
+            for number in (7, 0, 2**63):
+                await connection.write(codec.encode_ping(number))
+                assert await said(connection) == codec.Pong(number)
+
+    run(main())
+
+
+def test_longer_ttl_lets_what_was_heard_before_travel_further(tmp_path):
+    async def main():
+        site = Site(tmp_path)
+        a, b = site.node("a", ["b"]), site.node("b", waits_for=["a", "c"], protocol=bm.IRS())
+        async with a, b, site.node("c", ["b"]) as c:
+            await a.observe(a.choose(), 1.0)
+            await asyncio.sleep(5)
+            assert [node.state().arms[0].heard_count for node in (b, c)] == [1, 0]
+            await b.reload(msgspec.structs.replace(b.config, protocol=bm.Flooding(3)))
+            await asyncio.sleep(5)
+            assert [node.state().arms[0].heard_count for node in (b, c)] == [1, 1]
+            links = counters(b, "links")
+            await b.reload(msgspec.structs.replace(b.config, protocol=bm.Flooding(2)))
+            await asyncio.sleep(5)
+            assert counters(b, "links") == links
 
     run(main())

@@ -61,7 +61,7 @@ class Law:
 
     @property
     def code(self) -> int:
-        """`GAUSSIAN`, `BERNOULLI`, `UNIFORM` or, without a `kernel`, `OTHER`: what a policy is told of the law."""
+        """`GAUSSIAN`, `BERNOULLI`, `UNIFORM` or, without a `kernel`, `OTHER`: what a policy knows of the law."""
         return OTHER if self.kernel is None else self.kernel[0]
 
     def quantile(self, u: float) -> float:

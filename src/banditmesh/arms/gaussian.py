@@ -15,7 +15,7 @@ from .quantiles import GAUSSIAN, law_quantile
 
 @dataclass(frozen=True)
 class Gaussian(Law):
-    """Normal rewards. They are continuous unless `sigma` is tiny beside the mean, below 2**-20 of it.
+    """Normal rewards. They are continuous unless `sigma` is tiny compared with the mean, below 2**-20 of it.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class Comparison:
     results: Mapping[str, Result]
 
     def table(self, agents: bool = False) -> pd.DataFrame:
-        """One row per protocol: mean and standard deviation of regret and messages at the horizon.
+        """One row per protocol: mean and standard deviation of regret and transmissions (`messages`) at the horizon.
 
         The standard deviations, over replicates, are NaN if there is only one.
 
@@ -82,7 +82,7 @@ class Comparison:
         Returns
         -------
         DataFrame
-            One row per other protocol: mean difference, `_low` and `_high`, of regret and of messages; the
+            One row per other protocol: mean difference, `_low` and `_high`, of regret and of transmissions; the
             intervals are NaN if there is only one replicate.
 
         Examples
@@ -173,7 +173,7 @@ class Comparison:
         figsize : (float, float), optional
             Width and height of the new figure in inches; below 5 inches panels are put one below the other.
         log : str
-            Which axes are logarithmic: "", "x", "y" or "xy".
+            Which axes are logarithmic: "", "x", "y" or "xy"; the horizontal one of "tradeoff" always is.
         band : str
             What bands and bars are: "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
         """
@@ -191,6 +191,7 @@ class Comparison:
         self,
         positions: Mapping[Hashable, Sequence[float]] | None = None,
         *,
+        ax: Any = None,
         figsize: tuple[float, float] | None = None,
     ) -> Figure:
         """The network with every link coloured by its load, a panel per protocol; results need link traffic.
@@ -199,8 +200,10 @@ class Comparison:
         ----------
         positions : mapping from agent to (x, y), optional
             Where the agents are drawn; a spring layout if not given.
+        ax : axes or sequence of axes, optional
+            Where to draw instead of in a new figure, one for each protocol.
         figsize : (float, float), optional
-            Width and height in inches.
+            Width and height of the new figure in inches.
         """
         first = self._with_links()
         pairs = _pairs(first)
@@ -209,14 +212,17 @@ class Comparison:
         places = _layout(first.agents, pairs) if positions is None else positions
         loads = {name: _loads(one, pairs).sum(axis=1).mean(axis=0) / one.horizon for name, one in self.results.items()}
         spots = np.array([places[agent] for agent in first.agents])
-        return plots.heat_network(loads, len(first.agents), links, spots, look=plots.Look(figsize=figsize))
+        return plots.heat_network(loads, len(first.agents), links, spots, look=plots.Look(ax, figsize))
 
     def __str__(self) -> str:
         lines = [as_text(comparison_rows(self), widths=(14, 21, 27))]
         return "\n".join([*lines, *self._notes()])
 
     def _repr_html_(self) -> str:
-        return as_html(repr(self), comparison_rows(self), self._notes())
+        first = next(iter(self.results.values()))
+        title = f"{first.replicates} x {first.horizon} rounds, {first.rules} rules, seed {first.seed}"
+        title += "; mean ± standard deviation over replicates" if first.replicates > 1 else ""
+        return as_html(title, comparison_rows(self), self._notes())
 
     def __repr__(self) -> str:
         first = next(iter(self.results.values()))

@@ -1,4 +1,4 @@
-"""Configurations beside each other: which are on the front, which meet a budget, and which one to take.
+"""Configurations side by side: which are on the front, which meet a budget, and which one to take.
 
 Rules kept here: a configuration is on the front of a cost if no other has at most its cost and at most its regret, one
 of them lower; means decide. A budget is met if the upper end of the cost's confidence interval is within it.
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 #: What sending costs: name -> what it is.
 COSTS: Final = {
-    "messages_per_round": "messages per round",
-    "link_load": "messages per round on the busiest link",
+    "messages_per_round": "transmissions per round",
+    "link_load": "transmissions per round on the busiest link",
     "bytes_per_round": "bytes per round",
 }
 MEASURES: Final = ("regret", *COSTS, "link_peak")
@@ -119,7 +119,7 @@ class Frontier:
 
     @property
     def front(self) -> tuple[str, ...]:
-        """The front of regret against messages."""
+        """The front of regret against transmissions."""
         return self.fronts["messages_per_round"]
 
     def _front(self, cost: str) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ class Frontier:
         """The configuration to take, or None if none that sends meets the budget.
 
         Of those within the budget whose regret is at most the least one plus the tolerance, the one with the fewest
-        messages.
+        transmissions.
         """
         allowed = [one for one in self.configurations if one.sends and self.within_budget(one.name)]
         if not allowed:
@@ -189,9 +189,9 @@ class Frontier:
         regret, low, high = self.interval(one, "regret")
         between = f" [{low:,.0f}, {high:,.0f}]" if self.replicates > 1 else ""
         return (
-            f"group regret {regret:,.0f}{between}, {_short(one.mean('messages_per_round'))} messages and "
-            f"{_short(one.mean('bytes_per_round'))} bytes a round, {_short(one.mean('link_load'))} messages a round on "
-            f"the busiest link ({_short(one.mean('link_peak'))} at its peak)"
+            f"group regret {regret:,.0f}{between}, {_short(one.mean('messages_per_round'))} transmissions and "
+            f"{_short(one.mean('bytes_per_round'))} bytes a round, {_short(one.mean('link_load'))} transmissions a "
+            f"round on the busiest link ({_short(one.mean('link_peak'))} at its peak)"
         )
 
     def __getitem__(self, name: str) -> Configuration:
@@ -211,8 +211,8 @@ class Frontier:
     def table(self) -> pd.DataFrame:
         """One row per configuration: means with the ends of their intervals, and which fronts it is on.
 
-        Ordered by messages. The columns `front`, `front_link_load` and `front_bytes` tell which fronts it is on, and
-        `within_budget` whether it meets the budget.
+        Ordered by transmissions. The columns `front`, `front_link_load` and `front_bytes` say which fronts it is on,
+        and `within_budget` whether it meets the budget.
         """
         import pandas as pd
 
@@ -263,18 +263,35 @@ class Frontier:
             rows[str(name)] = {**_parts(self[str(name)]), **cells, "within_budget": bool(row["within_budget"])}
         return {**values, "configurations": rows}
 
-    def plot(self, *, figsize: tuple[float, float] | None = None) -> Figure:
-        """Regret against messages, the busiest link's load and bytes, with the fronts, the budget and the advice.
+    def plot(
+        self, *, ax: Any = None, figsize: tuple[float, float] | None = None, log: str = "x", band: str = "ci"
+    ) -> Figure:
+        """Regret against transmissions, the busiest link's load and bytes, with the fronts, the budget and the advice.
 
         Parameters
         ----------
+        ax : axes or sequence of axes, optional
+            Where to draw instead of in a new figure: one, for regret against transmissions, or three.
         figsize : (float, float), optional
-            Width and height in inches.
+            Width and height of the new figure in inches; below 5 inches only transmissions are drawn.
+        log : str
+            Which axes are logarithmic: "", "x", "y" or "xy".
+        band : str
+            What bars are: "ci", confidence intervals; "sd", one standard deviation; or "none".
         """
+        look = plots.Look(ax, figsize, log, band)
+
+        def ends(one: Configuration, measure: str) -> tuple[float, float, float]:
+            if band == "ci":
+                return self.interval(one, measure)
+            values = getattr(one, measure)
+            mean, half = float(values.mean()), float(look.half_width(values))
+            return mean, mean - half, mean + half
+
         panels = [
             plots.Panel(
                 label,
-                {one.name: (*self.interval(one, cost), *self.interval(one, "regret")) for one in self.configurations},
+                {one.name: (*ends(one, cost), *ends(one, "regret")) for one in self.configurations},
                 self.fronts[cost],
                 self.limits.get(cost),
             )
@@ -283,12 +300,13 @@ class Frontier:
         note = f"mean of {self.replicates} replicates" if self.replicates > 1 else "one replicate"
         if self.recommended is not None:
             note += "; circle: recommended"
-        if self.replicates > 1:
-            note += f"; bars: {self.confidence:.0%} confidence intervals"
+        if self.replicates > 1 and band != "none":
+            bars = f"{self.confidence:.0%} confidence intervals" if band == "ci" else "one standard deviation"
+            note += f"; bars: {bars}"
         title = f"{self.problem.removeprefix('Problem(').removesuffix(')')}, {self.horizon} rounds, {self.rules} rules"
         title += f", {self.policy}" if self.policy else ""
         title += f", {self.faults.removeprefix('Faults(').removesuffix(')')}" if self.faults else ""
-        return plots.frontier(panels, self.recommended, title, note, plots.Look(figsize=figsize))
+        return plots.frontier(panels, self.recommended, title, note, look)
 
     def _repr_html_(self) -> str:
         from .shown import front_note, frontier_rows

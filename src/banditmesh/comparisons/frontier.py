@@ -39,7 +39,7 @@ from ..sim.result import Result
 from ..sim.run import ProgressCallback
 from .configurations import Configuration, Frontier
 
-#: What is combined with every ttl and emission unless told otherwise.
+#: What is combined with every ttl and emission by default.
 PROTOCOLS: Final = (NoCooperation, IRS, Gossip, ProbabilisticFlooding, FwA, Flooding)
 EMISSIONS: Final = (EveryPull(), Growth(0.1), Growth(0.25), Growth(1.0), Contested())
 #: Besides, on static networks: what has no ttl and wants smaller factors.
@@ -88,21 +88,21 @@ def frontier(
         As for `simulate`. A seed that is not given is drawn once.
     protocols : sequence of AnyProtocol, of classes of them or of str, optional
         A class, or a plain name such as "fwa", is combined with every ttl and emission; a protocol, or its text such as
-        "fwa(4)", is taken as it is. All built-in ones but the
-        centralised ceiling unless told otherwise; trees, on a static network, with a few settings of their own.
+        "fwa(4)", is taken as it is. By default all built-in ones but the centralised ceiling; trees, on a static
+        network, with a few settings of their own.
     ttls : sequence of int, optional
-        2, a quarter and half of the network's diameter and the diameter itself, unless told otherwise; for a dynamic
-        network 2, 3 and 4.
+        By default 2, a quarter and half of the network's diameter and the diameter itself; for a dynamic network 2, 3
+        and 4.
     emissions : sequence of Emission or str, optional
-        Every pull, growth by 0.1, 0.25 and 1, and contested, unless told otherwise; also with an echo if `faults` lose
-        messages (by the sound rules: by the published ones an echo is of no use).
+        By default every pull, growth by 0.1, 0.25 and 1, and contested; also with an echo if `faults` lose
+        transmissions (by the sound rules: by the published ones an echo is of no use).
     max_messages_per_round : float, optional
         A budget: transmissions in the whole network per round, mean over all rounds.
     max_link_load : float, optional
         A budget: transmissions per round on the busiest directed link, mean over all rounds.
     tolerance : float
-        The recommendation is the configuration with the fewest messages among those within the budget whose regret is
-        at most this fraction above the least.
+        The recommendation is the configuration with the fewest transmissions among those within the budget whose regret
+        is at most this fraction above the least.
     confidence : float
         Of the intervals, which are Student's over replicates.
     progress : bool or callable, optional
@@ -178,7 +178,7 @@ def combine(
 ) -> dict[str, AnyProtocol]:
     """The protocols that `frontier` simulates, by how they are written; what has no ttl is not multiplied by them.
 
-    Where transmissions are lost, what is tried unless told otherwise has echoes too.
+    Where transmissions are lost, the defaults have echoes too.
 
     Examples
     --------

@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 #: What is said below a table that has no spreads.
 ONE_REPLICATE: Final = "one replicate: no standard deviations and no intervals; more replicates give them"
-_MARKS: Final = {"messages_per_round": "M", "link_load": "L", "bytes_per_round": "B"}
+_MARKS: Final = {"messages_per_round": "T", "link_load": "L", "bytes_per_round": "B"}
 
 
 def comparison_rows(comparison: Comparison, agents: bool = False) -> list[list[str]]:
-    """Group regret and messages of each protocol, with what its agents paid if asked for; the first row is the heading.
+    """Group regret and transmissions of each protocol, with its agents' regrets if asked for; headings first.
 
     Examples
     --------
     >>> import banditmesh as bm
     >>> problem = bm.Problem.paper("er", seed=0)
     >>> comparison_rows(bm.compare(problem, "irs", horizon=10, replicates=1, seed=0))[0]
-    ['protocol', 'group regret', 'messages']
+    ['protocol', 'group regret', 'transmissions']
     """
     table = comparison.table(agents=agents)
     shares = [name for name in table.columns if name.startswith("agent_")]
-    rows = [["protocol", "group regret", "messages", *(name.replace("_", " ") for name in shares)]]
+    rows = [["protocol", "group regret", "transmissions", *(name.replace("_", " ") for name in shares)]]
     for name, row in table.iterrows():
         cells = [_with_spread(row[what], row[f"{what}_sd"]) for what in ("regret", "messages")]
         rows.append([str(name), *cells, *(f"{row[share]:,.1f}" for share in shares)])
@@ -35,7 +35,7 @@ def comparison_rows(comparison: Comparison, agents: bool = False) -> list[list[s
 
 def difference_rows(comparison: Comparison, against: str) -> list[list[str]]:
     """Paired differences from one protocol, with their intervals; the first row is the heading."""
-    rows = [["protocol", "group regret", "messages"]]
+    rows = [["protocol", "group regret", "transmissions"]]
     for name, row in comparison.differences(against).iterrows():
         rows.append([str(name), *(_with_interval(row, what) for what in ("regret", "messages"))])
     return rows
@@ -43,7 +43,9 @@ def difference_rows(comparison: Comparison, against: str) -> list[list[str]]:
 
 def frontier_rows(found: Frontier, show_all: bool = False) -> list[list[str]]:
     """What is on a front, or everything; the first row is the heading."""
-    rows = [["configuration", "front", "group regret", "messages/round", "busiest link", "peak", "bytes/round", ""]]
+    rows = [
+        ["configuration", "front", "group regret", "transmissions/round", "busiest link", "peak", "bytes/round", ""]
+    ]
     for name in found.table().index:
         if not show_all and name not in _worth_showing(found):
             continue
@@ -57,7 +59,7 @@ def frontier_rows(found: Frontier, show_all: bool = False) -> list[list[str]]:
 
 def front_note(found: Frontier) -> str:
     """What the marks and the spreads in the rows mean."""
-    note = "front: nothing has less regret for as few messages (M), load of the busiest link (L) or bytes (B)"
+    note = "front: nothing has less regret for as few transmissions (T), load of the busiest link (L) or bytes (B)"
     return f"{note}; ±: {found.confidence:.0%} confidence" if found.replicates > 1 else note
 
 

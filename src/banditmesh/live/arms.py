@@ -1,4 +1,4 @@
-"""What a node is told of an arm, and which rewards and sums it accepts of it.
+"""What a node knows of an arm, and which rewards and sums it accepts of it.
 
 Rules kept here: a reward is finite, at most 1e12 in size and inside the arm's `reward_range`, if it has one. The sum of
 `count` rewards is inside `count` times that range, give or take what rounding can do to a sum of so many.

@@ -100,7 +100,7 @@ class NeighbourConfig(Struct, frozen=True, kw_only=True):
 
 
 class NodeConfig(Struct, frozen=True, kw_only=True):
-    """Everything that a node is told before it starts; made by `load` from a node.toml, or by hand.
+    """Everything that a node needs to know before it starts; made by `load` from a node.toml, or by hand.
 
     Attributes
     ----------

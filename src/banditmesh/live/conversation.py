@@ -159,7 +159,8 @@ class Conversation:
         self._host = host
         self._turns = turns
         self._wake = asyncio.Event()
-        self._owes_pong = False
+        #: The number of the last ping that was not answered.
+        self._owes_pong: int | None = None
         self._parting: str | None = None
         self._is_open = True
 
@@ -216,7 +217,7 @@ class Conversation:
                 if self._is_open:
                     self._host.noticed(self.peer, [notice])
         elif isinstance(message, codec.Ping):
-            self._owes_pong = True
+            self._owes_pong = message.number
             self._wake.set()
         elif isinstance(message, codec.Bye):
             raise LinkEnded("bye", f"{self.peer} said bye: {message.reason}")
@@ -242,9 +243,9 @@ class Conversation:
 
     async def _next(self) -> bytes | None:
         """The next frame that is to be sent, if any."""
-        if self._owes_pong:
-            self._owes_pong = False
-            return codec.encode_pong()
+        if (number := self._owes_pong) is not None:
+            self._owes_pong = None
+            return codec.encode_pong(number)
         if notices := self._host.notices_for(self.peer, BATCH):
             return codec.encode_notices(notices)
         if waiting := self._host.waiting(self.peer):

@@ -1,7 +1,7 @@
 """The folder of a node's state: which files it has, who holds it, and how a state is moved aside.
 
-The lock is `flock` on a file, which ends with the process, however that ends; on Windows it is `msvcrt.locking`. On a
-network file system a lock is as good as that system makes it: keep the folder on a local disk.
+The lock ends with the process, however that ends. On a network file system it is as good as that system makes it: keep
+the folder on a local disk.
 """
 
 from __future__ import annotations
@@ -13,24 +13,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from .. import file_locks
 from ..errors import StoreError
 
 FILE: Final = "state.db"
 #: What SQLite puts beside its file; the first may hold what is not in the file yet.
 BESIDE: Final = ("-wal", "-shm")
 _LOCK: Final = "lock"
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _take(descriptor: int) -> None:
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _take(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class Lock:
@@ -60,7 +49,7 @@ class Lock:
                 "written to, or name another one as state"
             ) from None
         try:
-            _take(self._descriptor)
+            file_locks.take(self._descriptor)
         except OSError:
             with suppress(OSError, ValueError):
                 holder = int(os.pread(self._descriptor, 20, 0))

@@ -1,4 +1,4 @@
-"""Who may ask the sidecar: programs of this machine, and no web page.
+"""Who may ask a server of this machine: programs and, of web pages, its own alone.
 
 A sidecar that listens on loopback or on a Unix socket lets in whoever can reach it. A web page must not: the browser
 that shows it runs on the same machine and would carry its requests here. So, in this order,
@@ -8,6 +8,9 @@ that shows it runs on the same machine and would carry its requests here. So, in
 - Origin and Sec-Fetch-Site, which browsers set and pages cannot, must not speak of another origin.
 - Where there is a token, it must be there (`Authorization: Bearer ...`), but for the two probes.
 - A body must be application/json, which no HTML form can send; POST and PUT must say so even without one.
+
+The page of `banditmesh serve` is guarded here too. Its own uploads are other bodies, and a link on another page may
+lead to it: opening it does nothing.
 
 There are no CORS headers, so no page of another origin can read an answer either.
 """
@@ -47,6 +50,14 @@ class Guard:
         What every request must bring.
     open_paths : collection of str
         Paths that need no token.
+    service : str
+        What is guarded, in a word.
+    option : str
+        How its further names are set.
+    json_only : bool
+        Whether a body must be JSON.
+    may_be_linked : bool
+        Whether a link on a page of another site may lead here.
 
     Examples
     --------
@@ -64,6 +75,10 @@ class Guard:
         hosts: Iterable[str] = (),
         token: str | None = None,
         open_paths: Collection[str] = (),
+        service: str = "sidecar",
+        option: str = "api.hosts",
+        json_only: bool = True,
+        may_be_linked: bool = False,
     ) -> None:
         self._hosts = {*_ALWAYS_MINE, *(host.lower() for host in hosts)}
         self._any_address = False
@@ -73,6 +88,8 @@ class Guard:
             self._hosts.add(f"[{parsed}]" if parsed.version == 6 else str(parsed))
         self._token = None if token is None else token.encode()
         self._open_paths = open_paths
+        self._service, self._option = service, option
+        self._json_only, self._may_be_linked = json_only, may_be_linked
 
     def refusal(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Refusal | None:
         """Why a request is refused, or None."""
@@ -81,9 +98,9 @@ class Guard:
             found.setdefault(name.lower(), []).append(value)
         return (
             self._refuse_host(found)
-            or _refuse_pages(found)
+            or self._refuse_pages(method, found)
             or (None if path in self._open_paths else self._refuse_stranger(found))
-            or _refuse_content(method, found)
+            or (_refuse_content(method, found) if self._json_only else None)
         )
 
     def _refuse_host(self, headers: dict[bytes, list[bytes]]) -> Refusal | None:
@@ -95,7 +112,19 @@ class Guard:
         name = parts[1].removesuffix(".") if parts else ""
         if name in self._hosts or (self._any_address and _is_address(name)):
             return None
-        return Refusal(421, f"Host must be this sidecar's, got {host[:100]!r}; other names are set with api.hosts")
+        return Refusal(
+            421, f"Host must be this {self._service}'s, got {host[:100]!r}; other names are set with {self._option}"
+        )
+
+    def _refuse_pages(self, method: str, headers: dict[bytes, list[bytes]]) -> Refusal | None:
+        """Origin, where there is one, must be the server's own: the Host that was just found to be."""
+        host = headers[b"host"][0].lower()
+        own = {b"http://" + host, b"https://" + host}
+        origins = {one.lower() for one in headers.get(b"origin", [])}
+        sites = set(headers.get(b"sec-fetch-site", []))
+        if origins <= own and (sites <= {b"same-origin", b"none"} or (self._may_be_linked and _opens(method, headers))):
+            return None
+        return Refusal(403, f"a web page of another origin may not ask this {self._service}")
 
     def _refuse_stranger(self, headers: dict[bytes, list[bytes]]) -> Refusal | None:
         if self._token is None:
@@ -131,14 +160,10 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _refuse_pages(headers: dict[bytes, list[bytes]]) -> Refusal | None:
-    """Origin, where there is one, must be the sidecar's own: the Host that was just found to be."""
-    host = headers[b"host"][0].lower()
-    own = {b"http://" + host, b"https://" + host}
-    sites = {b"same-origin", b"none"}
-    if {one.lower() for one in headers.get(b"origin", [])} <= own and set(headers.get(b"sec-fetch-site", [])) <= sites:
-        return None
-    return Refusal(403, "a web page of another origin may not ask this sidecar")
+def _opens(method: str, headers: dict[bytes, list[bytes]]) -> bool:
+    """Whether a browser opens a page of its own for this, and not within another one."""
+    asked = headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest")
+    return method == "GET" and asked == ([b"navigate"], [b"document"])
 
 
 def _refuse_content(method: str, headers: dict[bytes, list[bytes]]) -> Refusal | None:

@@ -214,6 +214,12 @@ class Links:
                     self.refused(RefusedError("expelled", why), neighbour.name)
                     self._end(neighbour, neighbour.conversation, LinkEnded("expelled", why))
 
+    def renew(self, reason: str) -> None:
+        """Say bye to all that are linked; they are dialled again, and both sides offer all that they have."""
+        for neighbour in self.neighbours.values():
+            if neighbour.conversation is not None:
+                neighbour.conversation.part(reason)
+
     def part(self, reason: str) -> None:
         """Say bye to all; nobody is dialled or let in any more."""
         self._is_parting = True

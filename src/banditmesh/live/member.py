@@ -364,8 +364,8 @@ class Member:
     def set_protocol(self, protocol: AnyProtocol, max_ttl: int | None = None) -> None:
         """Relay and tell by this protocol from now on.
 
-        What was heard has no more hops left than the old protocol gave it. Where the new one allows more, links should
-        be made anew: neighbours then offer what they have, with all its hops.
+        What was heard has no more hops left than the old protocol gave it. Where the new one allows more, links must
+        be made anew, as `Node.reload` does: neighbours then offer what they have, with all its hops.
         """
         self._protocol = protocol
         self._table.use_protocol(protocol, max_ttl)

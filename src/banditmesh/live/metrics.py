@@ -109,7 +109,9 @@ class Metrics(Collector):
         waiting = {one.name: one.waiting for one in peers}
         yield _by("banditmesh_link_waiting_keys", "Statistics that wait to be sent.", "peer", waiting)
         behind = {one.name: one.behind for one in peers}
-        yield _by("banditmesh_link_behind_seconds", "For how long something has been waiting.", "peer", behind)
+        yield _by(
+            "banditmesh_link_behind_seconds", "Time since nothing waited to be sent; 0 if nothing does.", "peer", behind
+        )
 
     @staticmethod
     def _arms(state: StateView) -> Iterable[Metric]:

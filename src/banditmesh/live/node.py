@@ -381,6 +381,8 @@ class Node:
     async def reload(self, config: NodeConfig) -> None:
         """Go on with another configuration: arms, protocol, neighbours, `accept`, `ignore` and keys may differ.
 
+        A protocol with a longer ttl renews the links, so that what was heard before can travel the new way too.
+
         Raises
         ------
         InputError
@@ -404,6 +406,9 @@ class Node:
                 self._member.set_arms(config.arms)
             self.config = config
         self._links.accepts_members = config.accept == "members"
+        if config.max_ttl is None and config.protocol.most_hops > old.protocol.most_hops:
+            # What was heard has the hops that the old protocol left it; on a new link it is offered with all of them.
+            self._links.renew("a longer ttl")
         for name in {one.name for one in old.neighbours} - {one.name for one in config.neighbours}:
             if name in self._links.neighbours:
                 self._links.remove(name, "not a neighbour any more")

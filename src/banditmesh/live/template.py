@@ -42,7 +42,7 @@ listen = "127.0.0.1:7780"           # or "unix:node.sock"; anywhere else needs a
 
 {protocol}
 # One table for each arm. law is gaussian, bernoulli, uniform or other; klucb, thompson and moss need a sigma, unless
-# the law is bernoulli. Rewards outside of reward_range are refused, also those that others tell of.
+# the law is bernoulli. Rewards outside of reward_range are refused, also those that others report.
 {arms}
 # One table for each neighbour; without an address this node waits for it to dial.
 {neighbours}

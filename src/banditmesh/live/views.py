@@ -49,7 +49,7 @@ class PeerView(Struct, frozen=True):
     """How the link with a neighbour is.
 
     `since` is when it came up or went down, in seconds since 1970. `waiting` counts what waits to be sent to it,
-    and `behind` says for how many seconds something has been waiting. The last refusal, with its reason, and when it
+    and `behind` says how many seconds ago nothing waited the last time, 0 if nothing does. The last refusal, with its reason, and when it
     was; protocol and software as the neighbour's last hello said.
     """
 

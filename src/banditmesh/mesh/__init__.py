@@ -2,7 +2,7 @@
 
 local      a mesh of real nodes over mutual TLS on loopback, in a few processes, playing the arms of a `Problem`
 worker     what one of those processes does
-verify     regret and traffic of such a mesh beside those of the simulator
+verify     regret and traffic of such a mesh compared with those of the simulator
 status     what the sidecars of a running mesh say, as a table
 """
 

@@ -28,7 +28,7 @@ TOLERANCE: Final = 0.1
 
 @dataclass(frozen=True)
 class Verdict:
-    """A mesh beside the simulator.
+    """A mesh compared with the simulator.
 
     Attributes
     ----------

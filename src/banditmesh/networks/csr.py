@@ -2,7 +2,7 @@
 
 This is where a network from outside is validated, once. What passes is undirected, unweighted and without
 self-loops; it may be disconnected, have a single agent or no links at all. Agents are numbered from 0 in
-the order of the network's nodes; their names are kept beside.
+the order of the network's nodes; their names are kept too.
 """
 
 from __future__ import annotations
@@ -299,13 +299,13 @@ def _check_rows(n_agents: int, indptr: npt.NDArray[Any], indices: npt.NDArray[An
 
 
 def _checked_both_ways(links: Links) -> Links:
-    """Links that may have been made by hand, if each stands in both directions and none leads to its own agent."""
+    """Links that may have been made by hand, if each is there in both directions and none leads to its own agent."""
     senders, receivers = links.directed().astype(np.int64).T
     loops = np.flatnonzero(senders == receivers)
     if len(loops):
         raise _self_loop(int(senders[loops[0]]))
     if not np.array_equal(senders * links.n_agents + receivers, np.sort(receivers * links.n_agents + senders)):
-        raise NetworkError("every link must stand in both directions in indices, got one in one direction only")
+        raise NetworkError("every link must be in indices in both directions, got one in one direction only")
     return links
 
 

@@ -2,7 +2,7 @@
 
 reproduction    the experiments themselves
 published       the values that the paper gives
-agreement       ours beside the published ones
+agreement       ours compared with the published ones
 claims          which of the paper's claims hold
 tables          tables to print and CSV files
 pictures        the figures

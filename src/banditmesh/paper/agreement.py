@@ -1,9 +1,9 @@
-"""Our values beside the published ones, as plain values."""
+"""Our values compared with the published ones, as plain values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,9 +11,12 @@ from . import published
 from .claims import judge
 from .reproduction import Densities, Reproduction, Runs, fit_line, mean_and_sd
 
+#: What the keys of `to_json` are called in sentences.
+_WORDS: Final = {"regret": "regret", "messages": "transmissions"}
+
 
 def entry(values: Any, theirs: float | None, their_sd: float | None = None) -> dict[str, Any]:
-    """One value beside a published one.
+    """One value compared with a published one.
 
     `deviation` is relative; `z` is in standard deviations over arm instances, and there only with several of them.
 
@@ -89,7 +92,7 @@ def within_three_sd(values: Mapping[str, Any]) -> dict[str, Any]:
                     if abs(cell["z"]) <= 3:
                         inside += 1
                     else:
-                        words = "load of the watched link" if figure == "figure4" else what
+                        words = "load of the watched link" if figure == "figure4" else _WORDS[what]
                         outside.append(f"{words} under {short} on {name} ({cell['z']:+.1f} sd)")
     return {"inside": inside, "outside": outside}
 

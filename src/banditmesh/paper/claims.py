@@ -20,7 +20,7 @@ from .reproduction import Reproduction, Runs, fit_line
 
 #: "At par", "matches": within this fraction.
 PAR: Final = 0.10
-#: "Similar" numbers of messages: within this fraction.
+#: "Similar" numbers of transmissions: within this fraction.
 SIMILAR: Final = 0.25
 #: "About 77 per cent": within so many percentage points.
 ABOUT: Final = 5.0
@@ -95,7 +95,7 @@ def _against_probabilistic(name: str, fwa: Runs, other: Runs) -> Claim:
     verdict = HOLDS if regret <= PAR and abs(messages) <= SIMILAR else FAILS
     return Claim(
         "3",
-        "With similar messages, FwA's regret is below that of Probabilistic Flooding, or at par",
+        "With similar transmissions, FwA's regret is below that of Probabilistic Flooding, or at par",
         name,
         verdict,
         f"regret {100 * regret:+.1f} %, transmissions {100 * messages:+.1f} %",
@@ -151,7 +151,7 @@ def _figure5(runs: Mapping[str, Runs]) -> list[Claim]:
         ),
         Claim(
             "5",
-            "On a dynamic network FwA sends strictly fewer messages than Flooding",
+            "On a dynamic network FwA has strictly fewer transmissions than Flooding",
             "dynamic-er",
             _side(fwa.messages, flooding.messages),
             f"{saved:.0f} % fewer transmissions",

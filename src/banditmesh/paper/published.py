@@ -1,4 +1,4 @@
-"""The values that the paper publishes, to be put beside ours: Lee, Schmid and Yun, OPODIS 2023, Section 6.
+"""The values that the paper publishes, to compare ours with: Lee, Schmid and Yun, OPODIS 2023, Section 6.
 
 Most are read off its figures: means at the horizon of 1000 rounds, with the standard deviation over ten runs. The arm
 instance behind them is not public, so values that depend on the arms can only be compared with their spread over arm

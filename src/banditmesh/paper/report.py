@@ -1,6 +1,7 @@
 """One HTML file that says what a reproduction of the paper gave: opens offline, asks nobody for anything.
 
-Pictures are inlined; numbers, rules, seeds and versions stand beside them; the verdict is computed from the numbers.
+Pictures are inlined, with their numbers, rules, seeds and versions; the verdict is computed from the numbers. Each term
+is explained where it first appears.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .. import plots
 from ..studies.store import write_whole
 from .agreement import to_json
+from .explained import notes, words
 from .pictures import paper_figures
 from .reproduction import Reproduction
 from .tables import csv_files, tables
@@ -28,7 +30,7 @@ _RULES: Final = {
     "published": (
         "The published rules do what the author's code does: a relay also goes back to its sender, and an origin does "
         "not know its own message when it comes back, so it counts its own rewards twice. Regrets are lower and "
-        "messages more than by the sound rules."
+        "transmissions more than by the sound rules."
     ),
     "sound": (
         "The sound rules follow the paper's text and theory: a relay goes to all neighbours but its sender, and no "
@@ -37,7 +39,7 @@ _RULES: Final = {
     ),
 }
 _TITLES: Final = {
-    "3": "Figure 3: regret and messages on static networks",
+    "3": "Figure 3: regret and transmissions on static networks",
     "4": "Figure 4: the load of a link",
     "5": "Figure 5: a dynamic network",
     "6": "Figure 6: regret against delta",
@@ -64,6 +66,8 @@ th { border-bottom: 1px solid #999; font-weight: 600; } th:first-child, td:first
   color: #fff; font-weight: 600; }
 .holds { background: #00694b; } .fails { background: #a33b00; } .open { background: #666; }
 .about { width: auto; } .about td { text-align: left; white-space: normal; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; } dd { margin: 0; }
+dt { font-weight: 600; } .note { font-size: .9rem; color: #444; max-width: 60rem; }
 pre { background: #f5f5f5; padding: .6rem .8rem; overflow-x: auto; }
 @media print { body { max-width: none; margin: 0; font-size: 10pt; } h2 { break-after: avoid; }
   figure { break-inside: avoid; } }
@@ -78,7 +82,7 @@ def write_paper(reproductions: Sequence[Reproduction], out: str | PathLike[str],
     reproductions : sequence of Reproduction
         One for each rule set.
     out : str or path
-        The folder; files of several rule sets are told apart by a suffix.
+        The folder; files of several rule sets differ by a suffix.
     command : str
         What was typed, to be stated in the report.
 
@@ -129,13 +133,39 @@ def _page(outcomes: Sequence[Mapping[str, Any]], sections: Sequence[str], comman
         f"<h1>Flooding with Absorption, run again by the {rules} rules</h1>",
         "<p>The experiments of Lee, Schmid and Yun, <em>Flooding with Absorption: An Efficient Protocol for "
         "Heterogeneous Bandits over Complex Networks</em> (OPODIS 2023), simulated by banditmesh.</p>",
+        _contents(outcomes),
+        '<h2 id="words">Words</h2>',
+        _words(outcomes[0]),
+        '<h2 id="runs">What was run</h2>',
         _about(outcomes, command),
-        "<h2>Verdict</h2>",
+        '<h2 id="verdict">Verdict</h2>',
         _verdict(outcomes),
         *sections,
         "</body></html>",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _contents(outcomes: Sequence[Mapping[str, Any]]) -> str:
+    """Links to all sections."""
+    found = {"words": "Words", "runs": "What was run", "verdict": "Verdict: what of the paper's claims holds"}
+    found |= {
+        _anchor(number, values["rules"]): f"{title}, {values['rules']} rules"
+        for values in outcomes
+        for number, title in _TITLES.items()
+        if f"figure{number}" in values
+    }
+    rows = "".join(f'<li><a href="#{anchor}">{html.escape(title)}</a></li>' for anchor, title in found.items())
+    return f"<nav><ol>{rows}</ol></nav>"
+
+
+def _anchor(number: str, rules: str) -> str:
+    return f"figure{number}-{rules}"
+
+
+def _words(values: Mapping[str, Any]) -> str:
+    rows = "".join(f"<dt>{html.escape(word)}</dt><dd>{html.escape(text)}</dd>" for word, text in words(values).items())
+    return f"<dl>{rows}</dl>"
 
 
 def _about(outcomes: Sequence[Mapping[str, Any]], command: str) -> str:
@@ -174,11 +204,12 @@ def _verdict(outcomes: Sequence[Mapping[str, Any]]) -> str:
         cells = "".join(f"<td>{_judged(values['claims'], figure, claim)}</td>" for values in outcomes)
         rows.append(f"<tr><td>{figure}</td><td>{html.escape(claim)}</td>{cells}</tr>")
     meaning = (
-        "A claim about an order holds or fails if the paired difference says so with 95 % confidence, and is open "
-        "otherwise; “about” means within 5 percentage points, “at par” and “matches” within 10 %, “similar” within "
-        "25 %, “high” at least 0.9, and a peak is half as high again."
+        "A claim that one protocol has more than another holds or fails if the difference, taken pair by pair on the "
+        "same rewards, says so with 95 % confidence, and is open otherwise. “About” means within 5 percentage points, "
+        "“at par” and “matches” within 10 %, “similar” within 25 %, “high” at least 0.9, and a peak is half as high "
+        "again. After each verdict are the network, or the protocol, that it is about, and the numbers it rests on."
     )
-    return f'<ul>{lines}</ul><table class="claims">{"".join(rows)}</table><p>{meaning}</p>'
+    return f'<ul>{lines}</ul><p class="note">{meaning}</p><table class="claims">{"".join(rows)}</table>'
 
 
 def _judged(claims: Sequence[Mapping[str, str]], figure: str, claim: str) -> str:
@@ -239,10 +270,12 @@ def _section(reproduction: Reproduction, values: Mapping[str, Any], figures: Map
     parts = []
     found = tables(values)
     for number in reproduction.figures:
-        parts.append(f"<h2>{_TITLES[number]}, {reproduction.rules} rules</h2>")
+        anchor = _anchor(number, reproduction.rules)
+        parts.append(f'<h2 id="{anchor}">{_TITLES[number]}, {reproduction.rules} rules</h2>')
         for name, (caption, figure) in figures.items():
             if name.startswith(f"figure{number}"):
                 parts.append(_picture(caption, figure))
+        parts += [f'<p class="note">{html.escape(line)}</p>' for line in notes(values, number)]
         own = {title: rows for title, rows in found.items() if title.startswith(f"Figure {number}")}
         parts.append(f'<div class="tables">{"".join(_table(title, rows) for title, rows in own.items())}</div>')
     return "\n".join(parts)

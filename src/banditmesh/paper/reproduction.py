@@ -1,6 +1,6 @@
 """The paper's experiments (Section 6), run again under either rule set.
 
-Figure 3: regret and messages on three static networks. Figure 4: the load of one link. Figure 5: a dynamic network.
+Figure 3: regret and transmissions on static networks. Figure 4: the load of one link. Figure 5: a dynamic network.
 Figure 6: regret against delta over twelve densities. Figures 3 and 4 come from the same simulations, made once.
 """
 
@@ -114,7 +114,7 @@ class Reproduction:
 
     @property
     def comparable(self) -> bool:
-        """Whether the horizon is the paper's, so that published values can be put beside ours."""
+        """Whether the horizon is the paper's, so that our values can be compared with the published ones."""
         return self.horizon == published.HORIZON
 
 

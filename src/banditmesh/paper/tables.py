@@ -40,7 +40,7 @@ def tables(values: Mapping[str, Any]) -> dict[str, list[list[str]]]:
 
 def _against_published(cells: Mapping[str, Mapping[str, Any]], digits: int = 0) -> list[list[str]]:
     with_z = any("z" in cell for cell in cells.values())
-    rows = [["protocol", "ours", "published", "deviation", *(["in sd"] if with_z else [])]]
+    rows = [["protocol", "ours", "published", "deviation", *(["distance"] if with_z else [])]]
     for short, cell in cells.items():
         row = [short, _spread(cell["mean"], cell["sd"], digits)]
         row.append("-" if cell["published"] is None else _spread(cell["published"], cell["published_sd"], digits))

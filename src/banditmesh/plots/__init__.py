@@ -10,23 +10,33 @@ from .curves import Curves, by_network, link_load, regret_and_messages
 from .frontier import Panel, frontier
 from .limits import regret_and_bounds
 from .maps import heat_network, trajectory
+from .network import Way, draw_network
+from .places import fitted, places
 from .points import against_delta, over_key, tradeoff
-from .style import Look, save, settle
+from .style import FATE_COLOURS, LEARNED, MAPS, Look, save, settle, style_of
 
 __all__ = [
+    "FATE_COLOURS",
+    "LEARNED",
+    "MAPS",
     "Curves",
     "Look",
     "Panel",
+    "Way",
     "against_delta",
     "by_network",
+    "draw_network",
+    "fitted",
     "frontier",
     "heat_network",
     "link_load",
     "over_key",
+    "places",
     "regret_and_bounds",
     "regret_and_messages",
     "save",
     "settle",
+    "style_of",
     "tradeoff",
     "trajectory",
 ]

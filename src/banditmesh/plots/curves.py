@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Rounds, and arrays (replicates, records) of cumulative regret and messages.
+#: Rounds, and arrays (replicates, records) of cumulative regret and transmissions.
 Curves: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
 
 

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from .points import log_thousands
-from .style import Look, base_of, blank_figure, fold, for_print, marker_of, style_of, thousands
+import numpy as np
+
+from .style import Look, base_of, blank_figure, chosen_size, fold, for_print, logarithmic, marker_of, own_axes, style_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _WIDTH: Final = 7.2
+_NARROW: Final = 5.0  # inches
 _ROOM: Final = 0.14  # inches of height for each line of the list below
 
 
@@ -46,26 +48,38 @@ def frontier(
     """Group regret against each cost: a large panel for the first, small ones for the others.
 
     The front of the first panel is numbered, and the list below says what the numbers are; a circle is drawn around
-    the recommended configuration, and what is beyond the budget is grey.
+    the recommended configuration, and what is beyond the budget is grey. On the user's own axes, one or one for each
+    cost, the list is the legend of the first, and the title is left to the user. A figure of less than 5 inches has the
+    first panel alone.
 
     Examples
     --------
     >>> one = {"irs": (2.0, 2.0, 2.0, 9.0, 8.0, 10.0), "fwa": (5.0, 4.0, 6.0, 7.0, 6.0, 8.0)}
-    >>> panels = [Panel("messages", one, ["irs", "fwa"]), Panel("bytes", one, ["irs", "fwa"])]
+    >>> panels = [Panel("transmissions", one, ["irs", "fwa"]), Panel("bytes", one, ["irs", "fwa"])]
     >>> figure = frontier(panels, "fwa", "regret against traffic", "")
     >>> [axes.get_xlabel() for axes in figure.axes]
-    ['messages', 'bytes']
+    ['transmissions', 'bytes']
     """
+    look = look or Look(log="x")
     numbered = [name for name in panels[0].front if panels[0].points[name][0] > 0]
+    numbers = {name: str(place) for place, name in enumerate(numbered, start=1)}
+    if look.ax is not None:
+        given = own_axes(look.ax, len(panels) if np.size(look.ax) > 1 else 1)
+        for axes, panel in zip(given, panels, strict=False):
+            _draw(axes, panel, numbers, recommended, True, look)
+            axes.set_ylabel("group regret")
+        given[0].legend(handles=_numbered(numbers, panels[0]), frameon=False, fontsize="small")
+        own: Figure = given[0].figure
+        return own
     rows = -(-len(numbered) // 2)
-    size = look.figsize if look is not None else None
-    figure = blank_figure(*(size or (_WIDTH, 3.9 + _ROOM * rows)))
-    side = max(1, len(panels) - 1)
-    grid = figure.add_gridspec(side, 2, width_ratios=(1.9, 1.0))
-    numbers = {name: place for place, name in enumerate(numbered, start=1)}
-    for place, panel in enumerate(panels):
-        axes = figure.add_subplot(grid[:, 0] if place == 0 else grid[place - 1, 1])
-        _draw(axes, panel, numbers, recommended, place == 0, figure.get_figwidth())
+    figure = blank_figure(*(chosen_size(look) or (_WIDTH, 3.9 + _ROOM * rows)))
+    if figure.get_figwidth() < _NARROW:
+        _draw(figure.subplots(), panels[0], numbers, recommended, True, look)
+    else:
+        grid = figure.add_gridspec(max(1, len(panels) - 1), 2, width_ratios=(1.9, 1.0))
+        for place, panel in enumerate(panels):
+            axes = figure.add_subplot(grid[:, 0] if place == 0 else grid[place - 1, 1])
+            _draw(axes, panel, numbers, recommended, place == 0, look, figure.get_figwidth())
     figure.axes[0].set_ylabel("group regret")
     _kinds(
         figure,
@@ -77,7 +91,13 @@ def frontier(
 
 
 def _draw(
-    axes: Axes, panel: Panel, numbers: Mapping[str, int], recommended: str | None, large: bool, width: float
+    axes: Axes,
+    panel: Panel,
+    labels: Mapping[str, str],
+    recommended: str | None,
+    large: bool,
+    look: Look,
+    width: float = _WIDTH,
 ) -> None:
     sending = {name: point for name, point in panel.points.items() if point[0] > 0}
     line = [panel.points[name] for name in panel.front if panel.points[name][0] > 0]
@@ -103,23 +123,23 @@ def _draw(
             linestyle="none",
             zorder=3 if on_front else 2,
         )
-        if large and name in numbers:
-            axes.annotate(str(numbers[name]), (x, y), xytext=(5, 5), textcoords="offset points", fontsize=7)
+        if large and name in labels:
+            axes.annotate(labels[name], (x, y), xytext=(5, 5), textcoords="offset points", fontsize="small")
         if name == recommended:
             axes.plot(x, y, marker="o", markersize=13, fillstyle="none", color="#000000", markeredgewidth=1.1, zorder=4)
-    if sending:
+    is_log = bool(sending) and "x" in look.log
+    if is_log:
         axes.set_xscale("log")
-    axes.set_ylim(bottom=0)
+    look.scale_height(axes)
     if panel.limit is not None:
         left, right = axes.get_xlim()[0], max(axes.get_xlim()[1], panel.limit * 1.2)
         axes.axvspan(panel.limit, right, color="#BBBBBB", alpha=0.3, linewidth=0)
         axes.set_xlim(min(left, panel.limit / 1.2), right)
         axes.axvline(panel.limit, color="#555555", linewidth=0.8, linestyle="--")
-    if sending:
+    if is_log:
         # After the budget: which numbers fit along the axis depends on its ends.
-        log_thousands(axes)
+        logarithmic(axes, "x")
     axes.set_xlabel(panel.label if large else fold(panel.label, int(5.3 * width)))
-    thousands(axes)
 
 
 def _is_quiet(name: str) -> bool:
@@ -152,7 +172,27 @@ def _kinds(figure: Figure, points: Mapping[str, tuple[float, ...]], title: str) 
     )
 
 
-def _list(figure: Figure, numbers: Mapping[str, int], panel: Panel, recommended: str | None) -> None:
+def _numbered(numbers: Mapping[str, str], panel: Panel) -> list[Any]:
+    """The front's markers with their numbers and names, for a legend."""
+    from matplotlib.lines import Line2D
+
+    bases = [base_of(other) for other in panel.points]
+    return [
+        Line2D(
+            [],
+            [],
+            color=style_of(base_of(name), bases)[0],
+            marker=marker_of(name),
+            fillstyle="none" if _is_quiet(name) else "full",
+            markersize=4,
+            linestyle="none",
+            label=f"{number}  {name}",
+        )
+        for name, number in numbers.items()
+    ]
+
+
+def _list(figure: Figure, numbers: Mapping[str, str], panel: Panel, recommended: str | None) -> None:
     """What the numbers mean, below the panels."""
     from matplotlib.lines import Line2D
 

@@ -1,4 +1,4 @@
-"""Measured regret beside what theory says of it."""
+"""Measured regret and its bounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .style import MOST_POINTS, Look, for_print, legend, new_figure, state_band,
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Dashes of the grey lines, told apart without colour.
+#: Dashes of the grey lines, to be distinguished without colour.
 _LINES: tuple[Any, ...] = ("--", "-.", ":", (0, (8, 2, 1, 2, 1, 2)), (0, (1, 4)))
 
 
@@ -25,7 +25,7 @@ def regret_and_bounds(
     bounds: Mapping[str, NDArray[Any]],
     look: Look | None = None,
 ) -> Figure:
-    """Group regret over the rounds, both axes logarithmic, with bounds drawn as grey lines.
+    """Group regret over the rounds, with bounds drawn as grey lines.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def regret_and_bounds(
     bounds : mapping from label to array (records,)
         The value of each bound in every recorded round; values that are not positive are left out.
     look : Look, optional
-        Axes, size and bands; both axes are logarithmic.
+        Axes, size, scales and bands; both axes are logarithmic if not given.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def regret_and_bounds(
     >>> figure.axes[0].get_yscale()
     'log'
     """
-    look = look or Look()
+    look = look or Look(log="xy")
     figure, grid = new_figure(1, 1, height=2.6, look=look)
     axes = grid[0, 0]
     keep = np.unique(np.geomspace(1, len(rounds), min(len(rounds), MOST_POINTS)).round().astype(int)) - 1
@@ -61,10 +61,9 @@ def regret_and_bounds(
     for line, (label, values) in zip(_LINES * len(bounds), bounds.items(), strict=False):
         drawn = np.asarray(values, dtype=float)[keep]
         axes.plot(x, np.where(drawn > 0, drawn, np.nan), color="#555555", linestyle=line, label=label)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    look.scale(axes)
     shown = mean[mean > 0]
-    if shown.size:
+    if shown.size and "y" in look.log:
         axes.set_ylim(bottom=float(shown.min()) / 2)
     axes.set_xlabel("round")
     axes.set_ylabel("group regret")

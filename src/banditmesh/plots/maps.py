@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from .style import Look, fold, for_print, new_figure
+from .style import Look, chosen_size, fold, for_print, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _MOST_COLUMNS: Final = 3
+_LEAST_WIDTH: Final = 1.4  # inches of a panel
 
 
 @for_print
@@ -41,7 +42,7 @@ def heat_network(
     watched : (int, int), optional
         A link to point out.
     look : Look, optional
-        Size.
+        Axes, one for each panel, or size.
 
     Examples
     --------
@@ -54,6 +55,11 @@ def heat_network(
     from matplotlib.collections import LineCollection
 
     columns = min(len(panels), _MOST_COLUMNS)
+    size = chosen_size(look)
+    if look is not None and look.ax is not None:
+        columns = len(panels)
+    elif size is not None:
+        columns = max(1, min(columns, int(size[0] / _LEAST_WIDTH)))
     figure, grid = new_figure(-(-len(panels) // columns), columns, height=2.0, look=look)
     highest = max((float(load.max()) for load in panels.values() if load.size), default=1.0)
     drawn = None
@@ -66,7 +72,7 @@ def heat_network(
         axes.scatter(*positions.T, s=7 if n_agents <= 200 else 2, color="#444444", zorder=2, linewidths=0)
         if watched is not None:
             _point_out(axes, positions[list(watched)])
-        axes.set_title(fold(name, 24))
+        axes.set_title(fold(name, max(12, int(15 * axes.get_position().width * figure.get_figwidth()))))
         axes.set_axis_off()
         axes.margins(0.04)
         axes.set_aspect("equal")

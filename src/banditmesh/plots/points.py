@@ -1,4 +1,4 @@
-"""One point for each protocol, density or value of a swept key. Bars are one standard deviation."""
+"""One point for each protocol, density or value of a swept key. The figure says what bars are."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .style import Look, fill_of, for_print, legend, marker_of, new_figure, spread, state_band, style_of, thousands
+from .style import Look, fill_of, for_print, legend, logarithmic, marker_of, new_figure, state_band, style_of, thousands
 from .sweeps import find_sweep
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _MOST_TICKS = 8
@@ -69,7 +68,7 @@ def tradeoff(
                 linestyle="none",
                 label=label,
             )
-        log_thousands(axes)
+        logarithmic(axes, "x")
         axes.set_title(title)
         axes.set_xlabel("transmissions")
         look.scale_height(axes)
@@ -118,7 +117,9 @@ def against_delta(panels: Mapping[str, tuple[str, NDArray[Any], NDArray[Any], tu
 
 
 @for_print
-def over_key(key: str, series: Mapping[str, tuple[Sequence[float], Sequence[Any], Sequence[Any]]]) -> Figure:
+def over_key(
+    key: str, series: Mapping[str, tuple[Sequence[float], Sequence[Any], Sequence[Any]]], look: Look | None = None
+) -> Figure:
     """Group regret and transmissions at the horizon over a swept key.
 
     Parameters
@@ -127,6 +128,8 @@ def over_key(key: str, series: Mapping[str, tuple[Sequence[float], Sequence[Any]
         What is along the horizontal axis.
     series : mapping from name to (values, regrets, messages)
         The key's values and, for each, the values of all runs there.
+    look : Look, optional
+        Axes (two), size, scales and bars.
 
     Examples
     --------
@@ -134,19 +137,20 @@ def over_key(key: str, series: Mapping[str, tuple[Sequence[float], Sequence[Any]
     >>> figure.axes[1].get_xlabel()
     'protocol.ttl'
     """
-    figure, grid = new_figure(1, 2)
+    look = look or Look()
+    figure, grid = new_figure(1, 2, look=look)
     several = False
     for name, (values, regrets, messages) in series.items():
         colour, style = style_of(name, series)
         for axes, runs in zip(grid[0], (regrets, messages), strict=True):
             means = [float(np.mean(one)) for one in runs]
-            spreads = [spread(np.asarray(one)) for one in runs]
-            several = several or any(spreads)
+            bars = [float(look.half_width(np.asarray(one))) for one in runs]
+            several = several or any(bars)
             marker = marker_of(name)
             axes.errorbar(
                 values,
                 means,
-                spreads,
+                bars,
                 color=colour,
                 linestyle=style,
                 marker=marker,
@@ -156,24 +160,14 @@ def over_key(key: str, series: Mapping[str, tuple[Sequence[float], Sequence[Any]
             )
     places = sorted({value for values, _, _ in series.values() for value in values})
     for axes, label in zip(grid[0], ("group regret", "transmissions"), strict=True):
+        if "x" in look.log:
+            axes.set_xscale("log")
+            axes.minorticks_off()
         if len(places) <= _MOST_TICKS:
             axes.set_xticks(places, [f"{place:g}" for place in places])
         axes.set_xlabel(key)
         axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
-        thousands(axes)
-    legend(figure, grid[0, 0], len(series))
-    if several:
-        figure.supxlabel("mean over runs; bars: one standard deviation", fontsize=7)
+        look.scale_height(axes)
+    legend(figure, grid[0, 0], len(series), look)
+    state_band(figure, several, look, "bars")
     return figure
-
-
-def log_thousands(axes: Axes) -> None:
-    """A logarithmic horizontal axis with few labels: 1, 2 and 5 within two decades, powers of ten beyond."""
-    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
-
-    axes.set_xscale("log")
-    low, high = axes.get_xlim()
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 30 * low else (1.0,), numticks=12))
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.xaxis.set_minor_formatter(NullFormatter())

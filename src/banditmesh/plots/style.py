@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from io import BytesIO
@@ -41,6 +42,45 @@ _MARKERS: Final = {
     "flooding": "^",
     "tree": "P",
 }
+#: What becomes of a copy of a message, in the same palette; a shape goes with each, so that none rests on colour alone.
+FATE_COLOURS: Final = {
+    "relayed": "#0072B2",
+    "absorbed": "#D55E00",
+    "expired": "#E69F00",
+    "stopped": "#CC79A7",
+    "queued": "#56B4E9",
+    "duplicate": "#7F7F7F",
+    "lost": "#7F7F7F",
+}
+#: The colour of agents that have an arm and learn of it.
+LEARNED: Final = "#009E73"
+#: The colour maps of loads and of agents, from much to little, and some of their colours for pictures that others draw.
+MAPS: Final = {
+    "inferno": (
+        "#000004",
+        "#1b0c41",
+        "#4a0c6b",
+        "#781c6d",
+        "#a52c60",
+        "#cf4446",
+        "#ed6925",
+        "#fb9b06",
+        "#f7d13d",
+        "#fcffa4",
+    ),
+    "viridis": (
+        "#440154",
+        "#482878",
+        "#3e4989",
+        "#31688e",
+        "#26828e",
+        "#1f9e89",
+        "#35b779",
+        "#6ece58",
+        "#b5de2b",
+        "#fde725",
+    ),
+}
 _OTHERS: Final = ("#7F7F7F", "#BCBD22", "#9467BD", "#17BECF")
 _LINES: Final[tuple[Any, ...]] = ("-", "--", ":", "-.", (0, (1, 3)), (0, (7, 1, 1, 1, 1, 1)))
 _FILLS: Final = ("full", "none", "left", "right", "bottom", "top")
@@ -65,6 +105,9 @@ _PRINT: Final = {
 _SVG: Final = {"svg.hashsalt": "banditmesh", "svg.fonttype": "path"}
 #: Fonts that journals take: outlines, not bitmaps of them.
 _FONTS: Final = {"pdf.fonttype": 42, "ps.fonttype": 42}
+
+#: How the backends begin that show windows; in a notebook a figure shows itself, and once is enough.
+_WINDOWS: Final = ("gtk", "macosx", "qt", "tk", "wx", "webagg")
 
 P = ParamSpec("P")
 
@@ -129,7 +172,7 @@ class Look:
     def scale(self, axes: Axes) -> None:
         """Set the axes' scales: logarithmic, or from 0."""
         if "x" in self.log:
-            axes.set_xscale("log")
+            logarithmic(axes, "x")
         else:
             axes.set_xlim(left=0)
         self.scale_height(axes)
@@ -137,7 +180,7 @@ class Look:
     def scale_height(self, axes: Axes) -> None:
         """Set the vertical axis' scale alone."""
         if "y" in self.log:
-            axes.set_yscale("log")
+            logarithmic(axes, "y")
         else:
             axes.set_ylim(bottom=0)
             thousands(axes)
@@ -186,12 +229,36 @@ def blank_figure(width: float, height: float) -> Figure:
             self.savefig(stream, format="png")
             return stream.getvalue()
 
-    # A figure of its own: importing pyplot would pick a backend for the whole process.
     default = mpl.rcParamsDefault
     dpi = 150 if mpl.rcParams["figure.dpi"] == default["figure.dpi"] else mpl.rcParams["figure.dpi"]
-    figure = PrintFigure(figsize=(width, height), layout="constrained", dpi=dpi)
+    settings: dict[str, Any] = {"figsize": (width, height), "layout": "constrained", "dpi": dpi}
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None and mpl.get_backend().lower().startswith(_WINDOWS):
+        figure: Figure = pyplot.figure(FigureClass=PrintFigure, **settings)  # which pyplot.show() shows
+        return figure
+    # A figure of its own: importing pyplot would pick a backend for the whole process.
+    figure = PrintFigure(**settings)
     FigureCanvasAgg(figure)
     return figure
+
+
+def chosen_size(look: Look | None = None) -> tuple[float, float] | None:
+    """The size that the user wants a new figure to have, by `look` or by rcParams; None if there is none."""
+    import matplotlib as mpl
+
+    if look is not None and look.figsize is not None:
+        return look.figsize
+    mine, default = mpl.rcParams["figure.figsize"], mpl.rcParamsDefault["figure.figsize"]
+    return None if list(mine) == list(default) else (float(mine[0]), float(mine[1]))
+
+
+def own_axes(ax: Any, n: int) -> list[Any]:
+    """The user's axes, of which there must be `n`."""
+    given = list(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
+    if len(given) != n or not all(hasattr(one, "plot") for one in given):
+        wanted = "axes" if n == 1 else f"{n} axes"
+        raise InputError(f"ax must be {wanted}, got {checks.shown(ax)}; pyplot.subplots(...)[1] gives some")
+    return given
 
 
 def new_figure(rows: int, columns: int, height: float = 2.4, look: Look | None = None) -> tuple[Figure, Any]:
@@ -199,20 +266,11 @@ def new_figure(rows: int, columns: int, height: float = 2.4, look: Look | None =
 
     The user's axes or size go first; in a narrow figure two panels are put one below the other.
     """
-    import matplotlib as mpl
-
     look = look or Look()
     if look.ax is not None:
-        given = np.atleast_1d(np.asarray(look.ax, dtype=object)).ravel()
-        if len(given) != rows * columns or not all(hasattr(one, "plot") for one in given):
-            wanted = "axes" if rows * columns == 1 else f"{rows * columns} axes"
-            raise InputError(f"ax must be {wanted}, got {checks.shown(look.ax)}; pyplot.subplots(...)[1] gives some")
-        return given[0].figure, given.reshape(rows, columns)
-    size = look.figsize
-    if size is None and list(mpl.rcParams["figure.figsize"]) != list(mpl.rcParamsDefault["figure.figsize"]):
-        size = tuple(mpl.rcParams["figure.figsize"])
-    if size is None:
-        size = (_COLUMN if columns == 1 else 2 * _COLUMN + 0.2, height * rows + 0.35)
+        given = own_axes(look.ax, rows * columns)
+        return given[0].figure, np.array(given, dtype=object).reshape(rows, columns)
+    size = chosen_size(look) or (_COLUMN if columns == 1 else 2 * _COLUMN + 0.2, height * rows + 0.35)
     figure = blank_figure(*size)
     if (rows, columns) == (1, 2) and size[0] < _NARROW:
         return figure, figure.subplots(2, 1, squeeze=False).reshape(1, 2)
@@ -241,7 +299,7 @@ def marker_of(name: str) -> str:
 
 
 def fill_of(name: str, names: Collection[str]) -> str:
-    """How the marker of a name is filled, so that variants of a protocol can be told apart."""
+    """How the marker of a name is filled, so that variants of a protocol can be distinguished."""
     variants = [other for other in names if base_of(other) == base_of(name)]
     return _FILLS[variants.index(name) % len(_FILLS)]
 
@@ -251,9 +309,18 @@ def base_of(name: str) -> str:
     return re.split(r"[,(+]", name, maxsplit=1)[0]
 
 
-def spread(values: NDArray[Any]) -> float:
-    """The standard deviation; 0 of a single value."""
-    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+def logarithmic(axes: Axes, which: str) -> None:
+    """Make the axis "x" or "y" logarithmic, with few labels: 1, 2 and 5 of each decade, or powers of ten if many."""
+    from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
+
+    axes.set(**{f"{which}scale": "log"})
+    low, high = sorted(axes.get_xlim() if which == "x" else axes.get_ylim())
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    thousand = EngFormatter(sep="")
+    span = 30 if which == "x" else 100  # more labels fit one above another than side by side
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < span * low else (1.0,), numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: thousand(value) if value >= 1 else f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def thousands(axes: Axes) -> None:

@@ -161,7 +161,7 @@ class Chooser:
     """Chooses for one agent, by a policy that keeps nothing.
 
     A policy whose algorithm keeps something for each agent derives a class from this one, and returns an instance from
-    `Policy.chooser`. It is told of every observation of its agent and of everything that the agent hears.
+    `Policy.chooser`. It gets every observation of its agent and everything that the agent hears.
 
     Parameters
     ----------

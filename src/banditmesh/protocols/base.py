@@ -116,7 +116,7 @@ class Protocol(AnyProtocol):
     ttl : int
         How many hops a message may travel, at least 1.
     emission : Emission
-        When an agent sends, and what; every pull unless told otherwise.
+        When an agent sends, and what; by default every pull.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class Protocol(AnyProtocol):
     ...     @staticmethod
     ...     def relay(has_arm, ttl, degree, u, parameter):
     ...         return bm.ABSORB if has_arm and u < 0.5 else bm.RELAY
-    >>> problem = bm.Problem.paper("er", seed=0)
+    >>> problem = bm.Problem.random(bm.networks.ring(8), n_arms=4, per_agent=2, seed=0)
     >>> bm.simulate(problem, HalfAbsorbing(ttl=4), horizon=5, seed=0).protocol
     'half-absorbing'
     """

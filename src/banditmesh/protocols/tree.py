@@ -25,9 +25,9 @@ class TreeAggregation(AnyProtocol):
     pause : int
         The fewest rounds between two statistics of an arm on a link: what came in between goes along with the second.
     emission : Emission
-        When a statistic is sent again; `Growth(0.05)` unless told otherwise. Each hop holds back what has not yet
-        grown enough, so the factor should be small beside one over the depth of the tree. What is sent is a count and
-        a sum whatever the emission.
+        When a statistic is sent again; by default `Growth(0.05)`. Each hop holds back what has not yet
+        grown enough, so the factor should be small compared with one over the depth of the tree. What is sent is a
+        count and a sum whatever the emission.
 
     Notes
     -----

@@ -24,6 +24,7 @@ from ..core import Fate
 from .chances import LinkId, sequence_of
 from .run import TRAFFIC, Event, Outcome, Run, agent_regret
 from .transit import Transmission
+from .watching import Curve
 
 
 class Observer:
@@ -64,9 +65,7 @@ class Records(Observer):
         self._round_regret = 0.0
         self._total_regret = 0.0
         self._n_sent = run.n_control
-        self._record = 0
-        self.regret = np.zeros(len(self._rounds))
-        self.messages = np.zeros(len(self._rounds), dtype=np.int64)
+        self.curve = Curve(len(self._rounds))
         self._problem = run.problem
         self.agent_regret = np.zeros((len(self._rounds), run.problem.n_agents)) if run.agents else None
 
@@ -86,12 +85,13 @@ class Records(Observer):
     def over(self, t: int) -> None:
         """Write the round down if it is recorded."""
         self._total_regret += self._round_regret
-        if t == self._rounds[self._record]:
-            self.regret[self._record] = self._total_regret
-            self.messages[self._record] = self._n_sent
+        record = self.curve.n_known
+        if t == self._rounds[record]:
+            self.curve.regret[record] = self._total_regret
+            self.curve.messages[record] = self._n_sent
             if self.agent_regret is not None:
-                self.agent_regret[self._record] = agent_regret(self._problem, self.pulls)
-            self._record += 1
+                self.agent_regret[record] = agent_regret(self._problem, self.pulls)
+            self.curve.n_known += 1
 
     @property
     def pulls(self) -> NDArray[np.int32]:
@@ -232,6 +232,7 @@ class Books:
 
     def __init__(self, run: Run, replicate: int) -> None:
         self._records = Records(run)
+        self.curve = self._records.curve
         self._traffic = Traffic(run)
         self._links = LinkTraffic(run) if run.link_traffic else None
         self._trace: list[Event] = []
@@ -244,8 +245,8 @@ class Books:
     def close(self) -> Outcome:
         """What the replicate gave."""
         outcome = Outcome(
-            regret=self._records.regret,
-            messages=self._records.messages,
+            regret=self.curve.regret,
+            messages=self.curve.messages,
             traffic=self._traffic.totals,
             pulls=self._records.pulls,
             trace=self._trace,

@@ -32,6 +32,7 @@ from .progress import Progress
 from .result import Result, assemble
 from .run import Event, ProgressCallback, Run, ended_early
 from .tracefile import writing_trace
+from .watching import Watch, WatchCallback
 
 ENGINES: Final = ("auto", "reference", "compiled")
 #: What an event takes in memory.
@@ -61,6 +62,7 @@ def simulate(
     threads: int | None = None,
     progress: bool | ProgressCallback | None = None,
     trace: bool | Callable[[Event], object] | str | PathLike[str] = False,
+    watch: WatchCallback | None = None,
 ) -> Result:
     """Simulate agents that learn together.
 
@@ -71,7 +73,7 @@ def simulate(
     protocol : AnyProtocol or str
         How messages travel: a protocol, or its text as tables print it, such as "flooding(8)+growth(0.25)".
     policy : Policy or sequence of Policy, optional
-        How arms are chosen: one for all agents, or one for each; `UCB(alpha=3.0)` unless told otherwise.
+        How arms are chosen: one for all agents, or one for each; by default `UCB(alpha=3.0)`.
     horizon : int
         The number of rounds.
     replicates : int
@@ -93,13 +95,13 @@ def simulate(
         Entries are numbers of at most 1e100 in size; those of arms that an agent does not have are ignored and may be
         NaN.
     every : int or sequence of int, optional
-        Agent v pulls in rounds t with (t - 1) % every[v] == 0; in every round unless told otherwise.
+        Agent v pulls in rounds t with (t - 1) % every[v] == 0; by default in every round.
     faults : Faults, optional
         What goes wrong: messages that are lost, late or changed, links that are full, agents that are down.
     record_every : int
         Keep every so-manyth round, and the last one, of what is recorded over time.
     threads : int, optional
-        How many replicates the compiled engine runs side by side; as many as there are cores unless told otherwise.
+        How many replicates the compiled engine runs side by side; by default as many as there are cores.
         Results do not depend on it.
     progress : bool or callable, optional
         A callable gets the number of rounds done and the number in all, over all replicates. True shows a bar, False
@@ -107,6 +109,9 @@ def simulate(
     trace : bool, callable or path
         Whether to log the fate of every copy, in `Result.trace`. A callable is called with each `Event` instead; into a
         file they are written one after the other, to be read with `read_trace`.
+    watch : callable, optional
+        Called about ten times a second, and once at the end, with the recorded rounds, and with cumulative regret and
+        messages as far as they are known: arrays (replicates, records), NaN elsewhere.
 
     Returns
     -------
@@ -139,10 +144,17 @@ def simulate(
             record_every=record_every,
             trace=handed_on,
         )
-        return _simulate(run, checks.choice("engine", engine, ENGINES), _read_threads(threads), progress)
+        return _simulate(run, checks.choice("engine", engine, ENGINES), _read_threads(threads), progress, watch)
 
 
-def _simulate(run: Run, engine: str, n_threads: int, progress: bool | ProgressCallback | None) -> Result:
+def _simulate(
+    run: Run,
+    engine: str,
+    n_threads: int,
+    progress: bool | ProgressCallback | None,
+    watch: WatchCallback | None,
+) -> Result:
+    watching = Watch(run.records, run.replicates, watch)
     with Progress(progress, run.horizon * run.replicates, run.protocol.name) as bar:
         chosen = _pick(run, engine)
         if chosen == "compiled":
@@ -151,9 +163,12 @@ def _simulate(run: Run, engine: str, n_threads: int, progress: bool | ProgressCa
 
             # A plan that does not fit into memory is found out only now: then something else may have to be compiled.
             with announced(run):
-                outcomes = compiled.run_all(run, n_threads, bar.advance)
+                outcomes = compiled.run_all(run, n_threads, bar.advance, watching)
         else:
-            outcomes = [reference.run_replicate(run, replicate, bar.advance) for replicate in range(run.replicates)]
+            outcomes = [
+                reference.run_replicate(run, replicate, bar.advance, watching) for replicate in range(run.replicates)
+            ]
+    watching.look(is_over=True)
     return assemble(run, chosen, outcomes, settings_of(run))
 
 

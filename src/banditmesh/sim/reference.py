@@ -13,18 +13,22 @@ import numpy as np
 from .books import Books, Traffic
 from .run import Outcome, Run
 from .stepper import Stepper
+from .watching import Watch
 
 #: How long the pilot of an estimate may take, in seconds.
 PILOT_SECONDS: Final = 1.0
 
 
-def run_replicate(run: Run, replicate: int, advance: Callable[[], None]) -> Outcome:
-    """Simulate one replicate; `advance` is called after every round."""
+def run_replicate(run: Run, replicate: int, advance: Callable[[], None], watch: Watch | None = None) -> Outcome:
+    """Simulate one replicate; `advance` is called after every round, and so is `watch`."""
+    watching = watch or Watch(run.records, run.replicates, None)
     books = Books(run, replicate)
+    watching.begin(replicate, books.curve)
     stepper = Stepper(run, replicate, books.observers)
     while stepper.t <= run.horizon:
         stepper.step()
         advance()
+        watching.look()
     return books.close()
 
 

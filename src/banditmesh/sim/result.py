@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class NotLogged(Sequence[Event]):
-    """In the place of an event log that was not asked for: whoever looks into it is told how to get one.
+    """In the place of an event log that was not asked for: looking into it is an error that says how to get one.
 
     Examples
     --------
@@ -165,7 +165,7 @@ class Result:
         return pulls
 
     def to_dataframe(self, agents: bool = False) -> pd.DataFrame:
-        """One row for each replicate and recorded round: protocol, replicate, round, regret, messages.
+        """One row for each replicate and recorded round: protocol, replicate, round, regret, messages (transmissions).
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class Result:
     def _repr_html_(self) -> str:
         last = {
             "group regret": self.regret[:, -1],
-            "messages": self.messages[:, -1],
+            "transmissions": self.messages[:, -1],
             "regret of the worst agent": self.agent_regret.max(axis=1),
         }
         rows = [["", "mean", "sd"]]
@@ -359,7 +359,7 @@ class Result:
     def __repr__(self) -> str:
         return (
             f"<Result: {self.settings['protocol']}, {self.replicates} x {self.horizon} rounds, "
-            f"regret {self.regret[:, -1].mean():,.1f}, messages {self.messages[:, -1].mean():,.0f}>"
+            f"regret {self.regret[:, -1].mean():,.1f}, transmissions {self.messages[:, -1].mean():,.0f}>"
         )
 
 

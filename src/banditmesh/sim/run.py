@@ -21,7 +21,7 @@ from ..rules import Rules
 
 #: What is counted of the traffic, in this order. sent = delivered + duplicate + lost, and each delivered copy is one
 #: of absorbed, expired, stopped, relayed and queued. What a full link drops was not sent. Control messages, which some
-#: protocols need to set themselves up, are beside what is sent.
+#: protocols need to set themselves up, are counted apart from what is sent.
 TRAFFIC: Final = (
     "sent",
     "delivered",

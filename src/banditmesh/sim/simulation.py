@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from ..faults import Faults
 from ..policies import Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol
+from ..protocols.notation import write
 from .books import Books, EventLog, Observer
 from .engine import read_run, settings_of
 from .progress import Progress
@@ -43,6 +45,10 @@ class Round:
         Every copy that arrived or was lost in this round, with its fate.
     estimates : dict
         For each agent and each of its arms the number of observations and their mean, at the end of the round.
+    transmissions : dict
+        How many copies were sent in this round, by (sender, receiver); links without any are not in it.
+    messages : int
+        How many transmissions there have been up to now, counted as in `Result.messages`.
     """
 
     round: int
@@ -52,6 +58,8 @@ class Round:
     regret: float
     events: list[Event]
     estimates: dict[Hashable, dict[Hashable, tuple[int, float]]]
+    transmissions: dict[tuple[Hashable, Hashable], int]
+    messages: int
 
 
 class Simulation:
@@ -152,6 +160,11 @@ class Simulation:
         return self._run.horizon
 
     @property
+    def label(self) -> str:
+        """The protocol written out, as in "fwa(4)+contested"."""
+        return write(self._run.protocol)
+
+    @property
     def is_over(self) -> bool:
         """Whether all rounds have been played."""
         return self.round == self.horizon
@@ -245,12 +258,21 @@ class _Watch(Observer):
         self._neighbours: list[list[int]] = []
         self._pulls: list[tuple[int, int, float]] = []
         self._events: list[Event] = []
+        self._on_links: Counter[tuple[int, int]] = Counter()
+        self._n_sent = run.n_control
         self._log = EventLog(run, replicate, self._events.append)
 
     def began(self, t: int, neighbours: list[list[int]]) -> None:
         self._neighbours = neighbours
         self._pulls.clear()
         self._events.clear()
+        self._on_links.clear()
+
+    def sent(self, sender: int, receivers: Sequence[int]) -> None:
+        self._n_sent += len(receivers)
+        if self.listens:
+            for receiver in receivers:
+                self._on_links[sender, receiver] += 1
 
     def pulled(self, agent: int, position: int, reward: float) -> None:
         if self.listens:
@@ -280,4 +302,6 @@ class _Watch(Observer):
                 }
                 for v, agent in enumerate(agents)
             },
+            transmissions={(names[i], names[j]): n for (i, j), n in self._on_links.items()},
+            messages=self._n_sent,
         )

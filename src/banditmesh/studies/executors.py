@@ -66,7 +66,7 @@ def open_executor(name: str | None = None, workers: int | None = None) -> Iterat
     name : str, optional
         "dask", "dask:ADDRESS", "ray" or "ray:ADDRESS"; local processes if not given.
     workers : int, optional
-        How many local processes; one per core unless told otherwise. A cluster that is given by its address has its
+        How many local processes; by default one per core. A cluster that is given by its address has its
         own.
     """
     kind, address = read_name(name, workers)
@@ -167,7 +167,7 @@ def _dask_client(address: str, workers: int | None) -> Iterator[Any]:
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """Keep a library's log to itself: what goes wrong is told once, as an error."""
+    """Keep a library's log to itself: what goes wrong is reported once, as an error."""
     known = [logging.getLogger(one) for one in logging.root.manager.loggerDict if one.partition(".")[0] == name]
     were = [logger.disabled for logger in known]
     for logger in known:

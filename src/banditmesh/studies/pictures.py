@@ -1,4 +1,4 @@
-"""The pictures of a study: over time, over a swept key, and regret against messages."""
+"""The pictures of a study: over time, over a swept key, and regret against transmissions."""
 
 from __future__ import annotations
 
@@ -6,19 +6,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import plots
+from .. import checks, plots
 from ..errors import InputError, StudyError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from .store import Study
 
-#: Columns that tell points apart, besides those of swept keys inside tables.
+#: Columns in which points differ, besides those of swept keys inside tables.
 _NAMES = ("network", "policy", "protocol", "rules", "emission", "dynamics", "faults", "horizon", "every")
 
 
-def draw_study(study: Study, out: Path, axis: str | None = None, kinds: Sequence[str] = ("png", "svg")) -> list[Path]:
+def draw_study(
+    study: Study,
+    out: Path,
+    axis: str | None = None,
+    kinds: Sequence[str] = ("png", "svg"),
+    look: plots.Look | None = None,
+) -> list[Path]:
     """Draw a study into a folder.
 
     Parameters
@@ -31,40 +38,60 @@ def draw_study(study: Study, out: Path, axis: str | None = None, kinds: Sequence
         The swept key along the horizontal axis; the first one with numbers if not given.
     kinds : sequence of str
         "png", "svg" and "pdf".
+    look : Look, optional
+        Size, scales and bands.
 
     Returns
     -------
     list of Path
         What was written.
     """
+    numeric = _numeric_keys(study, _succeeded(study))
+    stems = {"tradeoff": "tradeoff"}
+    if numeric or axis is not None:
+        stems["sweep"] = f"over-{axis or numeric[0]}"
+    if study.manifest["spec"]["record_every"]:
+        stems["curves"] = "over-time"
+    figures = {stem: plot_study(study, kind, axis, look) for kind, stem in stems.items()}
+    out.mkdir(parents=True, exist_ok=True)
+    return [path for stem, figure in figures.items() for path in plots.save(figure, out / stem, kinds)]
+
+
+def plot_study(study: Study, kind: str, axis: str | None = None, look: plots.Look | None = None) -> Figure:
+    """One picture of a study; see `Study.plot`."""
+    checks.choice("kind", kind, ("curves", "tradeoff", "sweep"))
+    table = _succeeded(study)
+    if kind == "tradeoff":
+        return plots.tradeoff({study.manifest["spec"]["name"]: _tradeoff(table)}, look)
+    if kind == "sweep":
+        numeric = _numeric_keys(study, table)
+        axis = numeric[0] if numeric and axis is None else axis
+        if axis not in numeric:
+            keys = ", ".join(numeric) or "there is none"
+            raise InputError(f"x (--x) must be a swept key with numbers ({keys}), got {axis}")
+        return plots.over_key(axis, _series(table, axis), look)
+    if not study.manifest["spec"]["record_every"]:
+        raise InputError(f"curves need a study with record_every, got none in {study.path}; set it and run it again")
+    return plots.regret_and_messages(_curves(study.curves(partial=True)), look)
+
+
+def _succeeded(study: Study) -> pd.DataFrame:
     table = study.table(partial=True)
     table = table[table["error"].isna()]
     if table.empty:
         raise StudyError(f"{study.path} holds no run that succeeded; see the column error of its table")
-    keys = list(study.manifest["spec"]["sweep"])
-    axis = _check_axis(axis, table, keys)
-    out.mkdir(parents=True, exist_ok=True)
-    figures = {"tradeoff": plots.tradeoff({study.manifest["spec"]["name"]: _tradeoff(table)})}
-    if axis is not None:
-        figures[f"over-{axis}"] = plots.over_key(axis, _series(table, axis))
-    if study.manifest["spec"]["record_every"]:
-        figures["over-time"] = plots.regret_and_messages(_curves(study.curves(partial=True)))
-    return [path for name, figure in figures.items() for path in plots.save(figure, out / name, kinds)]
+    return table
 
 
-def _check_axis(axis: str | None, table: pd.DataFrame, keys: list[str]) -> str | None:
+def _numeric_keys(study: Study, table: pd.DataFrame) -> list[str]:
+    """The swept keys that have numbers."""
     from pandas.api.types import is_numeric_dtype
 
-    numeric = [key for key in keys if key in table and is_numeric_dtype(table[key])]
-    if axis is None:
-        return numeric[0] if numeric else None
-    if axis not in numeric:
-        raise InputError(f"--x must be a swept key with numbers ({', '.join(numeric) or 'there is none'}), got {axis}")
-    return axis
+    return [key for key in study.manifest["spec"]["sweep"] if key in table and is_numeric_dtype(table[key])]
 
 
 def _label(frame: pd.DataFrame, without: str = "") -> pd.Series[str]:
-    """What tells the points of a table apart, in a few words: the protocol, and any other key that varies."""
+    """What distinguishes the points of a table, in a few words: the protocol, and any other key that varies."""
     keys = [
         key for key in frame.columns if (key in _NAMES or "." in key or key in ("horizon", "every")) and key != without
     ]
@@ -89,7 +116,7 @@ def _tradeoff(table: pd.DataFrame) -> dict[str, tuple[Any, Any]]:
 
 
 def _series(table: pd.DataFrame, axis: str) -> dict[str, tuple[list[float], list[Any], list[Any]]]:
-    """For each kind of point the runs at every value of the axis; a point without a value there stands at all."""
+    """For each kind of point the runs at every value of the axis; a point without a value counts at all of them."""
     every = sorted(table[axis].dropna().unique())
     series: dict[str, tuple[list[float], list[Any], list[Any]]] = {}
     for name, group in table.groupby(_label(table, without=axis), sort=False):

@@ -25,7 +25,7 @@ from .parts import NAME_KEYS
 from .settings_checks import check_first_problem, check_ranges, check_settings
 from .spec import DEFAULTS, FORMAT, NOT_SWEPT, Settings, Spec
 
-#: The most runs of a study, unless told otherwise.
+#: The most runs of a study by default.
 MAX_RUNS: Final = 1_000_000
 #: Integers of TOML, and of the tables that are written, have 64 bits.
 _LARGEST: Final = 2**63 - 1

@@ -57,8 +57,8 @@ def run_study(
     executor : concurrent.futures.Executor or str, optional
         Where to run: any executor, "dask", "dask:ADDRESS", "ray" or "ray:ADDRESS"; local processes if not given.
     workers : int, optional
-        How many local processes, or how many chunks to keep in work on an executor of your own; one per core unless
-        told otherwise.
+        How many local processes, or how many chunks to keep in work on an executor of your own; by default one per
+        core.
     fail_fast : bool
         Stop at the first run that fails. Otherwise its error is kept and the rest goes on.
     progress : callable, optional

@@ -5,7 +5,7 @@
       shards/00000-HASH.parquet ...
       table.csv         one row per run, written when the study is complete
 
-Rules kept here: a file is written beside its final name, flushed to the disk and then moved there, so that it exists
+Rules kept here: a file is written under another name, flushed to the disk and then moved there, so that it exists
 whole or not at all; one process at a time writes to a folder; a shard that is not whole is never read as if it were,
 and a study is complete only if all its shards are there and whole.
 """
@@ -13,7 +13,6 @@ and a study is complete only if all its shards are there and whole.
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,7 +20,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from .. import atomic
+from .. import atomic, file_locks, plots
 from ..errors import StudyError
 from ..text_tables import as_html
 from .manifest import layout_of, read_manifest
@@ -31,6 +30,7 @@ from .summary import summary_rows
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from matplotlib.figure import Figure
 
     from .worker import Shard
 
@@ -88,7 +88,7 @@ class Study:
         return self.n_done == self._layout.n_runs
 
     def table(self, partial: bool = False) -> pd.DataFrame:
-        """One row per run: swept keys, replicate, seed, regret, messages, traffic, and the error of a failed run.
+        """One row per run: swept keys, replicate, seed, regret, transmissions (`messages`), traffic, and why it failed.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class Study:
         return table
 
     def curves(self, partial: bool = False) -> pd.DataFrame:
-        """One row per run and recorded round, with cumulative regret and messages; empty without `record_every`.
+        """One row per run and recorded round, with cumulative regret and transmissions; empty without `record_every`.
 
         Parameters
         ----------
@@ -120,6 +120,38 @@ class Study:
         types = {"round": "int64", "regret": "float64", "messages": "int64"}
         curves: pd.DataFrame = pd.concat(parts, ignore_index=True).astype(types)
         return curves
+
+    def plot(
+        self,
+        kind: str = "curves",
+        x: str | None = None,
+        *,
+        ax: Any = None,
+        figsize: tuple[float, float] | None = None,
+        log: str = "",
+        band: str = "sd",
+    ) -> Figure:
+        """A picture of the runs that are there; `banditmesh plot` writes all of them.
+
+        Parameters
+        ----------
+        kind : str
+            "curves", group regret and transmissions over the rounds, for a study with `record_every`; "sweep", both at
+            the horizon over a swept key; or "tradeoff", one against the other at the horizon.
+        x : str, optional
+            The key of "sweep", such as "protocol.ttl"; the first swept one with numbers if not given.
+        ax : axes or sequence of axes, optional
+            Where to draw instead of in a new figure; two of them but for "tradeoff".
+        figsize : (float, float), optional
+            Width and height of the new figure in inches; below 5 inches panels are put one below the other.
+        log : str
+            Which axes are logarithmic: "", "x", "y" or "xy"; the horizontal one of "tradeoff" always is.
+        band : str
+            What bands and bars are: "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
+        """
+        from .pictures import plot_study
+
+        return plot_study(self, kind, x, plots.Look(ax, figsize, log, band))
 
     def _repr_html_(self) -> str:
         about = f"{self.manifest['spec']['name']}: {self.n_done} of {self._layout.n_runs} runs, in {self.path}"
@@ -228,24 +260,13 @@ def lock(folder: Path) -> Iterator[None]:
         ) from None
     with stream:
         try:
-            _take(stream)
+            file_locks.take(stream.fileno())
         except OSError:
             raise StudyError(
                 f"{folder} is in use by another run of a study; wait for it to end, or choose another folder"
             ) from None
         _remove_partials(folder)
         yield
-
-
-def _take(stream: IO[bytes]) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _remove_partials(folder: Path) -> None:

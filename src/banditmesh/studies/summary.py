@@ -8,7 +8,7 @@ _NAMES: Final = ("network", "policy", "protocol", "rules", "emission", "dynamics
 
 
 def summary_rows(table: Any, most: int = 40) -> tuple[list[list[str]], int]:
-    """Mean and standard deviation of regret and messages at the first points, and how many points are left out.
+    """Mean and standard deviation of regret and transmissions at the first points, and how many points are left out.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def summary_rows(table: Any, most: int = 40) -> tuple[list[list[str]], int]:
     labels = [name for name in table.columns if name in _NAMES or "." in name]
     labels = [name for name in labels if name == "protocol" or table[name].nunique(dropna=False) > 1]
     points = table["point"].unique()
-    rows = [[*labels, "group regret", "sd", "messages", "sd"]]
+    rows = [[*labels, "group regret", "sd", "transmissions", "sd"]]
     for _, group in table[table["point"].isin(points[:most])].groupby("point", sort=True):
         first = group.iloc[0]
         values = [group["regret"].mean(), group["regret"].std(), group["messages"].mean(), group["messages"].std()]

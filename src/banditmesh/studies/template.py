@@ -51,11 +51,11 @@ ttl = 3
 # name = "growth"
 # factor = 0.25
 
-# [faults]             # what goes wrong; nothing unless told here
+# [faults]             # what goes wrong; by default nothing
 # loss = 0.1           # of the transmissions
 # delay = 1            # rounds that every transmission comes later
 # jitter = 0.5         # mean of a random delay on top
-# link_cap = 10        # most messages on a link in one direction and round
+# link_cap = 10        # most transmissions on a link in one direction and round
 # outages = {down = 0.01, up = 0.1, memory = true}                    # agents that go down and come back
 # corruption = {kind = "gaussian", probability = 0.1, scale = 1.0}    # or "zero", "heavy"
 

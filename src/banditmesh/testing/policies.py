@@ -79,7 +79,7 @@ def check_policy(policy: Policy, *, deep: bool = False, compiled: bool = True) -
     _check_choices(subject, policy)
     _check_ties(subject, policy)
     unchanged.check()
-    report.checks.append("chooses arms by what it is told alone, and the first of equals")
+    report.checks.append("chooses arms by what it is given alone, and the first of equals")
     _check_learns(subject, policy)
     report.checks.append("learns")
     trials = [Trial(subject, relay, policy) for relay in (FwA(2), Flooding(3, emission=Growth(0.5)))]
@@ -232,7 +232,7 @@ def _check_choices(subject: str, policy: Policy) -> None:
     for question, one, other in zip(questions, first, again, strict=True):
         if one != other:
             raise ContractError(
-                f"choose() of {subject} must choose the same arm when it is told the same, got {one} and then "
+                f"choose() of {subject} must choose the same arm when it is given the same, got {one} and then "
                 f"{other} for {question}; use draw() for what is random, and keep no state"
             )
 

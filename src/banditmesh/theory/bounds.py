@@ -198,9 +198,9 @@ class Bounds:
                 self.upper_corrected,
                 self.upper_sharp,
             ),
-            "  term of log T": (terms[0][0], terms[1][0], none),
-            "  term of bad luck, b": (terms[0][1], terms[1][1], none),
-            "  term of delay, f": (terms[0][2], terms[1][2], none),
+            "  log T term": (terms[0][0], terms[1][0], none),
+            "  deviation term, b": (terms[0][1], terms[1][1], none),
+            "  delay term, f": (terms[0][2], terms[1][2], none),
             f"group regret at T = {self.horizon}, at least": (none, none, self.lower_lonely or none),
             "regret / log T as T grows, at most": (
                 constant if self.published else none,
@@ -238,9 +238,15 @@ class Bounds:
         return values
 
     def plot(
-        self, result: Result, *, ax: Any = None, figsize: tuple[float, float] | None = None, band: str = "sd"
+        self,
+        result: Result,
+        *,
+        ax: Any = None,
+        figsize: tuple[float, float] | None = None,
+        log: str = "xy",
+        band: str = "sd",
     ) -> Figure:
-        """The bounds and the first-order estimate over the rounds, beside measured regret, both axes logarithmic.
+        """The bounds and the first-order estimate over the rounds, with measured regret.
 
         Parameters
         ----------
@@ -250,10 +256,12 @@ class Bounds:
             Where to draw instead of in a new figure.
         figsize : (float, float), optional
             Width and height of the new figure in inches.
+        log : str
+            Which axes are logarithmic: "", "x", "y" or "xy".
         band : str
             "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
         """
-        look = plots.Look(ax, figsize, band=band)
+        look = plots.Look(ax, figsize, log, band)
         if not hasattr(result, "regret") or not hasattr(result, "rounds"):
             raise InputError(f"plot needs the result of a simulation, got {result!r}")
         last = int(result.rounds[-1])

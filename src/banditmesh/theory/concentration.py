@@ -1,4 +1,4 @@
-"""What bad luck costs: the expected number of rounds in which an arm's estimate leaves its confidence interval.
+"""The cost of unlucky rewards: the expected number of rounds in which an arm's estimate leaves its confidence interval.
 
 This is the paper's term `b(g)` (Theorem 1, Lemma 3), as published and as it holds. All of it is per unit of gap: the
 bounds multiply it by the sum of all gaps. The derivation is in docs/theory/upper-bound.md.

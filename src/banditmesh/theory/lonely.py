@@ -21,7 +21,7 @@ _SLACKS = np.linspace(0.1, 2.0, 39)
 
 
 def two_arms(gap: float, sigma_best: float, sigma_other: float, alpha: float, horizon: int) -> float:
-    """The chance, at least, that UCB pulls a best arm only once in `horizon` rounds, beside another arm at that gap.
+    """The chance, at least, that UCB pulls a best arm only once in `horizon` rounds, if another arm is at that gap.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The upper bound on group regret: three terms, at any horizon (Theorems 1 and 2).
 
-`4 alpha log T * sum of 1 / Delta_a` for telling the arms apart, `b` for bad luck, and for the delay of messages
+`4 alpha log T * sum of 1 / Delta_a` for distinguishing the arms, `b` for unlucky rewards, and for the delay of messages
 `f = sum of gap * min(2 g, 4 alpha log T / gap^2)`. Published and corrected form differ in b alone, and in what they
 require of alpha: docs/theory/upper-bound.md shows that the third term as printed suffices.
 """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     show_default=True,
     help=PROTOCOLS_HELP,
 )
-@click.option("--alpha", type=float, help="UCB's parameter; 3, or the spec's, unless told otherwise.")
+@click.option("--alpha", type=float, help="UCB's parameter; the spec's, or 3, by default.")
 @click.option(
     "--cover",
     type=click.Choice(["exact", "dsatur", "greedy"]),
@@ -49,8 +49,8 @@ def bounds_verb(
 ) -> None:
     r"""Regret and traffic bounds, as the paper states them and as they hold, with what each requires.
 
-    Bounds are for UCB by the sound rules. What the paper's theorems say nothing of, the delivery theorem bounds, losses
-    and delays of a spec among it; the last column has its values, and the best constant known.
+    Bounds are for UCB by the sound rules. Where the paper's theorems do not apply, such as to the losses and delays of
+    a spec, the delivery theorem does; the last column has its values, and the best constant known.
 
     \b
     Examples:

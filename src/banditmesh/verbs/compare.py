@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--preset",
     type=click.Choice(PRESETS),
-    help="On the paper's networks, in minutes: beyond, what beats FwA and Flooding; loss, what lost messages cost.",
+    help="On the paper's networks, in minutes: beyond, what beats FwA and Flooding; loss, what losses cost.",
 )
 @click.option("--against", metavar="PROTOCOL", help="Take differences against this one; the last one if not given.")
 @click.option(
@@ -54,7 +54,7 @@ def compare_verb(
     as_json: bool,
     **options: Any,
 ) -> None:
-    r"""Compare protocols by group regret and messages, on the same rewards and networks.
+    r"""Compare protocols by group regret and transmissions, on the same rewards and networks.
 
     Takes a spec file whose sweep goes over protocols, or the options below. --protocols and --ttl go with a spec, too.
 
@@ -112,7 +112,8 @@ def _print(
         click.echo(json.dumps(values, indent=2))
         return
     click.echo(repr(case.problem))
-    click.echo(f"horizon {case.horizon}, {case.replicates} replicates, seed {case.seed}, {case.rules} rules")
+    spread = "; ±: standard deviation over replicates" if case.replicates > 1 else ""
+    click.echo(f"horizon {case.horizon}, {case.replicates} replicates, seed {case.seed}, {case.rules} rules{spread}")
     if case.policy != UCB():
         click.echo(repr(case.policy))
     click.echo(f"{case.faults}\n" if case.faults else "")

@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 @click.option(
     "--emissions",
     show_default="every-pull,growth(0.1),growth(0.25),growth(1),contested",
-    help="When an agent sends, and what; where messages are lost, growth(0.25, echoes=1) is a default too.",
+    help="When an agent sends, and what; where transmissions are lost, growth(0.25, echoes=1) is a default too.",
 )
-@click.option("--max-messages-per-round", type=float, help="A budget for the whole network, mean over the rounds.")
-@click.option("--max-link-load", type=float, help="A budget for the busiest directed link, mean messages per round.")
+@click.option("--max-messages-per-round", type=float, help="A budget: transmissions per round in the whole network.")
+@click.option("--max-link-load", type=float, help="A budget: transmissions per round on the busiest directed link.")
 @click.option(
     "--tolerance",
     default=0.05,
     show_default=True,
-    help="Recommend the fewest messages among regrets at most this fraction above the least.",
+    help="Recommend the fewest transmissions among regrets at most this fraction above the least.",
 )
 @click.option(
     "--live", is_flag=True, help="Only what runs on a live mesh; also print the lines of a node.toml for the pick."

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _EXTRA = ("starlette", "uvicorn", "prometheus_client")
 
 
-@click.group("node", invoke_without_command=True, short_help="A node of a live mesh, with an HTTP API beside it.")
+@click.group("node", invoke_without_command=True, short_help="A node of a live mesh, with an HTTP API.")
 @click.option("--config", metavar="NODE.toml", type=click.Path(dir_okay=False), help="What `node new` wrote.")
 @click.option("--new-life", is_flag=True, help="Move the state aside, also a damaged one, and begin a new life.")
 @click.pass_context

@@ -1,4 +1,4 @@
-"""The options by which several verbs are told a problem, and how they are read."""
+"""The options that describe a problem to several verbs, and how they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paper`: the published experiments, with the published values beside ours."""
+"""`paper`: the published experiments, compared with the published values."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from ..sim.progress import StepCallback
 
 
-@click.command("paper", short_help="The published experiments, with the published values beside.")
+@click.command("paper", short_help="The published experiments, compared with the published values.")
 @click.option("--figure", type=click.Choice(["3", "4", "5", "6", "all"]), default="all", show_default=True)
 @click.option(
     "--rules",
     type=click.Choice(["published", "sound", "both"]),
     default="published",
     show_default=True,
-    help="The author's code and figures, the paper's text and theory, or one after the other.",
+    help="The author's code and figures, the paper's text and theory, or both in turn.",
 )
 @click.option("--replicates", default=10, show_default=True, help="How many repetitions.")
 @click.option("--horizon", default=1000, show_default=True, help="How many rounds.")
@@ -68,7 +68,7 @@ def paper_verb(
         return
     for each in reproductions:
         _tell(to_json(each))
-    click.echo(f"\n{click.format_filename(written[0])} is the report; {len(written) - 1} other files lie beside it")
+    click.echo(f"\n{click.format_filename(written[0])} is the report; its folder has {len(written) - 1} other files")
 
 
 def _tell(values: dict[str, object]) -> None:
@@ -81,7 +81,7 @@ def _tell(values: dict[str, object]) -> None:
         f"{values['instances']} arm instance(s) from seed {values['seed']}, ± over {values['sd_over']}"
     )
     if not values["comparable"]:
-        click.echo("the published values are for 1000 rounds: beside another horizon they say nothing")
+        click.echo("the published values are for 1000 rounds and cannot be compared with another horizon")
     for title, rows in tables(values).items():
         click.echo(f"\n{title}\n{as_text(rows)}")
     claims: list[dict[str, str]] = values["claims"]  # type: ignore[assignment]

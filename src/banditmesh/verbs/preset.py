@@ -58,7 +58,7 @@ def losses_text(found: Losses) -> str:
     for network, cells in found.to_json().items():
         if not isinstance(cells, dict):
             continue
-        rows = [["protocol", "loss", "group regret", "messages", "rise of regret"]]
+        rows = [["protocol", "loss", "group regret", "transmissions", "rise of regret"]]
         for protocol, by_loss in cells.items():
             for loss, values in by_loss.items():
                 rise = "-" if loss == "0" else _percent(values["rise"])
@@ -85,7 +85,8 @@ def beyond_text(found: Beyond) -> str:
     keys = list(dict.fromkeys((one.network, one.horizon) for one in found.answers))
     for network, horizon in keys:
         question = QUESTIONS.get(horizon, "")
-        rows = [["protocol", "group regret", "messages", "regret/fwa", "regret/flooding", "messages/fwa", "meets it"]]
+        ratios = ["regret/fwa", "regret/flooding", "transmissions/fwa"]
+        rows = [["protocol", "group regret", "transmissions", *ratios, "meets it"]]
         for one in found.answers:
             if (one.network, one.horizon) == (network, horizon):
                 values = one.to_json(found.confidence)

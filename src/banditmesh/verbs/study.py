@@ -31,7 +31,7 @@ def new_verb() -> None:
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="The study's folder.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override the spec; may be repeated.")
 @click.option("--loss", type=float, help="How likely a transmission is lost; short for --set faults.loss=...")
-@click.option("--workers", type=click.IntRange(min=1), help="Local processes; one per core unless told otherwise.")
+@click.option("--workers", type=click.IntRange(min=1), help="Local processes; one per core by default.")
 @click.option("--executor", metavar="NAME", help="dask, dask:ADDRESS, ray or ray:ADDRESS instead of local processes.")
 @click.option("--max-runs", type=int, show_default="1000000", help="Refuse a study of more runs than this.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first run that fails.")
@@ -112,7 +112,7 @@ def _tell(study: Any, as_json: bool) -> None:
 
 
 def summary(table: Any, most: int = 40) -> str:
-    """Mean and standard deviation of regret and messages at each point."""
+    """Mean and standard deviation of regret and transmissions at each point."""
     from ..studies.summary import summary_rows
 
     rows, hidden = summary_rows(table, most)
@@ -134,7 +134,7 @@ def _failures(n_failed: int) -> str:
 
 @click.command("plot", short_help="Pictures of a study.")
 @click.argument("study", metavar="STUDY", type=click.Path(file_okay=False))
-@click.option("--out", type=click.Path(file_okay=False), help="Where to; the study's own folder unless told otherwise.")
+@click.option("--out", type=click.Path(file_okay=False), help="The folder to write to; the study's own by default.")
 @click.option(
     "--x", "axis", metavar="KEY", help="The swept key along the horizontal axis; the first numeric one if not given."
 )
@@ -147,18 +147,38 @@ def _failures(n_failed: int) -> str:
     show_default=True,
     help="The format; may be repeated.",
 )
-def plot_verb(study: str, out: str | None, axis: str | None, kinds: tuple[str, ...]) -> None:
-    r"""Draw regret and messages of a study: over time, over a swept key, and against each other.
+@click.option("--log", type=click.Choice(["x", "y", "xy"]), help="Which axes are logarithmic.")
+@click.option(
+    "--band",
+    type=click.Choice(["sd", "ci", "none"]),
+    default="sd",
+    show_default=True,
+    help="What bands and bars are: one standard deviation, 95 % confidence intervals, or none.",
+)
+@click.option("--size", type=(float, float), metavar="WIDTH HEIGHT", help="The size of each picture, in inches.")
+def plot_verb(
+    study: str,
+    out: str | None,
+    axis: str | None,
+    kinds: tuple[str, ...],
+    log: str | None,
+    band: str,
+    size: tuple[float, float] | None,
+) -> None:
+    r"""Draw regret and transmissions of a study: over time, over a swept key, and against each other.
 
     \b
-    Example:
+    Examples:
       banditmesh plot results --x protocol.ttl --kind pdf
+      banditmesh plot results --kind pdf --size 3.3 4 --log y --band ci
     """
+    from ..plots import Look
     from ..studies.pictures import draw_study
     from ..studies.store import Study
 
     found = Study(study)
-    paths = draw_study(found, Path(out or study), axis, kinds)
+    look = Look(figsize=size, log=log or "", band=band)
+    paths = draw_study(found, Path(out or study), axis, kinds, look)
     n_done, n_runs = found.n_done, found.manifest["n_runs"]
     if n_done < n_runs:
         line = f"banditmesh: {study} holds {n_done} of {n_runs} runs, and only these are drawn; run it to complete it"

@@ -38,13 +38,13 @@ HORIZONS: Final[dict[str, tuple[int, ...]]] = {
 #: How much of FwA's traffic is allowed in the long run.
 SHARE: Final = 0.1
 QUESTIONS: Final = {
-    SHORT: "less regret than fwa(4), and fewer messages",
-    LONG: "less regret than flooding(4), and at most a tenth of fwa(4)'s messages",
+    SHORT: "less regret than fwa(4), and fewer transmissions",
+    LONG: "less regret than flooding(4), and at most a tenth of fwa(4)'s transmissions",
 }
 
 
 def contenders(network: str) -> list[AnyProtocol]:
-    """What is put beside FwA and Flooding with ttl 4 on one of the paper's networks.
+    """What is compared with FwA and Flooding with ttl 4 on one of the paper's networks.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def _judge(
     ends: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
     confidence: float,
 ) -> list[Answer]:
-    """Each protocol beside the first two, FwA and Flooding."""
+    """Each protocol compared with the first two, FwA and Flooding."""
     fwa, flooding = list(ends.values())[:2]
     answers = []
     for place, horizon in enumerate(horizons):

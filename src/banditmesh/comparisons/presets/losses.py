@@ -1,4 +1,4 @@
-"""What losing messages costs: the rise of regret under loss, of every pull beside growth emission.
+"""What losing transmissions costs: the rise of regret under loss, with every pull and with growth emission.
 
 Runs with and without loss meet the same rewards and networks, so the rise is taken pair by pair; its interval is that
 of the mean difference, divided by the mean regret without loss.

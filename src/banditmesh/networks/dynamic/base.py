@@ -1,6 +1,6 @@
 """What every dynamic network is: the contract of a recipe, and how recipes read what they are given.
 
-A recipe has agents, and `rounds` tells the links of round 1, 2, ... one after the other. It keeps no state, and
+A recipe has agents, and `rounds` yields the links of round 1, 2, ... in turn. It keeps no state, and
 what is random in it depends on the draws alone, so that every protocol and engine meets the same links. The links
 of a round are an int32 array of shape (m, 2), i < j in every row, the rows sorted.
 """

@@ -38,7 +38,7 @@ _BY_SUFFIX: Final[dict[str, Callable[[NetworkFile], Any]]] = {
 
 
 def read(path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse", header: bool | None = None) -> Any:
-    r"""Read a network, its format told by the suffix or, failing that, by the content.
+    r"""Read a network, its format found from the suffix or, failing that, from the content.
 
     `.graphml` and `.gml`; `.adjlist` and `.npz` as adjacency; anything else is an edge list, unless it
     begins like GraphML, GML or .npz. Each may be packed by gzip, as in `links.graphml.gz`. Places of agents in

@@ -22,6 +22,7 @@ from ...protocols.base import Delivery
 from ...protocols.emission import EveryPull
 from .. import limits, memory
 from ..run import Outcome, Run
+from ..watching import Watch
 from . import crew, plans
 from .crew import Stop
 from .kernels.layout import Plan
@@ -39,12 +40,19 @@ FIRST_PULLS: Final = 10_000
 MOST_THREADS: Final = 64
 
 
-def run_all(run: Run, threads: int, advance: Callable[[int], None], threads_each: int | None = None) -> list[Outcome]:
-    """Simulate all replicates, `threads` at a time; `advance` is called, in this thread, as rounds are done.
+def run_all(
+    run: Run,
+    threads: int,
+    advance: Callable[[int], None],
+    watch: Watch | None = None,
+    threads_each: int | None = None,
+) -> list[Outcome]:
+    """Simulate all replicates, `threads` at a time; `advance` and `watch` are called in this thread meanwhile.
 
     `threads_each` is how many threads share a replicate whose messages are planned; if it is None, as many as there are
     to spare, if it is large.
     """
+    watching = watch or Watch(run.records, run.replicates, None)
     memory.check(packed_bytes(run), "the network and its arm sets", "take fewer agents or arms")
     packed = pack(run)
     n_links = len(packed.network.indices) if packed.network is not None else 0
@@ -58,6 +66,7 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None], threads_each
 
     def simulate(replicate: int) -> Outcome:
         one = delivery(packed, kernels, replicate, plan, stop)
+        watching.begin(replicate, one.curve)
         n_rounds = max(1, FIRST_PULLS // run.problem.n_agents)
         while one.t <= run.horizon:
             stop.check()
@@ -75,6 +84,7 @@ def run_all(run: Run, threads: int, advance: Callable[[int], None], threads_each
         now = sum(done)
         advance(now - shown)
         shown = now
+        watching.look()
 
     return crew.work((partial(simulate, replicate) for replicate in range(run.replicates)), threads, stop, look)
 

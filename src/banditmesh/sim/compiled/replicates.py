@@ -16,6 +16,7 @@ from ...networks.dynamic import DynamicNetwork
 from ...protocols.emission import EveryPull
 from ..expected_links import links_ever_up
 from ..run import Outcome, agent_regret
+from ..watching import Curve
 from .crew import Stop
 from .kernels import layout
 from .kernels.bounds import first_tangents, needs_tangents
@@ -85,8 +86,10 @@ class Replicate:
         n_sending = n_slots if self.rule.emission != EVERY_PULL else 0
         n_echoing = n_slots if self.rule.n_echoes > 0 else 0
         n_summed = n_slots if packed.traits.sends_sums or run.tree is not None else 0
+        sums = np.zeros((n_slots, 2))
         self.state = State(
-            sums=np.zeros((n_slots, 2)),
+            sums=sums,
+            pairs=sums.reshape(-1),
             pulls=np.zeros(n_slots, dtype=np.int32),
             n_pulls=np.zeros(n_agents, dtype=np.int32),
             next_round=np.ones(n_agents, dtype=np.int64),
@@ -115,9 +118,7 @@ class Replicate:
         self.counts = np.zeros(N_COUNTS, dtype=np.int64)
         self._total_regret = 0.0
         self._total_sent = run.n_control
-        self._n_records = 0
-        self._regret = np.zeros(len(run.records))
-        self._messages = np.zeros(len(run.records), dtype=np.int64)
+        self.curve = Curve(len(run.records))
         self._agent_regret = np.zeros((len(run.records), n_agents)) if run.agents else None
         self._lookahead = lookahead
         self._outages = OutageWindow(run, draws, stop)
@@ -232,22 +233,22 @@ class Replicate:
         # Sums are accumulated one round after the other, as the reference engine does.
         total_regret = np.add.accumulate(np.concatenate([[self._total_regret], regret]))
         total_sent = self._total_sent + np.cumsum(sent)
-        begin = self._n_records
+        begin = self.curve.n_known
         end = int(np.searchsorted(self.packed.run.records, last))
         recorded = self.packed.run.records[begin:end] - first
-        self._regret[begin:end] = total_regret[recorded + 1]
-        self._messages[begin:end] = total_sent[recorded]
+        self.curve.regret[begin:end] = total_regret[recorded + 1]
+        self.curve.messages[begin:end] = total_sent[recorded]
         if self._agent_regret is not None and end > begin:
             # Each record ends a chunk, see `end_of_chunk`.
             self._agent_regret[begin] = agent_regret(self.packed.run.problem, self._all_pulls())
-        self._n_records = end
+        self.curve.n_known = end
         self._total_regret, self._total_sent = float(total_regret[-1]), int(total_sent[-1])
 
     def end_of_chunk(self, n_rounds: int) -> int:
         """The round before which a chunk of about so many rounds ends: at the next record, if agents are recorded."""
         run = self.packed.run
         last = min(self.t + min(n_rounds, self.longest_chunk), run.horizon + 1)
-        return min(last, int(run.records[self._n_records]) + 1) if run.agents else last
+        return min(last, int(run.records[self.curve.n_known]) + 1) if run.agents else last
 
     def _all_pulls(self) -> NDArray[np.int32]:
         """Pull counts so far, also those that agents have forgotten."""
@@ -270,7 +271,7 @@ class Replicate:
             int(counts[layout.HEARD] - counts[layout.STALE]),
             run.n_bytes(sent),
         ]
-        outcome = Outcome(self._regret, self._messages, np.array(traffic, dtype=np.int64), self._all_pulls())
+        outcome = Outcome(self.curve.regret, self.curve.messages, np.array(traffic, dtype=np.int64), self._all_pulls())
         outcome.agent_regret = self._agent_regret
         if run.link_traffic:
             outcome.links, outcome.link_traffic = self._link_arrays()

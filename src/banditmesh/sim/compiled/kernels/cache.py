@@ -33,7 +33,20 @@ from .identity import digest
 _PACKAGE: Final = Path(__file__).resolve().parents[3]
 #: What lies above the simulator or beside it, and so in no kernel: the layers import one way. Everything else counts.
 ABOVE: Final = frozenset(
-    {"cli.py", "comparisons", "live", "mesh", "paper", "plots", "studies", "testing", "theory", "verbs"}
+    {
+        "animations",
+        "cli.py",
+        "comparisons",
+        "live",
+        "mesh",
+        "paper",
+        "plots",
+        "studies",
+        "testing",
+        "theory",
+        "verbs",
+        "web",
+    }
 )
 _FORMAT: Final = "banditmesh kernels 3"
 _DIGEST_SIZE: Final = 32
@@ -57,6 +70,11 @@ class KernelFiles:
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
         self._name = name
+
+    @property
+    def lock(self) -> Path:
+        """The file that processes lock to take turns."""
+        return self._folder / f".{self._name}.lock"
 
     def load(self, key: object) -> Any:
         """What was saved for a key, if it is there and whole; else None."""
@@ -96,13 +114,15 @@ class KernelFiles:
                 path.unlink(missing_ok=True)
 
 
-def keep(dispatcher: Any) -> None:
+def keep(dispatcher: Any) -> KernelFiles:
     """Let numba keep a kernel in such files; `AttributeError` if its cache is not built as is expected here."""
     kept = dispatcher._cache
     if not isinstance(kept._cache_file, IndexDataCacheFile):
         raise AttributeError("numba keeps its cache in another way")
-    kept._cache_file = KernelFiles(Path(kept.cache_path), kept._impl.filename_base)
-    _kept.append(kept._cache_file)
+    files = KernelFiles(Path(kept.cache_path), kept._impl.filename_base)
+    kept._cache_file = files
+    _kept.append(files)
+    return files
 
 
 def remove_all() -> None:

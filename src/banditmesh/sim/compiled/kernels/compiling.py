@@ -18,6 +18,7 @@ from numba.extending import intrinsic
 
 from . import cache
 from .identity import digest, identity
+from .turns import in_turn
 
 #: Kernels make no arrays, they work on those that they are handed, which their caller keeps. So numba need not count
 #: references to them: it would, with an atomic addition, whenever an array is taken out of a tuple.
@@ -73,7 +74,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, and cache it."""
     try:
         compiled = numba.njit(cache=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
-        cache.keep(compiled)
+        files = cache.keep(compiled)
+        compiled.compile = in_turn(compiled.compile, files.lock)
     except (RuntimeError, OSError, AttributeError):
         # No folder can be written, or numba keeps its cache in another way: a stale cache would be worse than none.
         return uncached(function)

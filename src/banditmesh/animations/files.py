@@ -1,0 +1,195 @@
+"""One HTML file that plays by itself: the document and the player in it, and nothing that is fetched from anywhere.
+
+Its content policy forbids every request, and lets no other script run than the two that are written into it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+from .. import atomic, checks
+from ..errors import FileError, InputError
+from ..problem import Problem
+from ..sim.result import Result
+from ..sim.simulation import Simulation
+from .documents import FORMAT, as_json, message_document
+from .journeys import Journey
+from .recorder import Recorder
+from .traces import result_document, trace_document
+
+#: The player: plain JavaScript, for any page; see its first lines.
+PLAYER: Final = Path(__file__).with_name("player.js")
+_START: Final = (
+    'BanditmeshPlayer.mount(document.getElementById("animation"), '
+    'JSON.parse(document.getElementById("document").textContent), {fill: true, curves: true});'
+)
+_PAGE: Final = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ margin: 0; background: #ffffff; color: #1b1b1b; font: 16px/1.4 system-ui, sans-serif; }}
+main {{ max-width: 80rem; margin: 0 auto; padding: 0.75rem 1rem; }}
+h1 {{ font-size: 1.25rem; margin: 0 0 0.5rem; overflow-wrap: anywhere; }}
+@media (prefers-color-scheme: dark) {{ body {{ background: #14161a; color: #e8e8e8; }} }}
+</style>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+<div id="animation"></div>
+<noscript>This animation needs JavaScript.</noscript>
+</main>
+<script type="application/json" id="document">{document}</script>
+<script>{player}</script>
+<script>{start}</script>
+</body>
+</html>
+"""
+
+
+def animate(
+    what: Simulation | Result | Recorder | Journey | Sequence[Journey] | Iterable[Any],
+    path: str | PathLike[str],
+    *,
+    problem: Problem | None = None,
+    replicate: int = 0,
+    title: str | None = None,
+) -> None:
+    """Write an animation as one HTML file that plays in any browser, offline: for a talk or a mail.
+
+    Parameters
+    ----------
+    what : Simulation, Result, event log, Recorder, Journey or two Journeys
+        What is shown. A simulation that has not begun is played to its end. A result needs the event log of
+        `trace=True`; a log may also come from `read_trace`. Journeys come from `follow`, two of them are shown side by
+        side.
+    path : str or path
+        The file; it is written whole or not at all.
+    problem : Problem, optional
+        For a result or a log: the problem that was simulated, which has the agents' places and all links.
+    replicate : int
+        For a result or a log: which replicate.
+    title : str, optional
+        What stands above it.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, banditmesh as bm
+    >>> problem = bm.Problem.random(bm.networks.grid(3, 3), n_arms=4, per_agent=2, seed=0)
+    >>> simulation = bm.Simulation(problem, bm.FwA(4), horizon=20, seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "learning.html"
+    ...     bm.animate(simulation, path)
+    ...     path.read_text(encoding="utf-8")[:15]
+    '<!DOCTYPE html>'
+    """
+    target = _target(path)
+    text = as_html(_document(what, problem, replicate), title)
+    try:
+        with atomic.writing(target) as stream:
+            stream.write(text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise FileError(
+            f"cannot write {target}: {error.strerror or error}; choose a place that can be written"
+        ) from None
+
+
+def as_html(document: Mapping[str, Any], title: str | None = None) -> str:
+    """A document as a page of its own, the text of an HTML file.
+
+    Parameters
+    ----------
+    document : mapping
+        From a `Recorder`, `message_document` or `trace_document`.
+    title : str, optional
+        What stands above it.
+    """
+    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+        raise InputError(f"document must be one that a Recorder or message_document made, got {checks.shown(document)}")
+    if title is not None and not isinstance(title, str):
+        raise InputError(f"title must be a text, got {checks.shown(title)}")
+    player = PLAYER.read_text(encoding="utf-8")
+    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in (player, _START))
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}; base-uri 'none'; form-action 'none'"
+    return _PAGE.format(
+        policy=policy,
+        title=html.escape(title or _title(document)),
+        document=as_json(document),
+        player=player,
+        start=_START,
+    )
+
+
+def _document(what: Any, problem: Problem | None, replicate: int) -> dict[str, Any]:
+    if problem is not None and not isinstance(problem, Problem):
+        raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
+    replicate = checks.integer("replicate", replicate, at_least=0)
+    if isinstance(what, Simulation):
+        return _played(what)
+    if isinstance(what, Recorder):
+        what.finish()
+        return what.document()
+    if isinstance(what, Journey):
+        return message_document(what)
+    if isinstance(what, Result):
+        checks.integer("replicate", replicate, at_least=0, at_most=what.replicates - 1)
+        return result_document(what, problem, replicate)
+    if isinstance(what, Sequence) and not isinstance(what, str) and what and isinstance(what[0], Journey):
+        return message_document(*what)
+    if isinstance(what, Iterable) and not isinstance(what, str | bytes | Mapping):
+        return trace_document(what, problem, replicate)
+    raise InputError(
+        "animate takes a Simulation, a Result with trace=True, an event log, a Recorder or journeys of follow(), "
+        f"got {checks.shown(what)}"
+    )
+
+
+def _played(simulation: Simulation) -> dict[str, Any]:
+    if simulation.round:
+        raise InputError(
+            f"animate needs a simulation that has not begun, got one after round {simulation.round}; "
+            "make another one with the same seed"
+        )
+    recorder = Recorder(simulation.problem, horizon=simulation.horizon, label=simulation.label)
+    while not simulation.is_over:
+        recorder.add(simulation.step())
+    return recorder.document()
+
+
+def _target(path: str | PathLike[str]) -> Path:
+    """The file to write, looked at before any work is done for it."""
+    try:
+        target = Path(os.fspath(path))
+        folder_is_there = target.parent.is_dir()
+        is_folder = target.is_dir()
+    except (TypeError, ValueError) as error:
+        raise FileError(f"path must name a file to write, got {checks.shown(path)} ({error})") from None
+    if not folder_is_there:
+        raise FileError(f"cannot write {target}: there is no folder {target.parent}; make it first")
+    if is_folder:
+        raise FileError(f"cannot write {target}: it is a folder; name a file in it")
+    return target
+
+
+def _title(document: Mapping[str, Any]) -> str:
+    if document["kind"] == "run":
+        rounds = f"{document['horizon']:,} round{'' if document['horizon'] == 1 else 's'}"
+        return f"{document['label']}: {rounds}" if document["label"] else rounds
+    names = " and ".join(panel["label"] for panel in document["panels"])
+    return f"One message by {names}"
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,0 +1,117 @@
+"""What is drawn of a network: its agents one by one, or, where they are too many to be told apart, groups of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..networks.usual import usual_links
+from ..plots.places import fitted, places
+from ..problem import Problem
+
+#: The most agents and links that are drawn one by one.
+MOST_AGENTS: Final = 2_000
+MOST_LINKS: Final = 20_000
+#: How many groups there are then, at most.
+MOST_GROUPS: Final = 256
+#: The most letters of a name: it may be as long as its owner likes, and a file may not.
+MOST_LETTERS: Final = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """The nodes of a drawing.
+
+    Attributes
+    ----------
+    names : list of str
+        What each node is called.
+    places : float array (nodes, 2)
+        Where it is drawn, in the unit square.
+    sizes : list of int or None
+        How many agents each node stands for; None if one each.
+    node_of : dict
+        The node of each agent, by the agent's name.
+    """
+
+    names: list[str]
+    places: NDArray[np.float64]
+    sizes: list[int] | None
+    node_of: dict[Hashable, int]
+
+    @classmethod
+    def of_problem(cls, problem: Problem) -> Sites:
+        """The nodes of a problem's network."""
+        return cls.of_agents(problem.agents, usual_links(problem.network), problem.places)
+
+    @classmethod
+    def of_agents(
+        cls, agents: Sequence[Hashable], pairs: NDArray[np.integer[Any]], found: NDArray[np.float64] | None = None
+    ) -> Sites:
+        """The nodes for some agents, with these links and, if they are known, places."""
+        found = places(len(agents), pairs) if found is None else found
+        if len(agents) <= MOST_AGENTS and len(pairs) <= MOST_LINKS:
+            return cls(
+                [short(name) for name in agents], found, None, {name: number for number, name in enumerate(agents)}
+            )
+        groups = _groups(found, MOST_GROUPS)
+        n_groups = int(groups.max()) + 1
+        sizes = np.bincount(groups)
+        centres = np.stack([np.bincount(groups, found[:, axis]) / sizes for axis in (0, 1)], axis=1)
+        return cls(
+            [f"group {number + 1}" for number in range(n_groups)],
+            fitted(centres),
+            sizes.tolist(),
+            dict(zip(agents, groups.tolist(), strict=True)),
+        )
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the drawing must know."""
+        if self.sizes is None:
+            return []
+        return [
+            f"{len(self.node_of):,} agents are drawn as {len(self.names)} groups of neighbours; a group's colour is "
+            "the mean of its agents, and links within a group are not drawn"
+        ]
+
+    def links(self, pairs: Iterable[tuple[Hashable, Hashable]]) -> set[tuple[int, int]]:
+        """Which nodes are linked if these agents are, the lower one first."""
+        node_of = self.node_of
+        ends = ((node_of[one], node_of[other]) for one, other in pairs)
+        return {(i, j) if i < j else (j, i) for i, j in ends if i != j}
+
+    def as_json(self, links: Iterable[tuple[int, int]]) -> dict[str, Any]:
+        """The network as documents have it."""
+        return {
+            "names": self.names,
+            "x": [round(float(x), 4) for x in self.places[:, 0]],
+            # Places grow upwards, those of a screen downwards.
+            "y": [round(1.0 - float(y), 4) for y in self.places[:, 1]],
+            "sizes": self.sizes,
+            "links": list(itertools.chain(*sorted(links))),
+        }
+
+
+def short(name: Hashable) -> str:
+    """A name as drawings show it."""
+    text = str(name)
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+
+
+def _groups(found: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+    """Agents in groups of about the same size that lie near each other: halved across the longer side, and again."""
+    groups = np.zeros(len(found), dtype=np.int64)
+    for _ in range(most.bit_length() - 1):
+        halves = np.zeros(len(found), dtype=np.int64)
+        for members in np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1]):
+            axis = int(np.argmax(np.ptp(found[members], axis=0)))
+            order = members[np.argsort(found[members, axis], kind="stable")]
+            halves[order[len(order) // 2 :]] = 1
+        groups = 2 * groups + halves
+    return np.unique(groups, return_inverse=True)[1]

@@ -1,0 +1,131 @@
+"""Where agents are drawn when nobody says where they are: the same places every time, and soon.
+
+Agents that are few hops apart are drawn near each other. First, some agents far apart from each other are *pivots*, and
+everybody is placed by the hops to them (pivot MDS, Brandes and Pich 2007). That takes a moment for any network, and a
+large one gets no more. Up to `MOST_REFINED` agents, places are then improved until distances on paper are like hops
+(stress majorisation, Gansner, Koren and North 2005). Nothing is drawn at random.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Up to so many agents places are refined: distances between all of them are kept.
+MOST_REFINED: Final = 1500
+_PIVOTS: Final = 50
+_MOST_STEPS: Final = 60
+_FEWEST_STEPS: Final = 12
+_STEP_PAIRS: Final = 15_000_000  # of agents, in all steps: some tenths of a second
+_GOOD_ENOUGH: Final = 1e-4
+_GOLDEN_ANGLE: Final = np.pi * (3.0 - 5.0**0.5)
+
+
+def places(n_agents: int, pairs: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    """Places of agents, (agents, 2), each coordinate between 0 and 1; the longer side is the whole width.
+
+    Parameters
+    ----------
+    n_agents : int
+        How many agents there are.
+    pairs : int array (links, 2)
+        Who is linked to whom.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> places(3, np.array([[0, 1], [1, 2]]))[:, 0].round(2)
+    array([0. , 0.5, 1. ])
+    """
+    from scipy.sparse import csr_matrix
+
+    pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    links = csr_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n_agents, n_agents))
+    found = _by_pivots(links, n_agents)
+    if 2 < n_agents <= MOST_REFINED:
+        found = _refined(found, _hops(links))
+    return fitted(_turned(found))
+
+
+def fitted(found: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Places moved and scaled into the unit square, with the shorter side in its middle; shapes are kept."""
+    low, high = found.min(axis=0), found.max(axis=0)
+    side = float((high - low).max())
+    if side == 0.0:
+        return np.full_like(found, 0.5)
+    scaled: NDArray[np.float64] = 0.5 + (found - (low + high) / 2) / side
+    return scaled
+
+
+def _hops(links: Any, start: list[int] | None = None) -> NDArray[np.float64]:
+    """Hops from some agents or from all; agents that cannot reach each other are put a little apart."""
+    from scipy.sparse.csgraph import shortest_path
+
+    hops: NDArray[np.float64] = shortest_path(links, method="D", directed=False, unweighted=True, indices=start)
+    reached = hops[np.isfinite(hops)]
+    # Components would lie far from each other by the largest distance, and on each other by none.
+    hops[~np.isfinite(hops)] = max(2.0, 0.6 * float(reached.max(initial=0.0)) + 1.0)
+    return hops
+
+
+def _by_pivots(links: Any, n_agents: int) -> NDArray[np.float64]:
+    """Two coordinates of everybody by the hops to pivots, each of them the agent farthest from those before."""
+    hops = [_hops(links, [0])[0]]
+    nearest = hops[0]
+    while len(hops) < min(_PIVOTS, n_agents) and nearest.max() > 0:
+        hops.append(_hops(links, [int(np.argmax(nearest))])[0])
+        nearest = np.minimum(nearest, hops[-1])
+    squares = np.stack(hops, axis=1) ** 2
+    centred = -0.5 * (squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True) + squares.mean())
+    values, vectors = np.linalg.eigh(centred.T @ centred)
+    found = np.zeros((n_agents, 2))
+    for column in range(min(2, len(values))):
+        spread = float(np.sqrt(max(values[-1 - column], 0.0)))
+        if spread > 0.0:
+            found[:, column] = _with_sign(centred @ vectors[:, -1 - column]) / np.sqrt(spread)
+    # Agents with the same hops to all pivots, such as those around a star, must not lie on each other.
+    number = np.arange(n_agents)
+    radius = 0.01 * np.sqrt((number + 0.5) / n_agents) * (1.0 if n_agents > 2 else 0.0)
+    found[:, 0] += radius * np.cos(number * _GOLDEN_ANGLE)
+    found[:, 1] += radius * np.sin(number * _GOLDEN_ANGLE)
+    return found
+
+
+def _refined(found: NDArray[np.float64], hops: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Places whose distances are like hops, near pairs first: each step solves what would be best for the last one."""
+    from scipy.linalg import cho_factor, cho_solve
+
+    n_agents = len(found)
+    np.fill_diagonal(hops, 1.0)
+    weights = hops**-2.0
+    np.fill_diagonal(weights, 0.0)
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    # The first agent stays where it is: otherwise there would be no single solution.
+    factor = cho_factor(laplacian[1:, 1:])
+    before = np.inf
+    for _ in range(max(_FEWEST_STEPS, min(_MOST_STEPS, _STEP_PAIRS // n_agents**2))):
+        x, y = found[:, 0], found[:, 1]
+        far = np.hypot(x[:, None] - x, y[:, None] - y)
+        stress = float((weights * (far - hops) ** 2).sum())
+        if before - stress < _GOOD_ENOUGH * stress:
+            break
+        before = stress
+        pull = -weights * hops / np.maximum(far, 1e-9)
+        pull[np.arange(n_agents), np.arange(n_agents)] = 0.0
+        pull[np.arange(n_agents), np.arange(n_agents)] = -pull.sum(axis=1)
+        found = np.vstack([np.zeros(2), cho_solve(factor, (pull @ found)[1:])])
+    return found
+
+
+def _turned(found: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same places, turned so that they are wider than high."""
+    centred = found - found.mean(axis=0)
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    return np.stack([_with_sign(centred @ axes[:, 1]), _with_sign(centred @ axes[:, 0])], axis=1)
+
+
+def _with_sign(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    """An eigenvector's sign is arbitrary: the first agent lies left."""
+    return -column if column[0] > 0 else column

@@ -1,0 +1,66 @@
+"""Processes that need the same kernel at the same time take turns, so that one compiles it and the others read it.
+
+Without that, every worker of a study would compile everything on a machine's first run, all at once and each slower
+for it. A turn is a lock beside the kernel's files. Right numbers do not depend on it: where no lock can be had, or its
+holder takes too long, a kernel is compiled twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from numba.core import event
+
+from .... import file_locks
+
+#: How long a process waits for another one, in seconds, and how often it looks: a kernel compiles in a few seconds.
+PATIENCE: Final = 60.0
+_LOOK: Final = 0.05
+
+
+def in_turn(compile_: Callable[[Any], Any], path: Path) -> Callable[[Any], Any]:
+    """What compiles a kernel or reads it from the cache, by one process at a time."""
+
+    def compile_in_turn(signature: Any) -> Any:
+        with turn(path):
+            return compile_(signature)
+
+    return compile_in_turn
+
+
+@contextlib.contextmanager
+def turn(path: Path) -> Iterator[None]:
+    """Hold the lock of this path, if it can be had in time."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError:
+        yield
+        return
+    try:
+        if not _taken(descriptor):
+            # Whoever listens for compilations hears of this one too: another process is at it.
+            with event.trigger_event("numba:compile"):
+                _wait(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _wait(descriptor: int) -> None:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until and not _taken(descriptor):
+        time.sleep(_LOOK)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        file_locks.take(descriptor)
+    except OSError:
+        return False
+    return True

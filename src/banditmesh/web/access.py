@@ -1,0 +1,173 @@
+"""Who may use the page: on loopback whoever can reach it, elsewhere whoever knows the token.
+
+Host, Origin and Sec-Fetch-Site are checked as a sidecar checks them, of websockets too, so that no page of another site
+can drive this one. A browser cannot be told to send a token, so it signs in once: the token is exchanged for a cookie
+that is worth nothing to another run of the server, that no script can read and that no other site's request carries.
+Programs may send `Authorization: Bearer TOKEN`.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Iterable
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs
+
+from ..live.guard import Guard, Refusal
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE: Final = "banditmesh_page"
+SIGN_IN: Final = "/sign-in"
+#: The most bytes of a request: the largest upload, and what a form adds to it.
+MOST_BYTES: Final = 9 * 2**20
+#: The most bytes of a sign-in.
+_MOST_FORM: Final = 4096
+#: What every answer says: no other site may frame the page, and the page itself asks nobody but this server.
+HEADERS: Final = (
+    (b"x-frame-options", b"DENY"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (
+        b"content-security-policy",
+        b"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'none'; form-action 'self'",
+    ),
+)
+_FORM: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>banditmesh: sign in</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
+<style>body{{font:1rem/1.5 system-ui,sans-serif;max-width:26rem;margin:12vh auto;padding:0 1rem}}
+input,button{{font:inherit;padding:.4rem .6rem;width:100%;box-sizing:border-box;margin:.3rem 0}}</style>
+<h1>banditmesh</h1><p>{line}</p><form method="post" action="{action}"><label>Token
+<input type="password" name="token" autocomplete="current-password" autofocus required></label>
+<button>Sign in</button></form></html>"""
+_ASK: Final = (
+    "This page is served beyond this machine and asks for its token, the one that the server was started with."
+)
+
+
+class Access:
+    """Lets requests and websockets through, or answers them itself.
+
+    Parameters
+    ----------
+    address : str
+        The IP address that the server listens on.
+    hosts : iterable of str
+        Further names that browsers may call it by.
+    token : str, optional
+        What users must know.
+    """
+
+    def __init__(self, address: str, *, hosts: Iterable[str] = (), token: str | None = None) -> None:
+        self._guard = Guard(
+            address, hosts=hosts, service="page", option="--allow-host", json_only=False, may_be_linked=True
+        )
+        self._token = token
+        self._pass = secrets.token_urlsafe(32)
+
+    def around(self, app: ASGIApp) -> ASGIApp:
+        """The same application, behind this."""
+
+        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] not in ("http", "websocket"):
+                await app(scope, receive, send)
+                return
+            refusal = self._guard.refusal(scope.get("method", "GET"), scope["path"], scope["headers"])
+            if refusal is None and self._token is not None and not self._knows(scope):
+                await self._ask(scope, receive, send)
+            elif refusal is not None:
+                await _refuse(scope, receive, send, refusal)
+            elif _length(scope) > MOST_BYTES:
+                await _refuse(scope, receive, send, Refusal(413, f"a request may have {MOST_BYTES:,} bytes at most"))
+            else:
+                await app(scope, _bounded(receive), _with_headers(send))
+
+        return guarded
+
+    def _knows(self, scope: Scope) -> bool:
+        """Whether a request has the cookie of this server, or the token itself."""
+        assert self._token is not None
+        headers = dict(scope["headers"])
+        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+        if scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._token.encode()):
+            return True
+        try:
+            cookie = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
+        except CookieError:
+            return False
+        return cookie is not None and hmac.compare_digest(cookie.value.encode(), self._pass.encode())
+
+    async def _ask(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let somebody sign in, and refuse everything else."""
+        from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+        assert self._token is not None
+        answer: Response
+        if scope["type"] == "http" and scope["path"] == SIGN_IN and scope["method"] == "POST":
+            given = parse_qs((await _body(receive)).decode("latin-1")).get("token", [""])[0]
+            if hmac.compare_digest(given.strip().encode(), self._token.encode()):
+                answer = RedirectResponse("/", 303)
+                answer.set_cookie(COOKIE, self._pass, httponly=True, samesite="strict")
+            else:
+                answer = HTMLResponse(_FORM.format(line="The token is wrong.", action=SIGN_IN), 401)
+        elif scope["type"] == "http" and scope["method"] == "GET" and scope["path"] in ("/", SIGN_IN):
+            answer = HTMLResponse(_FORM.format(line=_ASK, action=SIGN_IN), 401)
+        else:
+            line = f"a token is required here: sign in at {SIGN_IN}, or send 'Authorization: Bearer TOKEN'"
+            await _refuse(scope, receive, send, Refusal(401, line))
+            return
+        await answer(scope, receive, _with_headers(send))
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:
+    from starlette.responses import JSONResponse
+
+    if scope["type"] == "websocket":
+        # Before it is accepted, closing it is an answer of 403.
+        await send({"type": "websocket.close", "code": 1008, "reason": refusal.error})
+        return
+    await JSONResponse({"error": refusal.error}, refusal.status)(scope, receive, _with_headers(send))
+
+
+def _length(scope: Scope) -> int:
+    text = dict(scope["headers"]).get(b"content-length", b"0").decode("latin-1")
+    return int(text) if text.isdecimal() else 0
+
+
+def _bounded(receive: Receive) -> Receive:
+    """The same body, cut off if it is longer than it may be, whatever its header said."""
+    n_bytes = 0
+
+    async def bounded() -> Message:
+        nonlocal n_bytes
+        message = await receive()
+        if message["type"] == "http.request":
+            n_bytes += len(message.get("body", b""))
+            if n_bytes > MOST_BYTES:
+                return {"type": "http.disconnect"}
+        return message
+
+    return bounded
+
+
+async def _body(receive: Receive) -> bytes:
+    body = bytearray()
+    while len(body) <= _MOST_FORM:
+        message: Any = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            return bytes(body)
+    return b""
+
+
+def _with_headers(send: Send) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", []), *HEADERS]}
+        await send(message)
+
+    return sent

@@ -1,0 +1,230 @@
+"""What is chosen on the page: texts, by the dotted keys of a spec. A spec, a link and lines of Python say the same.
+
+A choice is what stands in a field, as it stands there: `{"network.name": "ring", "network.n": "12", "horizon": "abc"}`.
+It is not checked here but as every spec is, so that the page says what the command line says. Empty texts are not said.
+Files that were uploaded are named by `network.path` and the like, as `uploads` names them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from ..errors import InputError
+from ..protocols.notation import split
+
+#: What is chosen unless somebody chooses.
+DEFAULTS: Final[dict[str, str]] = {
+    "network.name": "er",
+    "dynamics.name": "none",
+    "arms.law": "gaussian",
+    "arms.n_arms": "50",
+    "arms.per_agent": "20",
+    "arms.seed": "0",
+    "policy.name": "ucb",
+    "protocols": "fwa(4), flooding(4)",
+    "horizon": "1000",
+    "replicates": "10",
+    "seed": "0",
+    "rules": "sound",
+}
+#: Keys that hold words, whatever they look like.
+_WORDS: Final = frozenset({"name", "law", "rules", "path", "catalogue", "laws", "log", "rewards", "weights", "kind"})
+#: Keys that name files, and the most bytes that such a file may hold, unpacked.
+FILES: Final = ("network.path", "arms.catalogue", "arms.laws", "arms.log")
+MOST_UNPACKED: Final = 64 * 2**20
+#: The most rounds of a run that are kept.
+MOST_RECORDS: Final = 2000
+_NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?)")
+_DYNAMICS: Final = {"edge-markovian": "EdgeMarkovian", "link-failures": "LinkFailures", "churn": "Churn"}
+
+
+def from_query(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> dict[str, str]:
+    """The choices of a link: the defaults, with what it says otherwise.
+
+    A link that names another part of a table says all of that table.
+
+    Examples
+    --------
+    >>> found = from_query({"horizon": "30", "arms.law": "data"})
+    >>> found["horizon"], found["rules"], found.get("arms.n_arms")
+    ('30', 'sound', None)
+    """
+    told = {key.partition(".")[0] for key in query if "." in key}
+    kept = {key: value for key, value in defaults.items() if "." not in key or key.partition(".")[0] not in told}
+    return kept | {key: value for key, value in query.items() if key in DEFAULTS or "." in key}
+
+
+def to_query(choices: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS, **more: str) -> str:
+    """The part of a link behind the question mark; what goes without saying is left out.
+
+    Examples
+    --------
+    >>> to_query({**DEFAULTS, "horizon": "30"}), to_query({**DEFAULTS, "network.name": "ring", "network.n": "5"})
+    ('horizon=30', 'network.name=ring&network.n=5')
+    """
+    told = {key.partition(".")[0] for key, value in choices.items() if value != defaults.get(key, "")}
+    said = {
+        key: value
+        for key, value in choices.items()
+        if value != "" and (value != defaults.get(key) or ("." in key and key.partition(".")[0] in told))
+    }
+    return urlencode({**said, **{key: value for key, value in more.items() if value}}, safe="(),:/")
+
+
+def to_toml(choices: Mapping[str, str], *, own_names: bool = False) -> str:
+    """The spec that the choices make.
+
+    Parameters
+    ----------
+    choices : mapping from str to str
+        What stands in the fields.
+    own_names : bool
+        Whether files go by the names that their users gave them, instead of where they lie here.
+
+    Examples
+    --------
+    >>> print(to_toml({"horizon": "30", "network.name": "ring", "network.n": "5", "protocols": "irs, fwa(2)"}))
+    horizon = 30
+    <BLANKLINE>
+    [network]
+    name = "ring"
+    n = 5
+    <BLANKLINE>
+    [sweep]
+    protocol = ["irs", "fwa(2)"]
+    <BLANKLINE>
+    """
+    tables: dict[str, list[str]] = {}
+    for key, text in choices.items():
+        if text.strip() == "" or key == "protocols":
+            continue
+        table, _, name = key.rpartition(".")
+        value = PurePath(text).name if own_names and key in FILES else text.strip()
+        tables.setdefault(table, []).append(f"{name} = {_as_toml(name, value)}")
+    for table in {key.partition(".")[0] for key in FILES if choices.get(key, "").strip()}:
+        tables[table].append(f"max_bytes = {MOST_UNPACKED}")
+    protocols = [one for one in split(choices.get("protocols", "")) if one]
+    if not protocols:
+        raise InputError("protocols must name at least one, such as fwa(4); got none")
+    # One protocol is a sweep over one, so that it is written out the same way.
+    tables["sweep"] = [f"protocol = [{', '.join(json.dumps(one) for one in protocols)}]"]
+    first = tables.pop("", [])
+    parts = ["\n".join(first)] + [f"[{table}]\n" + "\n".join(lines) for table, lines in tables.items()]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def to_python(choices: Mapping[str, str]) -> str:
+    """Lines of Python that do what the page does, with the same numbers."""
+    tables: dict[str, dict[str, str]] = {}
+    for key, text in choices.items():
+        if text.strip():
+            table, _, name = key.rpartition(".")
+            value = PurePath(text).name if key in FILES else text.strip()
+            tables.setdefault(table, {})[name] = value
+    run = tables[""]
+    protocols = ", ".join(json.dumps(one) for one in split(run.get("protocols", "")))
+    lines = ["import banditmesh as bm", "", _network(tables), *_problem(tables.get("arms", {}))]
+    settings = [f"policy={_policy(tables.get('policy', {}))}"]
+    settings += [f"{name}={run[name]}" for name in ("horizon", "replicates", "seed") if name in run]
+    settings += [f'rules="{run["rules"]}"'] if "rules" in run else []
+    step = record_every(int(run["horizon"])) if run.get("horizon", "").isdecimal() else 1
+    settings += [f"record_every={step}"] if step > 1 else []
+    settings += _faults(tables)
+    lines += ["comparison = bm.compare(", "    problem,", f"    [{protocols}],"]
+    return "\n".join([*lines, *(f"    {one}," for one in settings), ")", "print(comparison)", ""])
+
+
+def record_every(horizon: int) -> int:
+    """Of how many rounds the page keeps one, so that no run is too long to be looked at.
+
+    Examples
+    --------
+    >>> record_every(MOST_RECORDS), record_every(10 * MOST_RECORDS)
+    (1, 10)
+    """
+    return max(1, -(-horizon // MOST_RECORDS))
+
+
+def _as_toml(name: str, text: str) -> str:
+    if name in _WORDS:
+        return json.dumps(text)
+    if _NUMBER.fullmatch(text) or text in ("true", "false"):
+        return text.lstrip("+") if not text.startswith(".") else f"0{text}"
+    items = [one.strip() for one in text.strip("[]").split(",")]
+    if len(items) > 1 and all(_NUMBER.fullmatch(one) for one in items):
+        return f"[{', '.join(items)}]"
+    return json.dumps(text)
+
+
+def _arguments(table: Mapping[str, str], but: tuple[str, ...] = ("name",)) -> str:
+    return ", ".join(f"{name}={_as_python(name, text)}" for name, text in table.items() if name not in but)
+
+
+def _as_python(name: str, text: str) -> str:
+    written = _as_toml(name, text)
+    return {"true": "True", "false": "False"}.get(written, written)
+
+
+def _network(tables: Mapping[str, Mapping[str, str]]) -> str:
+    table = dict(tables["network"])
+    name = table.pop("name")
+    given = _arguments(table)
+    if name in ("file", "trace"):
+        reader = "read" if name == "file" else "read_contact_trace"
+        made = f"bm.networks.{reader}({given})"
+    elif not table and name in ("er", "ba", "sbm", "dynamic-er"):
+        made = f'bm.networks.paper("{name}")'
+    else:
+        drawn = name in ("er", "ba", "sbm", "watts_strogatz", "random_regular", "random_geometric")
+        seed = ", seed=0" if drawn and "seed" not in table else ""
+        made = f"bm.networks.{name}({given}{seed})"
+    dynamics = tables.get("dynamics", {})
+    kind = _DYNAMICS.get(dynamics.get("name", "none"))
+    return f"network = {made}" if kind is None else f"network = bm.networks.{kind}({made}, {_arguments(dynamics)})"
+
+
+def _problem(arms: Mapping[str, str]) -> list[str]:
+    law = arms.get("law", "gaussian")
+    if law == "data":
+        said = {name: json.dumps(text) for name, text in arms.items()}
+        unmatched = f", unmatched={said['unmatched']}" if "unmatched" in said else ""
+        if "log" in said:
+            rewards = f", law={said['rewards']}" if "rewards" in said else ""
+            who = f"bm.arms.read_catalogue({said['catalogue']})" if "catalogue" in said else "log"
+            made = f"problem = bm.Problem(network, {who}, log{unmatched})"
+            return [f"log = bm.arms.read_log({said['log']}{rewards})", made]
+        files = [f"bm.arms.read_{key}({said.get(key, repr(''))})" for key in ("catalogue", "laws")]
+        return [f"problem = bm.Problem(network, {', '.join(files)}{unmatched})"]
+    means = arms.get("means")
+    n_arms = str(len(means.strip("[]").split(","))) if means else arms.get("n_arms", "50")
+    drawn = f"bm.Problem.random(network, {n_arms}, {arms.get('per_agent', '20')}, seed={arms.get('seed', '0')})"
+    sigma = arms.get("sigma", "1.0")
+    if law == "gaussian" and not means and float(sigma) == 1.0:
+        return [f"problem = {drawn}"]
+    made = "bm.arms.Bernoulli(mean)" if law == "bernoulli" else f"bm.arms.Gaussian(mean, {sigma})"
+    values = f"[{means.strip('[]')}]" if means else "drawn.means.tolist()"
+    return [
+        f"drawn = {drawn}",
+        "sets = [drawn.arm_set(agent).tolist() for agent in range(drawn.n_agents)]",
+        f"problem = bm.Problem(network, sets, [{made} for mean in {values}])",
+    ]
+
+
+def _policy(table: Mapping[str, str]) -> str:
+    from ..parts import find, named
+
+    kind: Any = find(named("policy"), "policy.name", table.get("name", "ucb")).make
+    return f"bm.{kind.__name__}({_arguments(table)})"
+
+
+def _faults(tables: Mapping[str, Mapping[str, str]]) -> list[str]:
+    given = [_arguments(tables["faults"])] if "faults" in tables else []
+    for name, kind in (("outages", "Outages"), ("corruption", "Corruption")):
+        if f"faults.{name}" in tables:
+            given.append(f"{name}=bm.{kind}({_arguments(tables[f'faults.{name}'], but=())})")
+    return [f"faults=bm.Faults({', '.join(given)})"] if given else []

@@ -1,0 +1,390 @@
+"""Compare and frontier: regret against what it costs, which configurations nothing beats, and which one to take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from nicegui import ui
+
+from ..comparisons.configurations import COSTS, Configuration, Frontier
+from ..errors import InputError
+from . import charts, choices
+from .form import Form
+from .shell import Notice, Shell
+from .taking import node_button, spec_of
+from .workers import StoppedError, WorkError
+
+_BUDGETS: Final = {
+    "max_messages_per_round": ("messages_per_round", "Most transmissions per round, whole network"),
+    "max_link_load": ("link_load", "Most transmissions per round on a link"),
+}
+_DEFAULTS: Final = {
+    **choices.DEFAULTS,
+    "protocols": "none, irs, gossip, fwa, flooding",
+    "horizon": "500",
+    "replicates": "5",
+}
+#: What this view's link holds besides the choices.
+_OWN: Final = ("ttls", "emissions", "cost", *_BUDGETS)
+#: The slider's steps from the least cost to the most; the last one is no budget.
+_STEPS: Final = 100
+
+
+def show(shell: Shell) -> None:
+    """Fill the page with the comparison."""
+    Compare(shell)
+
+
+class Compare:
+    """The comparison of one browser tab."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._worker = shell.worker()
+        self._found: Frontier | None = None
+        self._bounds: dict[str, dict[str, float | None]] = {}
+        self._own = {name: shell.query.pop(name, "") for name in _OWN}
+        chosen = choices.from_query(shell.query, _DEFAULTS)
+        with shell.main:
+            shell.title(
+                "Compare and frontier",
+                "What regret costs on a network: protocols, ttls and emissions side by side on the same rewards.",
+            )
+            shell.words("regret", "transmission", "protocol", "ttl, hop", "emission", "front", "replicate", "policy")
+            with ui.element("div").classes("bm-split"):
+                with ui.element("div").classes("bm-stack"):
+                    self._buttons()
+                    with ui.element("div").classes("bm-card bm-fields"):
+                        for name, hint in (
+                            ("ttls", "2, 4, 8; from the diameter if empty"),
+                            ("emissions", "every-pull, growth(0.25); five if empty"),
+                        ):
+                            field = ui.input(name, value=self._own[name], on_change=self._setter(name))
+                            field.props(f'dense hint="{hint}" data-bm="{name}"')
+                    self._form = Form(shell, chosen, self._remember)
+                with ui.element("div").classes("bm-stack"):
+                    self._notice = Notice()
+                    self._progress = ui.linear_progress(0.0, show_value=False, size="8px")
+                    self._progress.props('instant-feedback aria-label="Progress"').set_visibility(False)
+                    self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="run-status"')
+                    self._empty = ui.label(
+                        "Nothing has been compared yet: press Compare, or Ctrl-Enter. A plain name such as fwa is "
+                        "combined with every ttl and emission; fwa(4) is taken as it is."
+                    ).classes("bm-empty")
+                    self._shown = ui.element("div").classes("bm-stack")
+                    self._shown.set_visibility(False)
+                    with self._shown:
+                        self._results()
+        shell.on_theme(self._redraw)
+
+    def _buttons(self) -> None:
+        with ui.element("div").classes("bm-buttons"):
+            self._run_button = ui.button("Compare", icon="play_arrow", on_click=self.run)
+            self._run_button.props('data-bm="run" data-bm-key="start"')
+            self._stop_button = ui.button("Cancel", icon="stop", on_click=self._worker.stop)
+            self._stop_button.props('outline data-bm="cancel" data-bm-key="stop"').disable()
+            ui.button("Copy link", icon="link", on_click=self._shell.copy_link).props("flat")
+
+    def _results(self) -> None:
+        self._advice = ui.label().classes("bm-note").props('role="status" data-bm="advice"')
+        with ui.element("div").classes("bm-card"):
+            with ui.element("div").classes("bm-buttons"):
+                cost = self._own["cost"] if self._own["cost"] in COSTS else "messages_per_round"
+                self._cost = ui.select(COSTS, value=cost, label="Cost", on_change=self._redraw)
+                self._cost.props('dense options-dense data-bm="cost"').style("min-width: 14rem")
+                self._with_bounds = ui.switch("Bounds", on_change=self._show_bounds).props('data-bm="bounds"')
+                self._with_bounds.tooltip("Upper and lower bounds on the regret of what is on the front, by theory")
+            options = charts.frame(COSTS[cost], "group regret (reward)", self._shell.is_dark)
+            self._chart = ui.echart(options).classes("bm-tall").props('role="img" data-bm="chart-frontier"')
+            self._caption = ui.label().classes("bm-quiet")
+            with ui.element("div").classes("bm-pair"):
+                self._sliders = {name: self._slider(name, label) for name, (_, label) in _BUDGETS.items()}
+        with ui.element("div").classes("bm-card bm-table"):
+            headings = {
+                "configuration": "configuration", "regret": "group regret (reward)",
+                "messages_per_round": "transmissions per round",
+                "bytes_per_round": "bytes per round", "link_load": "on the busiest link",
+                "link_peak": "at its peak", "front": "on a front", "within_budget": "within budget",
+            }  # fmt: skip
+            self._table = ui.table(
+                columns=[_column(*one) for one in headings.items()], rows=[], row_key="configuration"
+            )
+            self._table.props('flat dense data-bm="results"')
+        with ui.element("div").classes("bm-card"):
+            ui.html("<h2>To take away</h2>", sanitize=False)
+            with ui.element("div").classes("bm-buttons"):
+                ui.button("Data (CSV)", on_click=self._take_csv).props('flat dense data-bm="take-csv"')
+                for kind in ("png", "svg"):
+                    ui.button(f"Picture ({kind.upper()})", on_click=lambda kind=kind: self._take_picture(kind)).props(
+                        f'flat dense data-bm="take-{kind}"'
+                    )
+                ui.button("Spec (TOML)", on_click=self._take_spec).props('flat dense data-bm="take-toml"')
+                ui.button("Lines of Python", on_click=self._take_python).props('flat dense data-bm="take-python"')
+                node_button(self._names, lambda: self._form.choices)
+
+    def _slider(self, name: str, label: str) -> Any:
+        with ui.element("div").classes("bm-slider"):
+            text = ui.label(label).classes("bm-quiet")
+            slider = ui.slider(min=0, max=_STEPS, value=_STEPS, on_change=lambda: self._budget(name))
+            slider.props(f'aria-label="{label}" data-bm="{name}"')
+        slider.bm_text = (text, label)
+        return slider
+
+    async def run(self) -> None:
+        """Compare what is chosen."""
+        self._notice.clear()
+        chosen = self._form.choices
+        try:
+            self._shell.uploads.check(chosen)
+        except InputError as error:
+            self._notice.fail(str(error))
+            return
+        wanted = {name: self._own[name] for name in ("ttls", "emissions")}
+        found = await self._ask("frontier", "Comparing", chosen, self._shell.uploads.folder, wanted)
+        if found is None:
+            return
+        self._found, self._bounds = found, {}
+        self._with_bounds.set_value(False)
+        self._empty.set_visibility(False)
+        self._shown.set_visibility(True)
+        self._status.set_text(
+            f"{len(found.configurations)} configurations on {found.problem}: {found.horizon} rounds, "
+            f"{found.replicates} replicates, seed {found.seed}, {found.rules} rules."
+        )
+        for name in _BUDGETS:
+            self._place(name)
+        self._redraw()
+
+    async def _ask(self, question: str, doing: str, *given: Any) -> Any:
+        """What the worker gives, or None; what is wrong is shown."""
+        self._run_button.disable()
+        self._stop_button.enable()
+        self._progress.set_value(0.0)
+        self._progress.set_visibility(True)
+        self._status.set_text(f"{doing} ...")
+
+        def told(done: float) -> None:
+            self._progress.set_value(done)
+            self._status.set_text(f"{doing}: {done:.0%} done.")
+
+        try:
+            return await self._worker.ask(question, *given, tell=told)
+        except StoppedError:
+            self._status.set_text("Cancelled.")
+        except WorkError as error:
+            self._notice.fail(str(error))
+            self._status.set_text("")
+        finally:
+            self._run_button.enable()
+            self._stop_button.disable()
+            self._progress.set_visibility(False)
+        return None
+
+    async def _show_bounds(self) -> None:
+        if self._with_bounds.value and not self._bounds and self._found is not None:
+            names = [name for name in self._found.front if self._found[name].sends]
+            found = await self._ask(
+                "bounds", "Working out bounds", self._form.choices, self._shell.uploads.folder, names
+            )
+            self._bounds = found or {}
+            self._status.set_text("")
+            if found is None:
+                self._with_bounds.set_value(False)
+        self._redraw()
+
+    # Budgets.
+
+    def _limit(self, name: str) -> float | None:
+        """The budget that a slider stands for; None at its end."""
+        step = self._sliders[name].value
+        if self._found is None or step >= _STEPS:
+            return None
+        costs = [one.mean(_BUDGETS[name][0]) for one in self._found.configurations]
+        # Never 0, which no sending configuration could meet.
+        return float(f"{max(max(costs) * (step / _STEPS) ** 2, 1e-6):.3g}")
+
+    def _place(self, name: str) -> None:
+        """Put a slider where the link says."""
+        text, value = self._own[name], float(_STEPS)
+        if text and self._found is not None:
+            most = max(one.mean(_BUDGETS[name][0]) for one in self._found.configurations)
+            value = _STEPS * min(1.0, max(0.0, _number(text)) / max(most, 1e-9)) ** 0.5
+        self._sliders[name].set_value(round(value, 2))
+
+    def _budget(self, name: str) -> None:
+        limit = self._limit(name)
+        self._own[name] = "" if limit is None else f"{limit:g}"
+        text, label = self._sliders[name].bm_text
+        text.set_text(f"{label}: {'no budget' if limit is None else f'{limit:g}'}")
+        self._redraw()
+
+    # Showing.
+
+    def _names(self) -> list[str]:
+        return [] if self._found is None else [one.name for one in self._found.configurations if one.sends]
+
+    def _budgeted(self) -> Frontier:
+        assert self._found is not None
+        limits: dict[str, Any] = {name: self._limit(name) for name in _BUDGETS}
+        return replace(self._found, **limits)
+
+    def _redraw(self) -> None:
+        self._remember()
+        if self._found is None:
+            return
+        found = self._budgeted()
+        self._advice.set_text(found.advice)
+        with_bounds = bool(self._with_bounds.value and self._bounds)
+        self._chart.options.clear()
+        self._chart.options.update(
+            _options(found, self._cost.value, self._shell.is_dark, self._bounds if with_bounds else {})
+        )
+        self._chart.update()
+        told = [
+            f"Means of {found.replicates} replicates. The line joins the front; the ring is what is recommended"
+            + (", dashed: the budget." if found.limits else ".")
+        ]
+        if with_bounds:
+            told.append("Triangles: upper (▽) and lower (△) bounds by theory, on a logarithmic axis.")
+        self._caption.set_text(" ".join(told))
+        self._table.rows = [_row(found, one) for one in found.configurations]
+
+    def _setter(self, name: str) -> Any:
+        def set_own(event: Any) -> None:
+            self._own[name] = event.value or ""
+            self._remember()
+
+        return set_own
+
+    def _remember(self) -> None:
+        own = {**self._own, "cost": "" if self._cost.value == "messages_per_round" else self._cost.value}
+        self._shell.remember(choices.to_query(self._form.choices, _DEFAULTS, **own))
+
+    # To take away.
+
+    def _take_csv(self) -> None:
+        if self._found is not None:
+            ui.download.content(self._budgeted().table().to_csv(), "frontier.csv")
+
+    async def _take_picture(self, kind: str) -> None:
+        if self._found is not None:
+            await self._shell.download(self._worker, "frontier_picture", f"frontier.{kind}", self._budgeted(), kind)
+
+    def _take_spec(self) -> None:
+        names = ", ".join(self._names()) or self._form.choices["protocols"]
+        try:
+            ui.download.content(spec_of({**self._form.choices, "protocols": names}), "study.toml")
+        except InputError as error:
+            self._notice.fail(str(error))
+
+    def _take_python(self) -> None:
+        lines = choices.to_python(self._form.choices).replace("comparison = bm.compare(", "found = bm.frontier(")
+        given = {"ttls": f"[{self._own['ttls']}]"} if self._own["ttls"] else {}
+        if self._own["emissions"]:
+            from ..protocols.notation import split
+
+            given["emissions"] = repr(split(self._own["emissions"]))
+        given |= {name: f"{self._limit(name):g}" for name in _BUDGETS if self._limit(name) is not None}
+        more = "".join(f"    {name}={value},\n" for name, value in given.items())
+        lines = lines.replace("    problem,\n    [", "    problem,\n    protocols=[").replace(
+            ")\nprint(comparison)", f"{more})"
+        )
+        ui.download.content(f"{lines}print(found.advice)\n", "frontier.py")
+
+
+def _column(key: str, name: str) -> dict[str, Any]:
+    column: dict[str, Any] = {"name": key, "field": key, "label": name, "sortable": True, "align": "left"}
+    if key not in ("configuration", "front", "within_budget"):
+        column["align"] = "right"
+        column[":format"] = "(value) => value.toLocaleString('en', {maximumSignificantDigits: 5})"
+    return column
+
+
+def _row(found: Frontier, one: Configuration) -> dict[str, Any]:
+    fronts = {"messages_per_round": "transmissions", "bytes_per_round": "bytes", "link_load": "link"}
+    on = [name for cost, name in fronts.items() if one.name in found.fronts[cost]]
+    numbers = {name: one.mean(name) for name in ("regret", *COSTS, "link_peak")}
+    return {
+        "configuration": one.name,
+        **numbers,
+        "front": ", ".join(on),
+        "within_budget": "yes" if found.within_budget(one.name) else "no",
+    }
+
+
+def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[str, float | None]]) -> dict[str, Any]:
+    """The chart of a frontier: a series for each protocol, the front, the budget, and what is recommended."""
+    options = charts.frame(COSTS[cost], "group regret (reward)", is_dark, log_y=bool(bounds))
+    options["tooltip"] = {"trigger": "item", "confine": True}
+    options["yAxis"]["scale"] = True
+    options["legend"]["itemWidth"] = 14
+    names = list(dict.fromkeys(one.protocol.name for one in found.configurations))
+    text = "#E0E0E0" if is_dark else "#333333"
+    series: list[dict[str, Any]] = []
+    for name in names:
+        points = [one for one in found.configurations if one.protocol.name == name]
+        data = [{"name": one.name, "value": [one.mean(cost), one.mean("regret")]} for one in points]
+        colour = charts.colour_of(name, names, is_dark)
+        series.append(
+            {
+                "id": name,
+                "name": name,
+                "type": "scatter",
+                "symbol": charts.symbol_of(name),
+                "symbolSize": 10,
+                "data": data,
+                "itemStyle": {"color": colour, "borderColor": colour, "borderWidth": 1},
+                "tooltip": {"formatter": "{b}: {c}"},
+            }
+        )
+    front = [found[name] for name in found.fronts[cost]]
+    limit = found.limits.get(cost)
+    line: dict[str, Any] = {
+        "id": "front",
+        "name": "front",
+        "type": "line",
+        "step": "end",
+        "symbol": "none",
+        "data": [[one.mean(cost), one.mean("regret")] for one in front],
+        "lineStyle": {"color": text, "width": 1.5},
+        "itemStyle": {"color": text},
+        "silent": True,
+    }
+    if limit is not None:
+        mark = {"lineStyle": {"type": "dashed", "color": text}, "label": {"show": False}}
+        line["markLine"] = {"silent": True, "symbol": "none", "data": [{"xAxis": limit}], **mark}
+    series.append(line)
+    chosen = [] if found.recommended is None else [found[found.recommended]]
+    ring = {"color": "transparent", "borderColor": "#D55E00", "borderWidth": 2.5}
+    series.append(
+        {
+            "id": "recommended",
+            "name": "recommended",
+            "type": "scatter",
+            "symbol": "circle",
+            "symbolSize": 20,
+            "silent": True,
+            "itemStyle": ring,
+            "data": [[one.mean(cost), one.mean("regret")] for one in chosen],
+        }
+    )
+    for which, turn in (("upper", 180), ("lower", 0)):
+        marks = [
+            [found[name].mean(cost), value]
+            for name, ends in bounds.items()
+            if (value := ends[which]) is not None and value > 0
+        ]
+        look = {"type": "scatter", "symbol": "triangle", "symbolRotate": turn, "symbolSize": 9, "silent": True}
+        hollow = {"color": "transparent", "borderColor": text, "borderWidth": 1.5}
+        series.append({"id": which, "name": f"{which} bound", **look, "itemStyle": hollow, "data": marks})
+    options["series"] = series
+    options["legend"]["data"] = [*names, "front", "recommended", *(["upper bound", "lower bound"] if bounds else [])]
+    return options
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

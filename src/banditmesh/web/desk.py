@@ -1,0 +1,401 @@
+"""What a worker process does for one browser: simulate, follow, compare, read studies, and make files of it.
+
+Each public method is a question that the page asks; what it gives, and what it tells on the way, is plain values of
+bounded size. What later questions need stays here, in the process: results, recorders, journeys.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, SpecError
+from .choices import record_every, to_toml
+
+if TYPE_CHECKING:
+    from ..animations import Recorder
+    from ..comparisons.compare import Comparison
+    from ..studies.case import Case
+    from ..theory.bounds import Bounds
+
+#: The most points of a curve that are sent.
+MOST_POINTS: Final = 150
+#: How often something is told, in seconds, and how many characters of frames at most.
+TELL_EVERY: Final = 0.25
+MOST_CHARACTERS: Final = 60_000
+#: The most rows of a table that are sent, and the most points of a study's chart.
+MOST_ROWS: Final = 200
+MOST_PLACES: Final = 400
+#: How long exact covers may take for the bounds of a configuration, in seconds.
+COVER_SECONDS: Final = 5.0
+_SPEC: Final = "these settings"
+
+
+class Desk:
+    """The work of one worker.
+
+    Parameters
+    ----------
+    tell : callable
+        Called with what there is to say before an answer.
+    """
+
+    def __init__(self, tell: Callable[[Any], None]) -> None:
+        self._tell = tell
+        self._comparison: Comparison | None = None
+        self._recorder: Recorder | None = None
+        self._journeys: tuple[Any, ...] = ()
+
+    # The lab.
+
+    def simulate(self, choices: Mapping[str, str], folder: Path) -> dict[str, Any]:
+        """Simulate all protocols; told on the way: curves as they grow, those of one protocol at a time."""
+        from ..comparisons.compare import Comparison
+        from ..protocols.notation import labels
+        from ..sim.engine import simulate
+
+        case = _case(choices, folder)
+        protocols = labels(case.protocols)
+        self._tell({"problem": repr(case.problem), "labels": list(protocols), "horizon": case.horizon})
+        results = {}
+        for number, (label, protocol) in enumerate(protocols.items()):
+            pace = _Pace()
+
+            def look(
+                rounds: NDArray[Any],
+                regret: NDArray[Any],
+                messages: NDArray[Any],
+                label: str = label,
+                number: int = number,
+                pace: _Pace = pace,
+            ) -> None:
+                if pace.is_due():
+                    known = int((~np.isnan(regret)).sum())
+                    done = (number + known / regret.size) / len(protocols)
+                    self._tell({"label": label, "done": done, "curve": thinned(rounds, regret, messages)})
+
+            kept: dict[str, Any] = {"record_every": record_every(case.horizon), "progress": False}
+            result = simulate(case.problem, protocol, watch=look, **kept, **case.settings)
+            curve = thinned(result.rounds, result.regret, result.messages.astype(float))
+            self._tell({"label": label, "done": (number + 1) / len(protocols), "curve": curve})
+            results[label] = result
+        self._comparison = Comparison(results)
+        return {"rows": self._rows(self._comparison), "engine": sorted({one.engine for one in results.values()})}
+
+    @staticmethod
+    def _rows(comparison: Comparison) -> list[dict[str, Any]]:
+        """One row a protocol: means, standard deviations (None for one replicate), and what became of its messages."""
+        rows = []
+        for label, row in comparison.table(agents=True).iterrows():
+            traffic = comparison.results[str(label)].traffic
+            known = {
+                name: float(np.mean(traffic[name])) for name in ("duplicate", "absorbed", "expired", "lost", "bytes")
+            }
+            numbers = {str(name): None if value != value else float(value) for name, value in row.items()}
+            rows.append({"protocol": str(label), **numbers, **known})
+        return rows
+
+    def curves_csv(self) -> bytes:
+        """Every replicate's regret and messages in every round."""
+        return self._compared().to_dataframe().to_csv(index=False).encode()
+
+    def curves_picture(self, kind: str) -> bytes:
+        """The curves as PNG or SVG, as in the documents."""
+        return _picture(self._compared().plot(), kind)
+
+    def _compared(self) -> Comparison:
+        if self._comparison is None:
+            raise InputError("there are no results to take away; run the simulation first")
+        return self._comparison
+
+    # The network, round by round.
+
+    def record(self, choices: Mapping[str, str], folder: Path, protocol: str, arm: str | None) -> dict[str, Any]:
+        """Step through one replicate of a protocol; told on the way: the network, then the rounds' changes."""
+        from ..animations import Recorder
+        from ..protocols.notation import labels
+        from ..sim.simulation import Simulation
+
+        case = _case(choices, folder)
+        known = labels(case.protocols)
+        # Without a wish, one that has something to show.
+        first = next((one for one in known.values() if one.sends_messages), case.protocols[0])
+        chosen = known.get(protocol, first)
+        settings = {name: value for name, value in case.settings.items() if name != "replicates"}
+        arms = None if arm is None else [_named(case.problem.arms, arm, "arm")]
+        label = next(name for name, one in known.items() if one is chosen)
+        recorder = Recorder(case.problem, horizon=case.horizon, label=label, arms=arms)
+        self._recorder = recorder
+        self._tell({"document": recorder.document(), "arms": [str(one) for one in case.problem.arms][:MOST_PLACES]})
+        simulation = Simulation(case.problem, chosen, **settings)
+        pace, sent = _Pace(), 0
+        while not simulation.is_over:
+            recorder.add(simulation.step())
+            if pace.is_due():
+                sent = self._tell_frames(recorder, sent, simulation.round)
+        recorder.finish()
+        while sent < recorder.n_frames:
+            sent = self._tell_frames(recorder, sent, simulation.round)
+        return {"round": simulation.round, "frames": recorder.n_frames}
+
+    def _tell_frames(self, recorder: Recorder, sent: int, t: int) -> int:
+        """Tell some of the frames that are new, as many as may be sent at a time; how many are told now."""
+        sizes = itertools.accumulate(len(json.dumps(one)) for one in recorder.frames_since(sent))
+        frames = recorder.frames_since(sent)
+        fitting = sum(1 for size in sizes if size <= MOST_CHARACTERS)
+        frames = frames[: max(1, fitting)]
+        self._tell({"frames": frames, "round": t})
+        return sent + len(frames)
+
+    def recorded_html(self) -> bytes:
+        """What was recorded, as a page that plays by itself."""
+        from ..animations import as_html
+
+        if self._recorder is None:
+            raise InputError("no round was recorded yet; run the simulation first")
+        self._recorder.finish()
+        return as_html(self._recorder.document(), "banditmesh").encode()
+
+    # One message.
+
+    def follow(self, case: str, choices: Mapping[str, str], folder: Path, wanted: Mapping[str, str]) -> dict[str, Any]:
+        """Where one message goes, under one protocol or two; of a case of the gallery, or of the lab's problem."""
+        from ..animations import GALLERY, follow, message_document
+
+        if case in GALLERY:
+            shown = GALLERY[case]
+            problem, title, text = shown.problem, shown.title, shown.text
+            origin, arm, protocols = shown.origin, shown.arm, list(shown.protocols)
+            settings: dict[str, Any] = {}
+        else:
+            own = _case(choices, folder)
+            problem, title, text = own.problem, "The problem of the lab", repr(own.problem)
+            origin, protocols = problem.agents[0], [one.strip() for one in ("flooding(4)", "fwa(4)")]
+            arm = problem.arms[problem.arm_set(0)[0]]
+            settings = {"rules": own.rules, "faults": own.faults, "seed": own.seed}
+        if wanted.get("agent"):
+            origin = _named(problem.agents, wanted["agent"], "agent")
+        number = list(problem.agents).index(origin)
+        held = [problem.arms[one] for one in problem.arm_set(number)]
+        arm = _named(held, wanted["arm"], "arm") if wanted.get("arm", "") in map(str, held) else arm
+        arm = arm if arm in held else held[0]
+        given = [wanted.get("left") or protocols[0], wanted.get("right", protocols[-1])]
+        self._journeys = tuple(follow(problem, one, origin=origin, arm=arm, **settings) for one in given if one)
+        return {
+            "document": message_document(*self._journeys),
+            "title": title,
+            "text": text,
+            "agents": [str(one) for one in list(problem.agents)[:MOST_PLACES]],
+            "arms": [str(one) for one in held],
+            "agent": str(origin),
+            "arm": str(arm),
+            "protocols": given,
+            "sent": [journey.n_sent for journey in self._journeys],
+            "words": [journey.words()[:MOST_ROWS] for journey in self._journeys],
+        }
+
+    def followed_html(self) -> bytes:
+        """The message that was followed, as a page that plays by itself."""
+        from ..animations import as_html, message_document
+
+        if not self._journeys:
+            raise InputError("no message was followed yet; choose an agent first")
+        return as_html(message_document(*self._journeys), "banditmesh").encode()
+
+    # Compare and frontier.
+
+    def frontier(self, choices: Mapping[str, str], folder: Path, wanted: Mapping[str, str]) -> Any:
+        """The frontier of the problem; told on the way: how much is done."""
+        from ..comparisons.frontier import frontier
+        from ..protocols import notation
+
+        case = _case(choices, folder)
+        pace = _Pace()
+
+        def look(done: int, total: int) -> None:
+            if pace.is_due():
+                self._tell(done / total)
+
+        names = notation.split(choices.get("protocols", ""))
+        ttls = [one.strip() for one in wanted.get("ttls", "").split(",") if one.strip()]
+        emissions = [one for one in notation.split(wanted.get("emissions", "")) if one]
+        return frontier(
+            case.problem,
+            protocols=[notation.protocol_or_class(name) for name in names],
+            ttls=[_integer("ttl", one) for one in ttls] or None,
+            emissions=[notation.read_emission(one) for one in emissions] or None,
+            progress=look,
+            **case.settings,
+        )
+
+    def frontier_picture(self, found: Any, kind: str) -> bytes:
+        """A frontier as PNG or SVG, as in the documents."""
+        return _picture(found.plot(), kind)
+
+    def bounds(
+        self, choices: Mapping[str, str], folder: Path, protocols: list[str]
+    ) -> dict[str, dict[str, float | None]]:
+        """Upper and lower bounds of the regret of some protocols at the horizon; None where theory says nothing."""
+        from ..policies import UCB
+        from ..theory.bounds import bounds
+
+        case = _case(choices, folder)
+        if not isinstance(case.policy, UCB):
+            raise InputError(f"bounds are for the policy UCB, got {case.policy!r}; choose ucb to see them")
+        found = {}
+        for number, name in enumerate(protocols):
+            self._tell(number / len(protocols))
+            settings: dict[str, Any] = {"faults": case.faults, "time_limit": COVER_SECONDS}
+            one = bounds(case.problem, name, case.policy.alpha, case.horizon, "dsatur", **settings)
+            found[name] = _bounds(one, case.horizon)
+        return found
+
+    # Studies.
+
+    def study(self, path: str, wanted: Mapping[str, str]) -> dict[str, Any]:
+        """How far a study is, what failed, and a column of its table against one or two of its keys."""
+        from ..studies.store import Study, list_shards
+
+        study = Study(Path(path).expanduser())
+        manifest = study.manifest
+        told: dict[str, Any] = {
+            "name": manifest["spec"]["name"],
+            "state": manifest["state"],
+            "n_runs": manifest["n_runs"],
+            "n_done": study.n_done,
+            "keys": [],
+            "columns": [],
+            "failed": [],
+            "n_failed": 0,
+            "series": {},
+        }
+        if not list_shards(study.path):
+            return told
+        table = study.table(partial=True)
+        failed = table[table["error"].notna()]
+        told["n_failed"] = len(failed)
+        told["failed"] = [
+            {"run": int(row["run"]), "point": _point(row, manifest["columns"]), "error": str(row["error"])}
+            for _, row in failed.head(MOST_ROWS).iterrows()
+        ]
+        return told | _swept(table[table["error"].isna()], list(manifest["columns"]), wanted)
+
+
+class _Pace:
+    """Says when it is time to tell something again."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def is_due(self) -> bool:
+        now = time.monotonic()
+        if now < self._next:
+            return False
+        self._next = now + TELL_EVERY
+        return True
+
+
+def thinned(rounds: NDArray[Any], regret: NDArray[Any], messages: NDArray[Any]) -> dict[str, Any]:
+    """Means and bands of one standard deviation, over the replicates that are known, at some of the rounds.
+
+    Examples
+    --------
+    >>> curve = thinned(np.array([1, 2]), np.array([[1.0, 2.0], [3.0, np.nan]]), np.array([[4.0, 4.0], [4.0, np.nan]]))
+    >>> curve["rounds"], curve["regret"]["mean"]
+    ([1, 2], [2.0, 2.0])
+    """
+    known = (~np.isnan(regret)).sum(axis=0)
+    last = int((known > 0).sum())
+    if last == 0:
+        return {"rounds": [], "regret": _EMPTY, "messages": _EMPTY}
+    places = np.unique(np.linspace(0, last - 1, min(last, MOST_POINTS)).round().astype(int))
+    curve: dict[str, Any] = {"rounds": rounds[places].tolist()}
+    for name, values in (("regret", regret), ("messages", messages)):
+        shown = values[:, places]
+        mean = np.nanmean(shown, axis=0)
+        several = known[places] > 1
+        sd = np.zeros(len(places))
+        if several.any():
+            sd[several] = np.nanstd(shown[:, several], axis=0, ddof=1)
+        curve[name] = {"mean": mean.tolist(), "low": (mean - sd).tolist(), "high": (mean + sd).tolist()}
+    return curve
+
+
+_EMPTY: Final[dict[str, list[float]]] = {"mean": [], "low": [], "high": []}
+
+
+def _case(choices: Mapping[str, str], folder: Path) -> Case:
+    """The case that choices describe; what is wrong is said without lines of a file that nobody sees."""
+    from ..studies.case import case_of
+    from ..studies.reading import parse_spec
+
+    try:
+        return case_of(parse_spec(to_toml(choices), source=_SPEC, folder=folder))
+    except SpecError as error:
+        line = re.sub(rf"^{_SPEC}(, line \d+)?: ", "", str(error))
+        raise SpecError(line.replace("sweep.protocol", "protocols").replace(f"{folder}/", "")) from None
+
+
+def _named(values: Any, text: str, what: str) -> Any:
+    for value in values:
+        if str(value) == text:
+            return value
+    raise InputError(f"{what} must be one of the problem's, got {text!r}")
+
+
+def _integer(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"{name} must be integers separated by commas, got {text!r}") from None
+
+
+def _bounds(one: Bounds, horizon: int) -> dict[str, float | None]:
+    lower = one.lower_corrected
+    values = {"upper": one.upper_corrected, "lower": None if lower is None else lower * float(np.log(horizon))}
+    return {name: None if value is None or not np.isfinite(value) else float(value) for name, value in values.items()}
+
+
+def _picture(figure: Any, kind: str) -> bytes:
+    from ..plots.style import save
+
+    with tempfile.TemporaryDirectory() as folder:
+        [path] = save(figure, Path(folder) / "picture", (kind,))
+        return path.read_bytes()
+
+
+def _point(row: Any, columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {row[name]}" for name in columns if row[name] is not None and row[name] == row[name])
+
+
+def _swept(table: Any, keys: list[str], wanted: Mapping[str, str]) -> dict[str, Any]:
+    """Means and standard deviations of a column, by a key along the axis and by another one."""
+    from pandas.api.types import is_numeric_dtype
+
+    varied = [key for key in keys if table[key].nunique(dropna=True) > 1] or keys[:1]
+    left_out = {*keys, "run", "point", "replicate", "seed", "error"}
+    columns = [str(name) for name in table.columns if name not in left_out and is_numeric_dtype(table[name])]
+    axis = (
+        wanted["x"] if wanted.get("x") in varied else next((k for k in varied if is_numeric_dtype(table[k])), varied[0])
+    )
+    by = wanted["by"] if wanted.get("by") in varied else next((key for key in varied if key != axis), "")
+    column = wanted["column"] if wanted.get("column") in columns else "regret"
+    groups = table.groupby([axis, by] if by and by != axis else [axis], dropna=True, sort=True)[column]
+    series: dict[str, list[list[Any]]] = {}
+    for place, values in itertools.islice(groups, MOST_PLACES):
+        name = str(place[1]) if len(place) > 1 else column
+        value = place[0].item() if hasattr(place[0], "item") else place[0]
+        sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        series.setdefault(name, []).append([value, float(values.mean()), sd, len(values)])
+    chosen = {"x": axis, "by": by, "column": column}
+    numeric = bool(is_numeric_dtype(table[axis]))
+    return {"keys": varied, "columns": columns, "series": series, "is_numeric": numeric, **chosen}

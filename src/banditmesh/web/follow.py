@@ -1,0 +1,158 @@
+"""Follow a message: hop by hop, under two protocols side by side."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from nicegui import ui
+
+from ..animations import GALLERY, as_json
+from . import choices
+from .choices import DEFAULTS, to_query
+from .shell import Notice, Shell
+from .workers import StoppedError, WorkError
+
+#: The case that is the lab's own problem.
+OWN: Final = "own"
+_WANTED: Final = ("agent", "arm", "left", "right")
+
+
+def show(shell: Shell) -> None:
+    """Fill the page with a message."""
+    Follow(shell)
+
+
+class Follow:
+    """The message that one browser tab follows."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._worker = shell.worker()
+        self._case = shell.query.pop("case", "") or next(iter(GALLERY))
+        self._wanted: dict[str, str] = {name: shell.query.pop(name) for name in _WANTED if name in shell.query}
+        self._choices = choices.from_query(shell.query)
+        self._told: dict[str, Any] = {}
+        self._filling = False
+        self._again = False
+        cases = {name: case.title for name, case in GALLERY.items()} | {OWN: "The problem of the lab's link"}
+        with shell.main:
+            shell.title(
+                "Follow a message",
+                "One observation on its way: who relays it, who absorbs it, who drops a duplicate, where it expires.",
+            )
+            shell.words(
+                "observation", "message", "transmission", "ttl, hop", "relay, absorb, expire", "duplicate",
+                "arm, arm set", "agent",
+            )  # fmt: skip
+            with ui.element("div").classes("bm-stack").style("margin-top: .8rem"):
+                with ui.element("div").classes("bm-buttons"):
+                    self._select = {
+                        "case": ui.select(cases, value=self._case, label="Case", on_change=self._chose_case),
+                        "agent": ui.select([], label="Agent", with_input=True, on_change=self._chose("agent")),
+                        "arm": ui.select([], label="Arm", on_change=self._chose("arm")),
+                    }
+                    for name, select in self._select.items():
+                        select.props(f'dense options-dense data-bm="{name}"').style("min-width: 9rem")
+                    for name, label in (("left", "Protocol"), ("right", "And protocol")):
+                        field = ui.input(label).props(f'dense spellcheck=false data-bm="{name}"')
+                        self._select[name] = field.on("change", self._chose_protocol(name))
+                    ui.button("Copy link", icon="link", on_click=shell.copy_link).props("flat dense")
+                    ui.button("Take away (HTML)", icon="movie", on_click=self._take).props(
+                        'flat dense data-bm="take-html"'
+                    )
+                self._notice = Notice()
+                self._about = ui.label().classes("bm-quiet").props('data-bm="about"')
+                with ui.element("div").classes("bm-card"):
+                    self._box = ui.element("div").classes("bm-player").props('data-bm="player"')
+                    self._box.on("bm-pick", self._picked, js_handler="(event) => emit(event.detail)")
+                    ui.label(
+                        "Click an agent, or press n or p and then Enter in the drawing, to follow its message."
+                    ).classes("bm-quiet")
+                self._words = ui.element("div").classes("bm-columns")
+        shell.on_theme(self._turn)
+        ui.timer(0.05, self._follow, once=True)
+
+    async def _follow(self) -> None:
+        if self._worker.is_busy:
+            self._again = True
+            return
+        while True:
+            self._again = False
+            try:
+                given = (self._case, self._choices, self._shell.uploads.folder, dict(self._wanted))
+                told = await self._worker.ask("follow", *given)
+            except StoppedError:
+                return
+            except WorkError as error:
+                self._notice.fail(str(error))
+            else:
+                self._notice.clear()
+                self._show(told)
+            if not self._again:
+                return
+
+    def _show(self, told: dict[str, Any]) -> None:
+        self._told = told
+        self._filling = True
+        self._select["agent"].set_options(
+            told["agents"], value=told["agent"] if told["agent"] in told["agents"] else None
+        )
+        self._select["arm"].set_options(told["arms"], value=told["arm"])
+        for name, text in zip(("left", "right"), told["protocols"], strict=True):
+            self._select[name].set_value(text)
+        self._filling = False
+        self._about.set_text(told["text"])
+        theme = "dark" if self._shell.is_dark else "light"
+        document = as_json(told["document"])
+        self._shell.client.run_javascript(
+            f"{{const box = getHtmlElement({self._box.id}); if (box.bmView) box.bmView.replace({document}); "
+            f"else BanditmeshPlayer.mount(box, {document}, {{theme: '{theme}', height: 380}});}}"
+        )
+        self._words.clear()
+        with self._words:
+            named = [one for one in told["protocols"] if one]
+            for number, (name, lines, sent) in enumerate(zip(named, told["words"], told["sent"], strict=True)):
+                with ui.element("section").classes("bm-card"):
+                    ui.label(f"{name}: {sent} transmissions").style("font-weight: 600").props(
+                        f'data-bm="sent-words-{number}"'
+                    )
+                    with ui.element("ol").props(f'data-bm="words-{number}"'):
+                        for line in lines:
+                            with ui.element("li"):
+                                ui.label(line)
+        self._remember()
+
+    def _remember(self) -> None:
+        more = {"case": self._case, **{name: self._wanted.get(name, "") for name in _WANTED}}
+        self._shell.remember(to_query(self._choices, DEFAULTS, **more))
+
+    async def _chose_case(self, event: Any) -> None:
+        self._case = event.value
+        self._wanted = {name: text for name, text in self._wanted.items() if name in ("left", "right")}
+        await self._follow()
+
+    def _chose(self, name: str) -> Any:
+        async def chosen(event: Any) -> None:
+            if not self._filling and event.value:
+                self._wanted[name] = str(event.value)
+                await self._follow()
+
+        return chosen
+
+    def _chose_protocol(self, name: str) -> Any:
+        async def chosen() -> None:
+            self._wanted[name] = (self._select[name].value or "").strip()
+            await self._follow()
+
+        return chosen
+
+    async def _picked(self, event: Any) -> None:
+        self._wanted["agent"] = str(event.args["name"])
+        await self._follow()
+
+    def _turn(self) -> None:
+        theme = "dark" if self._shell.is_dark else "light"
+        self._shell.client.run_javascript(f"getHtmlElement({self._box.id})?.bmView?.set({{theme: '{theme}'}})")
+
+    async def _take(self) -> None:
+        await self._shell.download(self._worker, "followed_html", "message.html")

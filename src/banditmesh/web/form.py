@@ -1,0 +1,206 @@
+"""The fields by which a problem and a run are chosen, from the parts that a spec may name.
+
+Fields are texts: what stands in them goes into a spec as it is, and is checked there. A field of a part that is not
+chosen is not shown and says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from nicegui import events, ui
+
+from ..errors import InputError
+from ..studies.parts import parts
+from .choices import DEFAULTS, FILES
+from .shell import Shell
+from .uploads import MOST_BYTES
+
+#: What stands below a field.
+HINTS: Final[dict[str, str]] = {
+    "network.name": "er, ba, sbm, dynamic-er alone: the paper's",
+    "network.n": "how many agents",
+    "network.p": "how likely a link is",
+    "network.m": "links of each new agent",
+    "network.sizes": "agents of each community: 34, 33, 33",
+    "network.seed": "draws the links",
+    "network.radius": "links up to this distance",
+    "network.degree": "links of each agent",
+    "dynamics.name": "how links come and go",
+    "dynamics.p": "chance that a link appears, a round",
+    "dynamics.q": "chance that one goes, a round",
+    "arms.law": "what an arm pays; data: from files",
+    "arms.n_arms": "how many there are",
+    "arms.per_agent": "size of each arm set",
+    "arms.sigma": "standard deviation of a reward",
+    "arms.seed": "draws means and arm sets",
+    "arms.means": "if not drawn: 0.2, 0.8",
+    "policy.name": "how agents choose",
+    "policy.alpha": "more of it explores more",
+    "protocols": "protocol(ttl)+emission: fwa(4), flooding(8)+growth(0.25)",
+    "horizon": "how many rounds",
+    "replicates": "how many repetitions",
+    "seed": "decides all that is random",
+    "rules": "the theory's, or the figures'",
+    "faults.loss": "chance that a transmission is lost",
+    "faults.delay": "rounds that each comes later",
+    "faults.jitter": "mean of a random delay, rounds",
+    "faults.link_cap": "most messages a link and round",
+    "faults.outages.down": "chance that an agent goes down",
+    "faults.outages.up": "chance that it comes back",
+}
+_LABELS: Final = {
+    "network.name": "Network",
+    "dynamics.name": "Dynamics",
+    "arms.law": "Law",
+    "arms.n_arms": "Arms",
+    "arms.per_agent": "Arms per agent",
+    "policy.name": "Policy",
+    "protocols": "Protocols",
+    "horizon": "Horizon",
+    "replicates": "Replicates",
+    "seed": "Seed",
+    "rules": "Rules",
+    "arms.seed": "Arms' seed",
+}
+_FAULTS: Final = ("loss", "delay", "jitter", "link_cap", "outages.down", "outages.up")
+#: Parameters of parts that have no field of their own here.
+_NO_FIELD: Final = frozenset({"max_bytes", "prior", "fmt", "format"})
+
+
+class Form:
+    """Fields for a problem and a run.
+
+    Parameters
+    ----------
+    shell : Shell
+        The frame around it.
+    choices : mapping from str to str
+        What stands in the fields at first.
+    changed : callable
+        Called whenever something was chosen.
+    """
+
+    def __init__(self, shell: Shell, choices: Mapping[str, str], changed: Callable[[], None]) -> None:
+        self._shell = shell
+        self._values = dict(choices)
+        self._changed = changed
+        with ui.element("div").classes("bm-card"):
+            self._group("Network", "network", "name")
+            with ui.expansion("Moving links", value=self._values.get("dynamics.name") != "none").props("dense"):
+                self._group("", "dynamics", "name")
+            self._group("Arms", "arms", "law")
+            self._group("Policy", "policy", "name")
+            self._run()
+            faulty = any(key.startswith("faults.") for key in self._values)
+            with ui.expansion("Faults", value=faulty).props("dense"), ui.element("div").classes("bm-fields"):
+                for name in _FAULTS:
+                    self._field(f"faults.{name}", name.replace("_", " ").replace(".", ": "))
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """What is chosen now, in the order of the fields."""
+        shown = {key for table in ("network", "dynamics", "arms", "policy") for key in self._keys(table)}
+        tables = ("network", "dynamics", "arms", "policy")
+        kept = {key: text for key, text in self._values.items() if key.partition(".")[0] not in tables or key in shown}
+        order = [*DEFAULTS, *sorted(kept)]
+        return {key: kept[key] for key in dict.fromkeys(order) if key in kept}
+
+    def set(self, key: str, text: str) -> None:
+        """Choose something from outside."""
+        self._values[key] = text
+        self._changed()
+
+    def _keys(self, table: str) -> list[str]:
+        """The keys of a table that have an effect with the part that is chosen."""
+        name = "law" if table == "arms" else "name"
+        known = parts(table)
+        part = known.get(self._values.get(f"{table}.{name}", ""))
+        more = [] if part is None else [key for key in part.parameters if key not in _NO_FIELD]
+        return [f"{table}.{name}", *(f"{table}.{key}" for key in more)]
+
+    def _group(self, legend: str, table: str, name: str) -> None:
+        with ui.element("fieldset").classes("bm-group"):
+            if legend:
+                _legend(legend)
+            fields = ui.element("div").classes("bm-fields")
+
+        def fill() -> None:
+            fields.clear()
+            with fields:
+                key = f"{table}.{name}"
+                options = list(parts(table))
+                chosen = self._values.get(key, "")
+                select = ui.select(
+                    options if chosen in options else [*options, chosen],
+                    label=_LABELS.get(key, name),
+                    value=chosen,
+                    on_change=lambda event: choose(event.value),
+                )
+                select.props(f'dense options-dense hint="{HINTS.get(key, "")}"').classes("bm-wide").props(
+                    f'data-bm="{key}"'
+                )
+                for other in self._keys(table)[1:]:
+                    if other in FILES:
+                        self._upload(other)
+                    else:
+                        self._field(other, _LABELS.get(other, other.partition(".")[2].replace("_", " ")))
+
+        def choose(part: str) -> None:
+            self._values[f"{table}.{name}"] = part
+            fill()
+            self._changed()
+
+        fill()
+
+    def _run(self) -> None:
+        with ui.element("fieldset").classes("bm-group"):
+            _legend("Protocols and run")
+            with ui.element("div").classes("bm-fields"):
+                self._field("protocols", "Protocols").classes("bm-wide")
+                for key in ("horizon", "replicates", "seed"):
+                    self._field(key, _LABELS[key])
+                select = ui.select(
+                    ["sound", "published"],
+                    label="Rules",
+                    value=self._values.get("rules", "sound"),
+                    on_change=lambda event: self.set("rules", event.value),
+                )
+                select.props(f'dense options-dense hint="{HINTS["rules"]}"').props('data-bm="rules"')
+
+    def _field(self, key: str, label: str) -> Any:
+        field = ui.input(
+            label, value=self._values.get(key, ""), on_change=lambda event: self.set(key, event.value or "")
+        )
+        return field.props(f'dense hint="{HINTS.get(key, "")}" spellcheck=false').props(f'data-bm="{key}"')
+
+    def _upload(self, key: str) -> None:
+        about = key.partition(".")[2]
+
+        async def keep(event: events.UploadEventArguments) -> None:
+            try:
+                self.set(key, self._shell.uploads.keep(event.file.name, await event.file.read()))
+            except InputError as error:
+                ui.notify(str(error), type="negative", position="bottom")
+
+        kept = self._values.get(key, "").partition("/")[2]
+        with ui.element("div").classes("bm-wide"):
+            ui.label(f"File: {about}" + (f" ({kept})" if kept else "")).classes("bm-quiet")
+            upload = ui.upload(
+                max_file_size=MOST_BYTES,
+                max_files=1,
+                auto_upload=True,
+                on_upload=keep,
+                on_rejected=lambda: ui.notify(
+                    f"a file may have {MOST_BYTES:,} bytes at most; pack it with gzip",
+                    type="negative",
+                    position="bottom",
+                ),
+            )
+            upload.props(f'flat bordered accept="*" aria-label="File for {about}"').props(f'data-bm="{key}"')
+
+
+def _legend(text: str) -> None:
+    with ui.element("legend"):
+        ui.label(text)

@@ -1,0 +1,282 @@
+"""The lab: choose a problem and protocols, run them, and watch them learn."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from nicegui import background_tasks, ui
+
+from ..animations import as_json
+from ..errors import InputError
+from . import charts, choices
+from .form import Form
+from .shell import Notice, Shell
+from .taking import take_away
+from .workers import StoppedError, WorkError
+
+#: What is drawn over the rounds: key -> name and unit.
+MEASURES: Final = {"regret": "group regret (reward)", "messages": "transmissions"}
+#: The columns of the table: field -> heading.
+COLUMNS: Final = {
+    "protocol": "protocol",
+    "regret": "group regret (reward)",
+    "regret_sd": "± sd",
+    "messages": "transmissions",
+    "messages_sd": "± sd",
+    "agent_worst": "worst agent's regret",
+    "duplicate": "duplicates",
+    "absorbed": "absorbed",
+    "expired": "expired",
+    "lost": "lost",
+    "bytes": "bytes",
+}
+
+
+def show(shell: Shell) -> None:
+    """Fill the page with the lab."""
+    Lab(shell)
+
+
+class Lab:
+    """The lab of one browser tab: a form, two charts, a table and the network."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._worker, self._recording = shell.worker(), shell.worker()
+        self._labels: list[str] = []
+        self._curves: dict[str, Any] = {}
+        with shell.main:
+            shell.title("Lab", "Choose a network, arms and protocols; run them; watch regret, traffic and the network.")
+            shell.words(
+                "agent", "arm, arm set", "pull, reward", "regret", "policy", "protocol", "emission", "message",
+                "transmission", "ttl, hop", "relay, absorb, expire", "duplicate", "round, horizon", "replicate",
+                "rules",
+            )  # fmt: skip
+            with ui.element("div").classes("bm-split"):
+                with ui.element("div").classes("bm-stack"):
+                    self._buttons()
+                    self._form = Form(shell, choices.from_query(shell.query), self._changed)
+                with ui.element("div").classes("bm-stack"):
+                    self._notice = Notice()
+                    self._progress = ui.linear_progress(0.0, show_value=False, size="8px")
+                    self._progress.props('instant-feedback aria-label="Progress"').set_visibility(False)
+                    self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="run-status"')
+                    self._empty = ui.label("Nothing has run yet: press Run, or Ctrl-Enter.").classes("bm-empty")
+                    self._results()
+        shell.on_theme(self._redraw)
+
+    def _buttons(self) -> None:
+        with ui.element("div").classes("bm-buttons"):
+            self._run_button = ui.button("Run", icon="play_arrow", on_click=self.run)
+            self._run_button.props('data-bm="run" data-bm-key="start"')
+            self._stop_button = ui.button("Cancel", icon="stop", on_click=self.stop)
+            self._stop_button.props('outline data-bm="cancel" data-bm-key="stop"').disable()
+            ui.button("Copy link", icon="link", on_click=self._shell.copy_link).props("flat")
+            ui.button("Follow a message here", icon="moving", on_click=self._follow).props('flat data-bm="follow"')
+
+    def _follow(self) -> None:
+        ui.navigate.to(f"/follow?{choices.to_query(self._form.choices, case='own')}")
+
+    def _results(self) -> None:
+        self._shown = ui.element("div").classes("bm-stack")
+        self._shown.set_visibility(False)
+        with self._shown:
+            with ui.element("div").classes("bm-pair"):
+                self._charts = {}
+                for measure, name in MEASURES.items():
+                    with ui.element("div").classes("bm-card"):
+                        options = charts.frame("round", name, self._shell.is_dark)
+                        chart = ui.echart(options).classes("bm-chart").props(f'role="img" aria-label="{name} by round"')
+                        self._charts[measure] = chart.props(f'data-bm="chart-{measure}"')
+            ui.label("Lines are means over replicates, bands one standard deviation.").classes("bm-quiet")
+            with ui.element("div").classes("bm-card bm-table"):
+                columns = [
+                    {
+                        "name": key,
+                        "field": key,
+                        "label": name,
+                        "sortable": True,
+                        "align": "left" if key == "protocol" else "right",
+                    }
+                    for key, name in COLUMNS.items()
+                ]
+                for column in columns[1:]:
+                    column[":format"] = (
+                        "(value) => value === null ? '–' : value.toLocaleString('en', {maximumFractionDigits: 2})"
+                    )
+                self._table = ui.table(columns=columns, rows=[], row_key="protocol").props(
+                    'flat dense data-bm="results"'
+                )
+                ui.label("At the horizon: means over replicates.").classes("bm-quiet")
+            take_away(self._shell, self._worker, lambda: self._form.choices, lambda: self._labels)
+            self._network()
+
+    def _network(self) -> None:
+        with ui.element("div").classes("bm-card"):
+            ui.html("<h2>The network, round by round</h2>", sanitize=False)
+            ui.label(
+                "The first replicate. Links are coloured by traffic; agents by their regret, or by how many holders "
+                "of an arm they have heard."
+            ).classes("bm-quiet")
+            with ui.element("div").classes("bm-buttons"):
+                self._shown_protocol = ui.select([], label="Protocol", on_change=self._record_again)
+                self._shown_protocol.props('dense options-dense data-bm="shown-protocol"').style("min-width: 11rem")
+                self._arm = ui.select([], label="Arm whose holders are heard", on_change=self._record_again)
+                self._arm.props('dense options-dense data-bm="arm"').style("min-width: 13rem")
+                ui.button("Take the replay away (HTML)", icon="movie", on_click=self._take_replay).props(
+                    'flat dense data-bm="take-html"'
+                )
+            self._recorded = ui.label().classes("bm-quiet").props('data-bm="recorded"')
+            self._box = ui.element("div").classes("bm-player").props('data-bm="player"')
+
+    async def run(self) -> None:
+        """Run what is chosen."""
+        self.stop(quietly=True)
+        self._notice.clear()
+        chosen = self._form.choices
+        try:
+            self._shell.uploads.check(chosen)
+        except InputError as error:
+            self._notice.fail(str(error))
+            return
+        self._labels, self._curves = [], {}
+        self._table.rows = []
+        self._run_button.disable()
+        self._stop_button.enable()
+        self._progress.set_value(0.0)
+        self._progress.set_visibility(True)
+        self._status.set_text("Preparing ...")
+        self._record(chosen, None, None)
+        try:
+            found = await self._worker.ask("simulate", chosen, self._shell.uploads.folder, tell=self._told)
+        except StoppedError:
+            self._status.set_text("Cancelled.")
+        except WorkError as error:
+            self._recording.stop()
+            self._notice.fail(str(error))
+            self._status.set_text("")
+            self._empty.set_visibility(not self._shown.visible)
+        else:
+            self._table.rows = found["rows"]
+            self._status.set_text(f"Done, on the {' and '.join(found['engine'])} engine.")
+            self._redraw()
+        self._run_button.enable()
+        self._progress.set_visibility(False)
+        if not self._recording.is_busy:
+            self._stop_button.disable()
+
+    def stop(self, quietly: bool = False) -> None:
+        """Stop whatever runs."""
+        for worker in (self._worker, self._recording):
+            if worker.is_busy:
+                worker.stop()
+        if not quietly:
+            self._stop_button.disable()
+
+    def _changed(self) -> None:
+        self._shell.remember(choices.to_query(self._form.choices))
+
+    def _told(self, news: dict[str, Any]) -> None:
+        if "labels" in news:
+            self._labels = news["labels"]
+            self._empty.set_visibility(False)
+            self._shown.set_visibility(True)
+            self._status.set_text(
+                f"Running on {news['problem']}; a first run compiles the engine, once on this machine."
+            )
+            self._redraw()
+            return
+        self._progress.set_value(news["done"])
+        self._status.set_text(f"Running {news['label']}: {news['done']:.0%} of all.")
+        self._curves[news["label"]] = news["curve"]
+        # The curves of one protocol are sent, and nothing of the others.
+        for measure, chart in self._charts.items():
+            series = self._series(news["label"], measure)
+            _keep(chart.options["series"], series)
+            chart.run_chart_method("setOption", {"series": series})
+
+    def _series(self, label: str, measure: str) -> list[Any]:
+        found = self._curves[label]
+        colour = charts.colour_of(label, self._labels, self._shell.is_dark)
+        return charts.curve(label, found["rounds"], found[measure], colour, charts.dash_of(label, self._labels))
+
+    def _redraw(self) -> None:
+        for measure, chart in self._charts.items():
+            options = charts.with_curves(charts.frame("round", MEASURES[measure], self._shell.is_dark), self._labels)
+            for label in self._curves:
+                _keep(options["series"], self._series(label, measure))
+            chart.options.clear()
+            chart.options.update(options)
+            chart.update()
+        theme = "dark" if self._shell.is_dark else "light"
+        self._player(f"set({{theme: '{theme}'}})")
+
+    # The network.
+
+    def _record(self, chosen: dict[str, str], protocol: str | None, arm: str | None) -> None:
+        self._recorded.set_text("")
+        background_tasks.create(self._recording_of(chosen, protocol, arm), name="recording")
+
+    def _record_again(self) -> None:
+        if self._filling or self._shown_protocol.value is None:
+            return
+        self._recording.stop()
+        self._record(self._form.choices, self._shown_protocol.value, self._arm.value)
+
+    _filling = False
+
+    async def _recording_of(self, chosen: dict[str, str], protocol: str | None, arm: str | None) -> None:
+        folder = self._shell.uploads.folder
+        with self._shell.client:
+            try:
+                self._stop_button.enable()
+                found = await self._recording.ask(
+                    "record", chosen, folder, protocol or "", arm, tell=self._recorded_some
+                )
+            except (StoppedError, WorkError) as error:
+                # What is wrong with the settings is said by whoever simulates them.
+                if isinstance(error, StoppedError):
+                    self._recorded.set_text(f"{self._recorded.text} Stopped.".strip())
+                return
+            self._recorded.set_text(f"{found['round']} rounds recorded.")
+            if not self._worker.is_busy:
+                self._stop_button.disable()
+
+    def _recorded_some(self, news: dict[str, Any]) -> None:
+        if "document" in news:
+            document = news["document"]
+            self._filling = True
+            self._shown_protocol.set_options(self._labels or [document["label"]], value=document["label"])
+            self._arm.set_options(news["arms"], value=document["arms"][0] if document["arms"] else None)
+            self._filling = False
+            theme = "dark" if self._shell.is_dark else "light"
+            options = as_json({"theme": theme, "height": 420})
+            element = f"getHtmlElement({self._box.id})"
+            self._shell.client.run_javascript(
+                f"{{const box = {element}; if (box.bmView) box.bmView.destroy(); "
+                f"BanditmeshPlayer.mount(box, {as_json(document)}, {options});}}"
+            )
+            return
+        self._recorded.set_text(f"Recording: round {news['round']}.")
+        self._player(f"append({as_json(news['frames'])})")
+
+    def _player(self, call: str) -> None:
+        """Have the drawing do something, if there is one."""
+        self._shell.client.run_javascript(f"getHtmlElement({self._box.id})?.bmView?.{call}")
+
+    async def _take_replay(self) -> None:
+        if self._recording.is_busy:
+            self._recording_note()
+            return
+        await self._shell.download(self._recording, "recorded_html", "replay.html")
+
+    def _recording_note(self) -> None:
+        ui.notify("The rounds are still being recorded; wait for the end.", type="warning", position="bottom")
+
+
+def _keep(series: list[Any], changed: list[Any]) -> None:
+    """Put changed series in the places of those that they replace."""
+    places = {one["id"]: place for place, one in enumerate(series)}
+    for one in changed:
+        if one["id"] in places:
+            series[places[one["id"]]] = one

@@ -1,0 +1,291 @@
+"""The mesh: live nodes as their sidecars show them, anew every second."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Any, Final
+
+from nicegui import ui
+
+from ..errors import InputError
+from . import charts
+from .polling import POLL_EVERY, Poller, links_of, read_addresses
+from .shell import Notice, Shell
+
+#: The most lines of a chart, and points of a line.
+MOST_LINES: Final = 30
+MOST_POINTS: Final = 100
+_GOOD, _BAD = "#009E73", "#D55E00"
+_NODES: Final = {
+    "node": "node",
+    "state": "state",
+    "links": "links up",
+    "choices": "choices (pulls)",
+    "own": "own rewards",
+    "heard": "rewards heard of",
+    "best": "best arm so far",
+    "waiting": "waiting (keys)",
+    "refused": "refused, by reason",
+}
+_LINKS: Final = {
+    "link": "link",
+    "state": "state",
+    "waiting": "waiting (keys)",
+    "behind": "behind (seconds)",
+    "refusal": "last refusal",
+}
+
+
+def show(shell: Shell) -> None:
+    """Fill the page with a mesh."""
+    Mesh(shell)
+
+
+class Mesh:
+    """The mesh that one browser tab watches."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._poller: Poller | None = None
+        self._polling = False
+        self._arm = shell.query.get("arm", "")
+        with shell.main:
+            shell.title("Mesh", "Live nodes as their sidecars show them, asked anew every second.")
+            shell.words("sidecar", "agent", "arm, arm set", "pull, reward", "message", "protocol")
+            with ui.element("div").classes("bm-split"):
+                with ui.element("div").classes("bm-stack"):
+                    addresses = shell.query.get("nodes", "").replace(",", "\n")
+                    self._addresses = ui.textarea("Sidecars", value=addresses)
+                    self._addresses.props(
+                        'dense outlined autogrow spellcheck=false data-bm="nodes" '
+                        'hint="one address a line; its token, if it asks for one, behind it"'
+                    )
+                    with ui.element("div").classes("bm-buttons"):
+                        ui.button("Watch", icon="visibility", on_click=self._watch).props(
+                            'data-bm="watch" data-bm-key="start"'
+                        )
+                        ui.button("Stop", icon="stop", on_click=self._stop).props('outline data-bm-key="stop"')
+                    ui.label("Links that are copied hold the addresses, and never a token.").classes("bm-quiet")
+                with ui.element("div").classes("bm-stack"):
+                    self._notice = Notice()
+                    self._empty = ui.label("No mesh is watched: give the addresses of some sidecars.").classes(
+                        "bm-empty"
+                    )
+                    self._shown = ui.element("div").classes("bm-stack")
+                    self._shown.set_visibility(False)
+                    with self._shown:
+                        self._results()
+        self._timer = ui.timer(POLL_EVERY, self._poll, active=False)
+        shell.client.on_delete(self._stop)
+        shell.on_theme(self._redraw)
+        if addresses:
+            ui.timer(0.1, self._watch, once=True)
+
+    def _results(self) -> None:
+        self._status = ui.label().props('role="status" data-bm="mesh"')
+        with ui.element("div").classes("bm-pair"):
+            with ui.element("div").classes("bm-card"):
+                ui.html("<h2>Who is linked</h2>", sanitize=False)
+                self._graph = ui.echart({}).classes("bm-tall").props('role="img" aria-label="Nodes and links"')
+                ui.label("Green: answers, or up. Orange and crossed or dashed: does not answer, or down.").classes(
+                    "bm-quiet"
+                )
+            with ui.element("div").classes("bm-card"):
+                ui.html("<h2>How estimates converge</h2>", sanitize=False)
+                self._select = ui.select([], label="Arm", on_change=self._choose).props(
+                    'dense options-dense data-bm="arm"'
+                )
+                self._select.style("min-width: 10rem")
+                self._chart = ui.echart({}).classes("bm-chart").props('role="img" aria-label="Estimates over time"')
+                ui.label("The mean reward of the arm by what each node knows.").classes("bm-quiet")
+        self._nodes = self._table("Nodes", _NODES, "nodes-table")
+        self._links = self._table("Links", _LINKS, "links-table")
+
+    @staticmethod
+    def _table(name: str, headings: dict[str, str], mark: str) -> Any:
+        with ui.element("div").classes("bm-card bm-table bm-wrap"):
+            ui.html(f"<h2>{name}</h2>", sanitize=False)
+            columns = [
+                {"name": key, "field": key, "label": label, "sortable": True, "align": "left"}
+                for key, label in headings.items()
+            ]
+            return ui.table(columns=columns, rows=[], row_key=next(iter(headings))).props(
+                f'flat dense data-bm="{mark}"'
+            )
+
+    async def _watch(self) -> None:
+        self._stop()
+        self._notice.clear()
+        try:
+            addresses = read_addresses(self._addresses.value or "")
+        except InputError as error:
+            self._notice.fail(str(error))
+            return
+        self._poller = Poller(addresses)
+        self._remember()
+        self._empty.set_visibility(False)
+        self._shown.set_visibility(True)
+        self._timer.active = True
+        await self._poll()
+
+    def _stop(self) -> None:
+        self._timer.active = False
+        if self._poller is not None:
+            self._poller.close()
+            self._poller = None
+
+    async def _poll(self) -> None:
+        poller = self._poller
+        # A round that takes longer than its turn leaves the next one out.
+        if poller is None or self._polling:
+            return
+        self._polling = True
+        try:
+            await asyncio.to_thread(poller.poll)
+        except RuntimeError:
+            return  # it was closed meanwhile
+        finally:
+            self._polling = False
+        if poller is self._poller:
+            self._redraw()
+
+    def _choose(self, event: Any) -> None:
+        if event.value and event.value != self._arm:
+            self._arm = event.value
+            self._remember()
+            self._redraw()
+
+    def _remember(self) -> None:
+        urls = [one.url for one in self._poller.seen] if self._poller else []
+        from urllib.parse import urlencode
+
+        self._shell.remember(
+            urlencode({"nodes": ",".join(urls), **({"arm": self._arm} if self._arm else {})}, safe=":/,")
+        )
+
+    def _redraw(self) -> None:
+        poller = self._poller
+        if poller is None:
+            return
+        seen, links = poller.seen, links_of(poller.seen)
+        n_up = sum(not one.error for one in seen)
+        n_links = sum(link["up"] for link in links)
+        self._status.set_text(
+            f"{n_up} of {len(seen)} nodes answer, {n_links} of {len(links)} links are up, "
+            f"{sum(link['waiting'] for link in links)} keys wait."
+        )
+        self._nodes.rows = [_node_row(one) for one in seen]
+        self._links.rows = [
+            {
+                **{key: link.get(key) for key in _LINKS},
+                "state": "up" if link["up"] else "down",
+                "behind": round(link["behind"], 1),
+            }
+            for link in links
+        ]
+        arms = poller.arms
+        if arms:
+            if self._arm not in arms:
+                self._arm = arms[0]
+            self._select.set_options(arms, value=self._arm)
+        _replace(self._graph, _graph(seen, links, self._shell.is_dark))
+        _replace(self._chart, self._estimates(poller))
+
+    def _estimates(self, poller: Poller) -> dict[str, Any]:
+        options = charts.frame("seconds since the page began to watch", "mean reward", self._shell.is_dark)
+        nodes = [name for name, arms in poller.history.items() if self._arm in arms][:MOST_LINES]
+        for place, name in enumerate(nodes):
+            points = list(poller.history[name][self._arm])
+            colour = charts.OTHERS[place % len(charts.OTHERS)]
+            options["series"].append(
+                {
+                    "id": name,
+                    "name": name,
+                    "type": "line",
+                    "symbol": "none",
+                    "data": points[:: -(-len(points) // MOST_POINTS)],
+                    "lineStyle": {
+                        "color": colour,
+                        "type": ["solid", "dashed", "dotted"][place // len(charts.OTHERS) % 3],
+                    },
+                    "itemStyle": {"color": colour},
+                }
+            )
+        options["legend"]["data"] = nodes
+        options["yAxis"]["scale"] = True
+        return options
+
+
+def _replace(chart: Any, options: dict[str, Any]) -> None:
+    chart.options.clear()
+    chart.options.update(options)
+    chart.update()
+
+
+def _node_row(one: Any) -> dict[str, Any]:
+    if not one.state:
+        return {**dict.fromkeys(_NODES, ""), "node": one.name, "state": one.error}
+    arms = one.state["arms"]
+    known = [arm for arm in arms if arm["mean"] is not None]
+    return {
+        "node": one.name,
+        "state": one.error or "answers",
+        "links": f"{sum(peer['state'] == 'up' for peer in one.peers)}/{len(one.peers)}",
+        "choices": one.state["n_choices"],
+        "own": sum(arm["own_count"] for arm in arms),
+        "heard": sum(arm["heard_count"] for arm in arms),
+        "best": max(known, key=lambda arm: arm["mean"])["name"] if known else "–",
+        "waiting": sum(peer["waiting"] for peer in one.peers),
+        "refused": ", ".join(f"{reason} {n}" for reason, n in one.refusals.items()) or "–",
+    }
+
+
+def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, Any]:
+    """Nodes on a circle, with the links that they tell of."""
+    answers = {one.name: not one.error for one in seen}
+    names = list(dict.fromkeys([*answers, *(end for link in links for end in link["ends"])]))
+    text = "#E0E0E0" if is_dark else "#333333"
+    data = []
+    for place, name in enumerate(names):
+        angle = 2 * math.pi * place / len(names)
+        good = answers.get(name, True)
+        data.append(
+            {
+                "name": name,
+                "x": math.cos(angle),
+                "y": math.sin(angle),
+                "symbol": "circle" if good else "path://M0,0 L10,10 M10,0 L0,10",
+                "symbolSize": 18,
+                "itemStyle": {
+                    "color": _GOOD if good else _BAD,
+                    "borderColor": _GOOD if good else _BAD,
+                    "borderWidth": 3,
+                },
+            }
+        )
+    drawn = [
+        {
+            "source": link["ends"][0],
+            "target": link["ends"][1],
+            "lineStyle": {
+                "color": _GOOD if link["up"] else _BAD,
+                "type": "solid" if link["up"] else "dashed",
+                "width": 2 + min(4.0, math.log1p(link["waiting"])),
+            },
+        }
+        for link in links
+    ]
+    series = {
+        "type": "graph",
+        "layout": "none",
+        "roam": False,
+        "top": 30,
+        "bottom": 30,
+        "left": "15%",
+        "right": "15%",
+        "label": {"show": len(names) <= 40, "position": "right", "color": text},
+        "data": data,
+        "links": drawn,
+    }
+    return {"animation": False, "aria": {"enabled": True}, "tooltip": {"confine": True}, "series": [series]}

@@ -1,0 +1,151 @@
+"""What the sidecars of a live mesh say, asked again and again in the background, and how their estimates went.
+
+Nobody waits for a sidecar that does not answer: each is asked by a thread of its own, with a short timeout, and what it
+said last stays until it answers again, marked as old. What is kept is bounded: so many moments, nodes and arms.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..errors import BanditmeshError, InputError
+from ..live.client import Client
+from ..mesh.status import NOT_THERE
+
+#: How often sidecars are asked, and how long one may take to answer, in seconds.
+POLL_EVERY: Final = 1.0
+TIMEOUT: Final = 0.9
+#: The most nodes, moments of history, and arms of a node that are kept.
+MOST_NODES: Final = 200
+MOST_MOMENTS: Final = 300
+MOST_ARMS: Final = 50
+
+
+@dataclass
+class Seen:
+    """What one sidecar said last.
+
+    Attributes
+    ----------
+    url : str
+        Where it is.
+    node : str
+        Its node's name; the address until it first answers.
+    error : str
+        Why it does not answer; empty if it does.
+    state, peers : dict and list
+        As it gave them, the last time that it answered.
+    """
+
+    url: str
+    node: str = ""
+    error: str = "not asked yet"
+    state: dict[str, Any] = field(default_factory=dict)
+    peers: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What it is called on the page."""
+        return self.node or self.url
+
+    @property
+    def refusals(self) -> dict[str, int]:
+        """What was refused, by reason; links that only were not there are no refusals."""
+        counters = self.state.get("counters", {})
+        reasons = {name.removeprefix("refused_"): n for name, n in counters.items() if name.startswith("refused_")}
+        return {reason: n for reason, n in reasons.items() if n and reason not in NOT_THERE}
+
+
+def read_addresses(text: str) -> dict[str, str | None]:
+    r"""Addresses, one on a line, and the token of each, which may follow it.
+
+    Examples
+    --------
+    >>> read_addresses("http://127.0.0.1:8100\nunix:/run/node.sock secret-token")
+    {'http://127.0.0.1:8100': None, 'unix:/run/node.sock': 'secret-token'}
+    """
+    found: dict[str, str | None] = {}
+    for line in text.splitlines():
+        address, _, token = line.strip().partition(" ")
+        if address:
+            Client(address)  # refuses what cannot be an address
+            found[address] = token.strip() or None
+    if not found:
+        raise InputError("addresses are required, got none; give one on each line, such as http://127.0.0.1:7780")
+    if len(found) > MOST_NODES:
+        raise InputError(f"at most {MOST_NODES} sidecars are shown, got {len(found)}; leave some out")
+    return found
+
+
+class Poller:
+    """Asks some sidecars.
+
+    Parameters
+    ----------
+    addresses : dict
+        As `read_addresses` gives them.
+    """
+
+    def __init__(self, addresses: dict[str, str | None]) -> None:
+        self.seen = [Seen(url) for url in addresses]
+        #: By node and arm, what it was estimated to pay: (seconds since the beginning, mean).
+        self.history: dict[str, dict[str, deque[tuple[float, float]]]] = {}
+        self._clients = [Client(url, token=token, timeout=TIMEOUT, patience=0.0) for url, token in addresses.items()]
+        self._pool = ThreadPoolExecutor(max_workers=min(32, max(1, len(self._clients))), thread_name_prefix="poll")
+        self._began = time.monotonic()
+
+    def poll(self) -> None:
+        """Ask all of them once, at the same time."""
+        list(self._pool.map(self._ask, self.seen, self._clients))
+        now = round(time.monotonic() - self._began, 1)
+        for one in self.seen:
+            if not one.error:
+                self._remember(one, now)
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for client in self._clients:
+            client.close()
+
+    @property
+    def arms(self) -> list[str]:
+        """All arms that are known, by name."""
+        return sorted({arm for arms in self.history.values() for arm in arms})
+
+    @staticmethod
+    def _ask(one: Seen, client: Client) -> None:
+        try:
+            state, peers = client.state(), client.peers()
+        except (BanditmeshError, OSError) as error:
+            one.error = str(error)
+            return
+        one.node, one.state, one.peers, one.error = state["node"], state, peers, ""
+
+    def _remember(self, one: Seen, now: float) -> None:
+        arms = self.history.setdefault(one.name, {})
+        for arm in one.state["arms"][:MOST_ARMS]:
+            if arm["mean"] is not None:
+                arms.setdefault(arm["name"], deque(maxlen=MOST_MOMENTS)).append((now, arm["mean"]))
+
+
+def links_of(seen: Sequence[Seen]) -> list[dict[str, Any]]:
+    """The links that the nodes tell of, each once, with what waits on it in either direction."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for one in seen:
+        for peer in one.peers:
+            first, second = sorted((one.name, peer["name"]))
+            link = found.setdefault(
+                (first, second),
+                {"link": f"{first} – {second}", "ends": (first, second), "up": True, "waiting": 0, "behind": 0.0},
+            )
+            link["up"] &= peer["state"] == "up" and not one.error
+            link["waiting"] += peer["waiting"]
+            link["behind"] = max(link["behind"], peer["behind"])
+            link["refusal"] = peer["last_refusal"] or link.get("refusal", "")
+    return list(found.values())

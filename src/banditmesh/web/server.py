@@ -1,0 +1,170 @@
+"""The server of the page: routes to the views, behind `Access`, until it is told to end."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from ..errors import BanditmeshError, InputError, MissingExtraError
+
+#: Where the page listens unless told otherwise.
+HOST: Final = "127.0.0.1"
+PORT: Final = 8470
+#: How long a browser may be gone before its tab and its workers are forgotten, in seconds.
+RECONNECT_SECONDS: Final = 5.0
+#: How many of its updates are kept until it is back.
+MOST_MESSAGES: Final = 200
+
+
+def serve(
+    host: str = HOST,
+    port: int = PORT,
+    *,
+    token: str | None = None,
+    hosts: Iterable[str] = (),
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the page until the process is told to end.
+
+    Parameters
+    ----------
+    host, port : str, int
+        Where to listen; port 0 takes any that is free.
+    token : str, optional
+        What users must know; required unless the address is loopback.
+    hosts : iterable of str
+        Further names that browsers may call the server by.
+    ready : callable, optional
+        Called with the address of the page once it answers.
+    """
+    need_nicegui()
+    with listening(host, port, token) as listener:
+        address, number = listener.getsockname()[:2]
+        url = f"http://{f'[{address}]' if ':' in address else address}:{number}/"
+        import uvicorn
+
+        from . import workers
+        from .uploads import Uploads
+
+        uploads = Uploads()
+        try:
+            workers.prepare()
+            config = uvicorn.Config(
+                application(address, uploads, token=token, hosts=hosts),
+                log_level="warning",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=1,
+                ws_max_size=2**20,
+            )
+            server = _server(config, lambda: ready(url) if ready is not None else None)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, server.handle_exit)
+            server.run(sockets=[listener])
+        finally:
+            workers.stop_all()
+            uploads.close()
+
+
+def application(address: str, uploads: Any, *, token: str | None = None, hosts: Iterable[str] = ()) -> Any:
+    """The application with all views, behind its guard."""
+    # Nothing of a user is stored, so no folder is needed; NiceGUI looks for one all the same.
+    os.environ.setdefault("NICEGUI_STORAGE_PATH", str(uploads.folder / "nicegui"))
+    from fastapi import FastAPI, Request
+    from nicegui import app, ui
+
+    from ..animations import PLAYER
+    from . import compare, follow, lab, mesh, studies
+    from .access import Access
+    from .shell import VIEWS, Shell
+
+    logging.getLogger("nicegui").setLevel(logging.ERROR)
+    app.config.socket_io_js_transports = ["websocket"]
+    app.add_static_file(local_file=PLAYER, url_path="/banditmesh-player.js")
+    views = {"/": lab.show, "/follow": follow.show, "/compare": compare.show, "/studies": studies.show}
+    for path, fill in (views | {"/mesh": mesh.show}).items():
+
+        def show(request: Request, path: str = path, fill: Callable[[Shell], None] = fill) -> None:
+            ui.add_head_html('<script src="/banditmesh-player.js"></script>')
+            fill(Shell(path, dict(request.query_params), uploads))
+
+        # The parameters with defaults are ours, not the link's.
+        ui.page(path, title=f"{VIEWS[path]} · banditmesh")(_only_request(show))
+    outer = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    ui.run_with(
+        outer,
+        title="banditmesh",
+        favicon="🕸️",
+        tailwind=False,
+        reconnect_timeout=RECONNECT_SECONDS,
+        message_history_length=MOST_MESSAGES,
+        show_welcome_message=False,
+        binding_refresh_interval=None,
+    )
+    return Access(address, hosts=hosts, token=token).around(outer)
+
+
+def _only_request(show: Callable[..., None]) -> Callable[..., None]:
+    from fastapi import Request
+
+    def shown(request: Request) -> None:
+        show(request)
+
+    # The framework reads the annotation itself, not its text.
+    shown.__annotations__ = {"request": Request, "return": None}
+    return shown
+
+
+def listening(host: str, port: int, token: str | None) -> socket.socket:
+    """A socket that listens; beyond loopback only with a token."""
+    if not 0 <= port < 2**16:
+        raise InputError(f"--port must be an integer from 0 to 65535, got {port}")
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise InputError(f"--host: {host} has no address here: {error.strerror}") from None
+    family, _, _, _, where = found[0]
+    if not ipaddress.ip_address(where[0]).is_loopback and token is None:
+        raise InputError(f"--host is not loopback, got {host}; give --token-file as well, or leave --host out")
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where[:2])
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise BanditmeshError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from None
+    return listener
+
+
+def need_nicegui() -> None:
+    """Refuse to go on without the extra `web`."""
+    try:
+        import nicegui  # noqa: F401
+    except ImportError:
+        raise MissingExtraError(
+            "the page needs the package nicegui; install it with: pip install 'banditmesh[web]'"
+        ) from None
+
+
+def _server(config: Any, started: Callable[[], None]) -> Any:
+    """A server that says when it answers, and whose signals are ours: so that everything is cleared away at the end."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets=sockets)
+            started()
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
+    return Server(config)

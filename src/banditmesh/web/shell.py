@@ -1,0 +1,181 @@
+"""What all views share: header, navigation, dark mode, messages, and the words of the page.
+
+A view is a function that fills the page; `Shell` is what it gets. Everything can be reached with the keyboard: the
+header's links, then the view's fields in their order; Ctrl-Enter starts what a view does, Escape stops it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+from nicegui import ui
+
+from .words import WORDS
+from .workers import Worker, WorkError
+
+if TYPE_CHECKING:
+    from .uploads import Uploads
+
+#: The views: path -> name.
+VIEWS: Final = {
+    "/": "Lab",
+    "/follow": "Follow a message",
+    "/compare": "Compare",
+    "/studies": "Studies",
+    "/mesh": "Mesh",
+}
+_CSS: Final = resources.files(__package__).joinpath("page.css").read_text("utf-8")
+#: Dark or light as the user chose in this browser or, if never, as the system has it.
+_READ_THEME: Final = (
+    "(localStorage.getItem('banditmesh-theme') || "
+    "(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark'"
+)
+_KEYS: Final = """
+document.addEventListener("keydown", (event) => {
+  const press = (name) => {
+    const button = document.querySelector(`[data-bm-key="${name}"]`);
+    if (button && !button.disabled && button.offsetParent) { event.preventDefault(); button.click(); }
+  };
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) press("start");
+  if (event.key === "Escape" && !document.querySelector(".q-menu, .q-dialog")) press("stop");
+});
+"""
+
+
+class Shell:
+    """The frame around a view, for one browser tab.
+
+    Attributes
+    ----------
+    path : str
+        Which view it is.
+    query : dict
+        What the link says.
+    uploads : Uploads
+        The files of the server.
+    is_dark : bool
+        Whether it is shown in dark mode now.
+    """
+
+    def __init__(self, path: str, query: Mapping[str, str], uploads: Uploads) -> None:
+        self.path = path
+        self.query = dict(query)
+        self.uploads = uploads
+        self.is_dark = self.query.pop("theme", "") == "dark"
+        self._workers: list[Worker] = []
+        self._on_theme: list[Callable[[], None]] = []
+        self.client = ui.context.client
+        ui.add_css(_CSS)
+        ui.add_head_html(f"<script>{_KEYS}</script>")
+        ui.colors(primary="#0072B2")
+        self._dark = ui.dark_mode(self.is_dark)
+        self._header()
+        self.main = ui.element("main").classes("bm-main")
+        ui.skip_link(target=self.main)
+        self.client.on_delete(self._close)
+        self._asks_theme = "theme" not in query
+        self.client.on_connect(self._connected)
+
+    def worker(self) -> Worker:
+        """A worker for this tab; it ends with the tab."""
+        self._workers.append(Worker())
+        return self._workers[-1]
+
+    def on_theme(self, redraw: Callable[[], None]) -> None:
+        """Have something called when the page turns dark or light."""
+        self._on_theme.append(redraw)
+
+    def title(self, name: str, about: str) -> None:
+        """The heading of the view, and what it is for."""
+        ui.html(f"<h1>{name}</h1>", sanitize=False, tag="div")
+        ui.label(about).classes("bm-quiet")
+
+    def words(self, *names: str) -> None:
+        """What the words of the view mean."""
+        with ui.expansion("Words on this page", icon="help_outline").classes("bm-quiet").props("dense"):
+            lines = "".join(f"<dt>{name}</dt><dd>{WORDS[name]}</dd>" for name in names)
+            ui.html(f"<dl class='bm-words'>{lines}</dl>", sanitize=False)
+
+    def remember(self, query: str) -> None:
+        """Have the address bar show the link that leads back here."""
+        where = f"{self.path}?{query}" if query else self.path
+        self.client.run_javascript(f"history.replaceState(history.state, '', {json.dumps(where)})")
+
+    def copy_link(self) -> None:
+        """Put the link that leads back here into the clipboard."""
+        self.client.run_javascript(
+            "(navigator.clipboard ? navigator.clipboard.writeText(location.href) : Promise.reject())"
+            ".then(() => 'The link is in the clipboard', () => 'Copy the link from the address bar')"
+            ".then((line) => Quasar.Notify.create({message: line, position: 'bottom', timeout: 2500}))"
+        )
+
+    async def download(self, worker: Worker, question: str, name: str, *given: Any) -> None:
+        """Hand over a file that a worker makes."""
+        try:
+            content = await worker.ask(question, *given)
+        except WorkError as error:
+            ui.notify(str(error), type="warning", position="bottom")
+            return
+        ui.download.content(content, name)
+
+    async def _connected(self) -> None:
+        if self._asks_theme:
+            self._asks_theme = False
+            if await self.client.run_javascript(_READ_THEME, timeout=5.0):
+                self._turn(True)
+
+    def _header(self) -> None:
+        with ui.element("header").classes("bm-header"):
+            ui.label("banditmesh").classes("bm-brand")
+            with ui.element("nav").classes("bm-nav").props('aria-label="Views"'):
+                for path, name in VIEWS.items():
+                    link = ui.link(name, path)
+                    if path == self.path:
+                        link.props('aria-current="page"')
+            ui.space()
+            toggle = ui.button(icon="dark_mode", on_click=self._toggle).props("flat round dense color=white")
+            toggle.props('aria-label="Dark mode"').tooltip("Dark mode on or off")
+
+    def _toggle(self) -> None:
+        self._turn(not self.is_dark)
+        theme = "dark" if self.is_dark else "light"
+        self.client.run_javascript(f"localStorage.setItem('banditmesh-theme', '{theme}')")
+
+    def _turn(self, is_dark: bool) -> None:
+        self.is_dark = is_dark
+        self._dark.value = is_dark
+        for redraw in self._on_theme:
+            redraw()
+
+    def _close(self) -> None:
+        for worker in self._workers:
+            worker.stop()
+
+
+class Notice:
+    """A place for one line: an error, a remark, or nothing."""
+
+    def __init__(self) -> None:
+        self._line = ui.label().classes("bm-note").props('role="status" data-bm="notice"')
+        self._line.set_visibility(False)
+
+    def say(self, line: str) -> None:
+        """Show a remark."""
+        self._show(line, "bm-note", "bm-error", "status")
+
+    def fail(self, line: str) -> None:
+        """Show an error."""
+        self._show(line, "bm-error", "bm-note", "alert")
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self._line.set_text("")
+        self._line.set_visibility(False)
+
+    def _show(self, line: str, kind: str, other: str, role: str) -> None:
+        self._line.classes(add=kind, remove=other).props(f'role="{role}"')
+        self._line.set_text(line)
+        self._line.set_visibility(True)

@@ -1,0 +1,179 @@
+"""Studies: a folder that `banditmesh run` writes, also while it does."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from nicegui import ui
+
+from . import charts
+from .shell import Notice, Shell
+from .workers import StoppedError, WorkError
+
+#: How often a study that runs is read again, in seconds.
+READ_EVERY: Final = 1.0
+_CHOSEN: Final = {"x": "Along the axis", "by": "A line for each", "column": "Column"}
+_STATES: Final = {
+    "running": "runs, or was killed while it did",
+    "interrupted": "was interrupted; the same command continues it",
+    "stopped": "stopped with an error; the same command continues it",
+    "complete": "is complete",
+}
+
+
+def show(shell: Shell) -> None:
+    """Fill the page with a study."""
+    Studies(shell)
+
+
+class Studies:
+    """The study that one browser tab shows."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._worker = shell.worker()
+        self._wanted = {name: shell.query.get(name, "") for name in _CHOSEN}
+        self._told: dict[str, Any] = {}
+        self._filling = False
+        with shell.main:
+            shell.title(
+                "Studies", "A study's folder, as banditmesh run writes it: progress, failed runs, any two swept keys."
+            )
+            shell.words("regret", "transmission", "replicate", "protocol", "ttl, hop")
+            with ui.element("div").classes("bm-stack").style("margin-top: .8rem"):
+                with ui.element("div").classes("bm-buttons"):
+                    self._path = ui.input("Folder", value=shell.query.get("folder", ""))
+                    self._path.props('dense spellcheck=false data-bm="folder" hint="on the machine of the server"')
+                    self._path.style("flex: 1 1 18rem").on("keydown.enter", self._open)
+                    ui.button("Open", icon="folder_open", on_click=self._open).props(
+                        'data-bm="open" data-bm-key="start"'
+                    )
+                self._notice = Notice()
+                self._empty = ui.label("No study is open: name the folder that was given to banditmesh run --out.")
+                self._empty.classes("bm-empty")
+                self._shown = ui.element("div").classes("bm-stack")
+                self._shown.set_visibility(False)
+                with self._shown:
+                    self._results()
+        self._timer = ui.timer(READ_EVERY, self._read, active=False)
+        shell.on_theme(self._redraw)
+        if self._path.value:
+            ui.timer(0.1, self._open, once=True)
+
+    def _results(self) -> None:
+        self._heading = ui.label().props('data-bm="study" role="status"')
+        self._progress = ui.linear_progress(0.0, show_value=False, size="12px").props(
+            'instant-feedback aria-label="Runs done"'
+        )
+        with ui.element("div").classes("bm-card"):
+            with ui.element("div").classes("bm-buttons"):
+                self._selects = {}
+                for name, label in _CHOSEN.items():
+                    select = ui.select([], label=label, on_change=self._choose(name)).style("min-width: 11rem")
+                    self._selects[name] = select.props(f'dense options-dense data-bm="{name}"')
+            self._chart = ui.echart(charts.frame("", "", self._shell.is_dark)).classes("bm-tall")
+            self._chart.props('role="img" data-bm="chart-study"')
+            ui.label("Means over the runs that are there; bands show one standard deviation.").classes("bm-quiet")
+        self._failures = ui.element("div").classes("bm-card bm-table bm-wrap")
+        with self._failures:
+            self._failed = ui.label().props('data-bm="n-failed"')
+            headings = {"run": "run", "point": "point", "error": "error"}
+            columns = [{"name": key, "field": key, "label": name, "align": "left"} for key, name in headings.items()]
+            self._table = ui.table(columns=columns, rows=[], row_key="run").props('flat dense data-bm="failed"')
+
+    async def _open(self) -> None:
+        self._told = {}
+        self._timer.active = False
+        self._notice.clear()
+        await self._read()
+
+    async def _read(self) -> None:
+        if self._worker.is_busy:
+            return
+        folder = (self._path.value or "").strip()
+        self._shell.remember(_query({"folder": folder, **self._wanted}))
+        if not folder:
+            self._notice.fail("a folder is required, got none; name the one that was given to banditmesh run --out")
+            return
+        try:
+            told = await self._worker.ask("study", folder, dict(self._wanted))
+        except StoppedError:
+            return
+        except WorkError as error:
+            self._timer.active = False
+            self._notice.fail(str(error))
+            self._shown.set_visibility(bool(self._told))
+            self._empty.set_visibility(not self._told)
+            return
+        self._timer.active = told["state"] == "running"
+        if told != self._told:
+            self._told = told
+            self._show()
+
+    def _show(self) -> None:
+        told = self._told
+        self._empty.set_visibility(False)
+        self._shown.set_visibility(True)
+        self._heading.set_text(
+            f"{told['name']}: {told['n_done']} of {told['n_runs']} runs done, {told['n_failed']} failed. "
+            f"The study {_STATES[told['state']]}."
+        )
+        self._progress.set_value(told["n_done"] / told["n_runs"])
+        self._filling = True
+        for name, select in self._selects.items():
+            options = told["columns"] if name == "column" else told["keys"]
+            select.set_options(options, value=told.get(name) if told.get(name) in options else None)
+        self._filling = False
+        self._failures.set_visibility(bool(told["n_failed"]))
+        self._failed.set_text(f"{told['n_failed']} runs failed; the first of them:")
+        self._table.rows = told["failed"]
+        self._redraw()
+
+    def _choose(self, name: str) -> Any:
+        async def chosen(event: Any) -> None:
+            if not self._filling:
+                self._wanted[name] = event.value or ""
+                await self._read()
+
+        return chosen
+
+    def _redraw(self) -> None:
+        told = self._told
+        if not told.get("series"):
+            return
+        is_dark = self._shell.is_dark
+        options = charts.frame(told["x"], _with_unit(told["column"]), is_dark)
+        names = list(told["series"])
+        options = charts.with_curves(options, names)
+        if not told["is_numeric"]:
+            options["xAxis"]["type"] = "category"
+        series: list[Any] = []
+        for place, (name, points) in enumerate(told["series"].items()):
+            values = {
+                "mean": [mean for _, mean, _, _ in points],
+                "low": [mean - sd for _, mean, sd, _ in points],
+                "high": [mean + sd for _, mean, sd, _ in points],
+            }
+            xs = [x if told["is_numeric"] else str(x) for x, *_ in points]
+            is_protocol = told["by"] == "protocol"
+            colour = (
+                charts.colour_of(name, names, is_dark) if is_protocol else charts.OTHERS[place % len(charts.OTHERS)]
+            )
+            dash = charts.dash_of(name, names) if is_protocol else "solid"
+            drawn = charts.curve(name, xs, values, colour, dash)
+            drawn[-1] |= {"symbol": "circle", "symbolSize": 7}
+            series += drawn
+        options["series"] = series
+        self._chart.options.clear()
+        self._chart.options.update(options)
+        self._chart.update()
+
+
+def _with_unit(column: str) -> str:
+    return {"regret": "group regret (reward)", "messages": "transmissions"}.get(column, column)
+
+
+def _query(values: dict[str, str]) -> str:
+    from urllib.parse import urlencode
+
+    return urlencode({name: value for name, value in values.items() if value})

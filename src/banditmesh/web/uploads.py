@@ -1,0 +1,75 @@
+"""Files that users hand over: kept while the server runs, named by what they hold, and never more than they may be.
+
+A file is data: it is parsed by the reader of its format in a worker process, and nothing of it is ever executed. On the
+page and in links it goes by `HASH/NAME`; what is not the name of a kept file names nothing, so that no link makes the
+server read another file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from ..errors import InputError
+from .choices import FILES
+
+#: The most bytes of a file, and of all that are kept.
+MOST_BYTES: Final = 8 * 2**20
+MOST_KEPT: Final = 256 * 2**20
+_KEPT: Final = re.compile(r"[0-9a-f]{16}/[\w.\-]{1,80}", re.ASCII)
+
+
+class Uploads:
+    """The files that users have handed over.
+
+    Examples
+    --------
+    >>> uploads = Uploads()
+    >>> name = uploads.keep("my links.txt", b"0 1")
+    >>> name.partition("/")[2], uploads.holds(name), uploads.holds("../etc/passwd")
+    ('my_links.txt', True, False)
+    >>> uploads.close()
+    """
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="banditmesh-page-")
+        self._n_bytes = 0
+
+    @property
+    def folder(self) -> Path:
+        """Where they lie."""
+        return Path(self._folder.name)
+
+    def keep(self, name: str, content: bytes) -> str:
+        """Keep a file; the name that it goes by."""
+        if len(content) > MOST_BYTES:
+            raise InputError(f"a file may have {MOST_BYTES:,} bytes at most, got {len(content):,}; pack it with gzip")
+        plain = re.sub(r"[^\w.\-]", "_", PurePosixPath(name.replace("\\", "/")).name, flags=re.ASCII).lstrip(".")[-80:]
+        kept = f"{hashlib.blake2b(content, digest_size=8).hexdigest()}/{plain or 'file'}"
+        path = self.folder / kept
+        if not path.exists():
+            if self._n_bytes + len(content) > MOST_KEPT:
+                raise InputError(f"all files may have {MOST_KEPT:,} bytes at most; start the server again")
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+            self._n_bytes += len(content)
+        return kept
+
+    def holds(self, name: str) -> bool:
+        """Whether a name is that of a kept file."""
+        return _KEPT.fullmatch(name) is not None and (self.folder / name).is_file()
+
+    def check(self, choices: Mapping[str, str]) -> None:
+        """Refuse choices that name another file."""
+        for key in FILES:
+            name = choices.get(key, "").strip()
+            if name and not self.holds(name):
+                raise InputError(f"{key} must be a file that was handed over on this page; choose the file again")
+
+    def close(self) -> None:
+        """Forget all of them."""
+        self._folder.cleanup()

@@ -1,0 +1,29 @@
+"""Short explanations of the words on the page, as docs/terms.md has them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+WORDS: Final[dict[str, str]] = {
+    "agent": "A node of the network that pulls arms and learns. Its neighbours are the agents that it has a link to.",
+    "arm, arm set": "Something that can be pulled, with one reward law for everybody; the arms that an agent may pull. "
+    "The holders of an arm are the agents that have it in their arm set.",
+    "pull, reward": "An agent's choice of an arm in a round, and the number that it pays.",
+    "observation": "The pulled arm together with its reward.",
+    "regret": "With every pull it grows by the difference between the best mean reward in the agent's own arm set and "
+    "the mean reward of the pulled arm. Group regret is the sum of all agents' regrets.",
+    "round, horizon": "A time step, in which every agent pulls once; the number of rounds.",
+    "replicate": "One repetition of a run with other rewards, on the same network and the same arms.",
+    "policy": "How an agent chooses an arm: UCB, KL-UCB, Thompson sampling and so on.",
+    "protocol": "How messages travel: what becomes of a message at an agent that has not seen it.",
+    "emission": "When an agent sends something of its own, and what.",
+    "message": "What an agent sends about its pulls. A relayed message is still the same message.",
+    "transmission": "One message over one link in one direction; a message that five links carry is five of them.",
+    "ttl, hop": "How many links one after another a message may cross; one such crossing, which takes one round.",
+    "relay, absorb, expire": "An agent relays a message to its other neighbours. One that absorbs it learns from it "
+    "and sends it no further: under FwA because it has the arm. A message expires when its ttl has run out.",
+    "duplicate": "A copy of a message that its receiver has seen before; it is dropped.",
+    "rules": "Sound: the simulation as the paper's text and theory have it. Published: as its author's code does it.",
+    "front": "The configurations that no other one beats in both regret and cost (the Pareto front).",
+    "sidecar": "The HTTP server of a live node, by which programs and this page ask it.",
+}

@@ -1,0 +1,184 @@
+"""Processes that work for one browser: one question at a time, answers on the way, and an end at once.
+
+A worker is a process of its own, so that the event loop answers whatever a simulation does, and a question is given up
+by ending the process: within a moment, on either engine, and whatever it was doing. Its next question begins a new
+one. Processes are forked from a server that has imported what they need, where the system can do that.
+
+A worker answers over a pipe: ("tell", value) on the way, then ("answer", value), or ("failed", line) once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+from ..errors import BanditmeshError
+
+#: The most workers of all browsers together.
+MOST_WORKERS: Final = 32
+#: How long an ended process may take to go, in seconds.
+PATIENCE: Final = 5.0
+
+_running: set[Worker] = set()
+
+
+class WorkError(Exception):
+    """A question that a worker could not answer, in one line for the user."""
+
+
+class StoppedError(Exception):
+    """A question that was given up because somebody asked for that."""
+
+
+def prepare() -> None:
+    """Start the process that others are forked from, in the background."""
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        from multiprocessing import forkserver
+
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["banditmesh.web.desk", "banditmesh.web.preloaded"])
+        threading.Thread(target=forkserver.ensure_running, daemon=True).start()
+
+
+def stop_all() -> None:
+    """End all workers, at the end of the server."""
+    for worker in list(_running):
+        worker.stop()
+
+
+class Worker:
+    """A process that answers questions, begun when it is first needed."""
+
+    def __init__(self) -> None:
+        self._process: Any = None
+        self._pipe: Connection | None = None
+        self._stopped = False
+        self._busy = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it works on a question."""
+        return self._busy
+
+    async def ask(self, question: str, *given: Any, tell: Callable[[Any], None] | None = None) -> Any:
+        """What the desk's method of that name gives; `tell` is called, in the event loop, with what comes before.
+
+        Raises
+        ------
+        WorkError
+            It failed, and why.
+        StoppedError
+            It was stopped.
+        """
+        if self._busy:
+            raise WorkError("something else is still running; stop it first")
+        self._busy = True
+        self._stopped = False
+        loop = asyncio.get_running_loop()
+        try:
+            pipe = self._begin()
+            pipe.send((question, given))
+            while True:
+                kind, value = await _received(loop, pipe)
+                if kind == "tell":
+                    if tell is not None and not self._stopped:
+                        tell(value)
+                elif kind == "answer":
+                    return value
+                else:
+                    raise WorkError(value)
+        except (EOFError, OSError):
+            stopped = self._stopped
+            self.stop()
+            if stopped:
+                raise StoppedError from None
+            raise WorkError("the worker process ended unexpectedly; memory may have run out") from None
+        finally:
+            self._busy = False
+
+    def stop(self) -> None:
+        """End the process, whatever it does; what it kept is gone."""
+        self._stopped = True
+        _running.discard(self)
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            threading.Thread(target=process.join, args=(PATIENCE,), daemon=True).start()
+        # The pipe is closed by whoever reads from it, once the process's end of it is gone.
+        self._pipe = None
+
+    def _begin(self) -> Connection:
+        if self._pipe is not None and self._process is not None and self._process.is_alive():
+            return self._pipe
+        if len(_running) >= MOST_WORKERS:
+            raise WorkError(f"{MOST_WORKERS} workers are running, which is the most; close other pages first")
+        methods = multiprocessing.get_all_start_methods()
+        context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+        ours: Connection
+        ours, theirs = context.Pipe()
+        self._process = context.Process(target=work, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._pipe = ours
+        _running.add(self)
+        return ours
+
+
+async def _received(loop: asyncio.AbstractEventLoop, pipe: Connection) -> tuple[str, Any]:
+    """What comes next; the waiting is done in a thread, since not every system can watch a pipe."""
+    future: asyncio.Future[tuple[str, Any]] = loop.create_future()
+
+    def receive() -> None:
+        try:
+            result, error = pipe.recv(), None
+        except (EOFError, OSError) as ended:
+            result, error = None, ended
+        loop.call_soon_threadsafe(_settle, future, result, error)
+
+    threading.Thread(target=receive, daemon=True).start()
+    return await future
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if not future.done():
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+
+
+def work(pipe: Connection) -> None:
+    """What a worker process does until its pipe is closed."""
+    # Ctrl-C is the server's to hear; it ends its workers itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from .desk import Desk
+
+    # What a run warns of is told with its answer.
+    warnings.simplefilter("ignore")
+    desk = Desk(lambda value: pipe.send(("tell", value)))
+    while True:
+        try:
+            question, given = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = ("answer", getattr(desk, question)(*given))
+        except (BanditmeshError, OSError) as error:
+            answer = ("failed", " ".join(str(error).split()))
+        except MemoryError:
+            answer = ("failed", "not enough memory for this; take a smaller one")
+        except Exception as error:  # a defect, which must reach the user in a line and the log in full
+            traceback.print_exc(file=sys.stderr)
+            answer = ("failed", f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+        try:
+            pipe.send(answer)
+        except OSError:
+            return

@@ -1,0 +1,87 @@
+"""What is chosen on the page: the same as a spec, as a link and as lines of Python; and files that were handed over."""
+
+import re
+from urllib.parse import parse_qsl
+
+import pytest
+
+import banditmesh as bm
+from banditmesh.errors import InputError
+from banditmesh.studies.case import case_of
+from banditmesh.web import uploads
+from banditmesh.web.choices import DEFAULTS, from_query, to_python, to_query, to_toml
+from banditmesh.web.taking import node_toml, spec_of
+from banditmesh.web.uploads import Uploads
+
+SMALL = {"horizon": "12", "replicates": "2", "arms.law": "gaussian", "arms.n_arms": "4", "arms.per_agent": "2"}
+RING = {"network.name": "ring", "network.n": "6"}
+CASES = [
+    {},
+    {"network.name": "ring", "network.n": "7", "seed": "3", "protocols": "irs, gossip(2, fanout=2), fwa(2)+growth(1)"},
+    {"network.name": "er", "network.n": "9", "network.p": ".5", "policy.name": "klucb", "policy.c": "1"},
+    {"network.name": "sbm", "network.sizes": "4, 4", "network.p_in": "1.0", "network.p_out": "0.3"},
+    {"network.name": "path", "network.n": "5", "arms.law": "bernoulli", "rules": "published"},
+    {"network.name": "path", "network.n": "5", "arms.sigma": "0.5", "arms.seed": "4"},
+    {"network.name": "path", "network.n": "5", "arms.means": "0.1, 0.5, 0.9", "arms.n_arms": ""},
+    {**RING, "dynamics.name": "edge-markovian", "dynamics.p": "0.2", "dynamics.q": "0.2"},
+    {**RING, "faults.loss": "0.2", "faults.outages.down": "0.1", "faults.outages.up": "0.5"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("chosen", CASES)
+def test_spec_link_and_python_say_the_same(chosen):
+    choices = {**DEFAULTS, **SMALL, **chosen}
+    choices = {key: text for key, text in choices.items() if text}
+    again = from_query(dict(parse_qsl(to_query(choices))))
+    assert to_toml(again).split() != []
+    case, same = (case_of(bm.parse_spec(to_toml(one))) for one in (choices, again))
+    assert same.settings == case.settings
+    assert same.protocols == case.protocols
+    assert repr(same.problem) == repr(case.problem)
+    settings = {**case.settings, "engine": "reference"}
+    scope = {}
+    code = to_python(choices).replace("print(comparison)", "")
+    exec(re.sub(r"^\)$", "    engine='reference',\n)", code, flags=re.MULTILINE), scope)
+    expected = bm.compare(case.problem, case.protocols, **settings)
+    assert scope["comparison"].results == expected.results
+
+
+def test_what_goes_without_saying_is_not_in_the_link():
+    assert to_query(DEFAULTS) == ""
+    assert from_query({}) == DEFAULTS
+    assert to_query({**DEFAULTS, "horizon": "1000", "faults.loss": ""}) == ""
+
+
+def test_spec_to_take_away_names_files_by_their_own_names_and_node_lines_the_protocol():
+    chosen = {**DEFAULTS, "network.name": "file", "network.path": "0123456789abcdef/links.txt"}
+    assert 'path = "links.txt"' in spec_of(chosen)
+    assert node_toml("fwa", {**DEFAULTS, "protocols": "fwa(3)"}) == node_toml("fwa(3)", DEFAULTS)
+    assert "ttl = 3" in node_toml("fwa(3)", DEFAULTS)
+
+
+def test_no_protocol_is_an_error_of_one_line():
+    with pytest.raises(InputError, match="protocols must name at least one"):
+        to_toml({**DEFAULTS, "protocols": " "})
+
+
+def test_files_are_bounded_and_named_by_what_they_hold(monkeypatch):
+    kept = Uploads()
+    first = kept.keep("../../etc/cron.d/evil file", b"0 1")
+    assert re.fullmatch(r"[0-9a-f]{16}/evil_file", first)
+    assert (kept.folder / first).read_bytes() == b"0 1"
+    assert kept.keep("x", b"0 1") != kept.keep("x", b"0 2")
+    assert kept.keep("..", b"1").endswith("/file")
+    for name in ("/etc/passwd", "../x", first + "/../../..", "", f"{first}\0"):
+        assert not kept.holds(name)
+    kept.check({"network.path": first})
+    with pytest.raises(InputError, match=r"arms\.laws must be a file that was handed over on this page"):
+        kept.check({"arms.laws": "/etc/passwd"})
+    monkeypatch.setattr(uploads, "MOST_BYTES", 10)
+    with pytest.raises(InputError, match="a file may have 10 bytes at most, got 11"):
+        kept.keep("large", b"12345678901")
+    monkeypatch.setattr(uploads, "MOST_KEPT", 5)
+    with pytest.raises(InputError, match="all files may have 5 bytes at most"):
+        kept.keep("more", b"123456")
+    folder = kept.folder
+    kept.close()
+    assert not folder.exists()

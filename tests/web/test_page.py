@@ -1,0 +1,379 @@
+"""The page in a browser: its numbers are those of the library, its links come back, and everything can be taken away.
+
+One server and one browser for all of it; nothing is asked of anybody but this machine, or the test fails.
+"""
+
+import contextlib
+import csv
+import dataclasses
+import io
+import re
+from urllib.parse import urlencode
+
+import networkx as nx
+import pytest
+from processes import NodeProcess
+
+import banditmesh as bm
+from banditmesh.live.template import protocol_lines
+from banditmesh.studies import worker
+
+CHOICES = {
+    "network.name": "ring",
+    "network.n": "8",
+    "arms.law": "gaussian",
+    "arms.n_arms": "5",
+    "arms.per_agent": "3",
+    "arms.seed": "2",
+    "protocols": "irs, fwa(3)",
+    "horizon": "40",
+    "replicates": "2",
+    "seed": "7",
+}
+
+#: The last point of each line of a chart.
+CURVE_ENDS = """(box) => Object.fromEntries(
+    getElement(Number(box.id.slice(1))).chart.getOption().series.map((one) => [one.name, one.data.at(-1)]))"""
+
+#: How many lines a study's chart has.
+STUDY_LINES = """getElement(Number(document.querySelector('[data-bm="chart-study"]').id.slice(1)))
+    .chart.getOption().legend[0].data.length"""
+
+
+def open_lab(tab, **choices):
+    tab.goto(f"/?{urlencode({**CHOICES, **choices})}")
+    return tab.get_by_role("button", name="Run").click
+
+
+def expected():
+    problem = bm.Problem.random(bm.networks.ring(8), 5, 3, seed=2)
+    return {
+        name: bm.simulate(problem, name, horizon=40, replicates=2, seed=7, engine="reference")
+        for name in ("irs", "fwa(3)")
+    }
+
+
+def finished(tab):
+    tab.locator('[data-bm="run-status"]').get_by_text("Done").wait_for()
+
+
+def taken(tab, mark):
+    with tab.expect_download() as download:
+        tab.locator(f'[data-bm="{mark}"]').click()
+    with open(download.value.path(), "rb") as file:
+        return file.read()
+
+
+def on_reference(code):
+    """Lines of Python, without what they print, on the engine that compiles nothing."""
+    assert code.count("    seed=7,") == 1
+    return re.sub(r"print\(.*\)", "", code).replace("    seed=7,", "    seed=7, engine='reference',")
+
+
+def cells(tab):
+    rows = tab.locator('[data-bm="results"] tbody tr').all()
+    return {texts[0]: texts[1:] for texts in (row.locator("td").all_inner_texts() for row in rows)}
+
+
+def test_numbers_are_those_of_the_library_and_can_be_taken_away(tab, tmp_path):
+    open_lab(tab)()
+    finished(tab)
+    results = expected()
+    shown = cells(tab)
+    assert list(shown) == ["irs", "fwa"]
+    for label, result in zip(shown, results.values(), strict=True):
+        for cell, values in zip((0, 2), (result.regret[:, -1], result.messages[:, -1]), strict=True):
+            assert float(shown[label][cell].replace(",", "")) == pytest.approx(values.mean(), abs=0.005)
+    for measure, mine in (("regret", "regret"), ("messages", "messages")):
+        ends = tab.locator(f'[data-bm="chart-{measure}"]').evaluate(CURVE_ENDS)
+        for label, result in zip(shown, results.values(), strict=True):
+            assert ends[label] == pytest.approx([40, getattr(result, mine)[:, -1].mean()])
+    data = list(csv.DictReader(io.StringIO(taken(tab, "take-curves.csv").decode())))
+    for label, result in zip(shown, results.values(), strict=True):
+        for replicate in range(2):
+            rows = [row for row in data if row["protocol"] == label and row["replicate"] == str(replicate)]
+            assert [float(row["regret"]) for row in rows] == result.regret[replicate].tolist()
+            assert [int(row["messages"]) for row in rows] == result.messages[replicate].tolist()
+    assert taken(tab, "take-curves.png").startswith(b"\x89PNG")
+    assert b"<svg" in taken(tab, "take-curves.svg")[:1000]
+    spec = bm.parse_spec(taken(tab, "take-toml").decode())
+    assert spec.settings.horizon == 40
+    assert spec.grid == {"protocol": ["irs", "fwa(3)"]}
+    code = taken(tab, "take-python").decode()
+    scope = {}
+    exec(on_reference(code), scope)
+    assert scope["comparison"].results == dict(zip(shown, results.values(), strict=True))
+    tab.locator('[data-bm="take-node"]').click()
+    with tab.expect_download() as download:
+        tab.locator(".q-menu .q-item", has_text="fwa").click()
+    assert download.value.path().read_text() == protocol_lines(bm.FwA(3), bm.UCB())
+
+
+def test_network_is_recorded_round_by_round_and_plays_where_it_is_taken(tab, chromium, tmp_path):
+    open_lab(tab)()
+    finished(tab)
+    tab.get_by_text("40 rounds recorded.").wait_for()
+    state = tab.locator('[data-bm="player"]').evaluate("(box) => box.bmView.state")
+    result = bm.simulate(
+        bm.Problem.random(bm.networks.ring(8), 5, 3, seed=2), "irs", horizon=40, seed=7, engine="reference"
+    )
+    assert state["messages"] == int(result.messages[0, -1])
+    assert state["regret"] == pytest.approx(float(result.regret[0, -1]))
+    path = tmp_path / "replay.html"
+    path.write_bytes(taken(tab, "take-html"))
+    context = chromium.new_context(offline=True)
+    try:
+        page = context.new_page()
+        page.goto(path.as_uri())
+        page.locator('[data-bm="slider"]').fill("0")
+        before = page.locator('[data-bm="round"]').inner_text()
+        page.locator('[data-bm="play"]').click()
+        page.wait_for_function(
+            "(before) => document.querySelector('[data-bm=\"round\"]').innerText !== before", arg=before
+        )
+    finally:
+        context.close()
+
+
+def test_cancel_ends_a_long_run_and_another_can_follow(tab):
+    run = open_lab(tab, horizon="500000", replicates="50", protocols="flooding(4)")
+    run()
+    tab.locator('[data-bm="run-status"]').get_by_text("of all").wait_for()
+    tab.keyboard.press("Escape")
+    tab.locator('[data-bm="run-status"]').get_by_text("Cancelled").wait_for()
+    tab.locator('[data-bm="horizon"]').fill("20")
+    tab.locator('[data-bm="replicates"]').fill("1")
+    tab.keyboard.press("Control+Enter")
+    finished(tab)
+
+
+def test_link_brings_the_choices_back(tab):
+    open_lab(tab)
+    tab.locator('[data-bm="horizon"]').fill("33")
+    tab.locator('[data-bm="faults.loss"]').wait_for(state="attached")
+    tab.wait_for_function("location.search.includes('horizon=33')")
+    tab.goto(tab.url)
+    assert tab.locator('[data-bm="horizon"]').input_value() == "33"
+    assert tab.locator('[data-bm="network.n"]').input_value() == "8"
+    assert tab.locator('[data-bm="protocols"]').input_value() == "irs, fwa(3)"
+
+
+def test_wrong_choice_is_a_line_on_the_page(tab):
+    run = open_lab(tab)
+    line = tab.locator('[data-bm="notice"]')
+    for key, text, said in (
+        ("horizon", "0", "horizon must be an integer of at least 1 "),
+        ("horizon", "many", "horizon must be an integer, got 'many'"),
+        ("protocols", "fwb(3)", "fwb"),
+        ("network.n", "-3", "n must be"),
+    ):
+        field = tab.locator(f'[data-bm="{key}"]')
+        before = field.input_value()
+        field.fill(text)
+        tab.wait_for_function(
+            "([key, text]) => new URLSearchParams(location.search).get(key) === text", arg=[key, text]
+        )
+        run()
+        line.filter(has_text=said).wait_for()
+        assert "\n" not in line.inner_text()
+        field.fill(before)
+
+
+def test_link_can_name_no_file_but_those_that_were_handed_over(tab):
+    open_lab(tab, **{"network.name": "file", "network.path": "/etc/passwd", "network.n": ""})()
+    line = tab.locator('[data-bm="notice"]')
+    line.wait_for()
+    assert line.inner_text() == "network.path must be a file that was handed over on this page; choose the file again"
+
+
+def test_file_is_read_as_a_network_and_a_wrong_one_is_refused_on_the_page(tab, tmp_path):
+    good, bad = tmp_path / "links.txt", tmp_path / "bad.graphml"
+    nx.write_edgelist(nx.path_graph(5), good, data=False)
+    bad.write_text("<graphml><evil/>")
+    choices = {key: text for key, text in CHOICES.items() if key != "network.n"}
+    tab.goto(f"/?{urlencode({**choices, 'network.name': 'file'})}")
+    tab.locator("input[type=file]").first.set_input_files(bad)
+    tab.wait_for_function("location.search.includes('bad.graphml')")
+    tab.get_by_role("button", name="Run").click()
+    line = tab.locator('[data-bm="notice"]')
+    line.wait_for()
+    assert "bad.graphml" in line.inner_text()
+    tab.goto(f"/?{urlencode({**choices, 'network.name': 'file'})}")
+    tab.locator("input[type=file]").first.set_input_files(good)
+    tab.wait_for_function("location.search.includes('links.txt')")
+    tab.get_by_role("button", name="Run").click()
+    finished(tab)
+    problem = bm.Problem.random(bm.networks.read(good), 5, 3, seed=2)
+    result = bm.simulate(problem, "irs", horizon=40, replicates=2, seed=7, engine="reference")
+    assert float(cells(tab)["irs"][2].replace(",", "")) == result.messages[:, -1].mean()
+
+
+# --- follow a message
+
+
+def copies(tab, panel):
+    """Sender, receiver and fate of every copy that a panel tells of."""
+    rows = tab.locator(f'[data-bm="log-{panel}"] li')
+    return rows.evaluate_all("(rows) => rows.map(({dataset}) => [dataset.sender, dataset.receiver, dataset.fate])")
+
+
+def sent(tab, *counts):
+    for panel, n in enumerate(counts):
+        tab.locator(f'[data-bm="sent-words-{panel}"]', has_text=f": {n} transmissions").wait_for()
+
+
+def test_message_is_followed_hop_by_hop_under_two_protocols(tab):
+    # A path of six: agents 0, 2 and 5 have the arm, so 2 absorbs what 0 sends.
+    tab.goto("/follow?case=path")
+    sent(tab, 5, 2)
+    tab.locator('[data-bm="player"]').evaluate("(box) => box.bmView.show(1000)")
+    flood = [[str(k), str(k + 1), "relayed" if k < 4 else "expired"] for k in range(5)]
+    assert copies(tab, 0) == flood
+    assert copies(tab, 1) == [["0", "1", "relayed"], ["1", "2", "absorbed"]]
+    # Another agent, chosen in the drawing, and another protocol.
+    tab.locator('[data-bm="player"] .bm').focus()
+    for _ in range(6):
+        tab.keyboard.press("n")
+    tab.keyboard.press("Enter")
+    sent(tab, 5, 3)
+    tab.locator('[data-bm="right"]').fill("irs")
+    tab.locator('[data-bm="right"]').press("Enter")
+    sent(tab, 5, 1)
+    tab.reload()
+    sent(tab, 5, 1)
+    tab.locator('[data-bm="right"]').fill("fwa(0)")
+    tab.locator('[data-bm="right"]').press("Enter")
+    tab.locator('[data-bm="notice"]', has_text="ttl must be an integer of at least 1").wait_for()
+
+
+# --- compare and frontier
+
+
+def test_frontier_is_that_of_the_library_and_a_budget_changes_the_advice(tab):
+    choices = {**CHOICES, "protocols": "irs, fwa, flooding(3)", "ttls": "2, 3", "emissions": "every-pull, growth(0.5)"}
+    tab.goto(f"/compare?{urlencode(choices)}")
+    tab.get_by_role("button", name="Compare", exact=True).click()
+    advice = tab.locator('[data-bm="advice"]')
+    advice.wait_for()
+    problem = bm.Problem.random(bm.networks.ring(8), 5, 3, seed=2)
+    settings = {"protocols": ["irs", "fwa", "flooding(3)"], "ttls": [2, 3], "emissions": ["every-pull", "growth(0.5)"]}
+    found = bm.frontier(problem, horizon=40, replicates=2, seed=7, engine="reference", **settings)
+    assert advice.inner_text() == found.advice
+    shown = cells(tab)
+    assert list(shown) == [one.name for one in found.configurations]
+    for one in found.configurations:
+        assert float(shown[one.name][0].replace(",", "")) == pytest.approx(one.mean("regret"), rel=1e-4)
+    slider = tab.locator('[data-bm="max_messages_per_round"] [tabindex="0"]')
+    slider.focus()
+    for _ in range(4):
+        slider.press("PageDown")
+    tab.wait_for_function("location.search.includes('max_messages_per_round=')")
+    limit = float(re.search(r"max_messages_per_round=([\d.]+)", tab.url)[1])
+    budgeted = dataclasses.replace(found, max_messages_per_round=limit)
+    tab.locator('[data-bm="advice"]', has_text=budgeted.advice).wait_for()
+    data = list(csv.DictReader(io.StringIO(taken(tab, "take-csv").decode())))
+    assert {row["configuration"]: float(row["regret"]) for row in data} == budgeted.table()["regret"].to_dict()
+    assert taken(tab, "take-png").startswith(b"\x89PNG")
+    scope = {}
+    exec(on_reference(taken(tab, "take-python").decode()), scope)
+    assert scope["found"].advice == budgeted.advice
+    assert len(bm.parse_spec(taken(tab, "take-toml").decode()).grid["protocol"]) == len(found.configurations)
+
+
+# --- studies
+
+
+def test_study_is_shown_while_it_runs_with_what_failed(tab, tmp_path, monkeypatch):
+    simulate = worker._simulate
+
+    def fail(problem, protocol, **settings):
+        if protocol == bm.Flooding(3):
+            raise ValueError("no more of this")
+        return simulate(problem, protocol, **settings)
+
+    monkeypatch.setattr(worker, "_simulate", fail)
+    folder = tmp_path / "study"
+    tab.goto(f"/studies?{urlencode({'folder': str(folder)})}")
+    tab.locator('[data-bm="notice"]', has_text="must be a study's folder").wait_for()
+    spec = bm.parse_spec(
+        """
+        horizon = 10
+        replicates = 2
+        engine = "reference"
+        network = {name = "ring", n = 6}
+        arms = {n_arms = 4, per_agent = 2}
+        sweep.protocol = {name = ["fwa", "flooding"], ttl = [1, 2, 3]}
+        """
+    )
+    seen = []
+
+    def look(done, total, failed):
+        # The study runs in this very process: it waits here, half done, until the page has shown it.
+        if 0 < done < total and not seen:
+            tab.locator('[data-bm="open"]').click()
+            tab.locator('[data-bm="study"]', has_text=f"of {total} runs done").wait_for()
+            seen.append(tab.locator('[data-bm="study"]').inner_text())
+
+    study = bm.run_study(spec, folder, workers=1, progress=look)
+    assert re.fullmatch(r"study: \d+ of 12 runs done, \d failed. The study runs, or was killed while it did.", seen[0])
+    tab.locator('[data-bm="study"]', has_text="12 of 12 runs done, 2 failed. The study is complete.").wait_for()
+    tab.wait_for_function(f"{STUDY_LINES} === 2")
+    table = study.table()
+    ends = tab.locator('[data-bm="chart-study"]').evaluate(CURVE_ENDS)
+    for protocol, ttl in {"fwa": 3, "flooding": 2}.items():
+        mine = table[(table["protocol"] == protocol) & (table["protocol.ttl"] == ttl)]["regret"].mean()
+        assert ends[protocol] == pytest.approx([ttl, mine])
+    failed = tab.locator('[data-bm="failed"] tbody tr')
+    assert failed.count() == 2
+    assert "ValueError: no more of this" in failed.first.inner_text()
+
+
+# --- the live mesh
+
+
+def test_mesh_of_five_shows_a_node_that_dies_and_comes_back(tab, tmp_path):
+    with contextlib.ExitStack() as stack:
+        nodes = []
+        for k in range(5):
+            neighbours = {f"node{k - 1}": nodes[-1].address} if nodes else {}
+            nodes.append(stack.enter_context(NodeProcess(tmp_path / str(k), f"node{k}", neighbours=neighbours)))
+        with nodes[0].client() as client:
+            client.observe(client.choose(), 0.5)
+        tab.goto(f"/mesh?{urlencode({'nodes': ','.join(f'unix:{node.folder}/api' for node in nodes)})}")
+        status = tab.locator('[data-bm="mesh"]')
+        status.filter(has_text="5 of 5 nodes answer, 4 of 4 links are up").wait_for()
+        tab.locator('[data-bm="nodes-table"] tbody tr', has_text="node4").filter(has_text="answers").wait_for()
+        nodes[4].kill()
+        status.filter(has_text="4 of 5 nodes answer, 3 of 4 links are up").wait_for()
+        tab.locator('[data-bm="links-table"] tbody tr', has_text="node3 – node4").filter(has_text="down").wait_for()
+        nodes[4].start()
+        status.filter(has_text="5 of 5 nodes answer").wait_for()
+    tab.locator('[data-bm="nodes"]').fill("ftp://nowhere")
+    tab.locator('[data-bm="watch"]').click()
+    tab.locator('[data-bm="notice"]', has_text="url must be http://HOST:PORT").wait_for()
+
+
+# --- for everybody
+
+
+def test_two_browsers_do_not_disturb_each_other(tabs):
+    first, second = tabs(), tabs()
+    open_lab(first, horizon="500000", replicates="50")()
+    open_lab(second, protocols="irs")()
+    finished(second)
+    assert list(cells(second)) == ["irs"]
+    assert "Done" not in first.locator('[data-bm="run-status"]').inner_text()
+    first.get_by_role("button", name="Cancel").click()
+    first.locator('[data-bm="run-status"]').get_by_text("Cancelled").wait_for()
+    assert list(cells(second)) == ["irs"]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_view_fits_a_narrow_window_and_turns_dark(tabs, dark):
+    tab = tabs(viewport={"width": 380, "height": 800}, color_scheme="dark" if dark else "light")
+    for path in ("/", "/follow", "/compare", "/studies", "/mesh"):
+        tab.goto(path)
+        tab.locator("main h1").wait_for()
+        tab.wait_for_function(f"document.body.classList.contains('body--dark') === {str(dark).lower()}")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 380
+        assert tab.locator("nav a[aria-current=page]").count() == 1

@@ -1,0 +1,55 @@
+"""The verb `serve`: what it says when it cannot, and that its end leaves nothing behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+import pytest
+from click.testing import CliRunner
+from page_server import PROGRAM
+
+from banditmesh.cli import cli
+from banditmesh.errors import MissingExtraError
+from banditmesh.web.server import need_nicegui
+
+
+def run(*arguments):
+    return subprocess.run([*PROGRAM, "serve", *arguments], capture_output=True, text=True, timeout=60)
+
+
+def test_help_has_examples():
+    answer = CliRunner().invoke(cli, ["serve", "--help"], obj={})
+    assert answer.exit_code == 0
+    assert "banditmesh serve --host 0.0.0.0 --token-file token" in answer.output
+
+
+def test_without_the_extra_a_line_has_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "nicegui", None)
+    with pytest.raises(MissingExtraError, match=r"the page needs the package nicegui; install it with: pip install"):
+        need_nicegui()
+
+
+def test_other_addresses_need_a_token():
+    done = run("--host", "0.0.0.0")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "banditmesh: --host is not loopback, got 0.0.0.0; give --token-file as well, or leave --host out\n"
+    )
+
+
+def test_end_of_the_server_leaves_nothing_behind(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    assert tempfile.gettempdir() != str(tmp_path)
+    command = [*PROGRAM, "serve", "--no-open", "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert "The page is at http://127.0.0.1:" in process.stdout.readline()
+        assert any(path.name.startswith("banditmesh-page-") for path in tmp_path.iterdir())
+        process.send_signal(signal.SIGINT)
+        _, complaints = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert complaints == ""
+    assert not any(path.name.startswith("banditmesh-page-") for path in tmp_path.iterdir())
