@@ -586,8 +586,8 @@ def test_all_that_a_run_needs_is_compiled_before_it_begins(run):
         from banditmesh.sim.compiled import engine as compiled
         from banditmesh.sim.compiled.kernels.spread import spread_slots
 
-        def run_all(run, *settings):
-            outcomes = original(run, *settings)
+        def run_all(run, *settings, **more):
+            outcomes = original(run, *settings, **more)
             kernels = (*compiled.kernels_of(run)[:4], spread_slots)
             counts.append([len(kernel.signatures) for kernel in kernels])
             return outcomes
