@@ -29,7 +29,7 @@ def bound(write_bounds, mean, count, clock, sigma, law, tangents, u=0.0):
     scores = np.zeros((N_SCORES, 1))
     scores[DRAWS, 0] = u
     widths = widths_of(bm.KLUCB.index, np.array([sigma]), np.array([law]))
-    write_bounds(0, 1, clock, widths, np.array([[float(count), mean * count]]), tangents, scores)
+    write_bounds(0, 1, clock, widths, np.array([float(count), mean * count]), tangents, scores)
     return scores[SCORES, 0]
 
 
@@ -110,7 +110,13 @@ def test_bounds_of_coins_hold_for_thompsons_index_and_most_are_close():
     scores[DRAWS] = (rng.integers(2**52, size=n) + 0.5) / 2**52
     write_bounds = uncached(thompson_bounds)
     write_bounds(
-        np.uint64(0), np.uint64(n), 0.0, np.full(n, COIN), np.stack([counts, totals], axis=1), np.zeros((3, 0)), scores
+        np.uint64(0),
+        np.uint64(n),
+        0.0,
+        np.full(n, COIN),
+        np.stack([counts, totals], axis=1).reshape(-1),
+        np.zeros((3, 0)),
+        scores,
     )
     index = [
         bm.ThompsonSampling.index(total / count, int(count), 1.0 / math.sqrt(count), 0.0, math.nan, BERNOULLI, u, 0.0)

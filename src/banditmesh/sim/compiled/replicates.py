@@ -86,8 +86,10 @@ class Replicate:
         n_sending = n_slots if self.rule.emission != EVERY_PULL else 0
         n_echoing = n_slots if self.rule.n_echoes > 0 else 0
         n_summed = n_slots if packed.traits.sends_sums or run.tree is not None else 0
+        sums = np.zeros((n_slots, 2))
         self.state = State(
-            sums=np.zeros((n_slots, 2)),
+            sums=sums,
+            pairs=sums.reshape(-1),
             pulls=np.zeros(n_slots, dtype=np.int32),
             n_pulls=np.zeros(n_agents, dtype=np.int32),
             next_round=np.ones(n_agents, dtype=np.int64),

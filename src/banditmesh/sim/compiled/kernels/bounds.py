@@ -7,7 +7,7 @@ makes later bounds sharper. They belong to one index function: a policy with ano
 above its bound must hold of the numbers that are computed, roundings included; each function says why.
 
 In all of them `first` is the slot of an agent's first arm, and unsigned: see `pulls`. `widths[slot]` is the sigma of an
-arm's law, or `COIN`.
+arm's law, or `COIN`; `pairs` are the agents' sums, see `State`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ....draws import GREATEST_UNIFORM, normal_quantile
 from ....policies import KLUCB, ThompsonSampling
 from ....policies.thompson import TWO_POW_52, WORD
 from .compiling import routine
-from .layout import CHANCE, COUNT, DRAWS, NORMAL, OTHER_CHANCE, OTHER_NORMAL, SCORES, TOTAL, ZERO, Floats, Int64s
+from .layout import CHANCE, DRAWS, NORMAL, ONE, OTHER_CHANCE, OTHER_NORMAL, PAIR, SCORES, ZERO, Floats, Int64s
 from .scalars import inlined_uniform
 
 #: What a coin has in the place of a sigma, which is never negative.
@@ -56,7 +56,7 @@ def klucb_bounds(
     n_arms: Any,
     clock: float,
     widths: Floats,
-    sums: Floats,
+    pairs: Floats,
     tangents: Floats,
     scores: Floats,
 ) -> None:
@@ -74,8 +74,8 @@ def klucb_bounds(
     other_clock = math.sqrt(2.0 * clock)
     for j in range(n_arms):
         slot = first + j
-        count, width = sums[slot, COUNT], widths[slot]
-        mean = sums[slot, TOTAL] / count
+        count, width = pairs[PAIR * slot], widths[slot]
+        mean = pairs[PAIR * slot + ONE] / count
         inside = min(max(mean, 0.0), 1.0)
         of_coin = tangents[0, slot] + tangents[1, slot] * inside + tangents[2, slot] * (clock / count)
         of_other = mean + width * other_clock * (1.0 / math.sqrt(count))
@@ -103,7 +103,7 @@ def thompson_bounds(
     n_arms: Any,
     clock: float,
     widths: Floats,
-    sums: Floats,
+    pairs: Floats,
     tangents: Floats,
     scores: Floats,
 ) -> None:
@@ -115,13 +115,13 @@ def thompson_bounds(
     n_coins = 0
     for j in range(n_arms):
         slot = first + j
-        count, width = sums[slot, COUNT], widths[slot]
+        count, width = pairs[PAIR * slot], widths[slot]
         n_coins += 1 if width == COIN else 0
         quantile = QUANTILES_ABOVE[np.uint32(np.int32(scores[DRAWS, j] * _N_QUANTILES))]
-        scores[SCORES, j] = sums[slot, TOTAL] / count + width * (1.0 / math.sqrt(count)) * quantile
+        scores[SCORES, j] = pairs[PAIR * slot + ONE] / count + width * (1.0 / math.sqrt(count)) * quantile
     if n_coins > 0:
         draw_for_gammas(n_arms, scores)
-        write_beta_bounds(first, n_arms, widths, sums, scores)
+        write_beta_bounds(first, n_arms, widths, pairs, scores)
 
 
 @routine
@@ -137,7 +137,7 @@ def draw_for_gammas(n_arms: Any, scores: Floats) -> None:
 
 
 @routine
-def write_beta_bounds(first: Any, n_arms: Any, widths: Floats, sums: Floats, scores: Floats) -> None:
+def write_beta_bounds(first: Any, n_arms: Any, widths: Floats, pairs: Floats, scores: Floats) -> None:
     """Write bounds on coins' indices x / (x + y): x is at most, and y at least, what the first attempt at it may give.
 
     A variate d (1 + c q)^3 rises with the normal quantile q, which lies between two numbers of a table; operation by
@@ -151,8 +151,8 @@ def write_beta_bounds(first: Any, n_arms: Any, widths: Floats, sums: Floats, sco
     for other in range(2):
         drawn, chances = scores[NORMAL + 2 * other], scores[CHANCE + 2 * other]
         for j in range(n_arms):
-            count = sums[first + j, COUNT]
-            ones = sums[first + j, TOTAL] / count * count
+            count = pairs[PAIR * (first + j)]
+            ones = pairs[PAIR * (first + j) + ONE] / count * count
             seen = count - ones if other == 1 else ones
             d = (1.0 + seen if seen > 0.0 else 1.0) - 1.0 / 3.0
             c = 1.0 / math.sqrt(9.0 * d)

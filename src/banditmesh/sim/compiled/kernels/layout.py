@@ -28,6 +28,7 @@ SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LOST, HEARD, STALE
 N_COUNTS = 10
 # Columns of the sums of observations.
 COUNT, TOTAL = 0, 1
+PAIR: Any = np.uint64(2)
 # Emissions, by code.
 EVERY_PULL, GROWTH, CONTESTED, OWN_EMISSION = range(4)
 # Rows of an agent's scores: its indices, or bounds on them; its draws, and what is drawn from these for coins.
@@ -149,6 +150,9 @@ class State(NamedTuple):
 
     #: (n_slots, 2)
     sums: Floats
+    #: The same numbers in one row, slot after slot. Only of these does the compiler know how far apart counts are: it
+    #: must, to make vector instructions of a loop over an agent's arms.
+    pairs: Floats
     pulls: Int32s
     n_pulls: Int32s
     next_round: Int64s

@@ -9,7 +9,7 @@ import numpy as np
 from .ahead import draw_ahead, draw_for_arms
 from .bounds import note_nothing, thompson_bounds
 from .compiling import helper, routine
-from .layout import COUNT, DRAWS, SCORES, TOTAL, ZERO, Agents, Chunk, Floats, Keys, Pulls, State
+from .layout import COUNT, DRAWS, ONE, PAIR, SCORES, TOTAL, ZERO, Agents, Chunk, Floats, Keys, Pulls, State
 from .scalars import clock_rule, index_rule, law_quantile, law_reward, uniform
 from .stopping import is_set
 
@@ -26,11 +26,11 @@ def highest_index(
     All indices are worked out before they are compared: without a branch, that loop becomes vector instructions.
     """
     arms, sigmas, law_code, scores = agents.arms, agents.sigmas, agents.law_code, state.scores
-    sums = state.sums
+    pairs = state.pairs
     for j in range(n_arms):
-        count = sums[first + j, COUNT]
+        count = pairs[PAIR * (first + j)]
         scores[SCORES, j] = index_rule(
-            sums[first + j, TOTAL] / count,
+            pairs[PAIR * (first + j) + ONE] / count,
             np.int64(count),
             1.0 / math.sqrt(count),
             clock,
@@ -60,7 +60,7 @@ def highest_index_by_bounds(
     """
     arms, sigmas, law_code, scores = agents.arms, agents.sigmas, agents.law_code, state.scores
     sums, tangents = state.sums, state.tangents
-    write_bounds(first, n_arms, clock, agents.widths, sums, tangents, scores)
+    write_bounds(first, n_arms, clock, agents.widths, state.pairs, tangents, scores)
     likely, highest = np.uint64(0), -math.inf
     for i in range(n_arms):
         if scores[SCORES, i] > highest:

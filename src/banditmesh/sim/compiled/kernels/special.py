@@ -99,7 +99,7 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     relays, spreads = random_relay, spread.spread
     restart, tell_everyone = faults.restart, rounds.tell_everyone
     if index is not UCB.index:
-        read_clocks = helper(rebind(pulls.read_clocks, clock_rule=compile_rule(CLOCKS.get(index, Policy.clock))))
+        read_clocks = helper(rebind(pulls.read_clocks, clock_rule=compile_rule(CLOCKS.get(rules[0], Policy.clock))))
         pull_rounds = routine(rebind(pull_rounds, choose=_choose_by(index), read_clocks=read_clocks))
     if sends is not None:
         sends_now = helper(rebind(emissions.sends_now, own_sends=compile_rule(sends)))
