@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from ..theory.bounds import Bounds
 
 #: The most points of a curve that are sent.
-MOST_POINTS: Final = 150
+MOST_POINTS: Final = 100
 #: How often something is told, in seconds, and how many characters of frames at most.
-TELL_EVERY: Final = 0.25
-MOST_CHARACTERS: Final = 60_000
+TELL_EVERY: Final = 0.5
+MOST_CHARACTERS: Final = 40_000
 #: The most rows of a table that are sent, and the most points of a study's chart.
 MOST_ROWS: Final = 200
 MOST_PLACES: Final = 400
