@@ -49,8 +49,8 @@ class PeerView(Struct, frozen=True):
     """How the link with a neighbour is.
 
     `since` is when it came up or went down, in seconds since 1970. `waiting` counts what waits to be sent to it,
-    and `behind` says how many seconds ago nothing waited the last time, 0 if nothing does. The last refusal, with its reason, and when it
-    was; protocol and software as the neighbour's last hello said.
+    and `behind` says how many seconds ago nothing waited the last time, 0 if nothing does. The last refusal, with its
+    reason, and when it was; protocol and software as the neighbour's last hello said.
     """
 
     name: str
