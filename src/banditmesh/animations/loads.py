@@ -25,8 +25,10 @@ class LoadRecorder:
     ----------
     problem : Problem
         What was simulated.
-    result : Result
-        With `link_traffic`, `agents` and every round recorded; its first replicate is taken.
+    horizon : int
+        How many rounds there will be.
+    label : str
+        What the run is called, such as its protocol.
 
     Examples
     --------
@@ -34,29 +36,26 @@ class LoadRecorder:
     >>> from banditmesh.animations import LoadRecorder
     >>> problem = bm.Problem.random(bm.networks.ring(5), n_arms=2, per_agent=2, seed=0)
     >>> result = bm.simulate(problem, "fwa(2)", horizon=3, seed=0, link_traffic=True, agents=True, engine="reference")
-    >>> recorder = LoadRecorder(problem, result)
+    >>> recorder = LoadRecorder(problem, horizon=3, label="fwa(2)")
     >>> while not recorder.is_over:
-    ...     recorder.add()
+    ...     recorder.add(result)
     >>> [(frame["round"], frame["messages"]) for frame in recorder.frames_since(0)]
     [(1, 10), (2, 20), (3, 30)]
     """
 
-    def __init__(self, problem: Problem, result: Result) -> None:
-        if result.link_traffic is None or result.agent_regret_curve is None or len(result.rounds) < result.horizon:
-            raise InputError("the result must have every round's link traffic and agents; simulate with both of them")
-        self._result, self._agents = result, problem.agents
-        self._traffic: Any = result.link_traffic[0]
-        self._regret: Any = np.diff(result.agent_regret_curve[0], axis=0, prepend=0.0)
+    def __init__(self, problem: Problem, *, horizon: int, label: str = "") -> None:
+        self._agents, self._horizon = problem.agents, horizon
+        self._regret = np.zeros(problem.n_agents)
         self._round = 0
         self._is_dynamic = problem.is_dynamic
         self._links = [(problem.agents[i], problem.agents[j]) for i, j in usual_links(problem.network).tolist()]
         sites = Sites.of_problem(problem)
-        self._film = Film(sites, result.horizon, result.label, [], [], has_regret=True, links=self._links)
+        self._film = Film(sites, horizon, label, [], [], has_regret=True, links=self._links)
 
     @property
     def is_over(self) -> bool:
         """Whether all rounds are taken."""
-        return self._round == self._result.horizon
+        return self._round == self._horizon
 
     @property
     def round(self) -> int:
@@ -68,14 +67,17 @@ class LoadRecorder:
         """How many frames there are."""
         return len(self._film.frames)
 
-    def add(self) -> None:
-        """Take the next round."""
-        row, gaps = self._traffic[self._round], self._regret[self._round]
-        carried = {self._result.links[k]: int(row[k]) for k in np.flatnonzero(row).tolist()}
+    def add(self, result: Result) -> None:
+        """Take the next round of a result's first replicate; every round's links and agents are recorded in it."""
+        if result.link_traffic is None or result.agent_regret_curve is None or len(result.rounds) < result.horizon:
+            raise InputError("the result must have every round's link traffic and agents; simulate with both of them")
+        row, regret = result.link_traffic[0, self._round], result.agent_regret_curve[0, self._round]
+        gaps, self._regret = regret - self._regret, regret
+        carried = {result.links[k]: int(row[k]) for k in np.flatnonzero(row).tolist()}
         some = {self._agents[k]: float(gaps[k]) for k in np.flatnonzero(gaps).tolist()}
         links = list(carried) if self._is_dynamic else self._links
         self._round += 1
-        messages = int(self._result.messages[0, self._round - 1])
+        messages = int(result.messages[0, self._round - 1])
         self._film.add(self._round, links, some, float(gaps.sum()), carried, messages, ())
 
     def finish(self) -> None:

@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from ..theory.bounds import Bounds
 
 #: The most points of a curve that are sent.
-MOST_POINTS: Final = 150
+MOST_POINTS: Final = 100
 #: How often something is told, in seconds, and how many characters of frames at most.
-TELL_EVERY: Final = 0.25
-MOST_CHARACTERS: Final = 60_000
+TELL_EVERY: Final = 0.5
+MOST_CHARACTERS: Final = 40_000
 #: The most rows of a table that are sent, and the most points of a study's chart.
 MOST_ROWS: Final = 200
 MOST_PLACES: Final = 400
 #: Networks of more agents are not stepped through; and how many loads of links are kept of them.
 MOST_STEPPED: Final = 2000
-MOST_LOADS: Final = 4_000_000
+MOST_LOADS: Final = 1_000_000
 #: How long exact covers may take for the bounds of a configuration, in seconds.
 COVER_SECONDS: Final = 5.0
 _SPEC: Final = "these settings"
@@ -137,7 +137,7 @@ class Desk:
         arms = None if arm is None else [_named(case.problem.arms, arm, "arm")]
         label = next(name for name, one in known.items() if one is chosen)
         if case.problem.n_agents > MOST_STEPPED:
-            return self._record_loads(case, chosen, settings)
+            return self._record_loads(case, chosen, label, settings)
         recorder = Recorder(case.problem, horizon=case.horizon, label=label, arms=arms)
         self._recorder = recorder
         self._tell({"document": recorder.document(), "arms": [str(one) for one in case.problem.arms][:MOST_PLACES]})
@@ -152,7 +152,7 @@ class Desk:
             sent = self._tell_frames(recorder, sent, simulation.round)
         return {"round": simulation.round, "frames": recorder.n_frames}
 
-    def _record_loads(self, case: Case, protocol: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    def _record_loads(self, case: Case, protocol: Any, label: str, settings: dict[str, Any]) -> dict[str, Any]:
         """The first rounds of a large network, from the engine that is quick enough for it."""
         from ..animations import LoadRecorder
         from ..sim.engine import simulate
@@ -160,14 +160,14 @@ class Desk:
         network = case.problem.network
         n_links = getattr(network, "n_links", 0) or case.problem.n_agents
         horizon = max(1, min(case.horizon, MOST_LOADS // (2 * n_links)))
-        kept: dict[str, Any] = {"link_traffic": True, "agents": True, "progress": False}
-        result = simulate(case.problem, protocol, **{**settings, **kept, "horizon": horizon})
-        recorder = LoadRecorder(case.problem, result)
+        recorder = LoadRecorder(case.problem, horizon=horizon, label=label)
         self._recorder = recorder
         self._tell({"document": recorder.document(), "arms": []})
+        kept: dict[str, Any] = {"link_traffic": True, "agents": True, "progress": False}
+        result = simulate(case.problem, protocol, **{**settings, **kept, "horizon": horizon})
         pace, sent = _Pace(), 0
         while not recorder.is_over:
-            recorder.add()
+            recorder.add(result)
             if pace.is_due():
                 sent = self._tell_frames(recorder, sent, recorder.round)
         while sent < recorder.n_frames:
