@@ -194,6 +194,9 @@ def test_a_spec_goes_with_no_option_that_it_decides(run, tmp_path, verb):
     besides |= {"--out", "--tolerance", "--max-messages-per-round", "--max-link-load", "--live", "--node-toml"}
     # A spec's problem may be combined with other protocols.
     besides |= {"--protocols", "--ttl", "--ttls", "--emissions"}
+    # What is shown, at which pace, and how a frontier is worked out, no spec says.
+    besides |= {"--agents", "--rounds-per-second", "--max-messages-per-second", "--max-link-load-per-second"}
+    besides |= {"--keep", "--workers", "--executor", "--prune"}
     for parameter in cli.cli.commands[verb].params:
         option = parameter.opts[0]
         if option.startswith("--") and option not in besides:
