@@ -230,7 +230,7 @@ def spread_beforehand(monkeypatch, problem, protocol):
     settings = {"horizon": 30, "seed": 0, "engine": "compiled"}
     bm.simulate(problem, protocol, **settings)
     spread, kernel = [], plans.spread_slots
-    monkeypatch.setattr(plans, "spread_slots", lambda *taken: spread.append(int(taken[3].sum())) or kernel(*taken))
+    monkeypatch.setattr(plans, "spread_slots", lambda *taken: spread.append(len(taken[3])) or kernel(*taken))
     bm.simulate(problem, protocol, **settings)
     return spread
 

@@ -20,7 +20,7 @@ from ...draws import Draws
 from ...faults import Faults
 from ...networks.csr import Links
 from ...policies.base import Policy
-from ...protocols.base import RELAY
+from ...protocols.base import RELAY, Delivery
 from ...protocols.emission import Contested, EveryPull, Growth
 from ..run import Run
 from . import bitsets
@@ -35,6 +35,7 @@ from .kernels.layout import (
     OWN_EMISSION,
     Agents,
     Ahead,
+    Holders,
     Keys,
     Known,
     Network,
@@ -310,7 +311,15 @@ class Packed:
             asks_best=protocol.emission.asks_best,
             sends_sums=self.traits.sends_sums,
             sends_changes=self.traits.sends_sums and not self.traits.compares_sums,
+            # Going down and coming back takes a round at least, so an agent learns a message every other round at most.
+            most_receipts=(self.traits.reach + 1) // 2 if self.traits.forgets else 1,
+            tells_everyone=protocol.delivery is Delivery.EVERYONE,
         )
+
+    @property
+    def holders(self) -> Holders:
+        """Who has which arm, for kernels."""
+        return Holders(self.holder_starts, self.holder_slots)
 
     @cached_property
     def rank(self) -> NDArray[np.int32]:

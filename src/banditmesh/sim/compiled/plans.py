@@ -79,6 +79,7 @@ def make_scratch(packed: Packed) -> Scratch:
         drawn=np.zeros(packed.most_degree + 1, dtype=np.int32),
         chances=np.zeros(packed.most_degree + 1),
         next_mark=np.ones(1, dtype=np.int64),
+        cursor=np.array([-1, 0], dtype=np.int64),
         sets=np.zeros((N_SETS, packed.agents.holders.shape[1]), dtype=np.uint64),
         first_from=np.zeros((n_agents, packed.agents.holders.shape[1]), dtype=np.uint64),
     )
@@ -92,6 +93,7 @@ def make_fates(n_keys: int, reach: int, learners: NDArray[np.int32]) -> Fates:
         sent=np.zeros((n_keys, reach), dtype=np.int32),
         totals=np.zeros((n_keys, 4), dtype=np.int64),
         learners=learners,
+        sent_ahead=np.zeros(2 * reach, dtype=np.int64),
     )
 
 
@@ -174,15 +176,13 @@ def sampled_fates(packed: Packed, rule: Rule, stop: Stop) -> NDArray[np.float64]
     n_slots = len(packed.agents.arms)
     n_sampled = min(_SAMPLE_WORK // max(len(packed.network.indices), 1), n_slots // _SAMPLE_PART)
     sample = np.unique(np.linspace(0, n_slots - 1, max(n_sampled, _SMALLEST_SAMPLE)).astype(np.int64))
-    weights = np.zeros(n_slots, dtype=np.int32)
-    weights[sample] = 1
     counts = np.zeros(N_COUNTS, dtype=np.int64)
     one = make_fates(1, rule.reach, np.zeros((1, 0), dtype=np.int32))
     spread_slots(
         packed.network,
         packed.agents,
         rule,
-        weights,
+        sample,
         make_scratch(packed),
         one,
         counts,

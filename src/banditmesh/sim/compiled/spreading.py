@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from ...protocols.base import Delivery
 from ..run import Outcome
 from . import crew
 from .crew import Stop
@@ -62,10 +61,7 @@ class Spread(Replicate):
                 self._states = [own_workspace(self.state) for _ in range(self._n_parts)]
             return
         self._scratch = make_scratch(packed)
-        self._cursor = np.array([-1, 0], dtype=np.int64)
-        # Going down and coming back takes a round at least, so an agent learns a message every other round at most.
-        self._most_receipts = (reach + 1) // 2 if packed.traits.forgets else 1
-        self._most_learners = self._most_receipts * int(np.diff(packed.holder_starts).max())
+        self._most_learners = self.rule.most_receipts * int(np.diff(packed.holder_starts).max())
         learners = np.zeros((reach, n_agents + self._most_learners), dtype=np.int32)
         self._ring = make_fates(reach * n_agents, reach, learners)
 
@@ -81,11 +77,9 @@ class Spread(Replicate):
             last,
             chunk,
             packed.agents,
-            packed.holder_starts,
-            packed.holder_slots,
+            packed.holders,
             self.rule,
             self.keys,
-            packed.run.protocol.delivery is Delivery.EVERYONE,
             self.state,
             self.known,
             self.pulls,
@@ -162,8 +156,7 @@ class Spread(Replicate):
             part,
             self._n_parts,
             packed.agents.arms,
-            packed.holder_starts,
-            packed.holder_slots,
+            packed.holders,
             self.messages,
             self._records,
             self._plan,
@@ -180,19 +173,15 @@ class Spread(Replicate):
                 last,
                 chunk,
                 packed.agents,
-                packed.holder_starts,
-                packed.holder_slots,
+                packed.holders,
                 self.rule,
                 self.keys,
-                self._most_receipts,
                 self.state,
                 self.known,
                 self._scratch,
-                self._cursor,
                 self.pulls,
                 self.messages,
                 self._ring,
-                self._sent_ahead,
                 self.counts,
             )
             self.stop.check()

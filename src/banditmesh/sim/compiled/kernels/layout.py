@@ -79,6 +79,13 @@ class Agents(NamedTuple):
     widths: Floats
 
 
+class Holders(NamedTuple):
+    """Who has an arm: the slots of arm a are `slots[starts[a] : starts[a + 1]]`, ascending."""
+
+    starts: Int64s
+    slots: Int32s
+
+
 class Rule(NamedTuple):
     """A protocol and a rule set, as numbers.
 
@@ -109,6 +116,10 @@ class Rule(NamedTuple):
     asks_best: bool
     sends_sums: bool
     sends_changes: bool
+    #: How often an agent may learn one message: more than once only if it loses its memory.
+    most_receipts: int
+    #: Whether everybody hears everything, without any message.
+    tells_everyone: bool
 
 
 class FaultRows(NamedTuple):
@@ -221,6 +232,8 @@ class Fates(NamedTuple):
     #: How many copies are delivered, absorbed, expired and stopped in all.
     totals: Int64s
     learners: Int32s
+    #: How often messages are sent in the rounds to come, see `take_sent`.
+    sent_ahead: Int64s
 
 
 class Plan(NamedTuple):
@@ -307,6 +320,8 @@ class Scratch(NamedTuple):
     drawn: Int32s
     chances: Floats
     next_mark: Int64s
+    #: Where a round that had no place for all its learners goes on, see `spread_rounds`.
+    cursor: Int64s
     #: For `spread_by_sets`, empty where that is not used: sets of agents, and for each sender a set.
     sets: Words
     first_from: Words

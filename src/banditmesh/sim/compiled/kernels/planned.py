@@ -27,6 +27,7 @@ from .layout import (
     Agents,
     Chunk,
     Floats,
+    Holders,
     Int32s,
     Int64s,
     Keys,
@@ -77,8 +78,7 @@ def deliver_by_plan(
     part: int,
     n_parts: int,
     arms: Int32s,
-    holder_starts: Int64s,
-    holder_slots: Int32s,
+    holders: Holders,
     messages: Messages,
     ring: Int32s,
     plan: Plan,
@@ -91,6 +91,7 @@ def deliver_by_plan(
     """
     sums, learners, ranks = state.sums, plan.learners, plan.ranks
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
+    holder_starts, holder_slots = holders.starts, holders.slots
     by_rank, n_rows = len(ranks) > 0, ring.shape[1]
     most_hops = min(reach, t)
     oldest_row = (t - most_hops + 1) % n_rows
@@ -133,11 +134,9 @@ def plan_rounds(
     last: int,
     chunk: Chunk,
     agents: Agents,
-    holder_starts: Int64s,
-    holder_slots: Int32s,
+    holders: Holders,
     rule: Rule,
     keys: Keys,
-    central: bool,
     state: State,
     known: Known,
     pulls: Pulls,
@@ -152,20 +151,18 @@ def plan_rounds(
     `ring[v, t % reach]` is the beginning of the record of the message that v made in round t.
     """
     reach, first, stop = rule.reach, chunk.first, chunk.stop
-    if reach == 0 and not central and len(chunk.faults.restarts) == 0:
+    if reach == 0 and not rule.tells_everyone and len(chunk.faults.restarts) == 0:
         pull_rounds(first, last, agents, chunk, keys, rule.asks_best, state, pulls)
         return
     for t in range(first, last):
-        begin(t, agents, holder_starts, holder_slots, chunk, rule, keys, central, state, known, pulls, counts)
+        begin(t, agents, holders, chunk, rule, keys, state, known, pulls, counts)
         if is_set(stop):
             return
         if reach == 0:
             continue
         keep_messages(t, reach, pulls, plan, messages, ring, sent_ahead)
         chunk.sent[t - first] = take_sent(t % reach, reach, sent_ahead)
-        counts[STALE] += deliver_by_plan(
-            t, reach, ZERO, 1, agents.arms, holder_starts, holder_slots, messages, ring, plan, state, stop
-        )
+        counts[STALE] += deliver_by_plan(t, reach, ZERO, 1, agents.arms, holders, messages, ring, plan, state, stop)
 
 
 @kernel
@@ -206,8 +203,7 @@ def deliver_part(
     part: int,
     n_parts: int,
     arms: Int32s,
-    holder_starts: Int64s,
-    holder_slots: Int32s,
+    holders: Holders,
     messages: Messages,
     ring: Int32s,
     plan: Plan,
@@ -215,9 +211,7 @@ def deliver_part(
     stop: Int64s,
 ) -> int:
     """What `deliver_by_plan` does, for Python to call."""
-    n_stale: int = deliver_by_plan(
-        t, reach, part, n_parts, arms, holder_starts, holder_slots, messages, ring, plan, state, stop
-    )
+    n_stale: int = deliver_by_plan(t, reach, part, n_parts, arms, holders, messages, ring, plan, state, stop)
     return n_stale
 
 

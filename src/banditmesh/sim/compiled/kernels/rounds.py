@@ -21,6 +21,7 @@ from .layout import (
     Agents,
     Chunk,
     Fates,
+    Holders,
     Int32s,
     Int64s,
     Keys,
@@ -87,9 +88,7 @@ def deliver(
 
 
 @routine
-def tell_everyone(
-    t: int, agents: Agents, holder_starts: Int64s, holder_slots: Int32s, chunk: Chunk, pulls: Pulls, state: State
-) -> int:
+def tell_everyone(t: int, agents: Agents, holders: Holders, chunk: Chunk, pulls: Pulls, state: State) -> int:
     """Whoever is up and has the arm hears every observation of the round, as under `Centralised`; how often."""
     offsets, arms, slots, rewards = agents.offsets, agents.arms, pulls.slots, pulls.rewards
     sums, stop = state.sums, chunk.stop
@@ -103,8 +102,8 @@ def tell_everyone(
             continue
         arm = arms[slot]
         w = 0
-        for i in range(holder_starts[arm], holder_starts[arm + 1]):
-            learner = holder_slots[i]
+        for i in range(holders.starts[arm], holders.starts[arm + 1]):
+            learner = holders.slots[i]
             if learner == slot:
                 continue
             if up.shape[1] > 0:
@@ -119,9 +118,7 @@ def tell_everyone(
 
 
 @helper
-def tell_nobody(
-    t: int, agents: Agents, holder_starts: Int64s, holder_slots: Int32s, chunk: Chunk, pulls: Pulls, state: State
-) -> int:
+def tell_nobody(t: int, agents: Agents, holders: Holders, chunk: Chunk, pulls: Pulls, state: State) -> int:
     """In the place of `tell_everyone` where messages travel: a shorter kernel compiles sooner."""
     return 0
 
@@ -130,12 +127,10 @@ def tell_nobody(
 def begin(
     t: int,
     agents: Agents,
-    holder_starts: Int64s,
-    holder_slots: Int32s,
+    holders: Holders,
     chunk: Chunk,
     rule: Rule,
     keys: Keys,
-    central: bool,
     state: State,
     known: Known,
     pulls: Pulls,
@@ -145,8 +140,8 @@ def begin(
     if len(chunk.faults.restarts) > 0:
         restart(t, agents, chunk, known, state)
     pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
-    if central:
-        counts[HEARD] += tell_everyone(t, agents, holder_starts, holder_slots, chunk, pulls, state)
+    if rule.tells_everyone:
+        counts[HEARD] += tell_everyone(t, agents, holders, chunk, pulls, state)
     if rule.ttl > 0 and rule.emission != EVERY_PULL:
         emit(t, agents, rule, pulls, state)
 
@@ -171,37 +166,31 @@ def spread_rounds(
     last: int,
     chunk: Chunk,
     agents: Agents,
-    holder_starts: Int64s,
-    holder_slots: Int32s,
+    holders: Holders,
     rule: Rule,
     keys: Keys,
-    most_receipts: int,
     state: State,
     known: Known,
     scratch: Scratch,
-    cursor: Int64s,
     pulls: Pulls,
     messages: Messages,
     ring: Fates,
-    sent_ahead: Int64s,
     counts: Int64s,
 ) -> int:
     """Simulate the rounds from `first` to before `last`, a part of the chunk, spreading each message when it is made.
 
-    `most_receipts` is how often an agent may learn one message: more than once only if it loses its memory.
-
     Returns the round that comes next. If the learners of a round do not fit, it returns early, in the middle of that
-    round: `cursor` keeps how many agents' messages were spread, -1 if the round has not begun, and how many learners
-    they have. The next call goes on there, with more place.
+    round: `scratch.cursor` keeps how many agents' messages were spread, -1 if the round has not begun, and how many
+    learners they have. The next call goes on there, with more place.
     """
-    reach = rule.reach
+    reach, cursor, sent_ahead = rule.reach, scratch.cursor, ring.sent_ahead
     n_agents = len(agents.every)
     ring_end, ring_sent, learners = ring.end, ring.sent, ring.learners
     now_slots, now_amounts, now_rewards = pulls.slots, pulls.amounts, pulls.rewards
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
     for t in range(first, last):
         if cursor[0] < 0:
-            begin(t, agents, holder_starts, holder_slots, chunk, rule, keys, False, state, known, pulls, counts)
+            begin(t, agents, holders, chunk, rule, keys, state, known, pulls, counts)
             cursor[0] = 0
         row = t % reach
         for v in range(cursor[0], n_agents):
@@ -212,14 +201,13 @@ def spread_rounds(
                 continue
             arm = agents.arms[slot]
             # A message has at most as many learners as its arm has holders, each time that they receive it.
-            if cursor[1] + most_receipts * (holder_starts[arm + 1] - holder_starts[arm]) > learners.shape[1]:
+            if cursor[1] + rule.most_receipts * (holders.starts[arm + 1] - holders.starts[arm]) > learners.shape[1]:
                 cursor[0] = v
                 return t
             cursor[1] += spread(
                 v,
                 arm,
                 t,
-                1,
                 chunk.network,
                 agents,
                 rule,

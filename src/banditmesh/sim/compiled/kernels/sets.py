@@ -138,7 +138,6 @@ def spread_by_sets(
     origin: int,
     arm: int,
     sequence: int,
-    weight: int,
     network: Network,
     offsets: Int64s,
     position: Int16s,
@@ -202,17 +201,17 @@ def spread_by_sets(
                 n_senders = 0
         if t == rule.horizon:
             n_queued = n_senders
-        counts[SENT] += weight * n_sent
+        counts[SENT] += n_sent
         fates.sent[key, hop - 1] = n_sent
         fates.end[key, hop - 1] = n_learners
     fates.base[key] = base
     totals = fates.totals
     totals[key, 0], totals[key, 1], totals[key, 2], totals[key, 3] = n_delivered, n_absorbed, n_expired, n_stopped
-    counts[DELIVERED] += weight * n_delivered
-    counts[ABSORBED] += weight * n_absorbed
-    counts[EXPIRED] += weight * n_expired
-    counts[STOPPED] += weight * n_stopped
-    counts[RELAYED] += weight * (n_delivered - n_absorbed - n_expired - n_stopped - n_queued)
-    counts[QUEUED] += weight * n_queued
-    counts[HEARD] += weight * n_learners
+    counts[DELIVERED] += n_delivered
+    counts[ABSORBED] += n_absorbed
+    counts[EXPIRED] += n_expired
+    counts[STOPPED] += n_stopped
+    counts[RELAYED] += n_delivered - n_absorbed - n_expired - n_stopped - n_queued
+    counts[QUEUED] += n_queued
+    counts[HEARD] += n_learners
     return n_learners

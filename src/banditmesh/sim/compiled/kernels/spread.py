@@ -111,7 +111,6 @@ def spread(
     origin: int,
     arm: int,
     sequence: int,
-    weight: int,
     network: Network,
     agents: Agents,
     rule: Rule,
@@ -126,8 +125,8 @@ def spread(
 ) -> int:
     """Spread the message that `origin` makes of `arm` in round `sequence`.
 
-    Writes transmissions by hop under `key` and, unless there is no place for any, learners behind `base`; adds `weight`
-    times the numbers of fates to `counts`, and every transmission to its link. Returns the number of learners.
+    Writes transmissions by hop under `key` and, unless there is no place for any, learners behind `base`; adds the
+    numbers of fates to `counts`, and every transmission to its link. Returns the number of learners.
     """
     indices, position, offsets = network.indices, agents.position, agents.offsets
     seen, senders, receivers = scratch.seen, scratch.senders, scratch.receivers
@@ -143,7 +142,6 @@ def spread(
             origin,
             arm,
             sequence,
-            weight,
             network,
             offsets,
             position,
@@ -245,19 +243,19 @@ def spread(
         if t == rule.horizon:
             n_queued = n_senders
         n_delivered += n_receivers
-        counts[SENT] += weight * n_sent
+        counts[SENT] += n_sent
         sent_by_hop[key, hop - 1] = n_sent
         end_by_hop[key, hop - 1] = n_learners
     totals = fates.totals
     totals[key, 0], totals[key, 1], totals[key, 2], totals[key, 3] = n_delivered, n_absorbed, n_expired, n_stopped
-    counts[DELIVERED] += weight * n_delivered
-    counts[ABSORBED] += weight * n_absorbed
-    counts[EXPIRED] += weight * n_expired
-    counts[STOPPED] += weight * n_stopped
-    counts[RELAYED] += weight * (n_delivered - n_absorbed - n_expired - n_stopped - n_queued)
-    counts[QUEUED] += weight * n_queued
-    counts[LOST] += weight * n_lost
-    counts[HEARD] += weight * n_learners
+    counts[DELIVERED] += n_delivered
+    counts[ABSORBED] += n_absorbed
+    counts[EXPIRED] += n_expired
+    counts[STOPPED] += n_stopped
+    counts[RELAYED] += n_delivered - n_absorbed - n_expired - n_stopped - n_queued
+    counts[QUEUED] += n_queued
+    counts[LOST] += n_lost
+    counts[HEARD] += n_learners
     return n_learners
 
 
@@ -266,7 +264,7 @@ def spread_slots(
     network: Network,
     agents: Agents,
     rule: Rule,
-    weights: Int32s,
+    slots: Int64s,
     scratch: Scratch,
     fates: Fates,
     counts: Int64s,
@@ -274,14 +272,14 @@ def spread_slots(
     faults: FaultRows,
     stop: Int64s,
 ) -> None:
-    """Spread one message, made in the first round, of every slot of positive weight.
+    """Spread one message, made in the first round, of each of some slots.
 
-    What becomes of it is added to `counts` as often as the weight says; nothing else is kept.
+    What becomes of them is added to `counts`; nothing else is kept.
     """
-    for v in range(len(agents.every)):
+    v = 0
+    for slot in slots:
         if is_set(stop):
             return
-        for slot in range(agents.offsets[v], agents.offsets[v + 1]):
-            arm, weight = agents.arms[slot], weights[slot]
-            if weight > 0:
-                spread(v, arm, 1, weight, network, agents, rule, scratch, 0, 0, 0, fates, counts, links, faults)
+        while agents.offsets[v + 1] <= slot:
+            v += 1
+        spread(v, agents.arms[slot], 1, network, agents, rule, scratch, 0, 0, 0, fates, counts, links, faults)
