@@ -25,12 +25,13 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	@$(BIN)/banditmesh paper --figure 3 --out demo-output
 
-# A file's tests go to one worker, which makes its fixtures and compiles its kernels once.
+# A file's tests go to one worker, which makes its fixtures and compiles its kernels once; tests/conftest.py says in which
+# order.
 test: $(STAMP)
 ifneq ($(BROWSER),no)
 	@test -n "$(CHROMIUM)" || { echo "make test drives Chromium, which is not installed; run 'make browser', or 'make test BROWSER=no' without the tests that need it" >&2; exit 1; }
 endif
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(if $(filter no,$(BROWSER)),-m "not slow and not browser")
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(filter no,$(BROWSER)),-m "not slow and not browser")
 
 # Chromium of the system's packages, which the tests of the page drive.
 browser:

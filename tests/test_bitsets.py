@@ -52,7 +52,7 @@ def dense(n_agents, links_per_agent, seed=1):
     return bm.networks.EdgeMarkovian(graph, 0.1 * links_per_agent / n_agents, 0.1)
 
 
-@pytest.mark.parametrize("n_agents", [63, 64, 65, 128])
+@pytest.mark.parametrize("n_agents", [64, 65, *(pytest.param(n, marks=pytest.mark.slow) for n in (63, 128))])
 def test_sets_give_what_the_reference_gives(n_agents):
     # More arms than a word has bits.
     problem = bm.Problem.random(dense(n_agents, 9), n_arms=70, per_agent=5, seed=0)

@@ -201,7 +201,12 @@ def test_engines_agree_on_every_pair_of_axes(row):
 )
 @pytest.mark.parametrize(
     "protocol",
-    [bm.NoCooperation(), bm.IRS(), bm.Gossip(4), bm.ProbabilisticFlooding(4), bm.FwA(4), bm.Flooding(4)],
+    [
+        bm.Gossip(4),
+        bm.ProbabilisticFlooding(4),
+        bm.FwA(4),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (bm.NoCooperation(), bm.IRS(), bm.Flooding(4))),
+    ],
     ids=lambda protocol: protocol.name,
 )
 def test_engines_agree_on_the_papers_networks(name, protocol, rules):
@@ -350,8 +355,17 @@ class Sneaky(bm.Protocol):
         return globals()["bm"].RELAY
 
 
-@pytest.mark.parametrize("name", ["er", "dynamic-er"])
-@pytest.mark.parametrize("protocol", [DegreeShy(3), LeavesAbsorb(3)], ids=lambda protocol: protocol.name)
+@pytest.mark.parametrize(
+    "name, protocol",
+    [
+        ("er", DegreeShy(3)),
+        ("dynamic-er", LeavesAbsorb(3)),
+        # Each compiles its rule anew.
+        pytest.param("er", LeavesAbsorb(3), marks=pytest.mark.slow),
+        pytest.param("dynamic-er", DegreeShy(3), marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
 def test_a_users_own_protocol_runs_compiled(protocol, name, rules):
     problem = bm.Problem.paper(name, seed=0)
     assert_equal(*run_both(problem, protocol, horizon=12, seed=0, rules=rules))
@@ -422,9 +436,13 @@ def test_support_is_printed_as_one_row_per_combination(capsys):
     assert {"every-pull", "growth", "contested", "ucb", "loss"} <= {line.split()[1] for line in second}
 
 
-def test_support_of_every_part_agrees_with_what_runs():
+# Further policies have kernels of their own, which only the contracts of policies compile among the quick tests.
+@pytest.mark.parametrize("kind", ["emission", "fault", pytest.param("policy", marks=pytest.mark.slow)])
+def test_support_of_every_part_agrees_with_what_runs(kind):
     table = {(row["part"], row["name"]): row for row in support.parts_table()}
     for (part, name), where, runs in support._part_runs():
+        if part != kind:
+            continue
         engines = set()
         for run in runs:
             settings = {"policy": run.policies[0], "faults": run.faults, "rules": run.rules.name, "horizon": 5}
@@ -637,8 +655,12 @@ def test_control_c_stops_a_long_run_at_once():
             "nx.random_regular_graph(20, 20_000, seed=0)",
             "bm.Flooding(9), faults=bm.Faults(loss=0.01), horizon=3",
         ),
-        ("walking", "nx.complete_graph(1000)", "bm.FwA(4), rules='published', horizon=60"),
-        ("telling everyone", "nx.empty_graph(400_000)", "bm.Centralised(), horizon=3"),
+        pytest.param(
+            "walking", "nx.complete_graph(1000)", "bm.FwA(4), rules='published', horizon=60", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "telling everyone", "nx.empty_graph(400_000)", "bm.Centralised(), horizon=3", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_control_c_stops_a_run_in_the_middle_of_a_round(what, network, run):

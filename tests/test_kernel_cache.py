@@ -91,10 +91,11 @@ def test_kernels_cached_by_separate_processes_do_not_replace_each_other(policies
         lines, notices = run_policies(tmp_path, order, protocol)
         assert_right(lines, len(policies))
         assert notices == ""
-    damage(tmp_path, len(policies))
-    lines, notices = run_policies(tmp_path, ["klucb"], protocol)
-    assert_right(lines, 1)
-    assert notices.count("gave wrong numbers; they are removed and compiled again") == 1
+    if policies == POLICIES:
+        damage(tmp_path, len(policies))
+        lines, notices = run_policies(tmp_path, ["klucb"], protocol)
+        assert_right(lines, 1)
+        assert notices.count("gave wrong numbers; they are removed and compiled again") == 1
 
 
 def damage(folder, n_policies):

@@ -398,7 +398,15 @@ def twin(study, path):
 
 @pytest.mark.parametrize(
     "name",
-    [b"run:1", b"file:x", b"run-2026-11-16T10:00:00", b"s3:bucket", b"a b#c?d%20", "\u8def".encode(), b"caf\xe9"],
+    [
+        b"run:1",
+        b"a b#c?d%20",
+        b"caf\xe9",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in (b"file:x", b"run-2026-11-16T10:00:00", b"s3:bucket", "\u8def".encode())
+        ),
+    ],
     ids=repr,
 )
 def test_a_folder_may_have_any_name(tmp_path, monkeypatch, whole, name):

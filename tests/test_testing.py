@@ -65,6 +65,7 @@ def test_what_keeps_to_the_contract_passes():
     assert check_emission(Seldom(), compiled=False).checks[0] == "is a frozen value"
 
 
+@pytest.mark.slow
 def test_deeper_checks_look_at_more_problems():
     shallow, deep = (check_protocol(Sound(2), deep=deep) for deep in (False, True))
     assert deep.n_pairs > shallow.n_pairs > 0

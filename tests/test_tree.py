@@ -94,7 +94,11 @@ def test_engines_agree(problem, pause, emission, faults, rules, link_traffic, tu
 
 
 @pytest.mark.parametrize("faults", FAULTS)
-@pytest.mark.parametrize("policy", [bm.UCB(), bm.KLUCB(), bm.ThompsonSampling()], ids=lambda policy: policy.name)
+@pytest.mark.parametrize(
+    "policy",
+    [bm.UCB(), *(pytest.param(policy, marks=pytest.mark.slow) for policy in (bm.KLUCB(), bm.ThompsonSampling()))],
+    ids=lambda policy: policy.name,
+)
 def test_engines_agree_on_the_papers_network(policy, faults):
     problem = bm.Problem.paper("ba", seed=1)
     one, other = (

@@ -31,7 +31,7 @@ def grown(act):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("name", [SHORT, WIDE])
+@pytest.mark.parametrize("name", [WIDE, pytest.param(SHORT, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n_origins, n_epochs, n_arms", [(1, 1, 700), (700, 1, 1), (2, 350, 1), (10, 2, 35)])
 def test_entries_take_what_the_formula_says_at_most(name, n_origins, n_epochs, n_arms):
     def act(mark):

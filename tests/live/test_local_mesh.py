@@ -115,7 +115,9 @@ def test_mesh_up_prints_what_a_program_can_read():
 
 def test_interrupt_ends_the_whole_mesh(tmp_path):
     options = ["--agents", "8", "--horizon", "100000", "--folder", str(tmp_path)]
-    process = cli("mesh", "up", *options, start_new_session=True)
+    # Tests may run where interrupts are ignored, as behind nohup; programs inherit that.
+    hears = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    process = cli("mesh", "up", *options, start_new_session=True, **hears)
     try:
         # Every node has opened its state: the mesh is about to play, or plays.
         wait_until(lambda: process.poll() is not None or len(list(tmp_path.glob("state/*/*"))) >= 8)
