@@ -11,7 +11,7 @@ settings.register_profile(
 settings.load_profile("banditmesh")
 
 #: Files whose few tests take long. They come first, so that no worker is left with one of them at the end.
-LONG = ("tests/web/", "tests/test_kernel_cache", "tests/test_runner", "tests/test_examples", "tests/live/test_worlds")
+LONG = ("tests/test_kernel_cache", "tests/test_runner", "tests/test_examples", "tests/live/test_worlds")
 
 
 def pytest_collection_modifyitems(items):
