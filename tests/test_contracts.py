@@ -92,7 +92,15 @@ def test_protocol_keeps_to_its_contract(protocol):
     assert_promises_kept(report, protocol, bm.UCB(), len(cases_for(protocol, False)))
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=by_name)
+# Kernels of further policies take half a minute to compile; test_bounds.py compares both engines on some of them.
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(policy, marks=[pytest.mark.slow] * isinstance(policy, bm.KLUCB | bm.ThompsonSampling))
+        for policy in POLICIES
+    ],
+    ids=by_name,
+)
 def test_policy_keeps_to_its_contract(policy):
     # With FwA, and with the sums of Growth. Other emissions follow below.
     report = check_policy(policy)
