@@ -650,10 +650,11 @@ def test_control_c_stops_a_long_run_at_once():
             "nx.random_regular_graph(20, 20_000, seed=0)",
             "bm.Flooding(9), horizon=10**6, record_every=10**6",
         ),
-        (
+        pytest.param(
             "spreading",
             "nx.random_regular_graph(20, 20_000, seed=0)",
             "bm.Flooding(9), faults=bm.Faults(loss=0.01), horizon=3",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             "walking", "nx.complete_graph(1000)", "bm.FwA(4), rules='published', horizon=60", marks=pytest.mark.slow

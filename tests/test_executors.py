@@ -55,6 +55,7 @@ def test_a_dask_cluster_gives_the_same_table(scheduler, serial, tmp_path):
     assert_same(study, serial)
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_dies_is_one_line(scheduler, serial, tmp_path, capfd):
     from distributed import Client
 

@@ -76,3 +76,8 @@ def test_a_study_of_rates_says_it_before_it_runs(tmp_path, capsys, law, notes):
     with pytest.raises(SystemExit):
         main(["run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "out"), "--workers", "1"])
     assert capsys.readouterr().err.count("KL-UCB or Thompson") == notes
+
+
+def test_a_law_of_ones_own_is_asked_nothing_beforehand(unsaid):
+    taped = type("Taped", (bm.arms.Law,), {"mean": 0.5})()
+    assert not choice.suits_rates(bm.Problem(bm.networks.ring(3), [[0]] * 3, [taped]))

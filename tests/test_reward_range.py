@@ -133,7 +133,11 @@ def widest_problems():
 
 
 @pytest.mark.parametrize("name, problem", widest_problems().items(), ids=widest_problems())
-@pytest.mark.parametrize("policy", [bm.UCB(), bm.KLUCB(c=1.0), bm.ThompsonSampling()], ids=lambda policy: policy.name)
+@pytest.mark.parametrize(
+    "policy",
+    [bm.UCB(), *(pytest.param(policy, marks=pytest.mark.slow) for policy in (bm.KLUCB(c=1.0), bm.ThompsonSampling()))],
+    ids=lambda policy: policy.name,
+)
 @pytest.mark.parametrize(
     "protocol", [bm.FwA(3), bm.Flooding(3, emission=bm.Growth(0.25)), bm.FwA(3, emission=bm.Contested())]
 )

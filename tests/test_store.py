@@ -223,7 +223,14 @@ def test_a_study_begun_with_another_version_is_refused(study):
     refused(error, "begun with banditmesh 0.0.1", bm.__version__)
 
 
-@pytest.mark.parametrize("name", ["python", "numpy", "numba", "networkx", "scipy", "platform"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "python",
+        "numba",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("numpy", "networkx", "scipy", "platform")),
+    ],
+)
 def test_continuing_with_other_versions_is_said_and_kept(study, whole, name):
     began = study.manifest["versions"] | {name: "0.0.1"}
     change_manifest(study, versions=began)
@@ -421,7 +428,7 @@ def test_a_folder_may_have_any_name(tmp_path, monkeypatch, whole, name):
     assert [os.fsencode(path.name) for path in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("verb", ["run", "plot"])
+@pytest.mark.parametrize("verb", ["run", pytest.param("plot", marks=pytest.mark.slow)])
 def test_a_folder_whose_name_is_no_text_can_be_printed(tmp_path, whole, verb):
     (tmp_path / "study.toml").write_text(SPEC)
     folder = tmp_path / os.fsdecode(b"file:caf\xe9")
