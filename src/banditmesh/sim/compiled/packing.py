@@ -421,8 +421,8 @@ def packed_bytes(run: Run) -> float:
     """About how much memory a packed run takes."""
     n_agents, n_slots, network = run.problem.n_agents, len(run.problem.arm_indices), run.problem.network
     n_links = 2.0 * network.n_links if isinstance(network, Links) else 0.0
-    of_slots = 28.0 if type(run.policies[0]).index in BOUNDS else 20.0
-    return n_agents * (2.0 * run.problem.n_arms + 40.0) + of_slots * n_slots + 4.0 * n_links
+    of_slots = 20.0 if type(run.policies[0]).index in BOUNDS else 12.0
+    return n_agents * (2.0 * run.problem.n_arms + 48.0) + of_slots * n_slots + 4.0 * n_links
 
 
 def pack(run: Run) -> Packed:
@@ -442,7 +442,8 @@ def pack(run: Run) -> Packed:
         offsets=np.array(problem.arm_offsets),
         arms=arms,
         position=position,
-        gaps=np.array(problem.arm_gaps),
+        best_means=np.array(problem.best_means),
+        means=np.array(problem.means),
         sigmas=np.array(problem.sigmas),
         every=np.array(run.every),
         clock=clock.astype(np.int32),

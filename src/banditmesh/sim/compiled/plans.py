@@ -59,9 +59,9 @@ _SHARES: Final = 32
 _ROOMS: Final = 8
 # What is summed up of each hop, and of how many slots at once.
 _SENT, _DELIVERED, _LEARNED, _ABSORBED, _STOPPED = range(5)
-_SLOTS_AT_ONCE: Final = 2**18
+_SLOTS_AT_ONCE: Final = 2**16
 # Of how many agents what they have is noted at once.
-_AGENTS_AT_ONCE: Final = 2**16
+_AGENTS_AT_ONCE: Final = 2**13
 
 
 def make_scratch(packed: Packed) -> Scratch:

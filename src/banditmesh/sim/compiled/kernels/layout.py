@@ -65,7 +65,9 @@ class Agents(NamedTuple):
     arms: Int32s
     #: position[v, a]: where in v's arm set arm a is; -1 if v does not have it.
     position: Int16s
-    gaps: Floats
+    #: By agent the mean of its best arm, by arm its mean.
+    best_means: Floats
+    means: Floats
     sigmas: Floats
     every: Int64s
     #: Which column of the clocks is the agent's.

@@ -129,7 +129,7 @@ def pull_rounds(
     The others' slots become -1. Each round's regret goes to the chunk. Several rounds at a time are for agents to whom
     nothing happens between their pulls.
     """
-    offsets, arms, gaps, every = agents.offsets, agents.arms, agents.gaps, agents.every
+    offsets, arms, every, best_means, means = agents.offsets, agents.arms, agents.every, agents.best_means, agents.means
     clock_of, parameters = agents.clock, agents.parameter
     law_code, law_a, law_b = agents.law_code, agents.law_a, agents.law_b
     sums, own_counts, scores = state.sums, state.pulls, state.scores
@@ -168,21 +168,20 @@ def pull_rounds(
                 if asks_best:
                     is_best[v] = 1 if position == highest_mean(first, n_arms, sums) else 0
             slot = first + position
+            arm = arms[slot]
             if has_tape:
                 reward = tape[step, slot]
+            elif n_ahead > 0:
+                place = np.uint64(v * n_ahead + from_first)
+                normal = normals[place] if len(normals) > 0 else 0.0
+                reward = law_reward(law_code[arm], law_a[arm], law_b[arm], uniforms[place], normal)
             else:
-                arm = arms[slot]
-                if n_ahead > 0:
-                    place = np.uint64(v * n_ahead + from_first)
-                    normal = normals[place] if len(normals) > 0 else 0.0
-                    reward = law_reward(law_code[arm], law_a[arm], law_b[arm], uniforms[place], normal)
-                else:
-                    u = uniform(keys.reward_k0, keys.reward_k1, v, t, ZERO, ZERO)
-                    reward = law_quantile(law_code[arm], law_a[arm], law_b[arm], u)
+                u = uniform(keys.reward_k0, keys.reward_k1, v, t, ZERO, ZERO)
+                reward = law_quantile(law_code[arm], law_a[arm], law_b[arm], u)
             sums[slot, COUNT] += 1.0
             sums[slot, TOTAL] += reward
             own_counts[slot] += 1
-            regret += gaps[slot]
+            regret += best_means[v] - means[arm]
             slots[v] = slot
             rewards[v] = reward
         regrets[step] = regret
