@@ -93,7 +93,7 @@ def main():
     found.plot().savefig(figure)
     print(f"\nfigure: {figure}")
 
-    # What would these very clicks have given? Each is used at most once by an agent; only the reference engine can do it.
+    # What would these very clicks have given? An agent uses each of them at most once, which only this engine can do.
     replay = bm.Problem(folder / "links.txt.gz", catalogue, log.with_law("replay"), unmatched="drop")
     result = bm.simulate(replay, bm.TreeAggregation(), policy=bm.KLUCB(), horizon=40, seed=0, engine="reference")
     print(f"\nreplayed: {bm.replayed(replay, result)}\n{time.perf_counter() - began:.1f} s in all")

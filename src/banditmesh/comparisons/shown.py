@@ -34,9 +34,9 @@ def comparison_rows(
     shares = [name for name in table.columns if name.startswith("agent_")]
     paced = [] if rounds_per_second is None else ["transmissions per second"]
     rows = [["protocol", "group regret", "transmissions", *paced, *(name.replace("_", " ") for name in shares)]]
-    digits = decimals(table["regret"])
+    digits = {"regret": decimals(table["regret"]), "messages": 0}
     for name, row in table.iterrows():
-        cells = [_with_spread(row["regret"], row["regret_sd"], digits), _with_spread(row["messages"], row["messages_sd"])]
+        cells = [_with_spread(row[what], row[f"{what}_sd"], digits[what]) for what in digits]
         if rounds_per_second is not None:
             horizon = comparison.results[str(name)].horizon
             cells.append(f"{row['messages'] / horizon * rounds_per_second:,.1f}")
@@ -47,10 +47,9 @@ def comparison_rows(
 def difference_rows(comparison: Comparison, against: str) -> list[list[str]]:
     """Paired differences from one protocol, with their intervals; the first row is the heading."""
     rows = [["protocol", "group regret", "transmissions"]]
-    differences = comparison.differences(against)
-    digits = decimals(comparison.table()["regret"])
-    for name, row in differences.iterrows():
-        rows.append([str(name), _with_interval(row, "regret", digits), _with_interval(row, "messages")])
+    digits = {"regret": decimals(comparison.table()["regret"]), "messages": 0}
+    for name, row in comparison.differences(against).iterrows():
+        rows.append([str(name), *(_with_interval(row, what, digits[what]) for what in digits)])
     return rows
 
 
@@ -102,10 +101,10 @@ def _cells(found: Frontier, one: Configuration, regret_digits: int) -> list[str]
     return cells
 
 
-def _with_interval(row: Any, what: str, digits: int = 0) -> str:
+def _with_interval(row: Any, what: str, digits: int) -> str:
     mean, low, high = (f"{row[what + end]:+,.{digits}f}" for end in ("", "_low", "_high"))
     return mean if math.isnan(row[f"{what}_low"]) else f"{mean} [{low}, {high}]"
 
 
-def _with_spread(mean: float, sd: float, digits: int = 0) -> str:
+def _with_spread(mean: float, sd: float, digits: int) -> str:
     return f"{mean:,.{digits}f}" if math.isnan(sd) else f"{mean:,.{digits}f} ± {sd:,.{digits}f}"

@@ -4,8 +4,8 @@ Nothing is relayed, and no id is remembered. Whenever it is asked what to send, 
 neighbour in the tree, at what it could tell: the agent's own count and sum, and the latest that it had from its other
 neighbours. What it hears travels on the next time that it is asked.
 
-Counts decide what is told, and are integers: what all have said, less what one of them has said, is exact. Sums are not,
-and are added up in the order of the neighbours, but only where they are told: hubs have many neighbours to look at.
+Counts decide what is told, and are integers: what all have said, less what one of them has said, is exact. Sums are
+not, and are added up in the order of the neighbours, but only where they are told: hubs have many neighbours.
 """
 
 from __future__ import annotations
