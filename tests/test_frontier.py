@@ -398,6 +398,9 @@ def test_the_picture_says_what_it_shows_and_no_more(found):
     assert "Problem(" not in title
     assert "UCB(alpha=3.0)" in title
     assert "circle: recommended" in title
+    struck = dataclasses.replace(found, struck=bm.Faults(delay=2, outages=bm.Outages(0.01, 0.1, memory=False)))
+    title = struck.plot().legends[0].get_title().get_text()
+    assert "delay 2, outages (down 0.01, up 0.1, no memory)" in title.replace("\n", " ")
     broke = dataclasses.replace(found, max_link_load=1e-9)
     assert broke.recommended is None
     assert "bars: one standard deviation" in found.plot(band="sd").legends[0].get_title().get_text()

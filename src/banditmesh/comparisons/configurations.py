@@ -350,7 +350,7 @@ class Frontier:
             note += f"; bars: {bars}"
         title = f"{self.problem.removeprefix('Problem(').removesuffix(')')}, {self.horizon} rounds, {self.rules} rules"
         title += f", {self.policy}" if self.policy else ""
-        title += f", {self.faults.removeprefix('Faults(').removesuffix(')')}" if self.faults else ""
+        title += f", {self.struck.in_words()}" if self.struck else ""
         return plots.frontier(panels, self.recommended, title, note, look)
 
     def _repr_html_(self) -> str:
