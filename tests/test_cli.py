@@ -5,10 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import networkx as nx
 import pytest
 
 import banditmesh as bm
+from banditmesh import cli
 from banditmesh.cli import main
 
 SMALL = ["--arms", "4", "--per-agent", "2", "--horizon", "6", "--replicates", "2"]
@@ -147,6 +149,17 @@ def test_help_has_examples(run, arguments):
     code, out, err = run(*arguments)
     assert (code, err) == (0, "")
     assert "banditmesh compare --network" in out
+
+
+def test_every_option_says_what_it_is_for():
+    options = {
+        f"{verb.name} {option.opts[0]}": option.help
+        for verb in cli._all_commands(cli.cli)
+        for option in verb.params
+        if isinstance(option, click.Option)
+    }
+    assert len(options) > 100
+    assert [name for name, words in options.items() if not words] == []
 
 
 def test_version(run):
