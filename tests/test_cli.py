@@ -188,8 +188,6 @@ def test_version(run):
         ),
         (["compare", "--network", "nowhere.txt"], ["--network must be", "'nowhere.txt', and there is no such file"]),
         (["compare", "--network", "rng:12"], ["a generator as in ring:12", "did you mean 'ring'?"]),
-        (["compare", "--catalogue", "a.csv"], ["neither --laws nor --log is given"]),
-        (["compare", "--catalogue", "a.csv", "--laws", "b.csv", "--log", "c.csv"], ["--laws or --log, got both"]),
     ],
     ids=" ".join,
 )

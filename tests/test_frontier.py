@@ -317,7 +317,7 @@ def test_faults_are_passed_on_and_told(capsys, ring):
     assert code == 0
     assert "loss=1" in out.splitlines()[2]
     silent = bm.simulate(RING, bm.NoCooperation(), horizon=20, replicates=2, seed=0).regret[:, -1].mean()
-    assert f" {silent:,.0f} " in next(line for line in out.splitlines() if line.startswith("irs"))
+    assert f" {silent:,.1f} " in next(line for line in out.splitlines() if line.startswith("irs"))
 
 
 def test_live_frontier_tries_only_what_runs_live(capsys, ring, tmp_path):
