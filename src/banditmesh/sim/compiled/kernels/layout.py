@@ -20,6 +20,7 @@ Words = NDArray[np.uint64]
 
 # Numbers that functions are called with: for a plain 0 or -1 they would be compiled once more.
 ZERO: Any = np.int64(0)
+FIRST_ROUND: Any = np.int64(1)
 NOBODY: Any = np.int64(-1)
 ONE: Any = np.uint64(1)
 NO_BITS: Any = np.uint64(0)

@@ -14,12 +14,13 @@ import numpy as np
 
 from ....draws import TARGET_STRIDE
 from ....protocols.base import ABSORB, STOP
-from .compiling import helper, kernel, scalar
+from .compiling import block, helper, kernel, scalar
 from .faults import keep_arriving
 from .layout import (
     ABSORBED,
     DELIVERED,
     EXPIRED,
+    FIRST_ROUND,
     HEARD,
     LOST,
     MARK,
@@ -106,7 +107,7 @@ def send(
     return n_sent, n_receivers
 
 
-@helper
+@block
 def spread(
     origin: int,
     arm: int,
@@ -282,4 +283,19 @@ def spread_slots(
             return
         while agents.offsets[v + 1] <= slot:
             v += 1
-        spread(v, agents.arms[slot], 1, network, agents, rule, scratch, 0, 0, 0, fates, counts, links, faults)
+        spread(
+            v,
+            agents.arms[slot],
+            FIRST_ROUND,
+            network,
+            agents,
+            rule,
+            scratch,
+            ZERO,
+            ZERO,
+            ZERO,
+            fates,
+            counts,
+            links,
+            faults,
+        )
