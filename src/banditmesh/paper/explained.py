@@ -20,8 +20,8 @@ _WORDS: Final = {
         "its arm set. Group regret is the sum over all agents."
     ),
     "link, message": (
-        "agents joined by a link are neighbours. After a pull an agent sends a message, which says which arm it was and "
-        "what it paid; whoever has that arm learns from it. To relay a message is to send it on to one's own neighbours."
+        "agents that are joined by a link are neighbours. After a pull an agent sends a message, which says what was "
+        "pulled and what it paid; whoever has that arm learns from it. To relay it is to send it on to all neighbours."
     ),
     "transmission": (
         "one message over one link in one direction. A message that five links carry is five transmissions. The paper "

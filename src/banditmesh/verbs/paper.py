@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     type=click.Choice(["3", "4", "5", "6", "all"]),
     default="all",
     show_default=True,
-    help="Which figure of the paper: 3, static networks; 4, one link; 5, a dynamic network; 6, regret against delta; or all.",
+    help="Which figure: 3, static networks; 4, one link; 5, a dynamic network; 6, regret against delta; or all.",
 )
 @click.option(
     "--rules",
