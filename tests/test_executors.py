@@ -172,3 +172,9 @@ def test_a_client_in_the_place_of_an_executor_is_refused_with_the_remedy(tmp_pat
     with pytest.raises(bm.InputError, match=r"an Executor; got .*; give client\.get_executor\(\)$"):
         bm.run_study(bm.parse_spec(SPEC), tmp_path / "study", executor=Client())
     assert not (tmp_path / "study").exists()
+
+
+def test_a_path_in_the_place_of_a_spec_is_refused_with_the_remedy(tmp_path):
+    with pytest.raises(bm.InputError, match=r"spec must be a Spec, got 'study\.toml'; read a file with read_spec"):
+        bm.run_study("study.toml", tmp_path / "study")
+    assert not (tmp_path / "study").exists()

@@ -387,6 +387,11 @@ def test_wrong_use_is_one_line(capsys, arguments, words):
     assert words in err
 
 
+def test_one_protocol_ttl_or_emission_needs_no_list():
+    assert list(combine(RING, "fwa", 2, "growth(0.25)")) == list(combine(RING, ["fwa"], [2], ["growth(0.25)"]))
+    assert list(combine(RING, bm.FwA(3), emissions=bm.EveryPull())) == ["fwa(3)"]
+
+
 def test_help_has_examples(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
