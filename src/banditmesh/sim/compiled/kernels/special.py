@@ -121,7 +121,8 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     plan_rounds = rebind(planned.plan_rounds, begin=begin, pull_rounds=pull_rounds)
     pull_part = rebind(planned.pull_part, pull_rounds=pull_rounds, emit=emit)
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
-    walk_rounds = rebind(walk.walk_rounds, restart=restart, pull_rounds=pull_rounds, emit=emit, random_relay=relays)
+    begin_walk = compiling_part(rebind(walk.begin_walk, restart=restart, pull_rounds=pull_rounds, emit=emit))
+    walk_rounds = rebind(walk.walk_rounds, begin_walk=begin_walk, random_relay=relays)
     merge_rounds = rebind(merge.merge_rounds, pull_rounds=pull_rounds, decide=decide)
     return Kernels(
         compiling(plan_rounds),
