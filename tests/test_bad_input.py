@@ -47,14 +47,14 @@ def refuses(error, message, call):
         ([[0]] * 4, [LAW], "arm_sets must have one entry for each of the 3 agents, got 4 entries"),
         (["0", [0], [0]], [LAW], "the arm set of agent 0 must be a list of arms, got '0'"),
         ([0, 0, 0], [LAW], "the arm set of agent 0 must be a list of arms, got 0"),
-        ("abc", [LAW], "arm_sets must be a sequence or a mapping, got str"),
+        ("abc", [LAW], "arm_sets must be a sequence or a mapping, got str; read a file with arms.read_catalogue"),
         (None, [LAW], "arm_sets must be a sequence or a mapping, got NoneType"),
         ({0: [0], 1: [0]}, [LAW], "arm_sets must give every agent its arms, got none for agent 2"),
         ({0: [0], 1: [0], 2: [0], 7: [0]}, [LAW], "arm_sets must name agents of the network, got 7"),
         (SETS, [], "arms must hold at least one law, got none"),
         (SETS, {}, "arms must hold at least one law, got none"),
         (SETS, 3, "arms must be a sequence of laws or a mapping from arm to law, got int"),
-        (SETS, "ab", "arms must be a sequence of laws or a mapping from arm to law, got str"),
+        (SETS, "ab", "a mapping from arm to law, got str; read a file with arms.read_laws"),
         (SETS, [LAW, 0.5], "an arm must be a law of banditmesh.arms or a frozen scipy.stats law, got 0.5"),
         (SETS, [LAW, scipy.stats.cauchy()], "a law needs a finite mean"),
         (np.zeros((2, 1), dtype=int), [LAW], "an arm_sets array must be of integers with shape (3, arms per agent)"),
@@ -224,3 +224,17 @@ def test_one_except_clause_catches_them_all():
     for error in (ArmError, FileError, InputError, NetworkError):
         assert issubclass(error, bm.BanditmeshError)
         assert issubclass(error, ValueError)
+
+
+@pytest.mark.parametrize("read", [bm.arms.read_log, bm.networks.read, bm.networks.read_any])
+def test_a_progress_that_cannot_be_called_is_refused_before_reading(read, tmp_path):
+    refuses(InputError, "progress must be a callable or None, got True", lambda: read(tmp_path / "x", progress=True))
+
+
+def test_warnings_show_the_line_of_the_user(monkeypatch):
+    monkeypatch.setattr("banditmesh.policies.choice._said", False)
+    rates = [bm.arms.Bernoulli(p) for p in (0.1, 0.2)]
+    problem = bm.Problem([(0, 1)], [[0, 1], [0, 1]], rates)
+    with pytest.warns(bm.BanditmeshWarning, match="policy=KLUCB") as caught:
+        bm.compare(problem, "irs", horizon=2, replicates=1, engine="reference")
+    assert [one.filename for one in caught] == [__file__]

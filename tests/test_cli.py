@@ -5,10 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import networkx as nx
 import pytest
 
 import banditmesh as bm
+from banditmesh import cli
 from banditmesh.cli import main
 
 SMALL = ["--arms", "4", "--per-agent", "2", "--horizon", "6", "--replicates", "2"]
@@ -149,6 +151,17 @@ def test_help_has_examples(run, arguments):
     assert "banditmesh compare --network" in out
 
 
+def test_every_option_says_what_it_is_for():
+    options = {
+        f"{verb.name} {option.opts[0]}": option.help
+        for verb in cli._all_commands(cli.cli)
+        for option in verb.params
+        if isinstance(option, click.Option)
+    }
+    assert len(options) > 100
+    assert [name for name, words in options.items() if not words] == []
+
+
 def test_version(run):
     assert run("--version") == (0, f"banditmesh {bm.__version__}\n", "")
 
@@ -173,7 +186,8 @@ def test_version(run):
             ["compare", "--network", ""],
             ["--network must be one of er, ba, sbm, dynamic-er, a generator as in ring:12, or a file; got ''"],
         ),
-        (["compare", "--network", "nowhere.txt"], ["nowhere.txt must be a network file, got no such file"]),
+        (["compare", "--network", "nowhere.txt"], ["--network must be", "'nowhere.txt', and there is no such file"]),
+        (["compare", "--network", "rng:12"], ["a generator as in ring:12", "did you mean 'ring'?"]),
     ],
     ids=" ".join,
 )

@@ -16,12 +16,33 @@ import banditmesh as bm
 from banditmesh.executors import InlineExecutor, RayExecutor, open_executor
 from studies import ENVIRONMENT, SPEC, assert_same
 
+MINE = """
+import banditmesh as bm
+
+
+class Shy(bm.Protocol):
+    name = "shy"
+
+    @staticmethod
+    def relay(has_arm, ttl, degree, u, parameter):
+        return bm.STOP
+"""
 LOOPBACK = ("--host", "127.0.0.1", "--no-dashboard")
 
 
 @pytest.fixture(scope="module")
 def serial(tmp_path_factory):
     return bm.run_study(bm.parse_spec(SPEC), tmp_path_factory.mktemp("serial"), workers=1)
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A study of a class of the user's own, whose file is gone, and its table."""
+    (tmp_path / "mine.py").write_text(MINE)
+    text = SPEC.replace('"gossip"', '"mine:Shy"')
+    spec = bm.parse_spec(text, folder=tmp_path)
+    (tmp_path / "mine.py").unlink()
+    return spec, bm.run_study(spec, tmp_path / "own", workers=1)
 
 
 @pytest.fixture
@@ -46,13 +67,14 @@ def scheduler(tmp_path):
         process.wait()
 
 
-def test_a_dask_cluster_gives_the_same_table(scheduler, serial, tmp_path):
+def test_a_dask_cluster_gives_the_same_table(scheduler, serial, own, tmp_path):
     from distributed import Client
 
     with Client(scheduler, set_as_default=False) as client:
         client.wait_for_workers(2)
-    study = bm.run_study(bm.parse_spec(SPEC), tmp_path / "dask", executor=f"dask:{scheduler}")
-    assert_same(study, serial)
+    for spec, expected in ((bm.parse_spec(SPEC), serial), own):
+        study = bm.run_study(spec, tmp_path / f"dask-{spec.digest}", executor=f"dask:{scheduler}")
+        assert_same(study, expected)
 
 
 @pytest.mark.slow
@@ -136,8 +158,10 @@ if importlib.util.find_spec("ray"):
 
     @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore")
-    def test_a_ray_cluster_gives_the_same_table(serial, tmp_path):
-        assert_same(bm.run_study(bm.parse_spec(SPEC), tmp_path, executor="ray", workers=2), serial)
+    def test_a_ray_cluster_gives_the_same_table(serial, own, tmp_path):
+        for spec, expected in ((bm.parse_spec(SPEC), serial), own):
+            study = bm.run_study(spec, tmp_path / f"ray-{spec.digest}", executor="ray", workers=2)
+            assert_same(study, expected)
 
 
 def test_a_client_in_the_place_of_an_executor_is_refused_with_the_remedy(tmp_path):
@@ -147,4 +171,10 @@ def test_a_client_in_the_place_of_an_executor_is_refused_with_the_remedy(tmp_pat
 
     with pytest.raises(bm.InputError, match=r"an Executor; got .*; give client\.get_executor\(\)$"):
         bm.run_study(bm.parse_spec(SPEC), tmp_path / "study", executor=Client())
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_path_in_the_place_of_a_spec_is_refused_with_the_remedy(tmp_path):
+    with pytest.raises(bm.InputError, match=r"spec must be a Spec, got 'study\.toml'; read a file with read_spec"):
+        bm.run_study("study.toml", tmp_path / "study")
     assert not (tmp_path / "study").exists()

@@ -317,7 +317,7 @@ def test_faults_are_passed_on_and_told(capsys, ring):
     assert code == 0
     assert "loss=1" in out.splitlines()[2]
     silent = bm.simulate(RING, bm.NoCooperation(), horizon=20, replicates=2, seed=0).regret[:, -1].mean()
-    assert f" {silent:,.0f} " in next(line for line in out.splitlines() if line.startswith("irs"))
+    assert f" {silent:,.1f} " in next(line for line in out.splitlines() if line.startswith("irs"))
 
 
 def test_live_frontier_tries_only_what_runs_live(capsys, ring, tmp_path):
@@ -387,6 +387,11 @@ def test_wrong_use_is_one_line(capsys, arguments, words):
     assert words in err
 
 
+def test_one_protocol_ttl_or_emission_needs_no_list():
+    assert list(combine(RING, "fwa", 2, "growth(0.25)")) == list(combine(RING, ["fwa"], [2], ["growth(0.25)"]))
+    assert list(combine(RING, bm.FwA(3), emissions=bm.EveryPull())) == ["fwa(3)"]
+
+
 def test_help_has_examples(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
@@ -398,6 +403,9 @@ def test_the_picture_says_what_it_shows_and_no_more(found):
     assert "Problem(" not in title
     assert "UCB(alpha=3.0)" in title
     assert "circle: recommended" in title
+    struck = dataclasses.replace(found, struck=bm.Faults(delay=2, outages=bm.Outages(0.01, 0.1, memory=False)))
+    title = struck.plot().legends[0].get_title().get_text()
+    assert "delay 2, outages (down 0.01, up 0.1, no memory)" in title.replace("\n", " ")
     broke = dataclasses.replace(found, max_link_load=1e-9)
     assert broke.recommended is None
     assert "bars: one standard deviation" in found.plot(band="sd").legends[0].get_title().get_text()

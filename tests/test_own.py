@@ -11,7 +11,10 @@ from banditmesh.protocols import notation
 from banditmesh.studies.parts import build_problem
 
 MODULE = """
+import itertools
 from dataclasses import dataclass
+
+import numpy as np
 
 import banditmesh as bm
 from helper import few
@@ -84,6 +87,19 @@ def wheel(n):
     return bm.networks.star(n)
 
 
+class Flicker(bm.networks.DynamicNetwork):
+    def __init__(self, start, pause):
+        self.names = tuple(start)
+        self.hub = max(start, key=start.degree)
+        self.pause = pause
+
+    def rounds(self, draws, births_first=False):
+        others = [v for v in range(self.n_agents) if v != self.hub]
+        for t in itertools.count(1):
+            links = [sorted((self.hub, v)) for v in others] if t % self.pause else []
+            yield np.array(links, dtype=np.int32).reshape(-1, 2)
+
+
 def broken(n):
     raise KeyError(n)
 
@@ -127,6 +143,15 @@ def test_a_study_of_own_classes_is_the_same_in_this_process_and_in_others(folder
     [texts] = here.manifest["own_modules"].values()
     assert texts["mine"] == MODULE
     assert list(texts) == ["mine", "helper"]
+
+
+def test_own_dynamics_start_from_the_network_of_the_spec(folder):
+    # What it is made from is a graph of some size each time, also when the spec is only checked.
+    text = 'network = {name = "star", n = 5}\ndynamics = {name = "mine:Flicker", pause = 2}'
+    [point] = bm.parse_spec(text, folder=folder).points()
+    problem = build_problem(point.settings, {})
+    assert problem.is_dynamic
+    assert (problem.n_agents, problem.network.hub, problem.network.pause) == (5, 0, 2)
 
 
 def test_what_a_spec_builds_has_its_parameters(folder):

@@ -346,12 +346,15 @@ def test_many_values_of_a_sweep_are_coloured_by_value_in_a_panel_for_each_protoc
 
 
 def test_points_of_a_sweep_are_coloured_by_value_too():
-    names = [f"{name}, ttl {ttl}" for name in ("fwa", "flooding") for ttl in range(1, 6)]
+    names = [f"{name}, ttl {ttl}" for name in ("fwa", "flooding") for ttl in range(1, 11)]
     ends = {name: (np.array([1e5, 2e5]) * (k + 1), np.array([9.0, 8.0])) for k, name in enumerate(names)}
     figure = plots.tradeoff({"er": ends})
     [legend] = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["fwa", "flooding"]
-    assert figure.axes[1].get_ylabel() == "ttl"
+    figure.draw_without_rendering()
+    bar = figure.axes[1]
+    assert bar.get_ylabel() == "ttl"
+    assert all(tick.is_integer() for tick in bar.get_yticks())
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,12 @@ def choice(name: str, value: object, allowed: Collection[str]) -> str:
     return value
 
 
+def callback(name: str, value: object) -> None:
+    """Refuse a callback that cannot be called; None is none."""
+    if value is not None and not callable(value):
+        raise InputError(f"{name} must be a callable or None, got {shown(value)}")
+
+
 def meant(value: object, allowed: Collection[str]) -> str:
     """What to add to an error about an unknown word: the nearest known one, if one is near.
 

@@ -27,6 +27,9 @@ BanditmeshWarning (UserWarning) is advice: nothing is wrong, but something else 
 
 from __future__ import annotations
 
+import inspect
+import warnings
+
 
 class BanditmeshError(Exception):
     """The root of all errors that banditmesh raises on purpose."""
@@ -123,3 +126,11 @@ class InsufficientMemoryError(BanditmeshError, MemoryError):
 
 class MissingExtraError(BanditmeshError, ImportError):
     """An optional dependency is needed and absent."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line outside of this package that led here: the user's own, whoever was called in between."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

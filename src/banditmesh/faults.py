@@ -173,6 +173,24 @@ class Faults:
         given = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
         return f"Faults({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
+    def in_words(self) -> str:
+        """What goes wrong, as a title says it.
+
+        Examples
+        --------
+        >>> Faults(loss=0.02, link_cap=5, outages=Outages(down=0.002, up=0.1)).in_words()
+        'loss 0.02, at most 5 messages a link, outages (down 0.002, up 0.1)'
+        """
+        words = [f"{name} {value:g}" for name in ("loss", "delay", "jitter") if (value := getattr(self, name))]
+        if self.link_cap is not None:
+            words.append(f"at most {self.link_cap} messages a link")
+        if self.outages is not None:
+            forgets = "" if self.outages.memory else ", no memory"
+            words.append(f"outages (down {self.outages.down:g}, up {self.outages.up:g}{forgets})")
+        if self.corruption is not None:
+            words.append(f"{self.corruption.kind} corruption {self.corruption.probability:g}")
+        return ", ".join(words)
+
     def effective(self) -> Faults | None:
         """The same faults without those that never strike; None if nothing is left.
 

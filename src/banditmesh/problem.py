@@ -445,7 +445,9 @@ def _read_laws(
         laws = tuple(reward_laws.as_law(law) for law in arms)
         ids = tuple(range(len(laws)))
     else:
-        raise ArmError(f"arms must be a sequence of laws or a mapping from arm to law, got {type(arms).__name__}")
+        remedy = "; read a file with arms.read_laws" if isinstance(arms, str | PathLike) else ""
+        got = f"{type(arms).__name__}{remedy}"
+        raise ArmError(f"arms must be a sequence of laws or a mapping from arm to law, got {got}")
     if not ids:
         raise ArmError("arms must hold at least one law, got none")
     return ids, laws
@@ -466,7 +468,8 @@ def _read_arm_sets(
             raise ArmError(f"arm_sets must give every agent its arms, got none for agent {missing[0]!r}")
         arm_sets = [arm_sets[name] for name in agents]
     elif not isinstance(arm_sets, Sequence) or isinstance(arm_sets, str):
-        raise ArmError(f"arm_sets must be a sequence or a mapping, got {type(arm_sets).__name__}")
+        remedy = "; read a file with arms.read_catalogue" if isinstance(arm_sets, str | PathLike) else ""
+        raise ArmError(f"arm_sets must be a sequence or a mapping, got {type(arm_sets).__name__}{remedy}")
     if len(arm_sets) != len(agents):
         raise ArmError(
             f"arm_sets must have one entry for each of the {len(agents)} agents, got {len(arm_sets)} entries"

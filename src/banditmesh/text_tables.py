@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 
 
@@ -35,6 +36,18 @@ def as_text(
         cells = [row[k].ljust(wide[k]) if k in to_left else row[k].rjust(wide[k]) for k in columns]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def decimals(values: Iterable[float]) -> int:
+    """How many decimals a column needs for three digits of its largest number: none from 100 on.
+
+    Examples
+    --------
+    >>> decimals([25_426.0, 3.5]), decimals([41.0, 0.3]), decimals([0.0025, 0.0])
+    (0, 1, 5)
+    """
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    return max(0, 2 - math.floor(math.log10(largest))) if largest else 0
 
 
 def as_html(title: str, rows: Sequence[Sequence[str]] = (), notes: Sequence[str] = ()) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import choice, shown
+from ..checks import callback, choice, shown
 from ..data_files import AnyPath, ReadingCallback
 from ..errors import ArmError
 from .base import MAX_REWARD, Floats, Law
@@ -154,6 +154,7 @@ def read_log(
     (RewardLog(2 agents, 2 arms, 3 rewards), {'ann': ('red', 'blue'), 'bob': ('red',)}, Bernoulli(p=0.5))
     """
     choice("law", law, LAW_KINDS)
+    callback("progress", progress)
     names = read_columns(columns, _COLUMNS)
     file = LogFile(path, max_bytes)
     rows = file.cells(progress)

@@ -19,7 +19,7 @@ from ..errors import InputError
 from ..faults import Faults
 from ..protocols import AnyProtocol, Delivery
 from ..protocols.notation import write_emission
-from ..text_tables import as_html
+from ..text_tables import as_html, decimals
 from .intervals import paired_interval
 from .weaknesses import weaknesses
 
@@ -213,9 +213,10 @@ class Frontier:
     def _in_words(self, name: str) -> str:
         one = self[name]
         regret, low, high = self.interval(one, "regret")
-        between = f" [{low:,.0f}, {high:,.0f}]" if self.replicates > 1 else ""
+        digits = decimals([regret])
+        between = f" [{low:,.{digits}f}, {high:,.{digits}f}]" if self.replicates > 1 else ""
         return (
-            f"group regret {regret:,.0f}{between}, {_short(one.mean('messages_per_round'))} transmissions and "
+            f"group regret {regret:,.{digits}f}{between}, {_short(one.mean('messages_per_round'))} transmissions and "
             f"{_short(one.mean('bytes_per_round'))} bytes a round, {_short(one.mean('link_load'))} transmissions a "
             f"round on the busiest link ({_short(one.mean('link_peak'))} at its peak){self._per_second(one)}"
         )
@@ -349,7 +350,7 @@ class Frontier:
             note += f"; bars: {bars}"
         title = f"{self.problem.removeprefix('Problem(').removesuffix(')')}, {self.horizon} rounds, {self.rules} rules"
         title += f", {self.policy}" if self.policy else ""
-        title += f", {self.faults.removeprefix('Faults(').removesuffix(')')}" if self.faults else ""
+        title += f", {self.struck.in_words()}" if self.struck else ""
         return plots.frontier(panels, self.recommended, title, note, look)
 
     def _repr_html_(self) -> str:

@@ -6,11 +6,11 @@ Where there is much to do, configurations run from coarse to fine, see `screenin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypeVar
 
 from .. import checks
 from ..draws import fresh_seed
@@ -44,6 +44,10 @@ from .kept import Kept
 from .measuring import Bench, Measured, Task
 from .screening import LARGE, Screened, screen
 
+T = TypeVar("T")
+#: One, or several of them.
+Several: TypeAlias = T | Sequence[T]
+
 #: What is combined with every ttl and emission by default.
 PROTOCOLS: Final = (NoCooperation, IRS, Gossip, ProbabilisticFlooding, FwA, Flooding)
 EMISSIONS: Final = (EveryPull(), Growth(0.1), Growth(0.25), Growth(1.0), Contested())
@@ -70,9 +74,9 @@ def frontier(
     horizon: int = 1000,
     replicates: int = 10,
     seed: int | None = None,
-    protocols: Sequence[AnyProtocol | type[AnyProtocol] | str] | None = None,
-    ttls: Sequence[int] | None = None,
-    emissions: Sequence[Emission | str] | None = None,
+    protocols: Several[AnyProtocol | type[AnyProtocol] | str] | None = None,
+    ttls: Several[int] | None = None,
+    emissions: Several[Emission | str] | None = None,
     max_messages_per_round: float | None = None,
     max_link_load: float | None = None,
     max_messages_per_second: float | None = None,
@@ -96,14 +100,14 @@ def frontier(
         Network, arm sets and arms.
     horizon, replicates, seed
         As for `simulate`. A seed that is not given is drawn once.
-    protocols : sequence of AnyProtocol, of classes of them or of str, optional
+    protocols : one or several of AnyProtocol, of classes of them or of str, optional
         A class, or a plain name such as "fwa", is combined with every ttl and emission; a protocol, or its text such as
         "fwa(4)", is taken as it is. By default all built-in ones but the centralised ceiling; trees, on a static
         network, with a few settings of their own.
-    ttls : sequence of int, optional
+    ttls : int or sequence of int, optional
         By default 2, a quarter and half of the network's diameter and the diameter itself; for a dynamic network 2, 3
         and 4.
-    emissions : sequence of Emission or str, optional
+    emissions : one or several of Emission or str, optional
         By default every pull, growth by 0.1, 0.25 and 1, and contested; also with an echo if `faults` lose
         transmissions (by the sound rules: by the published ones an echo is of no use).
     max_messages_per_round : float, optional
@@ -250,9 +254,9 @@ def _estimate(first: Mapping[str, Measured], horizon: int, replicates: int, sett
 
 def combine(
     problem: Problem,
-    protocols: Sequence[AnyProtocol | type[AnyProtocol] | str] | None = None,
-    ttls: Sequence[int] | None = None,
-    emissions: Sequence[Emission | str] | None = None,
+    protocols: Several[AnyProtocol | type[AnyProtocol] | str] | None = None,
+    ttls: Several[int] | None = None,
+    emissions: Several[Emission | str] | None = None,
     loses: bool = False,
 ) -> dict[str, AnyProtocol]:
     """The protocols that `frontier` simulates, by how they are written; what has no ttl is not multiplied by them.
@@ -268,20 +272,25 @@ def combine(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
-    ttls = default_ttls(problem) if ttls is None else [checks.integer("ttl", ttl, at_least=1) for ttl in ttls]
+    hops = default_ttls(problem) if ttls is None else [checks.integer("ttl", ttl, at_least=1) for ttl in _listed(ttls)]
     if emissions is None:
         emissions = (*EMISSIONS, *[ECHOING] * loses)
-    sending = [as_emission(emission) for emission in emissions]
+    sending = [as_emission(emission) for emission in _listed(emissions)]
     found: dict[str, AnyProtocol] = {}
     if protocols is None:
         trees = (*TREES, *ECHOING_TREES * loses)
         protocols = PROTOCOLS if problem.is_dynamic else (*PROTOCOLS, *trees)
-    for kind in protocols:
-        for protocol in _variants(kind, ttls, sending):
+    for kind in _listed(protocols):
+        for protocol in _variants(kind, hops, sending):
             found.setdefault(write(protocol), protocol)
     if not found:
         raise InputError("protocols, ttls and emissions must each hold at least one, got none")
     return found
+
+
+def _listed(given: Any) -> list[Any]:
+    """What is given as a list, also if it is a single one."""
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
 
 
 def _variants(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from ..text_tables import decimals
+
 if TYPE_CHECKING:
     from .compare import Comparison
     from .configurations import Configuration, Frontier
@@ -32,8 +34,9 @@ def comparison_rows(
     shares = [name for name in table.columns if name.startswith("agent_")]
     paced = [] if rounds_per_second is None else ["transmissions per second"]
     rows = [["protocol", "group regret", "transmissions", *paced, *(name.replace("_", " ") for name in shares)]]
+    digits = {"regret": decimals(table["regret"]), "messages": 0}
     for name, row in table.iterrows():
-        cells = [_with_spread(row[what], row[f"{what}_sd"]) for what in ("regret", "messages")]
+        cells = [_with_spread(row[what], row[f"{what}_sd"], digits[what]) for what in digits]
         if rounds_per_second is not None:
             horizon = comparison.results[str(name)].horizon
             cells.append(f"{row['messages'] / horizon * rounds_per_second:,.1f}")
@@ -44,8 +47,9 @@ def comparison_rows(
 def difference_rows(comparison: Comparison, against: str) -> list[list[str]]:
     """Paired differences from one protocol, with their intervals; the first row is the heading."""
     rows = [["protocol", "group regret", "transmissions"]]
+    digits = {"regret": decimals(comparison.table()["regret"]), "messages": 0}
     for name, row in comparison.differences(against).iterrows():
-        rows.append([str(name), *(_with_interval(row, what) for what in ("regret", "messages"))])
+        rows.append([str(name), *(_with_interval(row, what, digits[what]) for what in digits)])
     return rows
 
 
@@ -54,6 +58,7 @@ def frontier_rows(found: Frontier, show_all: bool = False) -> list[list[str]]:
     rows = [
         ["configuration", "front", "group regret", "transmissions/round", "busiest link", "peak", "bytes/round", ""]
     ]
+    regret_digits = decimals(one.mean("regret") for one in found.configurations)
     for name in found.table().index:
         if not show_all and name not in _worth_showing(found):
             continue
@@ -61,7 +66,7 @@ def frontier_rows(found: Frontier, show_all: bool = False) -> list[list[str]]:
         remark = "<- take" if name == found.recommended else ""
         if found.limits and not found.within_budget(name):
             remark = "<- nearest" if name == found.nearest and found.recommended is None else "over"
-        rows.append([name, front, *_cells(found, found[name]), remark])
+        rows.append([name, front, *_cells(found, found[name], regret_digits), remark])
     return rows
 
 
@@ -85,21 +90,21 @@ def _worth_showing(found: Frontier) -> set[str]:
     return names | plain | {name for name in (found.recommended, found.nearest) if name is not None}
 
 
-def _cells(found: Frontier, one: Configuration) -> list[str]:
+def _cells(found: Frontier, one: Configuration, regret_digits: int) -> list[str]:
     cells = []
     for measure in ("regret", "messages_per_round", "link_load", "link_peak", "bytes_per_round"):
         mean, _, high = found.interval(one, measure)
-        digits = 0 if measure in ("regret", "bytes_per_round") or mean >= 100 else 2
+        digits = 0 if measure == "bytes_per_round" or mean >= 100 else 2
+        digits = regret_digits if measure == "regret" else digits
         spread = f" ± {high - mean:,.{digits}f}" if found.replicates > 1 and measure != "link_peak" else ""
         cells.append(f"{mean:,.{digits}f}{spread}")
     return cells
 
 
-def _with_interval(row: Any, what: str) -> str:
-    if math.isnan(row[f"{what}_low"]):
-        return f"{row[what]:+,.0f}"
-    return f"{row[what]:+,.0f} [{row[f'{what}_low']:+,.0f}, {row[f'{what}_high']:+,.0f}]"
+def _with_interval(row: Any, what: str, digits: int) -> str:
+    mean, low, high = (f"{row[what + end]:+,.{digits}f}" for end in ("", "_low", "_high"))
+    return mean if math.isnan(row[f"{what}_low"]) else f"{mean} [{low}, {high}]"
 
 
-def _with_spread(mean: float, sd: float) -> str:
-    return f"{mean:,.0f}" if math.isnan(sd) else f"{mean:,.0f} ± {sd:,.0f}"
+def _with_spread(mean: float, sd: float, digits: int) -> str:
+    return f"{mean:,.{digits}f}" if math.isnan(sd) else f"{mean:,.{digits}f} ± {sd:,.{digits}f}"

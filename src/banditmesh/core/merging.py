@@ -3,11 +3,16 @@
 Nothing is relayed, and no id is remembered. Whenever it is asked what to send, a courier looks, for each arm and each
 neighbour in the tree, at what it could tell: the agent's own count and sum, and the latest that it had from its other
 neighbours. What it hears travels on the next time that it is asked.
+
+Counts decide what is told, and are integers: what all have said, less what one of them has said, is exact. Sums are
+not, and are added up in the order of the neighbours, but only where they are told: hubs have many neighbours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
@@ -55,29 +60,32 @@ class Merging(Courier):
     def send(self, agent: Agent, neighbours: Sequence[Any]) -> list[Parcel]:
         """The statistics that are due, by arm and neighbour."""
         arms = sorted({*agent.arms.names, *(arm for heard in self._heard.values() for arm in heard)})
-        parcels = []
-        for arm in arms:
-            for neighbour, wanted in self._wants.items():
-                if arm in wanted:
-                    parcels += self._tell(agent, neighbour, arm)
-        return parcels
+        return [parcel for arm in arms for parcel in self._tell(agent, arm)]
 
-    def _tell(self, agent: Agent, neighbour: Any, arm: Any) -> list[Parcel]:
-        """What a neighbour is told of an arm now, if anything."""
-        count, total = agent.own(arm)
-        for other, heard in self._heard.items():
-            if other != neighbour:
-                heard_count, heard_total = heard.get(arm, (0, 0.0))
-                count += heard_count
-                total += heard_total
+    def _tell(self, agent: Agent, arm: Any) -> Iterator[Parcel]:
+        """What neighbours are told of an arm now."""
+        own_count, total = agent.own(arm)
+        heard = [said.get(arm, (0, 0.0)) for said in self._heard.values()]
+        count = own_count + sum([heard_count for heard_count, _ in heard])
+        for place, (neighbour, wanted) in enumerate(self._wants.items()):
+            heard_count, heard_total = heard[place]
+            if arm in wanted and self._is_due(neighbour, arm, count - heard_count):
+                whole = reduce(add, [later for _, later in heard[place + 1 :]], total)
+                message = Message(agent.name, self._new_id(neighbour), arm, count - heard_count, whole, agent.life)
+                yield Parcel(Copy(message, 1), [neighbour])
+            total += heard_total
+
+    def _is_due(self, neighbour: Any, arm: Any, count: int) -> bool:
+        """Whether a neighbour is told a count of an arm now; if so, it is noted."""
         emission, pause = self._protocol.emission, self._protocol.pause
-        told = self._told[neighbour].setdefault(arm, Told(when=self._now - pause))
+        told = self._told[neighbour].get(arm)
+        if told is None:
+            told = self._told[neighbour][arm] = Told(when=self._now - pause)
         is_news = count > told.count and told.is_news(emission, count)
         if not (is_news or told.echoes) or self._now - told.when < pause:
-            return []
+            return False
         told.tell(count, self._now, emission.n_echoes if is_news else told.echoes - 1)
-        message = Message(agent.name, self._new_id(neighbour), arm, count, total, agent.life)
-        return [Parcel(Copy(message, 1), [neighbour])]
+        return True
 
     def receive(self, agent: Agent, copy: Copy, sender: Any, degree: int) -> Receipt:
         """Keep what a neighbour tells if it counts more than what it told before."""

@@ -19,13 +19,17 @@ _WORDS: Final = {
         "with every pull an agent's regret grows by how much less the pulled arm pays on average than the best arm of "
         "its arm set. Group regret is the sum over all agents."
     ),
+    "link, message": (
+        "agents that are joined by a link are neighbours. After a pull an agent sends a message, which says what was "
+        "pulled and what it paid; whoever has that arm learns from it. To relay it is to send it on to all neighbours."
+    ),
     "transmission": (
         "one message over one link in one direction. A message that five links carry is five transmissions. The paper "
         "calls their number communication complexity; in the CSV and JSON files it is named messages."
     ),
     "ttl": "how many links one after another a message may cross; here 4.",
     "none": "no cooperation: nothing is sent.",
-    "irs": "Instant Reward Sharing: every observation goes to the neighbours, and nobody relays it.",
+    "irs": "Instant Reward Sharing: every message goes to the neighbours, and nobody relays it.",
     "gossip": "every message goes to one neighbour, drawn at random, and on from there.",
     "probabilistic": "Probabilistic Flooding: as Flooding, but a receiver stops a message with probability 0.5.",
     "fwa": "Flooding with Absorption: a receiver that has the message's arm keeps it; any other relays it.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ..text_tables import decimals
 from .style import Look, base_of, blank_figure, chosen_size, fold, for_print, logarithmic, marker_of, own_axes, style_of
 
 if TYPE_CHECKING:
@@ -197,9 +198,11 @@ def _list(figure: Figure, numbers: Mapping[str, str], panel: Panel, recommended:
     from matplotlib.lines import Line2D
 
     handles = []
+    digits = decimals(panel.points[name][3] for name in numbers)
     for name, number in numbers.items():
         x, y = panel.points[name][0], panel.points[name][3]
-        words = f"{name}: {y:,.0f}, {x:,.0f}" if x >= 100 else f"{name}: {y:,.0f}, {x:.3g}"
+        cost = f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
+        words = f"{name}: {y:,.{digits}f}, {cost}"
         handles.append(Line2D([], [], linestyle="none", label=f"{number}  {words}"))
     if not handles:
         return

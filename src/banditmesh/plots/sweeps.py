@@ -59,10 +59,14 @@ class Sweep:
         """The colour bar beside all panels."""
         import matplotlib as mpl
         from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import ListedColormap
+        from matplotlib.colors import ListedColormap, LogNorm
+        from matplotlib.ticker import MaxNLocator
 
         colours = ListedColormap(mpl.colormaps["viridis"]([0.9 * k / 255 for k in range(256)]))
-        figure.colorbar(ScalarMappable(self._norm(), colours), ax=axes, label=self.key, aspect=30)
+        norm = self._norm()
+        whole = all(value.is_integer() for value in self.values.values()) and not isinstance(norm, LogNorm)
+        ticks = MaxNLocator(integer=True) if whole else None
+        figure.colorbar(ScalarMappable(norm, colours), ax=axes, label=self.key, aspect=30, ticks=ticks)
 
     def title(self, panel: str) -> str:
         """A panel's title."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Final
 
 from .. import arms
 from ..draws import GREATEST_UNIFORM, LEAST_UNIFORM
-from ..errors import BanditmeshWarning
+from ..errors import BanditmeshWarning, warn
 from ..problem import Problem
 
 #: What is said where rewards lie between 0 and 1 and the default policy would choose.
@@ -45,4 +44,4 @@ def note_default(problem: Problem, policy: Any) -> None:
     global _said
     if policy is None and not _said and isinstance(problem, Problem) and suits_rates(problem):
         _said = True
-        warnings.warn(f"{ADVICE}: policy=KLUCB() or policy=ThompsonSampling()", BanditmeshWarning, stacklevel=3)
+        warn(f"{ADVICE}: policy=KLUCB() or policy=ThompsonSampling()", BanditmeshWarning)

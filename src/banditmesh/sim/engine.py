@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from os import PathLike
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import checks
 from ..arms.base import MAX_REWARD
 from ..draws import MAX_COUNTER, fresh_seed
-from ..errors import InputError, UnsupportedError
+from ..errors import InputError, UnsupportedError, warn
 from ..faults import Faults
 from ..networks.csr import Links
 from ..networks.dynamic import DynamicNetwork
@@ -254,10 +253,7 @@ def _pick(run: Run, engine: str) -> str:
         raise UnsupportedError(f'the compiled engine does not run this: {reason}; use engine="auto" or "reference"')
     seconds = reference.estimated_seconds(run)
     if seconds > LONG_FALLBACK:
-        warnings.warn(
-            f"the compiled engine does not run this: {reason}; the reference engine will take about {seconds:,.0f} s",
-            stacklevel=3,
-        )
+        warn(f"the compiled engine does not run this: {reason}; the reference engine will take about {seconds:,.0f} s")
     return "reference"
 
 

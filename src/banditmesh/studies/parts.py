@@ -118,10 +118,11 @@ def build_arms(point: Mapping[str, Any], network: Any, files: Mapping[FileTable,
 
 
 def check_dynamics(point: Mapping[str, Any]) -> None:
-    """Refuse dynamics that no network can have."""
+    """Refuse dynamics that no network can have; the user's own are left until there is a network for them."""
     from ..networks.csr import Links
 
-    build_dynamics(point, Links.from_pairs(1, []))
+    if not own.is_address(point["dynamics"]["name"]):
+        build_dynamics(point, Links.from_pairs(1, []))
 
 
 def check_arms(point: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from .. import checks
-from ..errors import StudyError
+from ..errors import InputError, StudyError
 from ..executors import count_cores, open_executor, read_name
 from ..regular_files import read_regular
 from . import store
@@ -86,6 +86,10 @@ def run_study(
     ...     bm.run_study(spec, folder, workers=1)
     <Study 'study': 2 runs, complete>
     """
+    if not isinstance(spec, Spec):
+        raise InputError(
+            f"spec must be a Spec, got {checks.shown(spec)}; read a file with read_spec, text with parse_spec"
+        )
     folder = store.checked_folder(out)
     if workers is not None:
         workers = checks.integer("workers", workers, at_least=1, at_most=MOST_WORKERS)

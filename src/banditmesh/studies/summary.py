@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from ..text_tables import decimals
+
 _NAMES: Final = ("network", "policy", "protocol", "rules", "emission", "dynamics", "faults")
 
 
@@ -21,10 +23,13 @@ def summary_rows(table: Any, most: int = 40) -> tuple[list[list[str]], int]:
     labels = [name for name in labels if name == "protocol" or table[name].nunique(dropna=False) > 1]
     points = table["point"].unique()
     rows = [[*labels, "group regret", "sd", "transmissions", "sd"]]
-    for _, group in table[table["point"].isin(points[:most])].groupby("point", sort=True):
+    shown = table[table["point"].isin(points[:most])].groupby("point", sort=True)
+    digits = decimals(shown["regret"].mean())
+    for _, group in shown:
         first = group.iloc[0]
-        values = [group["regret"].mean(), group["regret"].std(), group["messages"].mean(), group["messages"].std()]
-        rows.append([_cell(first[name]) for name in labels] + [_number(value) for value in values])
+        regret = [_number(value, digits) for value in (group["regret"].mean(), group["regret"].std())]
+        sent = [_number(value) for value in (group["messages"].mean(), group["messages"].std())]
+        rows.append([_cell(first[name]) for name in labels] + regret + sent)
     return rows, max(0, len(points) - most)
 
 
@@ -34,5 +39,5 @@ def _cell(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _number(value: float) -> str:
-    return "-" if value != value else f"{value:,.0f}"
+def _number(value: float, digits: int = 0) -> str:
+    return "-" if value != value else f"{value:,.{digits}f}"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import warn
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
 from . import covers, shared_covers, weighted
@@ -155,10 +155,9 @@ def _warn_of_gaps(frame: pd.DataFrame, time_limit: float) -> None:
     if not n_open:
         return
     total, lower = frame["weighted"].sum(), frame["weighted_lower"].sum()
-    warnings.warn(
+    warn(
         f"exact covers of {n_open} of {len(frame)} arms were not finished in {time_limit:g} s, the best found count: "
         f"the sum of 1 / Delta_a is between {lower:.6g} and {total:.6g} ({total / lower - 1:.2%} above its bound), "
         f"the sum of theta between {frame['theta_lower'].sum():g} and {frame['theta'].sum():g}; "
-        "the bounds hold, and a longer time_limit may lower them",
-        stacklevel=4,
+        "the bounds hold, and a longer time_limit may lower them"
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 
 from .. import checks
+from ..errors import warn
 from ..problem import Problem
 from ..protocols import AnyProtocol
 from ..protocols.notation import as_protocol
@@ -54,9 +54,8 @@ def delta(problem: Problem, protocol: AnyProtocol | str, cover: str = "greedy", 
             lower.append(fewest / arm.gap_min)
     found, least = math.fsum(terms), math.fsum(lower)
     if cover == "exact" and least < found:
-        warnings.warn(
+        warn(
             f"exact covers were not finished in {time_limit:g} s: delta is between {least:.6g} and {found:.6g}, "
-            "the larger one is used; a longer time_limit may lower it",
-            stacklevel=2,
+            "the larger one is used; a longer time_limit may lower it"
         )
     return found

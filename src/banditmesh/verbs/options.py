@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from .. import checks
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -282,8 +283,10 @@ def read_problem(
         return Problem.random(read_network(network, seed, max_bytes, weights), n_arms, per_agent, seed)
     for name in ("n_arms", "per_agent"):
         refuse_idle(context, name, "a file gives the arms")
-    if (laws is None) == (log is None):
-        raise InputError("give --laws or --log, got both or none; --catalogue alone says nothing of rewards")
+    if laws is None and log is None:
+        raise InputError("--catalogue says nothing of rewards, and neither --laws nor --log is given; give one of them")
+    if laws is not None and log is not None:
+        raise InputError("give --laws or --log, got both; each says what arms pay")
     if log is None:
         refuse_idle(context, "log_rewards", "there is no --log")
         if catalogue is None:
@@ -315,18 +318,21 @@ def _read_arms(
 def read_network(network: str, seed: int, max_bytes: int | None, weights: str) -> Any:
     """The network that `--network` names: one of the paper's, one that a generator makes, or a file's."""
     from .. import networks
-    from ..networks.named import names_generator
+    from ..networks.named import GENERATORS, names_generator
     from ..sim.progress import patient_bar
 
-    if not network.strip():
-        names = ", ".join(networks.PAPER_NETWORKS)
-        raise InputError(f"--network must be one of {names}, a generator as in ring:12, or a file; got {network!r}")
     if network in networks.PAPER_NETWORKS or names_generator(network):
         context = click.get_current_context()
         refuse_idle(context, "weights", f"{network} is no file")
         if not any(is_given(context, name) for name in ("catalogue", "laws", "log")):
             refuse_idle(context, "max_bytes", f"{network} is no file")
         return networks.paper(network) if network in networks.PAPER_NETWORKS else networks.from_text(network, seed)
+    if not network.strip() or not os.path.exists(network):
+        near = checks.meant(network.partition(":")[0], [*networks.PAPER_NETWORKS, *GENERATORS])
+        raise InputError(
+            f"--network must be one of {', '.join(networks.PAPER_NETWORKS)}, a generator as in ring:12, or a file; "
+            f"got {checks.shown(network)}, and there is no such file{near}"
+        )
     with patient_bar(f"reading {Path(network).name}", "bytes") as progress:
         return networks.read_any(network, max_bytes=max_bytes, weights=weights, progress=progress)
 

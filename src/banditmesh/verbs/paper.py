@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 
 @click.command("paper", short_help="The published experiments, compared with the published values.")
-@click.option("--figure", type=click.Choice(["3", "4", "5", "6", "all"]), default="all", show_default=True)
+@click.option(
+    "--figure",
+    type=click.Choice(["3", "4", "5", "6", "all"]),
+    default="all",
+    show_default=True,
+    help="Which figure: 3, static networks; 4, one link; 5, a dynamic network; 6, regret against delta; or all.",
+)
 @click.option(
     "--rules",
     type=click.Choice(["published", "sound", "both"]),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import choice
+from ...checks import callback, choice
 from ...data_files import MAX_BYTES, MAX_TEXT, AnyPath, DataFile, ReadingCallback, one_line
 from ...errors import FileError, InputError
 from ..csr import as_links
@@ -38,6 +38,7 @@ class NetworkFile(DataFile):
         progress: ReadingCallback | None = None,
     ) -> None:
         self.ignores_weights = choice("weights", weights, ("refuse", "ignore")) == "ignore"
+        callback("progress", progress)
         super().__init__(path, max_bytes)
         self.progress = progress
 
