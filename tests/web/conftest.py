@@ -1,6 +1,9 @@
 """One server for all tests of the page, and tabs that show no error and ask nobody but this machine."""
 
+import contextlib
+import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -40,3 +43,44 @@ def tabs(chromium, server):
 @pytest.fixture
 def tab(tabs):
     return tabs()
+
+
+class Line:
+    """The line from the server to a tab; what comes while it is held reaches the page when it is let go."""
+
+    def __init__(self, tab):
+        self._tab, self._held, self._holds = tab, [], False
+        tab.route_web_socket(re.compile("/_nicegui_ws/"), self._connect)
+
+    def _connect(self, page_side):
+        def pass_on(message):
+            # What is no event, such as asking whether anybody is there, is none of the page.
+            if self._holds and isinstance(message, str) and message.startswith("42"):
+                self._held.append(partial(page_side.send, message))
+            else:
+                page_side.send(message)
+
+        page_side.connect_to_server().on_message(pass_on)
+
+    def wait(self):
+        """Wait until something has come."""
+        while not self._held:
+            self._tab.wait_for_timeout(5)
+
+    def let_go(self):
+        """Let go of what has come."""
+        while self._held:
+            self._held.pop(0)()
+
+    @contextlib.contextmanager
+    def held(self):
+        """Hold the line."""
+        self._holds = True
+        yield
+        self._holds = False
+        self.let_go()
+
+
+@pytest.fixture
+def line(tab):
+    return Line(tab)

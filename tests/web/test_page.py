@@ -227,7 +227,7 @@ def sent(tab, *counts):
         tab.locator(f'[data-bm="sent-words-{panel}"]', has_text=f": {n} transmissions").wait_for()
 
 
-def test_message_is_followed_hop_by_hop_under_two_protocols(tab):
+def test_message_is_followed_hop_by_hop_under_two_protocols(tab, line):
     # A path of six: agents 0, 2 and 5 have the arm, so 2 absorbs what 0 sends.
     tab.goto("/follow?case=path")
     sent(tab, 5, 2)
@@ -235,12 +235,19 @@ def test_message_is_followed_hop_by_hop_under_two_protocols(tab):
     flood = [[str(k), str(k + 1), "relayed" if k < 4 else "expired"] for k in range(5)]
     assert copies(tab, 0) == flood
     assert copies(tab, 1) == [["0", "1", "relayed"], ["1", "2", "absorbed"]]
-    # Another agent, chosen in the drawing, and another protocol.
+    # Other agents, chosen in the drawing with the keyboard, also while an answer is on its way.
     tab.locator('[data-bm="player"] .bm').focus()
-    for _ in range(6):
+    for _ in range(3):
         tab.keyboard.press("n")
+    with line.held():
+        tab.keyboard.press("Enter")
+        line.wait()
+        for _ in range(3):
+            tab.keyboard.press("n")
+    sent(tab, 5, 5)
     tab.keyboard.press("Enter")
     sent(tab, 5, 3)
+    # Another protocol.
     tab.locator('[data-bm="right"]').fill("irs")
     tab.locator('[data-bm="right"]').press("Enter")
     sent(tab, 5, 1)
@@ -254,7 +261,7 @@ def test_message_is_followed_hop_by_hop_under_two_protocols(tab):
 # --- compare and frontier
 
 
-def test_frontier_is_that_of_the_library_and_a_budget_changes_the_advice(tab):
+def test_frontier_is_that_of_the_library_and_a_budget_changes_the_advice(tab, line):
     choices = {**CHOICES, "protocols": "irs, fwa, flooding(3)", "ttls": "2, 3", "emissions": "every-pull, growth(0.5)"}
     tab.goto(f"/compare?{urlencode(choices)}")
     tab.get_by_role("button", name="Compare", exact=True).click()
@@ -271,11 +278,17 @@ def test_frontier_is_that_of_the_library_and_a_budget_changes_the_advice(tab):
     slider = tab.locator('[data-bm="max_messages_per_round"] [tabindex="0"]')
     slider.focus()
     most = max(one.mean("messages_per_round") for one in found.configurations)
-    for place in (0.9, 0.8, 0.7, 0.6):
-        # The slider's steps grow as squares. Each answer is awaited: a hand is slower than a program, too.
+    # The slider stays where it is put, however late the answers come; its steps grow as squares.
+    with line.held():
         slider.press("PageDown")
-        limit = float(f"{place**2 * most:.3g}")
-        tab.wait_for_function("(part) => location.search.includes(part)", arg=f"max_messages_per_round={limit:g}")
+        line.wait()
+        slider.press("PageDown")
+        line.let_go()
+        tab.get_by_text(f"whole network: {0.9**2 * most:.3g}").wait_for()
+        slider.press("PageDown")
+    slider.press("PageDown")
+    limit = float(f"{0.6**2 * most:.3g}")
+    tab.wait_for_function("(part) => location.search.includes(part)", arg=f"max_messages_per_round={limit:g}")
     budgeted = dataclasses.replace(found, max_messages_per_round=limit)
     tab.locator('[data-bm="advice"]', has_text=budgeted.advice).wait_for()
     data = list(csv.DictReader(io.StringIO(taken(tab, "take-csv").decode())))

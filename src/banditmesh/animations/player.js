@@ -971,7 +971,17 @@
       else this.paint();
     }
 
-    replace(doc) { this.legendOf = null; this.curves = null; this.build(doc); }
+    /* Another document in place of this one. Who works in the drawing with the keyboard goes on where they were. */
+    replace(doc) {
+      const { root, chosen } = this;
+      const within = root.contains(document.activeElement) ? document.activeElement.dataset.bm || "" : null;
+      const same = JSON.stringify(doc.network.names) === JSON.stringify(this.doc.network.names);
+      this.legendOf = null;
+      this.curves = null;
+      this.build(doc);
+      if (same && chosen >= 0) { this.chosen = chosen; this.paint(); }
+      if (within !== null) (this.root.querySelector(`[data-bm="${within}"]`) || this.root).focus({ preventScroll: true });
+    }
 
     set(options) {
       Object.assign(this.options, options);

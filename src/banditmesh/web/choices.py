@@ -37,6 +37,8 @@ _WORDS: Final = frozenset({"name", "law", "rules", "path", "catalogue", "laws", 
 #: Keys that name files, and the most bytes that such a file may hold, unpacked.
 FILES: Final = ("network.path", "arms.catalogue", "arms.laws", "arms.log")
 MOST_UNPACKED: Final = 64 * 2**20
+#: A key within a table; anything else might be lines of a spec.
+_KEY: Final = re.compile(r"[a-z_]+(\.[a-z_]+)+")
 #: The most rounds of a run that are kept.
 MOST_RECORDS: Final = 2000
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?)")
@@ -56,7 +58,7 @@ def from_query(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS)
     """
     told = {key.partition(".")[0] for key in query if "." in key}
     kept = {key: value for key, value in defaults.items() if "." not in key or key.partition(".")[0] not in told}
-    return kept | {key: value for key, value in query.items() if key in DEFAULTS or "." in key}
+    return kept | {key: value for key, value in query.items() if key in DEFAULTS or _KEY.fullmatch(key)}
 
 
 def to_query(choices: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS, **more: str) -> str:

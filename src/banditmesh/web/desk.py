@@ -11,6 +11,7 @@ import json
 import re
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, SpecError
+from . import uploads
 from .choices import record_every, to_toml
 
 if TYPE_CHECKING:
@@ -366,7 +368,10 @@ def _case(choices: Mapping[str, str], folder: Path) -> Case:
     from ..studies.reading import parse_spec
 
     try:
-        return case_of(parse_spec(to_toml(choices), source=_SPEC, folder=folder))
+        text = to_toml(choices)
+        # Before the spec is parsed, which looks into the files.
+        uploads.check(folder, tomllib.loads(text))
+        return case_of(parse_spec(text, source=_SPEC, folder=folder))
     except SpecError as error:
         line = re.sub(rf"^{_SPEC}(, line \d+)?: ", "", str(error))
         raise SpecError(line.replace("sweep.protocol", "protocols").replace(f"{folder}/", "")) from None

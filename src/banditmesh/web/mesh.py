@@ -190,7 +190,8 @@ class Mesh:
         if arms:
             if self._arm not in arms:
                 self._arm = arms[0]
-            self._select.set_options(arms, value=self._arm)
+            if (arms, self._arm) != (self._select.options, self._select.value):
+                self._select.set_options(arms, value=self._arm)
         _replace(self._graph, _graph(seen, links, self._shell.is_dark))
         _replace(self._chart, self._estimates(poller))
 

@@ -16,8 +16,9 @@ from ..errors import BanditmeshError, InputError, MissingExtraError
 #: Where the page listens by default.
 HOST: Final = "127.0.0.1"
 PORT: Final = 8470
-#: How long a browser may be gone before its tab and its workers are forgotten, in seconds.
-RECONNECT_SECONDS: Final = 5.0
+#: How long a browser may be gone before its tab and its workers are forgotten, in seconds. Within two fifths of it, a
+#: browser must answer whether it is still there, which one on a busy machine may need.
+RECONNECT_SECONDS: Final = 20.0
 #: How many of its updates are kept until it is back.
 MOST_MESSAGES: Final = 200
 

@@ -27,6 +27,8 @@ VIEWS: Final = {
     "/studies": "Studies",
     "/mesh": "Mesh",
 }
+#: How long a browser may take to say whether it is dark, in seconds: some machines are slow.
+THEME_SECONDS: Final = 60.0
 _CSS: Final = resources.files(__package__).joinpath("page.css").read_text("utf-8")
 #: Dark or light as the user chose in this browser or, if never, as the system has it.
 _READ_THEME: Final = (
@@ -124,7 +126,7 @@ class Shell:
     async def _connected(self) -> None:
         if self._asks_theme:
             self._asks_theme = False
-            if await self.client.run_javascript(_READ_THEME, timeout=5.0):
+            if await self.client.run_javascript(_READ_THEME, timeout=THEME_SECONDS):
                 self._turn(True)
 
     def _header(self) -> None:

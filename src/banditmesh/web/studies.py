@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any, Final
 
 from nicegui import ui
 
 from . import charts
 from .shell import Notice, Shell
-from .workers import StoppedError, WorkError
+from .workers import Latest, StoppedError, WorkError
 
 #: How often a study that runs is read again, in seconds.
 READ_EVERY: Final = 1.0
@@ -35,6 +36,7 @@ class Studies:
         self._wanted = {name: shell.query.get(name, "") for name in _CHOSEN}
         self._told: dict[str, Any] = {}
         self._filling = False
+        self._reading = Latest(self._read)
         with shell.main:
             shell.title(
                 "Studies", "A study's folder, as banditmesh run writes it: progress, failed runs, any two swept keys."
@@ -55,7 +57,7 @@ class Studies:
                 self._shown.set_visibility(False)
                 with self._shown:
                     self._results()
-        self._timer = ui.timer(READ_EVERY, self._read, active=False)
+        self._timer = ui.timer(READ_EVERY, self._look_again, active=False)
         shell.on_theme(self._redraw)
         if self._path.value:
             ui.timer(0.1, self._open, once=True)
@@ -85,11 +87,14 @@ class Studies:
         self._told = {}
         self._timer.active = False
         self._notice.clear()
-        await self._read()
+        await self._reading.ask()
+
+    async def _look_again(self) -> None:
+        # A study that takes longer to read than its turn leaves the next one out.
+        if not self._reading.is_asking:
+            await self._reading.ask()
 
     async def _read(self) -> None:
-        if self._worker.is_busy:
-            return
         folder = (self._path.value or "").strip()
         self._shell.remember(_query({"folder": folder, **self._wanted}))
         if not folder:
@@ -100,10 +105,14 @@ class Studies:
         except StoppedError:
             return
         except WorkError as error:
+            if self._reading.is_outdated:
+                return
             self._timer.active = False
             self._notice.fail(str(error))
             self._shown.set_visibility(bool(self._told))
             self._empty.set_visibility(not self._told)
+            return
+        if self._reading.is_outdated:
             return
         self._timer.active = told["state"] == "running"
         if told != self._told:
@@ -130,10 +139,12 @@ class Studies:
         self._redraw()
 
     def _choose(self, name: str) -> Any:
-        async def chosen(event: Any) -> None:
-            if not self._filling:
-                self._wanted[name] = event.value or ""
-                await self._read()
+        # Whether a user chose is looked at here and now, not in a task that begins when the filling is over.
+        def chosen(event: Any) -> Awaitable[None] | None:
+            if self._filling:
+                return None
+            self._wanted[name] = event.value or ""
+            return self._reading.ask()
 
         return chosen
 
