@@ -362,6 +362,10 @@ def test_mesh_of_five_shows_a_node_that_dies_and_comes_back(tab, tmp_path):
         status = tab.locator('[data-bm="mesh"]')
         status.filter(has_text="5 of 5 nodes answer, 4 of 4 links are up").wait_for()
         tab.locator('[data-bm="nodes-table"] tbody tr', has_text="node4").filter(has_text="answers").wait_for()
+        # What went along the first link, from its first end to its second and back, and what waits there.
+        first = tab.locator('[data-bm="links-table"] tbody tr', has_text="node0 – node1")
+        for column, n in ((4, 1), (5, 0), (6, 0)):
+            first.locator(f"td:nth-child({column})", has_text=re.compile(f"^{n}$")).wait_for()
         nodes[4].kill()
         status.filter(has_text="4 of 5 nodes answer, 3 of 4 links are up").wait_for()
         tab.locator('[data-bm="links-table"] tbody tr', has_text="node3 – node4").filter(has_text="down").wait_for()

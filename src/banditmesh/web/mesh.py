@@ -11,7 +11,7 @@ from nicegui import ui
 from ..errors import InputError
 from ..live.outboxes import SENT
 from . import charts
-from .polling import POLL_EVERY, Poller, links_of, read_addresses
+from .polling import POLL_EVERY, Poller, read_addresses
 from .shell import Notice, Shell, narrow_note
 
 #: The most lines of a chart, and points of a line.
@@ -33,6 +33,9 @@ _NODES: Final = {
 _LINKS: Final = {
     "link": "link",
     "state": "state",
+    "rate": "traffic (statistics per second)",
+    "forth": "carried → (statistics)",
+    "back": "carried ← (statistics)",
     "waiting": "waiting (keys)",
     "behind": "behind (seconds)",
     "refusal": "last refusal",
@@ -90,9 +93,10 @@ class Mesh:
             with ui.element("div").classes("bm-card"):
                 ui.html("<h2>Who is linked</h2>", sanitize=False)
                 self._graph = ui.echart({}).classes("bm-tall").props('role="img" aria-label="Nodes and links"')
-                ui.label("Green: answers, or up. Orange and crossed or dashed: does not answer, or down.").classes(
-                    "bm-quiet"
-                )
+                ui.label(
+                    "Green: answers, or up. Orange and crossed or dashed: does not answer, or down. The more traffic a "
+                    "link has, the thicker it is."
+                ).classes("bm-quiet")
             with ui.element("div").classes("bm-card"):
                 ui.html("<h2>How estimates converge</h2>", sanitize=False)
                 self._select = ui.select([], label="Arm", on_change=self._choose).props(
@@ -170,12 +174,13 @@ class Mesh:
         poller = self._poller
         if poller is None:
             return
-        seen, links = poller.seen, links_of(poller.seen)
+        seen, links = poller.seen, poller.links
         n_up = sum(not one.error for one in seen)
         n_links = sum(link["up"] for link in links)
         self._status.set_text(
             f"{n_up} of {len(seen)} nodes answer, {n_links} of {len(links)} links are up, "
-            f"{sum(link['waiting'] for link in links)} keys wait."
+            f"{sum(link['rate'] for link in links):,.1f} statistics travel per second, "
+            f"{sum(link['waiting'] for link in links):,} keys wait."
         )
         self._nodes.rows = [_node_row(one) for one in seen]
         self._links.rows = [
@@ -183,6 +188,7 @@ class Mesh:
                 **{key: link.get(key) for key in _LINKS},
                 "state": "up" if link["up"] else "down",
                 "behind": round(link["behind"], 1),
+                "rate": round(link["rate"], 1),
             }
             for link in links
         ]
@@ -276,7 +282,7 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
             "lineStyle": {
                 "color": _GOOD if link["up"] else _BAD,
                 "type": "solid" if link["up"] else "dashed",
-                "width": 2 + min(4.0, math.log1p(link["waiting"])),
+                "width": 2 + min(4.0, math.log1p(link["rate"])),
             },
         }
         for link in links
