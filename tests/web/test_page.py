@@ -241,7 +241,7 @@ def test_message_is_followed_hop_by_hop_under_two_protocols(tab, line):
         tab.keyboard.press("n")
     with line.held():
         tab.keyboard.press("Enter")
-        line.wait()
+        line.wait("5 transmissions")
         for _ in range(3):
             tab.keyboard.press("n")
     sent(tab, 5, 5)
@@ -251,6 +251,7 @@ def test_message_is_followed_hop_by_hop_under_two_protocols(tab, line):
     tab.locator('[data-bm="right"]').fill("irs")
     tab.locator('[data-bm="right"]').press("Enter")
     sent(tab, 5, 1)
+    tab.wait_for_function("location.search.includes('right=irs')")
     tab.reload()
     sent(tab, 5, 1)
     tab.locator('[data-bm="right"]').fill("fwa(0)")
@@ -281,10 +282,11 @@ def test_frontier_is_that_of_the_library_and_a_budget_changes_the_advice(tab, li
     # The slider stays where it is put, however late the answers come; its steps grow as squares.
     with line.held():
         slider.press("PageDown")
-        line.wait()
+        first = f"whole network: {0.9**2 * most:.3g}"
+        line.wait(first)
         slider.press("PageDown")
-        line.let_go()
-        tab.get_by_text(f"whole network: {0.9**2 * most:.3g}").wait_for()
+        line.let_go(first)
+        tab.get_by_text(first).wait_for()
         slider.press("PageDown")
     slider.press("PageDown")
     limit = float(f"{0.6**2 * most:.3g}")
@@ -377,6 +379,25 @@ def test_mesh_of_five_shows_a_node_that_dies_and_comes_back(tab, tmp_path):
 
 
 # --- for everybody
+
+
+@pytest.mark.parametrize(("path", "key", "text"), [("mesh", "nodes", "ftp://nowhere"), ("studies", "folder", "/no")])
+def test_link_of_another_site_has_nothing_asked_and_nothing_read(tab, server, path, key, text):
+    address = f"{server}/{path}?{urlencode({key: text})}"
+    tab.goto("about:blank")
+    tab.set_content(f'<a href="{address}">look</a>')
+    tab.get_by_text("look").click()
+    line = tab.locator('[data-bm="notice"]')
+    line.filter(has_text="Another site led here").wait_for()
+    tab.goto(address)
+    line.filter(has_text="must be").wait_for()
+
+
+def test_link_with_a_wrong_choice_still_opens(tab):
+    tab.goto("/follow?case=nowhere")
+    sent(tab, 5, 2)
+    open_lab(tab, rules="mine")()
+    tab.locator('[data-bm="notice"]', has_text="rules must be").wait_for()
 
 
 def test_every_view_fits_a_narrow_window_and_is_as_dark_as_the_system(tabs):

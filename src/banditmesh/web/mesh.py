@@ -84,8 +84,10 @@ class Mesh:
         self._timer = ui.timer(POLL_EVERY, self._poll, active=False)
         shell.client.on_delete(self._stop)
         shell.on_theme(self._redraw)
-        if addresses:
+        if addresses and shell.is_own:
             ui.timer(0.1, self._watch, once=True)
+        elif addresses:
+            self._notice.say("Another site led here: press Watch if you want these addresses to be asked.")
 
     def _results(self) -> None:
         self._status = ui.label().props('role="status" data-bm="mesh"')

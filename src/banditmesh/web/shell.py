@@ -58,12 +58,16 @@ class Shell:
         What the link says.
     uploads : Uploads
         The files of the server.
+    is_own : bool
+        Whether somebody came here by themselves, and not over a page of another site: only then may opening the page
+        have the server ask or read something.
     is_dark : bool
         Whether it is shown in dark mode now.
     """
 
-    def __init__(self, path: str, query: Mapping[str, str], uploads: Uploads) -> None:
+    def __init__(self, path: str, query: Mapping[str, str], uploads: Uploads, *, is_own: bool = True) -> None:
         self.path = path
+        self.is_own = is_own
         self.query = dict(query)
         self.uploads = uploads
         self.is_dark = self.query.pop("theme", "") == "dark"

@@ -59,8 +59,10 @@ class Studies:
                     self._results()
         self._timer = ui.timer(READ_EVERY, self._look_again, active=False)
         shell.on_theme(self._redraw)
-        if self._path.value:
+        if self._path.value and shell.is_own:
             ui.timer(0.1, self._open, once=True)
+        elif self._path.value:
+            self._notice.say("Another site led here: press Open if you want this folder to be read.")
 
     def _results(self) -> None:
         self._heading = ui.label().props('data-bm="study" role="status"')
