@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-#: What keeps the browser from asking anybody anything: all that is not on this machine would go over a proxy that is not
+#: What keeps the browser from asking anybody anything: all that is not on this machine goes over a proxy that is not
 #: there. To look at every request before it is made would do the same, but nothing would be kept for the next page.
 FLAGS = [
     "--proxy-server=127.0.0.1:9",
@@ -55,16 +55,20 @@ def _is_here(address):
 
 
 def open_page(chromium, errors, **settings):
-    """A page in a context of its own; what goes wrong in it, and every request that leaves this machine, is noted."""
+    """A watched page in a context of its own."""
     context = chromium.new_context(**settings)
     context.set_default_timeout(PATIENCE)
+    return watched(context.new_page(), errors)
+
+
+def watched(page, errors):
+    """The same page; what goes wrong in it, and every request that leaves this machine, is noted."""
 
     def note(asked):
         if not _is_here(asked.url):
             errors.append(f"asked for {asked.url}")
 
-    context.on("request", note)
-    page = context.new_page()
+    page.on("request", note)
     page.on("websocket", note)
     page.on("pageerror", lambda error: errors.append(f"error on the page: {error}"))
     return page

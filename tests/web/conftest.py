@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from page_server import serving
 
-from browser import open_page
+from browser import open_page, watched
 
 # Nodes in processes of their own are what the tests of the live mesh have.
 sys.path.append(str(Path(__file__).parents[1] / "live"))
 
 #: How long a test waits for what must come, in milliseconds; only a failing one ever waits so long.
-PATIENCE = 20_000
+PATIENCE = 120_000
 
 
 @pytest.fixture(scope="session")
@@ -40,9 +40,24 @@ def tabs(chromium, server):
     assert not errors, errors
 
 
+@pytest.fixture(scope="module")
+def usual(chromium, server):
+    """The browser of most tests: what it has loaded once it need not load again."""
+    errors = []
+    context = open_page(chromium, errors, base_url=server).context
+    context.set_default_timeout(PATIENCE)
+    yield context, errors
+    context.close()
+
+
 @pytest.fixture
-def tab(tabs):
-    return tabs()
+def tab(usual):
+    context, errors = usual
+    errors.clear()
+    page = watched(context.new_page(), errors)
+    yield page
+    page.close()
+    assert not errors, errors
 
 
 class Line:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import signal
 import sys
 import threading
@@ -24,6 +25,8 @@ from ..errors import BanditmeshError
 
 #: The most workers of all browsers together.
 MOST_WORKERS: Final = 32
+#: By how much less urgent a worker is than the page.
+NICE: Final = 10
 #: How long an ended process may take to go, in seconds.
 PATIENCE: Final = 5.0
 
@@ -193,6 +196,9 @@ def work(pipe: Connection) -> None:
     """What a worker process does until its pipe is closed."""
     # Ctrl-C is the server's to hear; it ends its workers itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The page and the browser that shows it come first.
+    if hasattr(os, "nice"):
+        os.nice(NICE)
     from .. import own
     from .desk import Desk
 
