@@ -15,6 +15,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    # Pages that follow each other are read by one process, which has compiled their scripts.
+    "--process-per-site",
 ]
 #: Waiting longer than this for a page means that it is broken.
 PATIENCE = 20_000  # milliseconds
