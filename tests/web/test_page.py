@@ -316,7 +316,7 @@ def test_study_is_shown_while_it_runs_with_what_failed(tab, tmp_path, monkeypatc
         engine = "reference"
         network = {name = "ring", n = 6}
         arms = {n_arms = 4, per_agent = 2}
-        sweep.protocol = {name = ["fwa", "flooding"], ttl = [1, 2, 3]}
+        sweep.protocol = {name = ["fwa", "flooding", "irs"], ttl = [1, 2, 3]}
         """
     )
     seen = []
@@ -329,8 +329,9 @@ def test_study_is_shown_while_it_runs_with_what_failed(tab, tmp_path, monkeypatc
             seen.append(tab.locator('[data-bm="study"]').inner_text())
 
     study = bm.run_study(spec, folder, workers=1, progress=look)
-    assert re.fullmatch(r"study: \d+ of 12 runs done, \d failed. The study runs, or was killed while it did.", seen[0])
-    tab.locator('[data-bm="study"]', has_text="12 of 12 runs done, 2 failed. The study is complete.").wait_for()
+    assert re.fullmatch(r"study: \d+ of 14 runs done, \d failed. The study runs, or was killed while it did.", seen[0])
+    tab.locator('[data-bm="study"]', has_text="14 of 14 runs done, 2 failed. The study is complete.").wait_for()
+    tab.locator('[data-bm="caption"]', has_text="2 runs have no protocol.ttl and are left out.").wait_for()
     tab.wait_for_function(f"{STUDY_LINES} === 2")
     table = study.table()
     ends = tab.locator('[data-bm="chart-study"]').evaluate(CURVE_ENDS)

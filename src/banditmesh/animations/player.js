@@ -63,6 +63,7 @@
     .bm-legend li { display: flex; align-items: center; gap: 6px; }
     .bm-scale { display: inline-block; width: 90px; height: 10px; border-radius: 2px; flex: none; }
     .bm-notes, .bm-log { color: var(--bm-muted); font-size: 13px; margin: 4px 0; overflow-wrap: anywhere; }
+    .bm-log summary { display: list-item; cursor: pointer; }
     .bm-log ol { margin: 2px 0; padding-left: 3em; max-height: 12em; overflow: auto; }
     .bm-curves { display: flex; flex-wrap: wrap; gap: 4px 16px; }
     .bm-curves figure { flex: 1 1 200px; margin: 0; min-width: 0; color: var(--bm-muted); font-size: 13px; }

@@ -84,7 +84,7 @@ class Compare:
             self._run_button.props('data-bm="run" data-bm-key="start"')
             self._stop_button = ui.button("Cancel", icon="stop", on_click=self._worker.stop)
             self._stop_button.props('outline data-bm="cancel" data-bm-key="stop"').disable()
-            ui.button("Copy link", icon="link", on_click=self._shell.copy_link).props("flat")
+            ui.button("Copy link", icon="link", on_click=self._shell.copy_link).props("flat dense")
 
     def _results(self) -> None:
         self._advice = ui.label().classes("bm-note").props('role="status" data-bm="advice"')
@@ -126,7 +126,7 @@ class Compare:
 
     def _slider(self, name: str, label: str) -> Any:
         with ui.element("div").classes("bm-slider"):
-            text = ui.label(label).classes("bm-quiet")
+            text = ui.label(f"{label}: no budget").classes("bm-quiet")
             slider = _Slider(min=0, max=_STEPS, value=_STEPS, on_change=lambda: self._budget(name))
             slider.props(f'aria-label="{label}" data-bm="{name}"')
         slider.bm_text = (text, label)

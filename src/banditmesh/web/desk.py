@@ -429,5 +429,5 @@ def _swept(table: Any, keys: list[str], wanted: Mapping[str, str]) -> dict[str, 
         sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
         series.setdefault(name, []).append([value, float(values.mean()), sd, len(values)])
     chosen = {"x": axis, "by": by, "column": column}
-    numeric = bool(is_numeric_dtype(table[axis]))
-    return {"keys": varied, "columns": columns, "series": series, "is_numeric": numeric, **chosen}
+    told = {"is_numeric": bool(is_numeric_dtype(table[axis])), "n_without": int(table[axis].isna().sum())}
+    return {"keys": varied, "columns": columns, "series": series, **told, **chosen}

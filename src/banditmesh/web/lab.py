@@ -70,8 +70,10 @@ class Lab:
             self._run_button.props('data-bm="run" data-bm-key="start"')
             self._stop_button = ui.button("Cancel", icon="stop", on_click=self.stop)
             self._stop_button.props('outline data-bm="cancel" data-bm-key="stop"').disable()
-            ui.button("Copy link", icon="link", on_click=self._shell.copy_link).props("flat")
-            ui.button("Follow a message here", icon="moving", on_click=self._follow).props('flat data-bm="follow"')
+            ui.button("Copy link", icon="link", on_click=self._shell.copy_link).props("flat dense")
+            ui.button("Follow a message here", icon="moving", on_click=self._follow).props(
+                'flat dense data-bm="follow"'
+            )
 
     def _follow(self) -> None:
         ui.navigate.to(f"/follow?{choices.to_query(self._form.choices, case='own')}")

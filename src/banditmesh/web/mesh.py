@@ -275,7 +275,7 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
                 "value": places[name],
                 "label": {"position": _outside(places[name][0])},
                 "symbol": "circle" if good else "path://M0,0 L10,10 M10,0 L0,10",
-                "itemStyle": {"color": colour, "borderColor": colour, "borderWidth": 2 if good else 4},
+                "itemStyle": {"color": colour, "borderColor": colour, "borderWidth": 2 if good else 4, "opacity": 1},
             }
         )
     drawn = [
@@ -285,6 +285,7 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
                 "color": _GOOD if link["up"] else _BAD,
                 "type": "solid" if link["up"] else "dashed",
                 "width": 2 + min(4.0, math.log1p(link["rate"])),
+                "opacity": 1,
             },
         }
         for link in links

@@ -77,7 +77,7 @@ class Studies:
                     self._selects[name] = select.props(f'dense options-dense data-bm="{name}"')
             self._chart = ui.echart(charts.frame("", "", self._shell.is_dark)).classes("bm-tall")
             self._chart.props('role="img" data-bm="chart-study"')
-            ui.label("Means over the runs that are there; bands show one standard deviation.").classes("bm-quiet")
+            self._caption = ui.label().classes("bm-quiet").props('data-bm="caption"')
         self._failures = ui.element("div").classes("bm-card bm-table bm-wrap")
         with self._failures:
             self._failed = ui.label().props('data-bm="n-failed"')
@@ -157,6 +157,8 @@ class Studies:
         is_dark = self._shell.is_dark
         options = charts.frame(told["x"], _with_unit(told["column"]), is_dark)
         options["xAxis"]["scale"] = True
+        if all(float(x).is_integer() for points in told["series"].values() for x, *_ in points if told["is_numeric"]):
+            options["xAxis"]["minInterval"] = 1
         names = list(told["series"])
         options = charts.with_curves(options, names)
         if not told["is_numeric"]:
@@ -178,6 +180,8 @@ class Studies:
             drawn[-1] |= {"symbol": "circle", "symbolSize": 7}
             series += drawn
         options["series"] = series
+        without = f" {told['n_without']} runs have no {told['x']} and are left out." if told["n_without"] else ""
+        self._caption.set_text(f"Means over the runs that are there; bands show one standard deviation.{without}")
         self._chart.options.clear()
         self._chart.options.update(options)
         self._chart.update()
