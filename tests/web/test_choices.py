@@ -1,6 +1,7 @@
 """What is chosen on the page: the same as a spec, as a link and as lines of Python; and files that were handed over."""
 
 import re
+import tomllib
 from urllib.parse import parse_qsl
 
 import pytest
@@ -50,6 +51,14 @@ def test_what_goes_without_saying_is_not_in_the_link():
     assert to_query(DEFAULTS) == ""
     assert from_query({}) == DEFAULTS
     assert to_query({**DEFAULTS, "horizon": "1000", "faults.loss": ""}) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["007", "1.", "-.5", "+3", "1e400", "\x7f", 'a"\\b\n', "9" * 5000, "٣", "0x10", "1_0", "[", "1,"]
+)
+def test_whatever_is_typed_makes_a_spec_that_can_be_read(text):
+    tables = tomllib.loads(to_toml({**DEFAULTS, "faults.loss": text, "network.name": text}))
+    assert tables["network"]["name"] == text.strip()
 
 
 def test_link_cannot_slip_lines_into_the_spec():

@@ -367,6 +367,8 @@ def test_mesh_of_five_shows_a_node_that_dies_and_comes_back(tab, tmp_path):
         tab.locator('[data-bm="links-table"] tbody tr', has_text="node3 – node4").filter(has_text="down").wait_for()
         nodes[4].start()
         status.filter(has_text="5 of 5 nodes answer").wait_for()
+    tab.keyboard.press("Escape")
+    status.filter(has_text="Nobody is asked any more").wait_for()
     tab.locator('[data-bm="nodes"]').fill("ftp://nowhere")
     tab.locator('[data-bm="watch"]').click()
     tab.locator('[data-bm="notice"]', has_text="url must be http://HOST:PORT").wait_for()

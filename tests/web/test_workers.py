@@ -11,9 +11,10 @@ import pytest
 import banditmesh as bm
 from banditmesh.errors import InputError
 from banditmesh.sim import engine
-from banditmesh.web import desk, workers
+from banditmesh.web import choices, desk, workers
 from banditmesh.web.choices import DEFAULTS
 from banditmesh.web.desk import Desk
+from banditmesh.web.uploads import Uploads
 from banditmesh.web.workers import Latest, StoppedError, Worker, WorkError
 
 ENDLESS = {**DEFAULTS, "network.name": "ring", "network.n": "6", "arms.n_arms": "4", "arms.per_agent": "2"}
@@ -108,15 +109,25 @@ def test_what_is_chosen_while_a_question_is_on_its_way_is_asked_right_after_it()
 )
 def test_no_question_reads_a_file_that_was_not_handed_over(tmp_path, question, more):
     (tmp_path / "links.txt").write_text("0 1\n")
-    for choices, key in (
+    for named, key in (
         ({"network.name": "file", "network.path": str(tmp_path / "links.txt")}, r"network\.path"),
         ({"network.name": "file", "network.path": "links.txt"}, r"network\.path"),
         ({"network.name": "path", "network.n": "2", "arms.law": "data", "arms.log": "/etc/passwd"}, r"arms\.log"),
     ):
         given = ["own"] if question == "follow" else []
-        chosen = {"protocols": "fwa(2)", "horizon": "2", **choices}
+        chosen = {"protocols": "fwa(2)", "horizon": "2", **named}
         with pytest.raises(InputError, match=f"{key} must be a file that was handed over on this page"):
             getattr(Desk(print), question)(*given, chosen, tmp_path, *more)
+
+
+def test_error_about_a_file_has_its_users_name_and_a_remedy_of_the_page(monkeypatch):
+    monkeypatch.setattr(choices, "MOST_UNPACKED", 3)
+    kept = Uploads()
+    chosen = {**ENDLESS, "network.name": "file", "network.path": kept.keep("my links.txt", b"0 1\n1 2\n")}
+    del chosen["network.n"]
+    with pytest.raises(InputError, match=r"^\[network\] my_links\.txt must hold at most 3 bytes[^;]*$"):
+        Desk(print).simulate(chosen, kept.folder)
+    kept.close()
 
 
 def test_frames_that_are_told_at_a_time_are_bounded(monkeypatch):

@@ -31,7 +31,7 @@
   };
   const THEMES = {
     light: { back: "#ffffff", text: "#1b1b1b", muted: "#595959", faint: "#d4d4d4", node: "#ffffff", reverse: true },
-    dark: { back: "#14161a", text: "#e8e8e8", muted: "#b0b0b0", faint: "#3a3f47", node: "#14161a", reverse: false },
+    dark: { back: "#121212", text: "#e8e8e8", muted: "#b0b0b0", faint: "#3a3f47", node: "#121212", reverse: false },
   };
   const SHAPES = {
     relayed: "circle", absorbed: "square", expired: "triangle", stopped: "diamond", queued: "circle",

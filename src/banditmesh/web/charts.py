@@ -54,7 +54,14 @@ def frame(x: str, y: str, is_dark: bool, *, log_y: bool = False, **more: Any) ->
         "grid": {"left": 12, "right": 24, "top": 58, "bottom": 34, "containLabel": True},
         "legend": {"type": "scroll", "top": 0, "itemWidth": 22, "textStyle": {"color": text}, "data": []},
         "tooltip": {"trigger": "axis", "confine": True},
-        "xAxis": {**axis, "type": "value", "name": x, "nameLocation": "middle", "nameGap": 28},
+        "xAxis": {
+            **axis,
+            "axisLabel": {**axis["axisLabel"], "margin": 11},
+            "type": "value",
+            "name": x,
+            "nameLocation": "middle",
+            "nameGap": 30,
+        },
         "yAxis": {
             **axis,
             "type": "log" if log_y else "value",

@@ -104,8 +104,8 @@ class Compare:
             headings = {
                 "configuration": "configuration", "regret": "group regret (reward)",
                 "messages_per_round": "transmissions per round",
-                "bytes_per_round": "bytes per round", "link_load": "on the busiest link",
-                "link_peak": "at its peak", "front": "on a front", "within_budget": "within budget",
+                "bytes_per_round": "bytes per round", "link_load": "transmissions per round, busiest link",
+                "link_peak": "at its peak (in one round)", "front": "on a front", "within_budget": "within budget",
             }  # fmt: skip
             self._table = ui.table(
                 columns=[_column(*one) for one in headings.items()], rows=[], row_key="configuration"

@@ -374,7 +374,9 @@ def _case(choices: Mapping[str, str], folder: Path) -> Case:
         return case_of(parse_spec(text, source=_SPEC, folder=folder))
     except SpecError as error:
         line = re.sub(rf"^{_SPEC}(, line \d+)?: ", "", str(error))
-        raise SpecError(line.replace("sweep.protocol", "protocols").replace(f"{folder}/", "")) from None
+        # Files go by the names that their users know, and what nobody can do on the page is no remedy.
+        line = re.sub(rf"({re.escape(str(folder))}/)?\b[0-9a-f]{{16}}/|; if that is what you expect, .*", "", line)
+        raise SpecError(line.replace("sweep.protocol", "protocols")) from None
 
 
 def _named(values: Any, text: str, what: str) -> Any:

@@ -22,7 +22,7 @@ COLUMNS: Final = {
     "regret_sd": "± sd",
     "messages": "transmissions",
     "messages_sd": "± sd",
-    "agent_worst": "worst agent's regret",
+    "agent_worst": "worst agent's regret (reward)",
     "duplicate": "duplicates",
     "absorbed": "absorbed",
     "expired": "expired",

@@ -70,7 +70,7 @@ class Mesh:
                         ui.button("Watch", icon="visibility", on_click=self._watch).props(
                             'data-bm="watch" data-bm-key="start"'
                         )
-                        ui.button("Stop", icon="stop", on_click=self._stop).props('outline data-bm-key="stop"')
+                        ui.button("Stop", icon="stop", on_click=self._end).props('outline data-bm-key="stop"')
                     ui.label("Links that are copied hold the addresses, and never a token.").classes("bm-quiet")
                 with ui.element("div").classes("bm-stack"):
                     self._notice = Notice()
@@ -136,6 +136,11 @@ class Mesh:
         self._shown.set_visibility(True)
         self._timer.active = True
         await self._poll()
+
+    def _end(self) -> None:
+        if self._poller is not None:
+            self._stop()
+            self._status.set_text(f"{self._status.text} Nobody is asked any more: this is how it was.")
 
     def _stop(self) -> None:
         self._timer.active = False
