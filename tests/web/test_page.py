@@ -138,8 +138,11 @@ def test_cancel_ends_a_long_run_and_disturbs_no_other_browser(tab, tabs):
     run = open_lab(other, protocols="irs")
     open_lab(tab, horizon="500000", replicates="50", protocols="fwa(2)")()
     tab.locator('[data-bm="run-status"]').get_by_text("of all").wait_for()
+    # A line that breaks takes nothing with it.
+    tab.evaluate("() => { window.stays = true; window.socket.io.engine.close(); }")
     run()
     finished(other)
+    tab.wait_for_function("window.socket.connected && window.stays")
     assert "of all" in tab.locator('[data-bm="run-status"]').inner_text()
     tab.keyboard.press("Escape")
     tab.locator('[data-bm="run-status"]').get_by_text("Cancelled").wait_for()

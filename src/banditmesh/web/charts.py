@@ -45,7 +45,8 @@ def dash_of(name: str, names: Collection[str]) -> str | list[float]:
 def frame(x: str, y: str, is_dark: bool, *, log_y: bool = False, **more: Any) -> dict[str, Any]:
     """An empty chart with named axes; a name says the unit."""
     text, line = ("#E0E0E0", "#555555") if is_dark else ("#333333", "#CCCCCC")
-    axis = {"nameTextStyle": {"color": text}, "axisLabel": {"color": text, "hideOverlap": True}}
+    label = {"color": text, "hideOverlap": True}
+    axis = {"nameTextStyle": {"color": text}, "axisLabel": label}
     axis |= {"splitLine": {"lineStyle": {"color": line, "opacity": 0.5}}, "axisLine": {"lineStyle": {"color": text}}}
     return {
         "animation": False,
@@ -56,7 +57,7 @@ def frame(x: str, y: str, is_dark: bool, *, log_y: bool = False, **more: Any) ->
         "tooltip": {"trigger": "axis", "confine": True},
         "xAxis": {
             **axis,
-            "axisLabel": {**axis["axisLabel"], "margin": 11},
+            "axisLabel": {**label, "margin": 11},
             "type": "value",
             "name": x,
             "nameLocation": "middle",
