@@ -1,5 +1,6 @@
 """The compiled engine equals the reference engine, bit for bit, and says clearly what it does not run."""
 
+import ast
 import itertools
 import os
 import signal
@@ -8,6 +9,7 @@ import sys
 import textwrap
 import time
 import warnings
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 
 import banditmesh as bm
 from banditmesh.sim import engine, reference, support
-from banditmesh.sim.compiled import packing, plans, replicates
+from banditmesh.sim.compiled import kernels, packing, plans, replicates
 from cases import dynamic_networks, emitting_protocols, graphs, normal_tape, problems
 
 HORIZON = 12
@@ -718,3 +720,11 @@ def test_no_warning_is_given_where_the_compiled_engine_runs():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bm.simulate(bm.Problem.paper("er", seed=0), bm.Flooding(4), horizon=2000, seed=0)
+
+
+def test_no_kernel_is_too_long_to_read_or_takes_too_many_arguments():
+    for path in Path(kernels.__file__).parent.glob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                assert function.end_lineno - function.lineno + 1 < 150, function.name
+                assert len(function.args.args) < 15, function.name

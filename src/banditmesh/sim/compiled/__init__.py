@@ -7,6 +7,7 @@ replicates   what all ways of delivery share; spreading, walking and merging are
 timeline, outages   the networks, and who is up, in the rounds that a chunk needs
 linkcounts, bitsets, distances   transmissions by link; sets of neighbours; how far messages get
 warmup       compiles kernels and checks them against the reference before they are used
+beside       a second process that compiles one of them meanwhile
 crew         threads, and a way to stop them
 kernels/     the loops over arrays
 """

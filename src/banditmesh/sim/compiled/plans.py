@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,16 +35,7 @@ from .kernels.layout import (
     Scratch,
     Search,
 )
-from .kernels.planned import (
-    HOP_ABSORBED,
-    HOP_DELIVERED,
-    HOP_LEARNED,
-    HOP_SENT,
-    HOP_STOPPED,
-    N_HOP_NUMBERS,
-    sum_by_hop,
-)
-from .kernels.planning import N_COLUMNS, N_TALLIES, begin_search, plan_slots
+from .kernels.planning import DEGREE_AND_FIRST, HALF, HELD, N_COLUMNS, N_TALLIES, plan_slots
 from .kernels.sets import N_SETS
 from .kernels.spread import spread_slots
 from .packing import Packed, no_faults, no_links, traits
@@ -66,6 +57,11 @@ _GENEROUS: Final = 2.0
 _SMALL: Final = 1000
 _SHARES: Final = 32
 _ROOMS: Final = 8
+# What is summed up of each hop, and of how many slots at once.
+_SENT, _DELIVERED, _LEARNED, _ABSORBED, _STOPPED = range(5)
+_SLOTS_AT_ONCE: Final = 2**18
+# Of how many agents what they have is noted at once.
+_AGENTS_AT_ONCE: Final = 2**16
 
 
 def make_scratch(packed: Packed) -> Scratch:
@@ -216,28 +212,56 @@ def relayed_and_learned(packed: Packed, stop: Stop) -> tuple[float, float]:
 def count_fates(
     rule: Rule, plan: Plan, n_messages: NDArray[np.int32], late_slots: NDArray[np.int32], stop: Stop
 ) -> NDArray[np.int64]:
-    """The fates of a whole run with a plan, from how many messages each slot made and what was sent last."""
-    all_hops, last_hops = np.zeros((2, rule.reach, N_HOP_NUMBERS), dtype=np.int64)
-    sum_by_hop(rule.horizon, plan, n_messages, late_slots, stop.flag, all_hops, last_hops)
-    stop.check()
+    """The fates of a whole run with a plan, from how many messages each slot made and what was sent last.
+
+    Row t (modulo their number) of v's `late_slots` is what v sent in round t of the last `reach`. These messages have
+    fewer hops before the horizon; what is relayed in the last of them is still queued.
+    """
+    all_hops = _by_hop(plan, np.arange(len(n_messages), dtype=np.int32)[None], n_messages[None], stop)[0]
+    last_hops = np.zeros_like(all_hops)
+    rounds = np.arange(max(1, rule.horizon - rule.reach + 1), rule.horizon + 1)
+    slots = late_slots.T[rounds % late_slots.shape[1]]
+    for t, late in zip(rounds, _by_hop(plan, slots, slots >= 0, stop), strict=True):
+        last_hop = rule.horizon - t
+        all_hops[last_hop + 1 :] -= late[last_hop + 1 :]
+        last_hops[last_hop] += late[last_hop]
     absorbed, stopped, expired, relayed = _endings(rule, plan, all_hops)
     *_, queued = _endings(rule, plan, last_hops)
     counts = np.zeros(N_COUNTS, dtype=np.int64)
-    counts[[SENT, DELIVERED, HEARD]] = all_hops[:, [HOP_SENT, HOP_DELIVERED, HOP_LEARNED]].sum(axis=0)
+    counts[[SENT, DELIVERED, HEARD]] = all_hops[:, [_SENT, _DELIVERED, _LEARNED]].sum(axis=0)
     counts[[ABSORBED, STOPPED, EXPIRED, RELAYED, QUEUED]] = absorbed, stopped, expired, relayed - queued, queued
     return counts
 
 
+def _by_hop(plan: Plan, slots: NDArray[np.int32], times: NDArray[Any], stop: Stop) -> NDArray[np.int64]:
+    """What the plan says of a row of messages, each so many times, summed up hop by hop: (rows, reach, numbers)."""
+    n_rows, reach, n_columns = len(slots), plan.delivered.shape[1], plan.records.shape[1]
+    n_parts = (n_columns - 1) // reach - 1
+    records, ended = np.zeros((n_rows, n_columns), dtype=np.int64), np.zeros((n_rows, reach, 2), dtype=np.int64)
+    delivered = np.zeros((n_rows, reach), dtype=np.int64)
+    for begin in range(0, slots.shape[1], _SLOTS_AT_ONCE):
+        stop.check()
+        some = slots[:, begin : begin + _SLOTS_AT_ONCE]
+        weights = times[:, None, begin : begin + _SLOTS_AT_ONCE].astype(np.int64)
+        records += (weights @ plan.records[some])[:, 0]
+        delivered += (weights @ plan.delivered[some])[:, 0]
+        if len(plan.ended):
+            ended += (weights @ plan.ended[some].reshape(n_rows, -1, 2 * reach)).reshape(ended.shape)
+    # Of a hop's learners, those of the last part end where the hop does.
+    learned = np.diff(records[:, n_parts : 1 + reach * n_parts : n_parts], prepend=0)
+    return np.concatenate([np.stack([records[:, 1 + reach * n_parts :], delivered, learned], axis=2), ended], axis=2)
+
+
 def _endings(rule: Rule, plan: Plan, numbers: NDArray[np.int64]) -> tuple[int, int, int, int]:
     """How many copies are absorbed, stopped, expired and relayed, from what was summed up by hop."""
-    absorbed, stopped = numbers[:, HOP_ABSORBED], numbers[:, HOP_STOPPED]
+    absorbed, stopped = numbers[:, _ABSORBED], numbers[:, _STOPPED]
     if not len(plan.ended):
-        learned = numbers[:, HOP_LEARNED]
-        others = numbers[:, HOP_DELIVERED] - learned
+        learned = numbers[:, _LEARNED]
+        others = numbers[:, _DELIVERED] - learned
         of_others, of_learners = rule.decision[:, : rule.reach, 0]
         absorbed = others * (of_others == ABSORB) + learned * (of_learners == ABSORB)
         stopped = others * (of_others == STOP) + learned * (of_learners == STOP)
-    going_on = numbers[:, HOP_DELIVERED] - absorbed - stopped
+    going_on = numbers[:, _DELIVERED] - absorbed - stopped
     has_ttl = np.arange(1, rule.reach + 1) < rule.ttl
     return absorbed.sum(), stopped.sum(), going_on[~has_ttl].sum(), going_on[has_ttl].sum()
 
@@ -298,10 +322,9 @@ def _plan_shares(packed: Packed, rule: Rule, n_parts: int, threads: int, rooms: 
     part_of = np.arange(n_agents if n_parts > 1 else 0) * n_parts // n_agents
     room_of = [rooms.take(at_once) for _ in range(n_shares)]
 
-    def plan_share(share: int, arm: int) -> bool:
-        search = _make_search(packed, n_parts, part_of.astype(np.int32), len(plan.ended) > 0)
+    def plan_share(share: int, arm: int, marks: NDArray[np.uint64]) -> bool:
+        search = _make_search(packed, n_parts, part_of.astype(np.int32), len(plan.ended) > 0, marks)
         assert packed.network is not None
-        begin_search(arm, by_rank, packed.network.starts[0], packed.agents, search.marks)
         v, last, n_places = bounds[share], bounds[share + 1], at_once
         while True:
             before, room = v, room_of[share]
@@ -316,16 +339,36 @@ def _plan_shares(packed: Packed, rule: Rule, n_parts: int, threads: int, rooms: 
             n_places *= 2 if v == before else 1
 
     for arm in range(0, n_arms, WORD):
-        if not all(crew.work([partial(plan_share, share, arm) for share in range(n_shares)], threads, stop)):
+        marks = _fresh_marks(packed, arm, by_rank)
+        if not all(crew.work([partial(plan_share, share, arm, marks) for share in range(n_shares)], threads, stop)):
             return False
     return True
 
 
-def _make_search(packed: Packed, n_parts: int, part_of: NDArray[np.int32], counts_ended: bool) -> Search:
-    """Workspace for one search after the other."""
+def _fresh_marks(packed: Packed, arm: int, by_rank: bool) -> NDArray[np.uint64]:
+    """What a search about the 64 arms from `arm` on needs of each agent, before anybody has heard of anything."""
+    assert packed.network is not None
+    agents, degrees = packed.agents, np.diff(packed.network.starts[0])
+    marks = np.zeros((len(degrees), N_COLUMNS), dtype=np.uint64)
+    firsts = np.zeros_like(degrees) if by_rank else agents.offsets[:-1]
+    marks[:, DEGREE_AND_FIRST] = (degrees.astype(np.uint64) << HALF) | firsts.astype(np.uint64)
+    for begin in range(0, len(degrees), _AGENTS_AT_ONCE):
+        offsets = agents.offsets[begin : begin + _AGENTS_AT_ONCE + 1]
+        bits = agents.arms[offsets[0] : offsets[-1]].astype(np.int64) - arm
+        is_here = (bits >= 0) & (bits < WORD)
+        masks = np.where(is_here, np.uint64(1) << np.where(is_here, bits, 0).astype(np.uint64), np.uint64(0))
+        # Nobody's arm set is empty.
+        marks[begin : begin + _AGENTS_AT_ONCE, HELD] = np.bitwise_or.reduceat(masks, offsets[:-1] - offsets[0])
+    return marks
+
+
+def _make_search(
+    packed: Packed, n_parts: int, part_of: NDArray[np.int32], counts_ended: bool, marks: NDArray[np.uint64]
+) -> Search:
+    """Workspace for one search after the other, with its own copy of the marks."""
     n_agents, n_holders = packed.run.problem.n_agents, int(np.diff(packed.holder_starts).max())
     return Search(
-        marks=np.zeros((n_agents, N_COLUMNS), dtype=np.uint64),
+        marks=marks.copy(),
         senders=np.zeros(n_agents + 1, dtype=np.int32),
         masks=np.zeros(n_agents + 1, dtype=np.uint64),
         receivers=np.zeros(n_agents + 1, dtype=np.int32),

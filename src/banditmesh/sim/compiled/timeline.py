@@ -20,7 +20,7 @@ from ..expected_links import links_at_a_time
 from ..run import ended_early
 from . import bitsets
 from .crew import Stop
-from .kernels.layout import Int32s, Int64s, Network, OnLinks, Words
+from .kernels.layout import Int32s, Int64s, Network, OnLinks, Steps, Words
 from .kernels.link_rows import edge_markovian_rows
 
 #: About how much memory the rounds that are laid out at once may take, in bytes.
@@ -150,6 +150,7 @@ def _edge_markovian(
     codes = np.zeros(room, dtype=np.int64)
     codes[: len(start)] = start
     n_codes = np.array([len(start)], dtype=np.int64)
+    steps = Steps(n_agents, network.p, network.q, births_first, *draws.key(BIRTH), *draws.key(DEATH))
     batch = rounds_at_once(row_bytes(network, False, with_sets), _LONGEST_BATCH)
     t = 1
     while True:
@@ -158,22 +159,7 @@ def _edge_markovian(
         indices = np.empty(0 if with_sets else batch * 2 * len(codes), dtype=np.int32)
         shape = (batch, n_agents, bitsets.n_words(n_agents)) if with_sets else (0, 0, 0)
         bits = np.empty(shape, dtype=np.uint64)
-        n_rows = edge_markovian_rows(
-            n_agents,
-            t,
-            batch,
-            network.p,
-            network.q,
-            births_first,
-            *draws.key(BIRTH),
-            *draws.key(DEATH),
-            codes,
-            n_codes,
-            workspace,
-            starts,
-            indices,
-            bits,
-        )
+        n_rows = edge_markovian_rows(steps, t, codes, n_codes, workspace, starts, indices, bits)
         for row in range(n_rows):
             begin, end = starts[row, 0], starts[row, -1]
             if with_sets:

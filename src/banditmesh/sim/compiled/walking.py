@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .crew import Stop
-from .kernels.layout import Chunk, Learned, Plan, Queue
+from .kernels.layout import Chunk, Learned, Plan, Queue, Walked
 from .kernels.special import Kernels
 from .packing import Packed
 from .plans import Outline, relayed_and_learned
@@ -33,18 +33,23 @@ class Walk(Replicate):
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
         super().__init__(packed, kernels, replicate, 0, stop)
         n_agents, n_messages = packed.run.problem.n_agents, packed.traits.reach * packed.run.problem.n_agents
-        self._picks = np.zeros(packed.most_degree + 1, dtype=np.int32)
-        self._ids = np.zeros(n_messages, dtype=np.int64)
-        self._accepted = np.zeros(n_agents, dtype=np.int64)
-        self._accepted_as = np.zeros((packed.traits.n_ids, n_agents), dtype=np.int64)
-        self._queues = (_make_queue(n_agents), _make_queue(n_agents))
-        self._learned = Learned(
-            n_used=np.zeros(1, dtype=np.int64),
-            head=np.full(n_messages, -1, dtype=np.int32),
-            learner=np.zeros(2 * n_agents, dtype=np.int32),
-            following=np.zeros(2 * n_agents, dtype=np.int32),
+        self._walked = Walked(
+            discrete=packed.traits.discrete,
+            n_codes=packed.traits.n_codes,
+            ids=np.zeros(n_messages, dtype=np.int64),
+            accepted=np.zeros(n_agents, dtype=np.int64),
+            accepted_as=np.zeros((packed.traits.n_ids, n_agents), dtype=np.int64),
+            even=_make_queue(n_agents),
+            odd=_make_queue(n_agents),
+            learned=Learned(
+                n_used=np.zeros(1, dtype=np.int64),
+                head=np.full(n_messages, -1, dtype=np.int32),
+                learner=np.zeros(2 * n_agents, dtype=np.int32),
+                following=np.zeros(2 * n_agents, dtype=np.int32),
+            ),
+            cursor=np.array([-1, 0], dtype=np.int64),
+            picks=np.zeros(packed.most_degree + 1, dtype=np.int32),
         )
-        self._cursor = np.array([-1, 0], dtype=np.int64)
         self._values = np.zeros(0)
         if self.tape is not None and packed.traits.n_codes:
             self._values = np.unique(self.tape[~np.isnan(self.tape)])
@@ -64,27 +69,21 @@ class Walk(Replicate):
                 packed.agents,
                 self.rule,
                 self.keys,
-                packed.traits.discrete,
-                packed.traits.n_codes,
                 self.state,
                 self.known,
-                self._picks,
                 self.pulls,
                 self.messages,
-                self._ids,
-                self._accepted,
-                self._accepted_as,
-                *self._queues,
-                self._learned,
-                self._cursor,
+                self._walked,
                 self.counts,
             )
             self.stop.check()
             if t == last:
                 return
-            even, odd = self._queues
-            self._queues = _with_place(even, n_agents), _with_place(odd, n_agents)
-            self._learned = _with_place(self._learned, n_agents)
+            self._walked = self._walked._replace(
+                even=_with_place(self._walked.even, n_agents),
+                odd=_with_place(self._walked.odd, n_agents),
+                learned=_with_place(self._walked.learned, n_agents),
+            )
 
 
 def _make_queue(n_agents: int) -> Queue:

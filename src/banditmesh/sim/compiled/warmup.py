@@ -8,7 +8,8 @@ again, and the cache is removed; if that does not help, or the rule is a user's 
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -22,8 +23,8 @@ from ...networks.dynamic import EdgeMarkovian
 from ...problem import Problem
 from .. import reference
 from ..run import Run
+from . import beside, plans
 from . import engine as compiled
-from . import plans
 from .kernels.identity import Undescribed
 from .kernels.special import Kernels, distrust, is_built_in
 from .packing import traits
@@ -43,7 +44,7 @@ def prepare(run: Run) -> str | None:
         return None
     rules = f"the index of {run.policies[0].name!r}, the relay rule of {run.protocol.name!r} or the emission"
     try:
-        with announced(run):
+        with announced(run), _planning_beside(run):
             equal = equals_reference(run)
             if not equal and is_built_in(compiled.rules_of(run)):
                 _say("kernels read from the cache gave wrong numbers; they are removed and compiled again")
@@ -56,6 +57,18 @@ def prepare(run: Run) -> str | None:
         return f"{rules} {run.protocol.emission.name!r} {DIFFERS}"
     _ready.add(_kind(run))
     return None
+
+
+@contextmanager
+def _planning_beside(run: Run) -> Iterator[None]:
+    """While another process compiles what makes plans, if that is worth it, compile what follows them."""
+    if not plans.pays(run):
+        yield
+        return
+    with beside.planning() as is_compiled_there:
+        if is_compiled_there:
+            compiled.compile_rounds(_small(run))
+        yield
 
 
 def equals_reference(run: Run) -> bool:

@@ -100,6 +100,12 @@ class KernelFiles:
         for path in self._all():
             path.unlink(missing_ok=True)
 
+    def has_some(self) -> bool:
+        """Whether code of the present sources is there, for some types."""
+        with contextlib.suppress(OSError):
+            return any(path.name.startswith(f"{self._name}.{stamp()}.") for path in self._all())
+        return False
+
     def _path(self, key: object) -> Path:
         return self._folder / f"{self._name}.{stamp()}.{digest(repr(key), repr(_settings()))}.kernel"
 
@@ -123,6 +129,12 @@ def keep(dispatcher: Any) -> KernelFiles:
     kept._cache_file = files
     _kept.append(files)
     return files
+
+
+def has_some(dispatcher: Any) -> bool | None:
+    """Whether code of a kernel is in its files; None if it is not kept."""
+    files = getattr(dispatcher._cache, "_cache_file", None)
+    return files.has_some() if isinstance(files, KernelFiles) else None
 
 
 def remove_all() -> None:

@@ -44,8 +44,24 @@ def helper(function: Callable[..., Any]) -> Any:
 
 
 def routine(function: Callable[..., Any]) -> Any:
-    """Compile a part of a kernel that is called by it: the two compile sooner than one large function."""
-    return scalar(function)
+    """Compile a part of a kernel that is called by it, and cache it: several kernels have it, and it is compiled once.
+
+    Only for parts that are bound to built-in rules alone; a `scalar` may be bound to anything.
+    """
+    return _cached(function, no_cpython_wrapper=True) or scalar(function)
+
+
+def block(function: Callable[..., Any]) -> Any:
+    """The same for a part that is called so often that calls would take long: its code takes the place of the calls.
+
+    Unlike a helper it is not analysed again in every kernel that has it.
+    """
+    return _cached(function, no_cpython_wrapper=True, forceinline=True) or own_block(function)
+
+
+def own_block(function: Callable[..., Any]) -> Any:
+    """The same for a part that is bound to a user's rule, which is not cached."""
+    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, **_OPTIONS)(function)
 
 
 def _lowest_bit(_: Any, word: Any) -> Any:
@@ -72,13 +88,20 @@ lowest_bit: Any = intrinsic(_lowest_bit)
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, and cache it."""
+    return _cached(function) or uncached(function)
+
+
+def _cached(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile a function and cache it; None if no folder can be written, or numba keeps its cache in another way.
+
+    A stale cache would be worse than none.
+    """
     try:
-        compiled = numba.njit(cache=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
+        compiled = numba.njit(cache=True, no_cfunc_wrapper=True, **options, **_OPTIONS)(function)
         files = cache.keep(compiled)
         compiled.compile = in_turn(compiled.compile, files.lock)
     except (RuntimeError, OSError, AttributeError):
-        # No folder can be written, or numba keeps its cache in another way: a stale cache would be worse than none.
-        return uncached(function)
+        return None
     return compiled
 
 

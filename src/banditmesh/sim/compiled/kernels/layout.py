@@ -20,6 +20,7 @@ Words = NDArray[np.uint64]
 
 # Numbers that functions are called with: for a plain 0 or -1 they would be compiled once more.
 ZERO: Any = np.int64(0)
+FIRST_ROUND: Any = np.int64(1)
 NOBODY: Any = np.int64(-1)
 ONE: Any = np.uint64(1)
 NO_BITS: Any = np.uint64(0)
@@ -344,6 +345,41 @@ class Learned(NamedTuple):
     head: Int32s
     learner: Int32s
     following: Int32s
+
+
+class Walked(NamedTuple):
+    """What is kept of messages that are walked copy by copy.
+
+    Messages are numbered row * n_agents + origin, row being their round modulo reach. `ids` gives the id of each; an
+    arm's rewards have an id for each of their `n_codes` values if it is `discrete`. `accepted[w]` is how many ids agent
+    w has accepted, and `accepted_as[id, w]` which of them that id was, from 1; 0 if it never was. What is sent in an
+    even round lies in the queue `even`, and what is received in it goes to `odd`. `cursor` is whose message comes next,
+    -1 if the round has not begun, and which entry of its queue that is.
+    """
+
+    discrete: Int16s
+    n_codes: int
+    ids: Int64s
+    accepted: Int64s
+    accepted_as: Int64s
+    even: Queue
+    odd: Queue
+    learned: Learned
+    cursor: Int64s
+    picks: Int32s
+
+
+class Steps(NamedTuple):
+    """How an edge-Markovian network goes from round to round, see `edge_markovian_step`."""
+
+    n_agents: int
+    p: float
+    q: float
+    births_first: bool
+    birth_k0: int
+    birth_k1: int
+    death_k0: int
+    death_k1: int
 
 
 class TreeLinks(NamedTuple):

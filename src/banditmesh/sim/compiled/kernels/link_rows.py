@@ -6,7 +6,7 @@ import numpy as np
 
 from ..bitsets import WORD
 from .compiling import helper, kernel
-from .layout import ONE, Int32s, Int64s, Words
+from .layout import ONE, Int32s, Int64s, Steps, Words
 from .scalars import edge_markovian_step
 
 
@@ -60,16 +60,8 @@ def write_row_of_sets(n_agents: int, codes: Int64s, n_codes: int, starts: Int64s
 
 @kernel
 def edge_markovian_rows(
-    n_agents: int,
+    steps: Steps,
     first: int,
-    n_rows: int,
-    p: float,
-    q: float,
-    births_first: bool,
-    birth_k0: int,
-    birth_k1: int,
-    death_k0: int,
-    death_k1: int,
     codes: Int64s,
     n_codes: Int64s,
     workspace: Int64s,
@@ -80,20 +72,20 @@ def edge_markovian_rows(
     """Step an edge-Markovian network through the rounds from `first` on, and write each as a row.
 
     `codes` and `n_codes` are the links of the round before, and are left as those of the last round. Returns how many
-    rows were written: fewer than `n_rows` if links did not fit into an array. Rows are sets of neighbours, in `bits`,
+    rows were written: fewer than there are if links did not fit into an array. Rows are sets of neighbours, in `bits`,
     or, if that is empty, lists of them, in `indices`.
     """
-    filled = 0
+    n_agents, n_rows, filled = steps.n_agents, len(starts), 0
     for row in range(n_rows):
         n_new = edge_markovian_step(
             n_agents,
-            p,
-            q,
-            births_first,
-            birth_k0,
-            birth_k1,
-            death_k0,
-            death_k1,
+            steps.p,
+            steps.q,
+            steps.births_first,
+            steps.birth_k0,
+            steps.birth_k1,
+            steps.death_k0,
+            steps.death_k1,
             first + row,
             codes,
             n_codes[0],

@@ -15,12 +15,10 @@ import numpy as np
 from .compiling import helper, kernel, routine
 from .emissions import emit
 from .layout import (
-    ABSORBED_BY_HOP,
     COUNT,
     EVERY_PULL,
     ONE,
     STALE,
-    STOPPED_BY_HOP,
     TOTAL,
     UNIT,
     ZERO,
@@ -41,10 +39,6 @@ from .layout import (
 from .pulls import pull_rounds
 from .rounds import begin, take_sent
 from .stopping import is_set
-
-# What is summed up of each hop.
-HOP_SENT, HOP_DELIVERED, HOP_LEARNED, HOP_ABSORBED, HOP_STOPPED = range(5)
-N_HOP_NUMBERS = 5
 
 
 @helper
@@ -151,18 +145,15 @@ def plan_rounds(
     `ring[v, t % reach]` is the beginning of the record of the message that v made in round t.
     """
     reach, first, stop = rule.reach, chunk.first, chunk.stop
-    if reach == 0 and not rule.tells_everyone and len(chunk.faults.restarts) == 0:
-        pull_rounds(first, last, agents, chunk, keys, rule.asks_best, state, pulls)
-        return
-    for t in range(first, last):
-        begin(t, agents, holders, chunk, rule, keys, state, known, pulls, counts)
+    is_quiet = reach == 0 and not rule.tells_everyone and len(chunk.faults.restarts) == 0
+    for t in range(first, first + 1 if is_quiet else last):
+        begin(t, last if is_quiet else t + 1, agents, holders, chunk, rule, keys, state, known, pulls, counts)
         if is_set(stop):
             return
-        if reach == 0:
-            continue
-        keep_messages(t, reach, pulls, plan, messages, ring, sent_ahead)
-        chunk.sent[t - first] = take_sent(t % reach, reach, sent_ahead)
-        counts[STALE] += deliver_by_plan(t, reach, ZERO, 1, agents.arms, holders, messages, ring, plan, state, stop)
+        if reach > 0:
+            keep_messages(t, reach, pulls, plan, messages, ring, sent_ahead)
+            chunk.sent[t - first] = take_sent(t % reach, reach, sent_ahead)
+            counts[STALE] += deliver_by_plan(t, reach, ZERO, 1, agents.arms, holders, messages, ring, plan, state, stop)
 
 
 @kernel
@@ -222,52 +213,3 @@ def sum_in_order(numbers: Floats) -> float:
     for i in range(len(numbers)):
         total += numbers[i]
     return total
-
-
-@helper
-def add_numbers(slot: int, hop: int, weight: int, plan: Plan, numbers: Int64s) -> None:
-    """Add, `weight` times, what the plan says of a slot's message in one hop to that hop's row of `numbers`."""
-    records, ended, reach = plan.records, plan.ended, plan.delivered.shape[1]
-    n_ends = records.shape[1] - 1 - reach
-    n_parts = n_ends // reach
-    n_learned = np.int64(records[slot, hop * n_parts])
-    if hop > 1:
-        n_learned -= records[slot, (hop - 1) * n_parts]
-    numbers[hop - 1, HOP_SENT] += weight * np.int64(records[slot, n_ends + hop])
-    numbers[hop - 1, HOP_DELIVERED] += weight * np.int64(plan.delivered[slot, hop - 1])
-    numbers[hop - 1, HOP_LEARNED] += weight * n_learned
-    if len(ended) > 0:
-        numbers[hop - 1, HOP_ABSORBED] += weight * np.int64(ended[slot, hop - 1, ABSORBED_BY_HOP])
-        numbers[hop - 1, HOP_STOPPED] += weight * np.int64(ended[slot, hop - 1, STOPPED_BY_HOP])
-
-
-@kernel
-def sum_by_hop(
-    horizon: int,
-    plan: Plan,
-    n_messages: Int32s,
-    late_slots: Int32s,
-    stop: Int64s,
-    all_hops: Int64s,
-    last_hops: Int64s,
-) -> None:
-    """Sum up what the plan says of a run's messages, hop by hop: (reach, N_HOP_NUMBERS) each.
-
-    Row t (modulo their number) of v's `late_slots` is what v sent in round t of the last `reach`. These messages have
-    fewer hops before the horizon; the last of them is summed up in `last_hops`, too.
-    """
-    reach = plan.delivered.shape[1]
-    for slot in range(len(n_messages)):
-        if slot % 1024 == 0 and is_set(stop):
-            return
-        if n_messages[slot] > 0:
-            for hop in range(1, reach + 1):
-                add_numbers(slot, hop, n_messages[slot], plan, all_hops)
-    for t in range(max(1, horizon - reach + 1), horizon + 1):
-        last_hop = horizon - t + 1
-        for v in range(len(late_slots)):
-            slot = late_slots[v, t % late_slots.shape[1]]
-            if slot >= 0:
-                add_numbers(slot, last_hop, 1, plan, last_hops)
-                for hop in range(last_hop + 1, reach + 1):
-                    add_numbers(slot, hop, -1, plan, all_hops)

@@ -13,8 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....protocols.base import ABSORB, RELAY, STOP
-from ..bitsets import WORD
-from .compiling import helper, kernel, lowest_bit
+from .compiling import helper, kernel, lowest_bit, routine
 from .layout import (
     ABSORBED_BY_HOP,
     NO_BITS,
@@ -30,7 +29,6 @@ from .layout import (
     Ranks,
     Rule,
     Search,
-    Words,
 )
 from .stopping import is_set
 
@@ -66,7 +64,8 @@ def group_by_part(n_receivers: int, search: Search) -> None:
     """Put the receivers of a hop into the order of the parts that they belong to; `part_ends` says where each ends."""
     receivers, grouped, part_of, ends = search.receivers, search.grouped, search.part_of, search.part_ends
     n_parts = len(ends)
-    ends[:] = 0
+    for part in range(n_parts):
+        ends[part] = 0
     if n_parts == 1:
         ends[0] = n_receivers
         return
@@ -83,7 +82,7 @@ def group_by_part(n_receivers: int, search: Search) -> None:
         receivers[r] = grouped[r]
 
 
-@helper
+@routine
 def tally(mask: int, what: int, amount: int, tallies: Int64s) -> None:
     """Add an amount to what is tallied of each bit of a mask."""
     left = mask
@@ -175,7 +174,7 @@ def note(origin: int, arm: int, own: int, hop: int, part: int, agents: Agents, s
             tallies[bit, OTHERS] = tallies[bit, ABSORBED] = tallies[bit, STOPPED] = 0
 
 
-@helper
+@routine
 def search_from(
     origin: int,
     arm: int,
@@ -193,7 +192,6 @@ def search_from(
     starts, marks, tallies, ends = network.starts[0], search.marks, search.tallies, search.part_ends
     n_touched, n_parts = search.n_touched, len(ends)
     own = marks[origin, HELD]
-    tallies[:] = 0
     n_touched[0] = 0
     if rule.origin_remembers:
         marks[origin, SEEN] = own
@@ -202,6 +200,8 @@ def search_from(
     search.senders[0], search.masks[0] = origin, own
     n_senders = 1
     for bit in range(len(tallies)):
+        for what in range(N_TALLIES):
+            tallies[bit, what] = 0
         tallies[bit, SENT] = starts[origin + 1] - starts[origin]
     for hop in range(1, rule.reach + 1):
         n_receivers = send_masks(n_senders, starts, network.indices, search)
@@ -263,19 +263,3 @@ def plan_slots(
                     learners[begin + i] = learned[bit, i]
             room[0] = begin + -(-n_learners // UNIT) * UNIT
     return last
-
-
-@kernel
-def begin_search(arm: int, by_rank: bool, starts: Int64s, agents: Agents, marks: Words) -> None:
-    """Write down what a search about the 64 arms from `arm` on needs of each agent."""
-    offsets, arms = agents.offsets, agents.arms
-    for v in range(len(marks)):
-        held = NO_BITS
-        for slot in range(offsets[v], offsets[v + 1]):
-            if arm <= arms[slot] < arm + WORD:
-                held |= ONE << np.uint64(arms[slot] - arm)
-        marks[v, SEEN] = marks[v, FRESH] = 0
-        marks[v, HELD] = held
-        marks[v, DEGREE_AND_FIRST] = np.uint64(starts[v + 1] - starts[v]) << HALF
-        if not by_rank:
-            marks[v, DEGREE_AND_FIRST] |= np.uint64(offsets[v])

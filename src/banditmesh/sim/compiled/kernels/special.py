@@ -13,8 +13,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from ....policies import KLUCB, UCB, Policy, ThompsonSampling
 from ....protocols import ProbabilisticFlooding
 from . import cache, emissions, faults, merge, planned, pulls, rounds, sets, spread, walk
+from .ahead import draw_for_arms
 from .bounds import BOUNDS
-from .compiling import helper, kernel, rebind, routine, uncached
+from .compiling import block, helper, kernel, own_block, rebind, routine, scalar, uncached
 from .identity import identity
 from .scalars import compile_rule, random_relay
 
@@ -91,6 +92,7 @@ def _choose_by(index: Callable[..., float]) -> Any:
 def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     index, relay, sends = rules
     trusted = is_built_in(rules) and rules not in _distrusted
+    compiling, compiling_part, compiling_block = (kernel, routine, block) if trusted else (uncached, scalar, own_block)
     if rules in _distrusted:
         # Under another name, or the code that was read would be called again.
         index = rebind(index, distrusted=index)
@@ -100,27 +102,28 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     restart, tell_everyone = faults.restart, rounds.tell_everyone
     if index is not UCB.index:
         read_clocks = helper(rebind(pulls.read_clocks, clock_rule=compile_rule(CLOCKS.get(rules[0], Policy.clock))))
-        pull_rounds = routine(rebind(pull_rounds, choose=_choose_by(index), read_clocks=read_clocks))
+        pull_rounds = compiling_part(
+            rebind(pull_rounds, choose=_choose_by(index), read_clocks=read_clocks, draw_for_index=draw_for_arms)
+        )
     if sends is not None:
         sends_now = helper(rebind(emissions.sends_now, own_sends=compile_rule(sends)))
-        emit, decide = (routine(rebind(part, sends_now=sends_now)) for part in (emit, decide))
+        emit, decide = (compiling_part(rebind(part, sends_now=sends_now)) for part in (emit, decide))
     if plain:
         emit, restart, tell_everyone = emissions.emit_nothing, faults.restart_nobody, rounds.tell_nobody
     if relay is not None:
         relays = compile_rule(relay)
-        by_sets = routine(
-            rebind(sets.spread_by_sets, decide_each=routine(rebind(sets.decide_each, random_relay=relays)))
-        )
-        spreads = helper(rebind(spreads, random_relay=relays, spread_by_sets=by_sets))
+        decide_each = compiling_part(rebind(sets.decide_each, random_relay=relays))
+        by_sets = compiling_part(rebind(sets.spread_by_sets, decide_each=decide_each))
+        spreads = compiling_block(rebind(spreads, random_relay=relays, spread_by_sets=by_sets))
     begin = helper(
         rebind(rounds.begin, restart=restart, pull_rounds=pull_rounds, tell_everyone=tell_everyone, emit=emit)
     )
     plan_rounds = rebind(planned.plan_rounds, begin=begin, pull_rounds=pull_rounds)
     pull_part = rebind(planned.pull_part, pull_rounds=pull_rounds, emit=emit)
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
-    walk_rounds = rebind(walk.walk_rounds, restart=restart, pull_rounds=pull_rounds, emit=emit, random_relay=relays)
+    begin_walk = compiling_part(rebind(walk.begin_walk, restart=restart, pull_rounds=pull_rounds, emit=emit))
+    walk_rounds = rebind(walk.walk_rounds, begin_walk=begin_walk, random_relay=relays)
     merge_rounds = rebind(merge.merge_rounds, pull_rounds=pull_rounds, decide=decide)
-    compiling = kernel if trusted else uncached
     return Kernels(
         compiling(plan_rounds),
         compiling(pull_part),

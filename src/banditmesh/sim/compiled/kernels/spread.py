@@ -14,12 +14,13 @@ import numpy as np
 
 from ....draws import TARGET_STRIDE
 from ....protocols.base import ABSORB, STOP
-from .compiling import helper, kernel, scalar
+from .compiling import block, helper, kernel, scalar
 from .faults import keep_arriving
 from .layout import (
     ABSORBED,
     DELIVERED,
     EXPIRED,
+    FIRST_ROUND,
     HEARD,
     LOST,
     MARK,
@@ -107,6 +108,72 @@ def send(
 
 
 @helper
+def send_hop(
+    origin: int,
+    sequence: int,
+    t: int,
+    ttl: int,
+    oldest: int,
+    newest: int,
+    n_senders: int,
+    starts: Int64s,
+    indices: Int32s,
+    rule: Rule,
+    scratch: Scratch,
+    links: OnLinks,
+    faults: FaultRows,
+) -> tuple[int, int, int]:
+    """All senders of a hop send; how many copies were sent, how many of these were lost, and how many agents have one.
+
+    `ttl` is how many hops the copies have left. What is `newest` marks the agents that have their first copy now; who
+    has a mark that is at least `oldest` has seen the message before.
+    """
+    senders, receivers, seen = scratch.senders, scratch.receivers, scratch.seen
+    picks, drawn, chances = scratch.picks, scratch.drawn, scratch.chances
+    up, on_link, counts_links = faults.up, links.on_link, len(links.on_link) > 0
+    has_outages = up.shape[1] > 0
+    is_faulty = has_outages or faults.loss > 0.0
+    link_row = links.rows[t - links.first_round] if counts_links and n_senders > 0 else 0
+    n_sent = n_lost = 0
+    n_receivers = ZERO
+    for s in range(n_senders):
+        sender = np.int64(senders[s])
+        if has_outages and up[t - faults.first_round, sender] == 0:
+            continue
+        excluded = -1 if rule.relay_to_sender else seen[sender, PREVIOUS]
+        lowest, highest = starts[sender], starts[sender + 1]
+        n_picked = 0
+        if rule.n_targets > 0:
+            n_picked = pick_neighbours(origin, sequence, sender, ttl, excluded, lowest, highest, indices, rule, picks)
+            for k in range(n_picked):
+                drawn[k] = indices[picks[k]]
+                if counts_links:
+                    on_link[link_row + picks[k]] += 1
+        elif counts_links or is_faulty:
+            for i in range(lowest, highest):
+                if indices[i] != excluded:
+                    drawn[n_picked] = indices[i]
+                    n_picked += 1
+                    if counts_links:
+                        on_link[link_row + i] += 1
+        if is_faulty:
+            n_arriving = keep_arriving(origin, sequence, t, sender, n_picked, drawn, chances, faults)
+            n_lost += n_picked - n_arriving
+            n_sent += n_picked - n_arriving
+            n_picked = n_arriving
+        if rule.n_targets > 0 or is_faulty:
+            sent_now, n_receivers = send(
+                sender, NOBODY, ZERO, n_picked, drawn, oldest, newest, seen, receivers, n_receivers
+            )
+        else:
+            sent_now, n_receivers = send(
+                sender, excluded, lowest, highest, indices, oldest, newest, seen, receivers, n_receivers
+            )
+        n_sent += sent_now
+    return n_sent, n_lost, n_receivers
+
+
+@block
 def spread(
     origin: int,
     arm: int,
@@ -130,12 +197,10 @@ def spread(
     """
     indices, position, offsets = network.indices, agents.position, agents.offsets
     seen, senders, receivers = scratch.seen, scratch.senders, scratch.receivers
-    picks, drawn, chances = scratch.picks, scratch.drawn, scratch.chances
-    learners, sent_by_hop, end_by_hop, on_link = fates.learners, fates.sent, fates.end, links.on_link
+    learners, sent_by_hop, end_by_hop = fates.learners, fates.sent, fates.end
     decision_table, counts_links, stores = rule.decision, len(links.on_link) > 0, fates.learners.shape[1] > 0
     asks_degree = rule.is_random or decision_table.shape[2] > 1
-    up, restart_starts, restarts = faults.up, faults.restart_starts, faults.restarts
-    has_outages = up.shape[1] > 0
+    restart_starts, restarts, has_outages = faults.restart_starts, faults.restarts, faults.up.shape[1] > 0
     is_faulty = has_outages or faults.loss > 0.0
     if len(network.bits) > 0 and not (counts_links or is_faulty or rule.n_targets > 0):
         n_learners_by_sets: int = spread_by_sets(
@@ -169,51 +234,16 @@ def spread(
         if t > rule.horizon:
             n_senders = 0
         starts = network.starts[0 if network.is_static or n_senders == 0 else t - network.first_round]
-        link_row = links.rows[t - links.first_round] if counts_links and n_senders > 0 else 0
         ttl = rule.ttl - hop
         newest = oldest + hop
-        n_sent = 0
-        n_receivers = ZERO
         if has_outages and hop > 1 and n_senders > 0:
             up_row = t - faults.first_round
             for i in range(restart_starts[up_row], restart_starts[up_row + 1]):
                 seen[restarts[i], MARK] = 0
-        for s in range(n_senders):
-            sender = np.int64(senders[s])
-            if has_outages and up[t - faults.first_round, sender] == 0:
-                continue
-            excluded = -1 if rule.relay_to_sender else seen[sender, PREVIOUS]
-            lowest, highest = starts[sender], starts[sender + 1]
-            n_picked = 0
-            if rule.n_targets > 0:
-                n_picked = pick_neighbours(
-                    origin, sequence, sender, ttl + 1, excluded, lowest, highest, indices, rule, picks
-                )
-                for k in range(n_picked):
-                    drawn[k] = indices[picks[k]]
-                    if counts_links:
-                        on_link[link_row + picks[k]] += 1
-            elif counts_links or is_faulty:
-                for i in range(lowest, highest):
-                    if indices[i] != excluded:
-                        drawn[n_picked] = indices[i]
-                        n_picked += 1
-                        if counts_links:
-                            on_link[link_row + i] += 1
-            if is_faulty:
-                n_arriving = keep_arriving(origin, sequence, t, sender, n_picked, drawn, chances, faults)
-                n_lost += n_picked - n_arriving
-                n_sent += n_picked - n_arriving
-                n_picked = n_arriving
-            if rule.n_targets > 0 or is_faulty:
-                sent_now, n_receivers = send(
-                    sender, NOBODY, ZERO, n_picked, drawn, oldest, newest, seen, receivers, n_receivers
-                )
-            else:
-                sent_now, n_receivers = send(
-                    sender, excluded, lowest, highest, indices, oldest, newest, seen, receivers, n_receivers
-                )
-            n_sent += sent_now
+        n_sent, n_lost_now, n_receivers = send_hop(
+            origin, sequence, t, ttl + 1, oldest, newest, n_senders, starts, indices, rule, scratch, links, faults
+        )
+        n_lost += n_lost_now
         n_senders = 0
         for r in range(n_receivers):
             receiver = np.int64(receivers[r])
@@ -282,4 +312,19 @@ def spread_slots(
             return
         while agents.offsets[v + 1] <= slot:
             v += 1
-        spread(v, agents.arms[slot], 1, network, agents, rule, scratch, 0, 0, 0, fates, counts, links, faults)
+        spread(
+            v,
+            agents.arms[slot],
+            FIRST_ROUND,
+            network,
+            agents,
+            rule,
+            scratch,
+            ZERO,
+            ZERO,
+            ZERO,
+            fates,
+            counts,
+            links,
+            faults,
+        )

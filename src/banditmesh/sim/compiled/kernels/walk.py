@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....protocols.base import ABSORB, STOP
-from .compiling import helper, kernel
+from .compiling import helper, kernel, routine
 from .emissions import emit, learn_sum
 from .faults import arrives, restart
 from .layout import (
@@ -32,8 +32,6 @@ from .layout import (
     TOTAL,
     Agents,
     Chunk,
-    Int16s,
-    Int32s,
     Int64s,
     Keys,
     Known,
@@ -43,6 +41,7 @@ from .layout import (
     Queue,
     Rule,
     State,
+    Walked,
 )
 from .pulls import pull_rounds
 from .scalars import random_relay, uniform
@@ -61,6 +60,96 @@ def push(queue: Queue, agent: int, message: int, ttl: int) -> None:
     queue.head[agent] = entry
 
 
+@routine
+def begin_walk(
+    t: int,
+    chunk: Chunk,
+    agents: Agents,
+    rule: Rule,
+    keys: Keys,
+    state: State,
+    known: Known,
+    pulls: Pulls,
+    messages: Messages,
+    walked: Walked,
+) -> None:
+    """Begin round `t`: whoever lost its memory starts afresh, all pull, and what they send is queued."""
+    n_agents, reach, row = len(agents.every), rule.reach, t % rule.reach
+    queue, next_queue = (walked.even, walked.odd) if t % 2 == 0 else (walked.odd, walked.even)
+    ids, accepted, accepted_as, learned = walked.ids, walked.accepted, walked.accepted_as, walked.learned
+    faults, now_slots = chunk.faults, pulls.slots
+    if len(faults.restarts) > 0:
+        restart(t, agents, chunk, known, state)
+        up_row = t - faults.first_round
+        for i in range(faults.restart_starts[up_row], faults.restart_starts[up_row + 1]):
+            if is_set(chunk.stop):
+                return
+            accepted[faults.restarts[i]] = 0
+            accepted_as[:, faults.restarts[i]] = 0
+    pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
+    # Which of its values a reward is must be asked before the emission replaces it by a sum.
+    for v in range(n_agents):
+        slot, message = now_slots[v], row * n_agents + v
+        ids[message] = message
+        if slot >= 0 and walked.discrete[agents.arms[slot]] == 1:
+            code = chunk.codes[t - chunk.first, slot] if chunk.has_tape else int(pulls.rewards[v])
+            ids[message] = reach * n_agents + slot * walked.n_codes + code
+    if rule.emission != EVERY_PULL:
+        emit(t, agents, rule, pulls, state)
+    for v in range(n_agents):
+        if is_set(chunk.stop):
+            return
+        slot, message = now_slots[v], row * n_agents + v
+        messages.slots[v, row] = slot
+        messages.amounts[v, row] = pulls.amounts[v]
+        messages.rewards[v, row] = pulls.rewards[v]
+        if slot < 0:
+            continue
+        if ids[message] == message:
+            accepted_as[message, :] = 0
+        push(queue, v, message, rule.ttl)
+    for message in range(reach * n_agents):
+        learned.head[message] = -1
+    learned.n_used[0] = 0
+    for v in range(n_agents):
+        next_queue.head[v] = -1
+    next_queue.n_used[0] = 0
+    walked.cursor[0], walked.cursor[1] = 0, queue.head[0]
+
+
+@routine
+def learn_in_order(
+    row: int, reach: int, messages: Messages, learned: Learned, known: Known, state: State, stop: Int64s
+) -> int:
+    """Add what was learned in a round, in ascending (origin, round of making); how much of it changes nothing.
+
+    The oldest row of the ring comes after the newest, which is `row`.
+    """
+    slots, amounts, rewards, sums = messages.slots, messages.amounts, messages.rewards, state.sums
+    first_learner, learners, next_learner = learned.head, learned.learner, learned.following
+    n_agents, n_stale = len(slots), 0
+    for origin in range(n_agents):
+        if is_set(stop):
+            return n_stale
+        message_row = row
+        for _ in range(reach):
+            message_row += 1
+            if message_row == reach:
+                message_row = 0
+            entry = np.int64(first_learner[message_row * n_agents + origin])
+            while entry >= 0:
+                learner = learners[entry]
+                amount, reward = amounts[origin, message_row], rewards[origin, message_row]
+                if len(known.counts) > 0:
+                    place = known.rows[slots[origin, message_row]] + known.rank[learner]
+                    n_stale += learn_sum(learner, amount, reward, place, known.counts, known.totals, sums)
+                else:
+                    sums[learner, COUNT] += amount
+                    sums[learner, TOTAL] += reward
+                entry = np.int64(next_learner[entry])
+    return n_stale
+
+
 @kernel
 def walk_rounds(
     first: int,
@@ -69,90 +158,37 @@ def walk_rounds(
     agents: Agents,
     rule: Rule,
     keys: Keys,
-    discrete: Int16s,
-    n_codes: int,
     state: State,
     known: Known,
-    picks: Int32s,
     pulls: Pulls,
     messages: Messages,
-    ids: Int64s,
-    accepted: Int64s,
-    accepted_as: Int64s,
-    even: Queue,
-    odd: Queue,
-    learned: Learned,
-    cursor: Int64s,
+    walked: Walked,
     counts: Int64s,
 ) -> int:
     """Simulate the rounds from `first` to before `last`, a part of the chunk; returns the round that comes next.
 
     It returns early if a queue, or the list of learners, has no place for one more entry of every agent: before a
-    round, or in the middle of one, between two messages. `cursor` keeps whose message comes next, -1 if the round has
-    not begun, and which entry of its queue that is. The next call goes on there, with more place.
-
-    `accepted[w]` is how many ids agent w has accepted, and `accepted_as[id, w]` which of them that id was, from 1; 0 if
-    it never was. Messages are numbered row * n_agents + origin, row being their round modulo reach. What is sent in an
-    even round lies in the queue `even`, and what is received in it goes to `odd`.
+    round, or in the middle of one, between two messages. The next call goes on there, with more place.
     """
-    ttl, reach = rule.ttl, rule.reach
-    n_agents = len(agents.every)
-    memory, n_messages = ttl * n_agents, reach * n_agents
-    network, links, faults = chunk.network, chunk.links, chunk.faults
-    now_slots, slots, amounts, rewards = pulls.slots, messages.slots, messages.amounts, messages.rewards
+    ttl, reach, n_agents = rule.ttl, rule.reach, len(agents.every)
+    network, links, faults, cursor = chunk.network, chunk.links, chunk.faults, walked.cursor
     indices, on_link, position_of, offsets = network.indices, links.on_link, agents.position, agents.offsets
-    arms, counts_links = agents.arms, len(links.on_link) > 0
-    has_outages = faults.up.shape[1] > 0
+    ids, accepted, accepted_as, picks = walked.ids, walked.accepted, walked.accepted_as, walked.picks
+    learned, slots, arms = walked.learned, messages.slots, agents.arms
+    first_learner, learners, next_learner = learned.head, learned.learner, learned.following
+    memory, counts_links, has_outages = ttl * n_agents, len(links.on_link) > 0, faults.up.shape[1] > 0
     is_faulty = has_outages or faults.loss > 0.0
     for t in range(first, last):
-        queue, next_queue = (even, odd) if t % 2 == 0 else (odd, even)
-        row_of_network = 0 if network.is_static else t - network.first_round
-        starts = network.starts[row_of_network]
+        queue, next_queue = (walked.even, walked.odd) if t % 2 == 0 else (walked.odd, walked.even)
+        starts = network.starts[0 if network.is_static else t - network.first_round]
         step, row = t - chunk.first, t % reach
         if cursor[0] < 0:
             if queue.n_used[0] + n_agents > len(queue.message):
                 return t
-            if len(faults.restarts) > 0:
-                restart(t, agents, chunk, known, state)
-                up_row = t - faults.first_round
-                for i in range(faults.restart_starts[up_row], faults.restart_starts[up_row + 1]):
-                    if is_set(chunk.stop):
-                        return t
-                    accepted[faults.restarts[i]] = 0
-                    accepted_as[:, faults.restarts[i]] = 0
-            pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
-            # Which of its values a reward is must be asked before the emission replaces it by a sum.
-            for v in range(n_agents):
-                slot = now_slots[v]
-                message = row * n_agents + v
-                ids[message] = message
-                if slot >= 0 and discrete[agents.arms[slot]] == 1:
-                    code = chunk.codes[step, slot] if chunk.has_tape else int(pulls.rewards[v])
-                    ids[message] = n_messages + slot * n_codes + code
-            if rule.emission != EVERY_PULL:
-                emit(t, agents, rule, pulls, state)
-            for v in range(n_agents):
-                if is_set(chunk.stop):
-                    return t
-                slot = now_slots[v]
-                slots[v, row] = slot
-                amounts[v, row] = pulls.amounts[v]
-                rewards[v, row] = pulls.rewards[v]
-                if slot < 0:
-                    continue
-                message = row * n_agents + v
-                if ids[message] == message:
-                    accepted_as[message, :] = 0
-                push(queue, v, message, ttl)
-            for message in range(n_messages):
-                learned.head[message] = -1
-            learned.n_used[0] = 0
-            for v in range(n_agents):
-                next_queue.head[v] = -1
-            next_queue.n_used[0] = 0
-            cursor[0], cursor[1] = 0, queue.head[0]
+            begin_walk(t, chunk, agents, rule, keys, state, known, pulls, messages, walked)
+            if is_set(chunk.stop):
+                return t
         head, message_of, ttl_of, following = queue.head, queue.message, queue.ttl, queue.following
-        first_learner, learners, next_learner = learned.head, learned.learner, learned.following
         link_row = links.rows[t - links.first_round] if counts_links else 0
         for v in range(cursor[0], n_agents):
             entry = cursor[1] if v == cursor[0] else np.int64(head[v])
@@ -217,26 +253,7 @@ def walk_rounds(
                         counts[QUEUED if t == rule.horizon else RELAYED] += 1
                         push(next_queue, receiver, message, hops_left - 1)
         cursor[0] = -1
-        # Additions in ascending (origin, round of making); the oldest row of the ring comes after the newest.
-        for origin in range(n_agents):
-            if is_set(chunk.stop):
-                return t
-            message_row = row
-            for _ in range(reach):
-                message_row += 1
-                if message_row == reach:
-                    message_row = 0
-                entry = np.int64(first_learner[message_row * n_agents + origin])
-                while entry >= 0:
-                    learner = learners[entry]
-                    amount, reward = amounts[origin, message_row], rewards[origin, message_row]
-                    if len(known.counts) > 0:
-                        place = known.rows[slots[origin, message_row]] + known.rank[learner]
-                        counts[STALE] += learn_sum(
-                            learner, amount, reward, place, known.counts, known.totals, state.sums
-                        )
-                    else:
-                        state.sums[learner, COUNT] += amount
-                        state.sums[learner, TOTAL] += reward
-                    entry = np.int64(next_learner[entry])
+        counts[STALE] += learn_in_order(row, reach, messages, learned, known, state, chunk.stop)
+        if is_set(chunk.stop):
+            return t
     return last
