@@ -95,6 +95,7 @@ def studies(page, study, nodes) -> None:  # noqa: D103
     page.locator('[data-bm="study"]', has_text="27 of 27 runs done").wait_for()
     # The folder of this machine is nobody's business.
     page.locator('[data-bm="folder"]').fill("results")
+    page.locator('[data-bm="folder"]').blur()
 
 
 def mesh_view(page, study, nodes) -> None:  # noqa: D103
@@ -106,6 +107,7 @@ def mesh_view(page, study, nodes) -> None:  # noqa: D103
     page.wait_for_timeout(8000)
     named = "\n".join(f"unix:/run/banditmesh/{name}.sock" for name in ("ann", "bob", "cid", "dot", "eve"))
     page.locator('[data-bm="nodes"]').fill(named)
+    page.locator('[data-bm="nodes"]').blur()
 
 
 VIEWS = {"lab": lab, "follow": follow, "compare": compare, "studies": studies, "mesh": mesh_view}

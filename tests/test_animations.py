@@ -509,6 +509,15 @@ def test_picking_an_agent_and_more_frames_reach_the_page_around(page, tmp_path):
     page.keyboard.press("Enter")
     assert page.evaluate("window.picked") == {"agent": 1, "name": "1", "panel": 0}
     assert "regret so far" in page.text_content(".bm-tip")
+    # Another document of the same network leaves the keyboard where it was.
+    replace = "doc => document.querySelector('#animation').bmView.replace(doc)"
+    page.evaluate(replace, made.document())
+    page.keyboard.press("n")
+    page.keyboard.press("Enter")
+    assert page.evaluate("window.picked.agent") == 2
+    page.focus('[data-bm="slider"]')
+    page.evaluate(replace, made.document())
+    assert page.evaluate("document.activeElement.dataset.bm") == "slider"
 
 
 def test_hostile_names_do_nothing_in_the_browser(page, tmp_path):

@@ -386,6 +386,25 @@ def test_a_neighbour_that_does_not_read_costs_keys_and_delays_nobody(tmp_path):
     run(main())
 
 
+def test_what_a_link_carries_is_counted_in_either_direction_and_over_all_connections(tmp_path):
+    async def main():
+        site = Site(tmp_path)
+        async with site.node("a", ["b"]) as a, site.node("b", ["a"]) as b:
+            await asyncio.sleep(5)
+            await a.observe(a.choose(), 1.0)
+            await asyncio.sleep(1)
+            [to_b], [to_a] = a.peers(), b.peers()
+            assert (to_b.sent, to_b.received) == (to_a.received, to_a.sent) == (1, 0)
+            # A new connection, on which each side offers all that it has.
+            a._links.renew("again")
+            await asyncio.sleep(5)
+            [again] = a.peers()
+            assert (again.sent, again.since > to_b.since) == (2, True)
+            assert (b.peers()[0].received, b.peers()[0].sent) == (again.sent, again.received)
+
+    run(main())
+
+
 def test_who_leaves_sends_what_waits_and_says_bye(tmp_path):
     async def main():
         site = Site(tmp_path, slowest=0.3)

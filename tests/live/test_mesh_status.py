@@ -21,7 +21,7 @@ def test_rows_say_what_the_sidecars_say(tmp_path):
     with Beside(a_node(tmp_path)) as node:
         node.do(node.node.observe, node.do(node.node.choose), 0.25)
         [row] = gather([node.url])
-    assert row == Row(node.url, "a", "ready", 0, 0, 1, 2, "red", 0, 0, "fwa(4)")
+    assert row == Row(node.url, "a", "ready", 0, 0, 1, 2, "red", 0, 0, 0, 0, "fwa(4)")
 
 
 def test_node_that_is_gone_has_a_row_and_does_not_hide_the_others(tmp_path):

@@ -40,6 +40,8 @@ def test_metrics_are_what_the_node_says(client):
     assert values["banditmesh_arm_observations", "arm=red", "source=heard"] == 0
     assert values["banditmesh_arm_mean", "arm=blue"] == 1.0
     assert values["banditmesh_link_up", "peer=b"] == 0
+    assert values["banditmesh_link_sent_statistics_total", "peer=b"] == 0
+    assert values["banditmesh_link_received_statistics_total", "peer=b"] == 0
     assert values["banditmesh_link_waiting_keys", "peer=b"] == 0
     assert values["banditmesh_observe_seconds_count",] == 2
     events = {

@@ -1,12 +1,15 @@
 """One server for all tests of the page, and tabs that show no error and ask nobody but this machine."""
 
+import contextlib
+import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from page_server import serving
 
-from browser import open_page
+from browser import open_page, watched
 
 # Nodes in processes of their own are what the tests of the live mesh have.
 sys.path.append(str(Path(__file__).parents[1] / "live"))
@@ -37,6 +40,64 @@ def tabs(chromium, server):
     assert not errors, errors
 
 
+@pytest.fixture(scope="module")
+def usual(chromium, server):
+    """The browser of most tests: what it has loaded once it need not load again."""
+    errors = []
+    context = open_page(chromium, errors, base_url=server).context
+    context.set_default_timeout(PATIENCE)
+    yield context, errors
+    context.close()
+
+
 @pytest.fixture
-def tab(tabs):
-    return tabs()
+def tab(usual):
+    context, errors = usual
+    errors.clear()
+    page = watched(context.new_page(), errors)
+    yield page
+    page.close()
+    assert not errors, errors
+
+
+class Line:
+    """The line from the server to a tab; what comes while it is held reaches the page when it is let go."""
+
+    def __init__(self, tab):
+        self._tab, self._held, self._holds = tab, [], False
+        tab.route_web_socket(re.compile("/_nicegui_ws/"), self._connect)
+
+    def _connect(self, page_side):
+        def pass_on(message):
+            if self._holds:
+                self._held.append((str(message), partial(page_side.send, message)))
+            else:
+                page_side.send(message)
+
+        page_side.connect_to_server().on_message(pass_on)
+
+    def wait(self, text):
+        """Wait until a message with a text has come."""
+        while not any(text in message for message, _ in self._held):
+            self._tab.wait_for_timeout(5)
+
+    def let_go(self, last=None):
+        """Let go of what has come: all of it, or up to the message with a text."""
+        while self._held:
+            message, send = self._held.pop(0)
+            send()
+            if last is not None and last in message:
+                return
+
+    @contextlib.contextmanager
+    def held(self):
+        """Hold the line."""
+        self._holds = True
+        yield
+        self._holds = False
+        self.let_go()
+
+
+@pytest.fixture
+def line(tab):
+    return Line(tab)

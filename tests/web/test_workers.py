@@ -11,10 +11,11 @@ import pytest
 import banditmesh as bm
 from banditmesh.errors import InputError
 from banditmesh.sim import engine
-from banditmesh.web import desk, workers
+from banditmesh.web import choices, desk, workers
 from banditmesh.web.choices import DEFAULTS
 from banditmesh.web.desk import Desk
-from banditmesh.web.workers import StoppedError, Worker, WorkError
+from banditmesh.web.uploads import Uploads
+from banditmesh.web.workers import Latest, StoppedError, Worker, WorkError
 
 ENDLESS = {**DEFAULTS, "network.name": "ring", "network.n": "6", "arms.n_arms": "4", "arms.per_agent": "2"}
 ENDLESS |= {"protocols": "fwa(2)", "horizon": "1000000"}
@@ -48,12 +49,15 @@ def test_worker_answers_fails_in_a_line_and_ends_at_once(tmp_path, monkeypatch):
             await worker.ask("curves_csv")
         process = worker._process
         worker.stop()
+        # It can be asked again at once, by a new process, before the end of the earlier question is heard of.
+        again = await begun(worker, "record", ENDLESS, Path(), "", None)
         with pytest.raises(StoppedError):
             await asking
         process.join(workers.PATIENCE)
         assert process.exitcode == -signal.SIGKILL
-        # It can be asked again, by a new process; one that is lost says so.
-        asking = await begun(worker, "record", ENDLESS, Path(), "", None)
+        assert worker.is_busy
+        asking = again
+        # One that is lost says so.
         os.kill(worker._process.pid, signal.SIGKILL)
         with pytest.raises(WorkError, match="ended unexpectedly"):
             await asking
@@ -64,6 +68,66 @@ def test_worker_answers_fails_in_a_line_and_ends_at_once(tmp_path, monkeypatch):
     workers.prepare()
     asyncio.run(live_through())
     assert not workers._running
+
+
+def test_what_is_chosen_while_a_question_is_on_its_way_is_asked_right_after_it():
+    chosen, shown = ["first"], []
+
+    async def choose_often():
+        answers = asyncio.Event()
+
+        async def ask():
+            wanted = chosen[-1]
+            await answers.wait()
+            if not latest.is_outdated:
+                shown.append(wanted)
+
+        latest = Latest(ask)
+        asking = asyncio.create_task(latest.ask())
+        await asyncio.sleep(0)
+        for more in ("second", "third"):
+            chosen.append(more)
+            await latest.ask()
+        assert latest.is_asking
+        answers.set()
+        await asking
+        assert not latest.is_asking
+
+    asyncio.run(choose_often())
+    assert shown == ["third"]
+
+
+@pytest.mark.parametrize(
+    ("question", "more"),
+    [
+        ("simulate", ()),
+        ("record", ("", None)),
+        ("frontier", ({},)),
+        ("bounds", (["fwa(2)"],)),
+        ("follow", ({},)),
+    ],
+)
+def test_no_question_reads_a_file_that_was_not_handed_over(tmp_path, question, more):
+    (tmp_path / "links.txt").write_text("0 1\n")
+    for named, key in (
+        ({"network.name": "file", "network.path": str(tmp_path / "links.txt")}, r"network\.path"),
+        ({"network.name": "file", "network.path": "links.txt"}, r"network\.path"),
+        ({"network.name": "path", "network.n": "2", "arms.law": "data", "arms.log": "/etc/passwd"}, r"arms\.log"),
+    ):
+        given = ["own"] if question == "follow" else []
+        chosen = {"protocols": "fwa(2)", "horizon": "2", **named}
+        with pytest.raises(InputError, match=f"{key} must be a file that was handed over on this page"):
+            getattr(Desk(print), question)(*given, chosen, tmp_path, *more)
+
+
+def test_error_about_a_file_has_its_users_name_and_a_remedy_of_the_page(monkeypatch):
+    monkeypatch.setattr(choices, "MOST_UNPACKED", 3)
+    kept = Uploads()
+    chosen = {**ENDLESS, "network.name": "file", "network.path": kept.keep("my links.txt", b"0 1\n1 2\n")}
+    del chosen["network.n"]
+    with pytest.raises(InputError, match=r"^\[network\] my_links\.txt must hold at most 3 bytes[^;]*$"):
+        Desk(print).simulate(chosen, kept.folder)
+    kept.close()
 
 
 def test_frames_that_are_told_at_a_time_are_bounded(monkeypatch):

@@ -42,7 +42,7 @@ _PAGE: Final = """<!DOCTYPE html>
 body {{ margin: 0; background: #ffffff; color: #1b1b1b; font: 16px/1.4 system-ui, sans-serif; }}
 main {{ max-width: 80rem; margin: 0 auto; padding: 0.75rem 1rem; }}
 h1 {{ font-size: 1.25rem; margin: 0 0 0.5rem; overflow-wrap: anywhere; }}
-@media (prefers-color-scheme: dark) {{ body {{ background: #14161a; color: #e8e8e8; }} }}
+@media (prefers-color-scheme: dark) {{ body {{ background: #121212; color: #e8e8e8; }} }}
 </style>
 </head>
 <body>

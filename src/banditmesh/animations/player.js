@@ -31,7 +31,7 @@
   };
   const THEMES = {
     light: { back: "#ffffff", text: "#1b1b1b", muted: "#595959", faint: "#d4d4d4", node: "#ffffff", reverse: true },
-    dark: { back: "#14161a", text: "#e8e8e8", muted: "#b0b0b0", faint: "#3a3f47", node: "#14161a", reverse: false },
+    dark: { back: "#121212", text: "#e8e8e8", muted: "#b0b0b0", faint: "#3a3f47", node: "#121212", reverse: false },
   };
   const SHAPES = {
     relayed: "circle", absorbed: "square", expired: "triangle", stopped: "diamond", queued: "circle",
@@ -63,6 +63,7 @@
     .bm-legend li { display: flex; align-items: center; gap: 6px; }
     .bm-scale { display: inline-block; width: 90px; height: 10px; border-radius: 2px; flex: none; }
     .bm-notes, .bm-log { color: var(--bm-muted); font-size: 13px; margin: 4px 0; overflow-wrap: anywhere; }
+    .bm-log summary { display: list-item; cursor: pointer; }
     .bm-log ol { margin: 2px 0; padding-left: 3em; max-height: 12em; overflow: auto; }
     .bm-curves { display: flex; flex-wrap: wrap; gap: 4px 16px; }
     .bm-curves figure { flex: 1 1 200px; margin: 0; min-width: 0; color: var(--bm-muted); font-size: 13px; }
@@ -971,7 +972,17 @@
       else this.paint();
     }
 
-    replace(doc) { this.legendOf = null; this.curves = null; this.build(doc); }
+    /* Another document in place of this one. Who works in the drawing with the keyboard goes on where they were. */
+    replace(doc) {
+      const { root, chosen } = this;
+      const within = root.contains(document.activeElement) ? document.activeElement.dataset.bm || "" : null;
+      const same = JSON.stringify(doc.network.names) === JSON.stringify(this.doc.network.names);
+      this.legendOf = null;
+      this.curves = null;
+      this.build(doc);
+      if (same && chosen >= 0) { this.chosen = chosen; this.paint(); }
+      if (within !== null) (this.root.querySelector(`[data-bm="${within}"]`) || this.root).focus({ preventScroll: true });
+    }
 
     set(options) {
       Object.assign(this.options, options);

@@ -85,6 +85,8 @@ class Neighbour:
         Why the last link ended; empty if there was none.
     n_links : int
         How often it was linked.
+    n_sent, n_received : int
+        How many statistics went to it and came from it, over all connections.
     """
 
     def __init__(self, name: str, address: str | None, is_configured: bool, since: float) -> None:
@@ -100,12 +102,26 @@ class Neighbour:
         self.is_refusal_noted = False
         self.ended = ""
         self.n_links = 0
+        self._earlier = [0, 0]
         self.lasted = 0.0
         self.up, self.down = asyncio.Event(), asyncio.Event()
         self.down.set()
         self.dialling: asyncio.Task[None] | None = None
         self.attempt: asyncio.Task[None] | None = None
         self.talk: asyncio.Task[None] | None = None
+
+    @property
+    def n_sent(self) -> int:  # noqa: D102
+        return self._earlier[0] + (0 if self.conversation is None else self.conversation.n_sent)
+
+    @property
+    def n_received(self) -> int:  # noqa: D102
+        return self._earlier[1] + (0 if self.conversation is None else self.conversation.n_received)
+
+    def hang_up(self) -> None:
+        """Forget the connection, but not how much it carried."""
+        self._earlier = [self.n_sent, self.n_received]
+        self.conversation = self.talk = None
 
 
 class Links:
@@ -408,7 +424,7 @@ class Links:
         conversation.close()
         if neighbour.talk is not None and neighbour.talk is not asyncio.current_task():
             neighbour.talk.cancel()
-        neighbour.conversation = neighbour.talk = None
+        neighbour.hang_up()
         neighbour.since = self._clock()
         neighbour.ended = end.detail
         neighbour.up.clear()

@@ -106,6 +106,12 @@ class Metrics(Collector):
         yield _by("banditmesh_link_up", "1 if the link is up.", "peer", {one.name: one.state == "up" for one in peers})
         since = {one.name: one.since for one in peers}
         yield _by("banditmesh_link_since_seconds", "When it came up or went down, since 1970.", "peer", since)
+        sent = {one.name: one.sent for one in peers}
+        yield _by("banditmesh_link_sent_statistics", "Statistics sent over the link.", "peer", sent, counter=True)
+        received = {one.name: one.received for one in peers}
+        yield _by(
+            "banditmesh_link_received_statistics", "Statistics that came over the link.", "peer", received, counter=True
+        )
         waiting = {one.name: one.waiting for one in peers}
         yield _by("banditmesh_link_waiting_keys", "Statistics that wait to be sent.", "peer", waiting)
         behind = {one.name: one.behind for one in peers}

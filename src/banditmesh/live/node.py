@@ -469,6 +469,8 @@ class Node:
             address=neighbour.address,
             state="down" if neighbour.conversation is None else "up",
             since=neighbour.since,
+            sent=neighbour.n_sent,
+            received=neighbour.n_received,
             waiting=waiting,
             behind=behind,
             last_refusal=None if refusal is None else f"{refusal.reason}: {refusal}",

@@ -48,8 +48,10 @@ class StateView(Struct, frozen=True):
 class PeerView(Struct, frozen=True):
     """How the link with a neighbour is.
 
-    `since` is when it came up or went down, in seconds since 1970. `waiting` counts what waits to be sent to it,
-    and `behind` says how many seconds ago nothing waited the last time, 0 if nothing does. The last refusal, with its
+    `since` is when it came up or went down, in seconds since 1970. `sent` and `received` count the statistics that
+    went to it and came from it since this node started (with one that is not configured, since their last link
+    began); `waiting` counts what waits to be sent to it, and `behind` says how many seconds ago nothing waited the
+    last time, 0 if nothing does. The last refusal, with its
     reason, and when it was; protocol and software as the neighbour's last hello said.
     """
 
@@ -57,6 +59,8 @@ class PeerView(Struct, frozen=True):
     address: str | None
     state: Literal["up", "down"]
     since: float
+    sent: int
+    received: int
     waiting: int
     behind: float
     last_refusal: str | None

@@ -14,13 +14,16 @@ from ..text_tables import as_text
 TIMEOUT: Final = 2.0
 #: Reasons why a link did not come up that are no refusals by anybody.
 NOT_THERE: Final = ("unreachable", "closed", "lost", "timeout")
-HEADINGS: Final = ("node", "state", "links", "choices", "arms", "best arm", "waiting", "refused", "protocol")
+HEADINGS: Final = (
+    "node", "state", "links", "choices", "arms", "best arm", "sent", "received", "waiting", "refused", "protocol",
+)  # fmt: skip
 
 
 class Row(NamedTuple):
     """One node, as its sidecar tells of it.
 
     `state` is "ready", or what is wrong in a few words; then the other fields of a node that does not answer are empty.
+    `sent`, `received` and `waiting` count statistics over all of its links.
     """
 
     url: str
@@ -31,6 +34,8 @@ class Row(NamedTuple):
     choices: int = 0
     arms: int = 0
     best_arm: str = ""
+    sent: int = 0
+    received: int = 0
     waiting: int = 0
     refused: int = 0
     protocol: str = ""
@@ -62,6 +67,8 @@ def _as_row(url: str, state: dict[str, Any], peers: list[dict[str, Any]], troubl
         choices=state["n_choices"],
         arms=len(arms),
         best_arm=max(known, key=lambda arm: arm["mean"])["name"] if known else "",
+        sent=sum(peer["sent"] for peer in peers),
+        received=sum(peer["received"] for peer in peers),
         waiting=sum(peer["waiting"] for peer in peers),
         refused=sum(
             count
@@ -77,16 +84,16 @@ def as_table(rows: Sequence[Row]) -> str:
 
     Examples
     --------
-    >>> print(as_table([Row("http://127.0.0.1:8100", "ann", "ready", 1, 2, 40, 3, "red", 0, 0, "fwa(4)")]))
-    node  state  links  choices  arms  best arm  waiting  refused  protocol
-    ann   ready    1/2       40     3       red        0        0    fwa(4)
+    >>> print(as_table([Row("http://127.0.0.1:8100", "ann", "ready", 1, 2, 40, 3, "red", 9, 7, 0, 0, "fwa(4)")]))
+    node  state  links  choices  arms  best arm  sent  received  waiting  refused  protocol
+    ann   ready    1/2       40     3       red     9         7        0        0    fwa(4)
     """
     table: list[tuple[str, ...]] = [HEADINGS]
     for row in rows:
         if row.node:
             links = f"{row.links_up}/{row.links}"
-            counts = map(str, (row.choices, row.arms, row.best_arm, row.waiting, row.refused))
-            table.append((row.node, row.state, links, *counts, row.protocol))
+            # The rest stands in the order of the fields.
+            table.append((row.node, row.state, links, *map(str, row[5:])))
         else:
             table.append((row.url, row.state, *[""] * (len(HEADINGS) - 2)))
     return as_text(table, left=(0, 1))

@@ -45,7 +45,8 @@ def dash_of(name: str, names: Collection[str]) -> str | list[float]:
 def frame(x: str, y: str, is_dark: bool, *, log_y: bool = False, **more: Any) -> dict[str, Any]:
     """An empty chart with named axes; a name says the unit."""
     text, line = ("#E0E0E0", "#555555") if is_dark else ("#333333", "#CCCCCC")
-    axis = {"nameTextStyle": {"color": text}, "axisLabel": {"color": text, "hideOverlap": True}}
+    label = {"color": text, "hideOverlap": True}
+    axis = {"nameTextStyle": {"color": text}, "axisLabel": label}
     axis |= {"splitLine": {"lineStyle": {"color": line, "opacity": 0.5}}, "axisLine": {"lineStyle": {"color": text}}}
     return {
         "animation": False,
@@ -54,7 +55,14 @@ def frame(x: str, y: str, is_dark: bool, *, log_y: bool = False, **more: Any) ->
         "grid": {"left": 12, "right": 24, "top": 58, "bottom": 34, "containLabel": True},
         "legend": {"type": "scroll", "top": 0, "itemWidth": 22, "textStyle": {"color": text}, "data": []},
         "tooltip": {"trigger": "axis", "confine": True},
-        "xAxis": {**axis, "type": "value", "name": x, "nameLocation": "middle", "nameGap": 28},
+        "xAxis": {
+            **axis,
+            "axisLabel": {**label, "margin": 11},
+            "type": "value",
+            "name": x,
+            "nameLocation": "middle",
+            "nameGap": 30,
+        },
         "yAxis": {
             **axis,
             "type": "log" if log_y else "value",

@@ -37,9 +37,12 @@ _WORDS: Final = frozenset({"name", "law", "rules", "path", "catalogue", "laws", 
 #: Keys that name files, and the most bytes that such a file may hold, unpacked.
 FILES: Final = ("network.path", "arms.catalogue", "arms.laws", "arms.log")
 MOST_UNPACKED: Final = 64 * 2**20
+#: A key within a table; anything else might be lines of a spec.
+_KEY: Final = re.compile(r"[a-z_]+(\.[a-z_]+)+")
 #: The most rounds of a run that are kept.
 MOST_RECORDS: Final = 2000
-_NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?)")
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,400}")
+_NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DYNAMICS: Final = {"edge-markovian": "EdgeMarkovian", "link-failures": "LinkFailures", "churn": "Churn"}
 
 
@@ -56,7 +59,7 @@ def from_query(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS)
     """
     told = {key.partition(".")[0] for key in query if "." in key}
     kept = {key: value for key, value in defaults.items() if "." not in key or key.partition(".")[0] not in told}
-    return kept | {key: value for key, value in query.items() if key in DEFAULTS or "." in key}
+    return kept | {key: value for key, value in query.items() if key in DEFAULTS or _KEY.fullmatch(key)}
 
 
 def to_query(choices: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS, **more: str) -> str:
@@ -153,12 +156,24 @@ def record_every(horizon: int) -> int:
 def _as_toml(name: str, text: str) -> str:
     if name in _WORDS:
         return json.dumps(text)
-    if _NUMBER.fullmatch(text) or text in ("true", "false"):
-        return text.lstrip("+") if not text.startswith(".") else f"0{text}"
+    if text in ("true", "false"):
+        return text
     items = [one.strip() for one in text.strip("[]").split(",")]
-    if len(items) > 1 and all(_NUMBER.fullmatch(one) for one in items):
-        return f"[{', '.join(items)}]"
+    if all(_NUMBER.fullmatch(one) for one in items):
+        numbers = [_number(one) for one in items]
+        return numbers[0] if len(items) == 1 and text == items[0] else f"[{', '.join(numbers)}]"
     return json.dumps(text)
+
+
+def _number(text: str) -> str:
+    """A number as specs and Python write it, however somebody typed it.
+
+    Examples
+    --------
+    >>> _number("007"), _number("+5"), _number("-.5"), _number("1.")
+    ('7', '5', '-0.5', '1.0')
+    """
+    return str(int(text)) if _INTEGER.fullmatch(text) else repr(float(text))
 
 
 def _arguments(table: Mapping[str, str], but: tuple[str, ...] = ("name",)) -> str:

@@ -84,7 +84,7 @@ class Compare:
             self._run_button.props('data-bm="run" data-bm-key="start"')
             self._stop_button = ui.button("Cancel", icon="stop", on_click=self._worker.stop)
             self._stop_button.props('outline data-bm="cancel" data-bm-key="stop"').disable()
-            ui.button("Copy link", icon="link", on_click=self._shell.copy_link).props("flat")
+            ui.button("Copy link", icon="link", on_click=self._shell.copy_link).props("flat dense")
 
     def _results(self) -> None:
         self._advice = ui.label().classes("bm-note").props('role="status" data-bm="advice"')
@@ -104,8 +104,8 @@ class Compare:
             headings = {
                 "configuration": "configuration", "regret": "group regret (reward)",
                 "messages_per_round": "transmissions per round",
-                "bytes_per_round": "bytes per round", "link_load": "on the busiest link",
-                "link_peak": "at its peak", "front": "on a front", "within_budget": "within budget",
+                "bytes_per_round": "bytes per round", "link_load": "transmissions per round, busiest link",
+                "link_peak": "at its peak (in one round)", "front": "on a front", "within_budget": "within budget",
             }  # fmt: skip
             self._table = ui.table(
                 columns=[_column(*one) for one in headings.items()], rows=[], row_key="configuration"
@@ -126,8 +126,8 @@ class Compare:
 
     def _slider(self, name: str, label: str) -> Any:
         with ui.element("div").classes("bm-slider"):
-            text = ui.label(label).classes("bm-quiet")
-            slider = ui.slider(min=0, max=_STEPS, value=_STEPS, on_change=lambda: self._budget(name))
+            text = ui.label(f"{label}: no budget").classes("bm-quiet")
+            slider = _Slider(min=0, max=_STEPS, value=_STEPS, on_change=lambda: self._budget(name))
             slider.props(f'aria-label="{label}" data-bm="{name}"')
         slider.bm_text = (text, label)
         return slider
@@ -135,14 +135,8 @@ class Compare:
     async def run(self) -> None:
         """Compare what is chosen."""
         self._notice.clear()
-        chosen = self._form.choices
-        try:
-            self._shell.uploads.check(chosen)
-        except InputError as error:
-            self._notice.fail(str(error))
-            return
         wanted = {name: self._own[name] for name in ("ttls", "emissions")}
-        found = await self._ask("frontier", "Comparing", chosen, self._shell.uploads.folder, wanted)
+        found = await self._ask("frontier", "Comparing", self._form.choices, self._shell.uploads.folder, wanted)
         if found is None:
             return
         self._found, self._bounds = found, {}
@@ -292,6 +286,12 @@ class Compare:
             ")\nprint(comparison)", f"{more})"
         )
         ui.download.content(f"{lines}print(found.advice)\n", "frontier.py")
+
+
+class _Slider(ui.slider):  # type: ignore[misc]
+    """A slider that stays where a hand puts it: an echo of an earlier place would take it back."""
+
+    LOOPBACK = False
 
 
 def _column(key: str, name: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import json
 import re
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, SpecError
+from . import uploads
 from .choices import record_every, to_toml
 
 if TYPE_CHECKING:
@@ -366,10 +368,15 @@ def _case(choices: Mapping[str, str], folder: Path) -> Case:
     from ..studies.reading import parse_spec
 
     try:
-        return case_of(parse_spec(to_toml(choices), source=_SPEC, folder=folder))
+        text = to_toml(choices)
+        # Before the spec is parsed, which looks into the files.
+        uploads.check(folder, tomllib.loads(text))
+        return case_of(parse_spec(text, source=_SPEC, folder=folder))
     except SpecError as error:
         line = re.sub(rf"^{_SPEC}(, line \d+)?: ", "", str(error))
-        raise SpecError(line.replace("sweep.protocol", "protocols").replace(f"{folder}/", "")) from None
+        # Files go by the names that their users know, and what nobody can do on the page is no remedy.
+        line = re.sub(rf"({re.escape(str(folder))}/)?\b[0-9a-f]{{16}}/|; if that is what you expect, .*", "", line)
+        raise SpecError(line.replace("sweep.protocol", "protocols")) from None
 
 
 def _named(values: Any, text: str, what: str) -> Any:
@@ -424,5 +431,5 @@ def _swept(table: Any, keys: list[str], wanted: Mapping[str, str]) -> dict[str, 
         sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
         series.setdefault(name, []).append([value, float(values.mean()), sd, len(values)])
     chosen = {"x": axis, "by": by, "column": column}
-    numeric = bool(is_numeric_dtype(table[axis]))
-    return {"keys": varied, "columns": columns, "series": series, "is_numeric": numeric, **chosen}
+    told = {"is_numeric": bool(is_numeric_dtype(table[axis])), "n_without": int(table[axis].isna().sum())}
+    return {"keys": varied, "columns": columns, "series": series, **told, **chosen}

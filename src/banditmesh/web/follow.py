@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any, Final
 
 from nicegui import ui
@@ -10,11 +11,12 @@ from ..animations import GALLERY, as_json
 from . import choices
 from .choices import DEFAULTS, to_query
 from .shell import Notice, Shell
-from .workers import StoppedError, WorkError
+from .workers import Latest, StoppedError, WorkError
 
 #: The case that is the lab's own problem.
 OWN: Final = "own"
-_WANTED: Final = ("agent", "arm", "left", "right")
+_PROTOCOLS: Final = ("left", "right")
+_WANTED: Final = ("agent", "arm", *_PROTOCOLS)
 
 
 def show(shell: Shell) -> None:
@@ -28,13 +30,14 @@ class Follow:
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
         self._worker = shell.worker()
-        self._case = shell.query.pop("case", "") or next(iter(GALLERY))
+        cases = {name: case.title for name, case in GALLERY.items()} | {OWN: "The problem of the lab's link"}
+        self._case = shell.query.pop("case", "")
+        self._case = self._case if self._case in cases else next(iter(cases))
         self._wanted: dict[str, str] = {name: shell.query.pop(name) for name in _WANTED if name in shell.query}
         self._choices = choices.from_query(shell.query)
         self._told: dict[str, Any] = {}
         self._filling = False
-        self._again = False
-        cases = {name: case.title for name, case in GALLERY.items()} | {OWN: "The problem of the lab's link"}
+        self._asking = Latest(self._ask)
         with shell.main:
             shell.title(
                 "Follow a message",
@@ -70,36 +73,33 @@ class Follow:
                     ).classes("bm-quiet")
                 self._words = ui.element("div").classes("bm-columns")
         shell.on_theme(self._turn)
-        ui.timer(0.05, self._follow, once=True)
+        ui.timer(0.05, self._asking.ask, once=True)
 
-    async def _follow(self) -> None:
-        if self._worker.is_busy:
-            self._again = True
+    async def _ask(self) -> None:
+        typed = {name: self._select[name].value for name in _PROTOCOLS}
+        try:
+            given = (self._case, self._choices, self._shell.uploads.folder, dict(self._wanted))
+            told = await self._worker.ask("follow", *given)
+        except StoppedError:
             return
-        while True:
-            self._again = False
-            try:
-                given = (self._case, self._choices, self._shell.uploads.folder, dict(self._wanted))
-                told = await self._worker.ask("follow", *given)
-            except StoppedError:
-                return
-            except WorkError as error:
-                self._notice.fail(str(error))
-            else:
-                self._notice.clear()
-                self._show(told)
-            if not self._again:
-                return
+        except WorkError as error:
+            self._notice.fail(str(error))
+            return
+        if not self._asking.is_outdated:
+            self._notice.clear()
+            self._show(told, typed)
 
-    def _show(self, told: dict[str, Any]) -> None:
+    def _show(self, told: dict[str, Any], typed: dict[str, str]) -> None:
+        """Show an answer; fields in which something was typed since it was asked for stay as they are."""
         self._told = told
         self._filling = True
         self._select["agent"].set_options(
             told["agents"], value=told["agent"] if told["agent"] in told["agents"] else None
         )
         self._select["arm"].set_options(told["arms"], value=told["arm"])
-        for name, text in zip(("left", "right"), told["protocols"], strict=True):
-            self._select[name].set_value(text)
+        for name, text in zip(_PROTOCOLS, told["protocols"], strict=True):
+            if self._select[name].value == typed[name]:
+                self._select[name].set_value(text)
         self._filling = False
         self._about.set_text(told["text"])
         theme = "dark" if self._shell.is_dark else "light"
@@ -128,27 +128,29 @@ class Follow:
 
     async def _chose_case(self, event: Any) -> None:
         self._case = event.value
-        self._wanted = {name: text for name, text in self._wanted.items() if name in ("left", "right")}
-        await self._follow()
+        self._wanted = {name: text for name, text in self._wanted.items() if name in _PROTOCOLS}
+        await self._asking.ask()
 
     def _chose(self, name: str) -> Any:
-        async def chosen(event: Any) -> None:
-            if not self._filling and event.value:
-                self._wanted[name] = str(event.value)
-                await self._follow()
+        # Whether a user chose is looked at here and now, not in a task that begins when the filling is over.
+        def chosen(event: Any) -> Awaitable[None] | None:
+            if self._filling or not event.value:
+                return None
+            self._wanted[name] = str(event.value)
+            return self._asking.ask()
 
         return chosen
 
     def _chose_protocol(self, name: str) -> Any:
         async def chosen() -> None:
             self._wanted[name] = (self._select[name].value or "").strip()
-            await self._follow()
+            await self._asking.ask()
 
         return chosen
 
     async def _picked(self, event: Any) -> None:
         self._wanted["agent"] = str(event.args["name"])
-        await self._follow()
+        await self._asking.ask()
 
     def _turn(self) -> None:
         theme = "dark" if self._shell.is_dark else "light"

@@ -12,6 +12,7 @@ from typing import Any, Final
 from nicegui import events, ui
 
 from ..errors import InputError
+from ..rules import RULE_SETS
 from ..studies.parts import parts
 from .choices import DEFAULTS, FILES
 from .shell import Shell
@@ -121,37 +122,29 @@ class Form:
         return [f"{table}.{name}", *(f"{table}.{key}" for key in more)]
 
     def _group(self, legend: str, table: str, name: str) -> None:
-        with ui.element("fieldset").classes("bm-group"):
-            if legend:
-                _legend(legend)
-            fields = ui.element("div").classes("bm-fields")
+        key = f"{table}.{name}"
 
         def fill() -> None:
             fields.clear()
             with fields:
-                key = f"{table}.{name}"
-                options = list(parts(table))
-                chosen = self._values.get(key, "")
-                select = ui.select(
-                    options if chosen in options else [*options, chosen],
-                    label=_LABELS.get(key, name),
-                    value=chosen,
-                    on_change=lambda event: choose(event.value),
-                )
-                select.props(f'dense options-dense hint="{HINTS.get(key, "")}"').classes("bm-wide").props(
-                    f'data-bm="{key}"'
-                )
                 for other in self._keys(table)[1:]:
                     if other in FILES:
                         self._upload(other)
                     else:
                         self._field(other, _LABELS.get(other, other.partition(".")[2].replace("_", " ")))
 
-        def choose(part: str) -> None:
-            self._values[f"{table}.{name}"] = part
+        def choose(event: Any) -> None:
+            self._values[key] = event.value
             fill()
             self._changed()
 
+        with ui.element("fieldset").classes("bm-group"):
+            if legend:
+                _legend(legend)
+            with ui.element("div").classes("bm-fields"):
+                self._choice(key, _LABELS.get(key, name), list(parts(table)), choose).classes("bm-wide")
+                # What depends on the choice is filled anew; the choice itself stays, and keeps the focus.
+                fields = ui.element("div").classes("bm-same")
         fill()
 
     def _run(self) -> None:
@@ -161,13 +154,14 @@ class Form:
                 self._field("protocols", "Protocols").classes("bm-wide")
                 for key in ("horizon", "replicates", "seed"):
                     self._field(key, _LABELS[key])
-                select = ui.select(
-                    ["sound", "published"],
-                    label="Rules",
-                    value=self._values.get("rules", "sound"),
-                    on_change=lambda event: self.set("rules", event.value),
-                )
-                select.props(f'dense options-dense hint="{HINTS["rules"]}"').props('data-bm="rules"')
+                self._choice("rules", "Rules", list(RULE_SETS), lambda event: self.set("rules", event.value))
+
+    def _choice(self, key: str, label: str, options: list[str], choose: Callable[[Any], None]) -> Any:
+        """One of several; what a link says stands there even if it is none of them, and is refused when it is run."""
+        chosen = self._values.get(key, options[0])
+        known = options if chosen in options else [*options, chosen]
+        select = ui.select(known, label=label, value=chosen, on_change=choose)
+        return select.props(f'dense options-dense hint="{HINTS.get(key, "")}"').props(f'data-bm="{key}"')
 
     def _field(self, key: str, label: str) -> Any:
         field = ui.input(

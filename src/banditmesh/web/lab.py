@@ -7,7 +7,6 @@ from typing import Any, Final
 from nicegui import background_tasks, ui
 
 from ..animations import as_json
-from ..errors import InputError
 from . import charts, choices
 from .form import Form
 from .shell import Notice, Shell, narrow_note
@@ -23,7 +22,7 @@ COLUMNS: Final = {
     "regret_sd": "± sd",
     "messages": "transmissions",
     "messages_sd": "± sd",
-    "agent_worst": "worst agent's regret",
+    "agent_worst": "worst agent's regret (reward)",
     "duplicate": "duplicates",
     "absorbed": "absorbed",
     "expired": "expired",
@@ -71,8 +70,10 @@ class Lab:
             self._run_button.props('data-bm="run" data-bm-key="start"')
             self._stop_button = ui.button("Cancel", icon="stop", on_click=self.stop)
             self._stop_button.props('outline data-bm="cancel" data-bm-key="stop"').disable()
-            ui.button("Copy link", icon="link", on_click=self._shell.copy_link).props("flat")
-            ui.button("Follow a message here", icon="moving", on_click=self._follow).props('flat data-bm="follow"')
+            ui.button("Copy link", icon="link", on_click=self._shell.copy_link).props("flat dense")
+            ui.button("Follow a message here", icon="moving", on_click=self._follow).props(
+                'flat dense data-bm="follow"'
+            )
 
     def _follow(self) -> None:
         ui.navigate.to(f"/follow?{choices.to_query(self._form.choices, case='own')}")
@@ -135,11 +136,6 @@ class Lab:
         self.stop(quietly=True)
         self._notice.clear()
         chosen = self._form.choices
-        try:
-            self._shell.uploads.check(chosen)
-        except InputError as error:
-            self._notice.fail(str(error))
-            return
         self._labels, self._curves = [], {}
         self._table.rows = []
         self._run_button.disable()
@@ -235,8 +231,9 @@ class Lab:
                     "record", chosen, folder, protocol or "", arm, tell=self._recorded_some
                 )
             except (StoppedError, WorkError) as error:
-                # What is wrong with the settings is said by whoever simulates them.
-                if isinstance(error, StoppedError):
+                # What is wrong with the settings is said by whoever simulates them, and of a recording that makes
+                # way for another one there is nothing to say.
+                if isinstance(error, StoppedError) and not self._recording.is_busy:
                     self._recorded.set_text(f"{self._recorded.text} Stopped.".strip())
                 return
             part = ": of a large network, the first ones" if found.get("is_part") else ""

@@ -11,7 +11,7 @@ from nicegui import ui
 from ..errors import InputError
 from ..live.outboxes import SENT
 from . import charts
-from .polling import POLL_EVERY, Poller, links_of, read_addresses
+from .polling import POLL_EVERY, Poller, read_addresses
 from .shell import Notice, Shell, narrow_note
 
 #: The most lines of a chart, and points of a line.
@@ -33,6 +33,9 @@ _NODES: Final = {
 _LINKS: Final = {
     "link": "link",
     "state": "state",
+    "rate": "traffic (statistics per second)",
+    "forth": "carried → (statistics)",
+    "back": "carried ← (statistics)",
     "waiting": "waiting (keys)",
     "behind": "behind (seconds)",
     "refusal": "last refusal",
@@ -67,7 +70,7 @@ class Mesh:
                         ui.button("Watch", icon="visibility", on_click=self._watch).props(
                             'data-bm="watch" data-bm-key="start"'
                         )
-                        ui.button("Stop", icon="stop", on_click=self._stop).props('outline data-bm-key="stop"')
+                        ui.button("Stop", icon="stop", on_click=self._end).props('outline data-bm-key="stop"')
                     ui.label("Links that are copied hold the addresses, and never a token.").classes("bm-quiet")
                 with ui.element("div").classes("bm-stack"):
                     self._notice = Notice()
@@ -81,8 +84,10 @@ class Mesh:
         self._timer = ui.timer(POLL_EVERY, self._poll, active=False)
         shell.client.on_delete(self._stop)
         shell.on_theme(self._redraw)
-        if addresses:
+        if addresses and shell.is_own:
             ui.timer(0.1, self._watch, once=True)
+        elif addresses:
+            self._notice.say("Another site led here: press Watch if you want these addresses to be asked.")
 
     def _results(self) -> None:
         self._status = ui.label().props('role="status" data-bm="mesh"')
@@ -90,9 +95,10 @@ class Mesh:
             with ui.element("div").classes("bm-card"):
                 ui.html("<h2>Who is linked</h2>", sanitize=False)
                 self._graph = ui.echart({}).classes("bm-tall").props('role="img" aria-label="Nodes and links"')
-                ui.label("Green: answers, or up. Orange and crossed or dashed: does not answer, or down.").classes(
-                    "bm-quiet"
-                )
+                ui.label(
+                    "Green: answers, or up. Orange and crossed or dashed: does not answer, or down. The more traffic a "
+                    "link has, the thicker it is."
+                ).classes("bm-quiet")
             with ui.element("div").classes("bm-card"):
                 ui.html("<h2>How estimates converge</h2>", sanitize=False)
                 self._select = ui.select([], label="Arm", on_change=self._choose).props(
@@ -130,6 +136,11 @@ class Mesh:
         self._shown.set_visibility(True)
         self._timer.active = True
         await self._poll()
+
+    def _end(self) -> None:
+        if self._poller is not None:
+            self._stop()
+            self._status.set_text(f"{self._status.text} Nobody is asked any more: this is how it was.")
 
     def _stop(self) -> None:
         self._timer.active = False
@@ -170,12 +181,13 @@ class Mesh:
         poller = self._poller
         if poller is None:
             return
-        seen, links = poller.seen, links_of(poller.seen)
+        seen, links = poller.seen, poller.links
         n_up = sum(not one.error for one in seen)
         n_links = sum(link["up"] for link in links)
         self._status.set_text(
             f"{n_up} of {len(seen)} nodes answer, {n_links} of {len(links)} links are up, "
-            f"{sum(link['waiting'] for link in links)} keys wait."
+            f"{sum(link['rate'] for link in links):,.1f} statistics travel per second, "
+            f"{sum(link['waiting'] for link in links):,} keys wait."
         )
         self._nodes.rows = [_node_row(one) for one in seen]
         self._links.rows = [
@@ -183,6 +195,7 @@ class Mesh:
                 **{key: link.get(key) for key in _LINKS},
                 "state": "up" if link["up"] else "down",
                 "behind": round(link["behind"], 1),
+                "rate": round(link["rate"], 1),
             }
             for link in links
         ]
@@ -190,7 +203,8 @@ class Mesh:
         if arms:
             if self._arm not in arms:
                 self._arm = arms[0]
-            self._select.set_options(arms, value=self._arm)
+            if (arms, self._arm) != (self._select.options, self._select.value):
+                self._select.set_options(arms, value=self._arm)
         _replace(self._graph, _graph(seen, links, self._shell.is_dark))
         _replace(self._chart, self._estimates(poller))
 
@@ -266,7 +280,7 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
                 "value": places[name],
                 "label": {"position": _outside(places[name][0])},
                 "symbol": "circle" if good else "path://M0,0 L10,10 M10,0 L0,10",
-                "itemStyle": {"color": colour, "borderColor": colour, "borderWidth": 2 if good else 4},
+                "itemStyle": {"color": colour, "borderColor": colour, "borderWidth": 2 if good else 4, "opacity": 1},
             }
         )
     drawn = [
@@ -275,7 +289,8 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
             "lineStyle": {
                 "color": _GOOD if link["up"] else _BAD,
                 "type": "solid" if link["up"] else "dashed",
-                "width": 2 + min(4.0, math.log1p(link["waiting"])),
+                "width": 2 + min(4.0, math.log1p(link["rate"])),
+                "opacity": 1,
             },
         }
         for link in links

@@ -24,6 +24,8 @@ TIMEOUT: Final = 0.9
 MOST_NODES: Final = 200
 MOST_MOMENTS: Final = 300
 MOST_ARMS: Final = 50
+#: Over how many moments the traffic of a link is averaged.
+RATE_MOMENTS: Final = 6
 
 
 @dataclass
@@ -95,6 +97,9 @@ class Poller:
         self.seen = [Seen(url) for url in addresses]
         #: By node and arm, what it was estimated to pay: (seconds since the beginning, mean).
         self.history: dict[str, dict[str, deque[tuple[float, float]]]] = {}
+        #: The links, as `links_of` gives them, each with its `rate`: statistics per second over the last few.
+        self.links: list[dict[str, Any]] = []
+        self._carried: dict[str, deque[tuple[float, int]]] = {}
         self._clients = [Client(url, token=token, timeout=TIMEOUT, patience=0.0) for url, token in addresses.items()]
         self._pool = ThreadPoolExecutor(max_workers=min(32, max(1, len(self._clients))), thread_name_prefix="poll")
         self._began = time.monotonic()
@@ -106,6 +111,7 @@ class Poller:
         for one in self.seen:
             if not one.error:
                 self._remember(one, now)
+        self.links = [{**link, "rate": self._rate(link, now)} for link in links_of(self.seen)]
 
     def close(self) -> None:
         """Ask no more."""
@@ -133,6 +139,13 @@ class Poller:
             if arm["mean"] is not None:
                 arms.setdefault(arm["name"], deque(maxlen=MOST_MOMENTS)).append((now, arm["mean"]))
 
+    def _rate(self, link: dict[str, Any], now: float) -> float:
+        moments = self._carried.setdefault(link["link"], deque(maxlen=RATE_MOMENTS))
+        moments.append((now, link["forth"] + link["back"]))
+        (then, before), (_, carried) = moments[0], moments[-1]
+        # Nodes that start anew count from 0 again.
+        return max(0, carried - before) / (now - then) if now > then else 0.0
+
 
 def _in_short(error: str, url: str) -> str:
     """Why a sidecar does not answer, without saying again where it is.
@@ -146,15 +159,37 @@ def _in_short(error: str, url: str) -> str:
 
 
 def links_of(seen: Sequence[Seen]) -> list[dict[str, Any]]:
-    """The links that the nodes tell of, each once, with what waits on it in either direction."""
+    """The links that the nodes tell of, each once, with what waits on it and what it carried.
+
+    `forth` counts statistics from the first end to the second, and `back` the others; of the two ends, who counted
+    more is believed, since a node that starts anew counts from 0.
+
+    Examples
+    --------
+    >>> peer = {"name": "bob", "state": "up", "waiting": 2, "behind": 0.5, "sent": 7, "received": 3}
+    >>> [link] = links_of([Seen("http://127.0.0.1:1", "ann", "", {}, [{**peer, "last_refusal": None}])])
+    >>> link["ends"], link["forth"], link["back"], link["waiting"]
+    (('ann', 'bob'), 7, 3, 2)
+    """
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for one in seen:
         for peer in one.peers:
             first, second = sorted((one.name, peer["name"]))
             link = found.setdefault(
                 (first, second),
-                {"link": f"{first} – {second}", "ends": (first, second), "up": True, "waiting": 0, "behind": 0.0},
+                {
+                    "link": f"{first} – {second}",
+                    "ends": (first, second),
+                    "up": True,
+                    "waiting": 0,
+                    "behind": 0.0,
+                    "forth": 0,
+                    "back": 0,
+                },
             )
+            mine, theirs = ("forth", "back") if one.name == first else ("back", "forth")
+            link[mine] = max(link[mine], peer["sent"])
+            link[theirs] = max(link[theirs], peer["received"])
             link["up"] &= peer["state"] == "up" and not one.error
             link["waiting"] += peer["waiting"]
             link["behind"] = max(link["behind"], peer["behind"])

@@ -16,8 +16,9 @@ from ..errors import BanditmeshError, InputError, MissingExtraError
 #: Where the page listens by default.
 HOST: Final = "127.0.0.1"
 PORT: Final = 8470
-#: How long a browser may be gone before its tab and its workers are forgotten, in seconds.
-RECONNECT_SECONDS: Final = 5.0
+#: How long a browser may be gone before its tab and its workers are forgotten, in seconds. Within two fifths of it, a
+#: browser must answer whether it is still there, which one on a busy machine may need.
+RECONNECT_SECONDS: Final = 20.0
 #: How many of its updates are kept until it is back.
 MOST_MESSAGES: Final = 200
 
@@ -93,7 +94,8 @@ def application(address: str, uploads: Any, *, token: str | None = None, hosts: 
 
         def show(request: Request, path: str = path, fill: Callable[[Shell], None] = fill) -> None:
             ui.add_head_html('<script src="/banditmesh-player.js"></script>')
-            fill(Shell(path, dict(request.query_params), uploads))
+            came_from = request.headers.get("sec-fetch-site", "none")
+            fill(Shell(path, dict(request.query_params), uploads, is_own=came_from in ("none", "same-origin")))
 
         # The parameters with defaults are ours, not the link's.
         ui.page(path, title=f"{VIEWS[path]} · banditmesh")(_only_request(show))

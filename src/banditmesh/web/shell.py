@@ -27,6 +27,8 @@ VIEWS: Final = {
     "/studies": "Studies",
     "/mesh": "Mesh",
 }
+#: How long a browser may take to say whether it is dark, in seconds: some machines are slow.
+THEME_SECONDS: Final = 60.0
 _CSS: Final = resources.files(__package__).joinpath("page.css").read_text("utf-8")
 #: Dark or light as the user chose in this browser or, if never, as the system has it.
 _READ_THEME: Final = (
@@ -56,12 +58,16 @@ class Shell:
         What the link says.
     uploads : Uploads
         The files of the server.
+    is_own : bool
+        Whether somebody came here by themselves, and not over a page of another site: only then may opening the page
+        have the server ask or read something.
     is_dark : bool
         Whether it is shown in dark mode now.
     """
 
-    def __init__(self, path: str, query: Mapping[str, str], uploads: Uploads) -> None:
+    def __init__(self, path: str, query: Mapping[str, str], uploads: Uploads, *, is_own: bool = True) -> None:
         self.path = path
+        self.is_own = is_own
         self.query = dict(query)
         self.uploads = uploads
         self.is_dark = self.query.pop("theme", "") == "dark"
@@ -124,7 +130,7 @@ class Shell:
     async def _connected(self) -> None:
         if self._asks_theme:
             self._asks_theme = False
-            if await self.client.run_javascript(_READ_THEME, timeout=5.0):
+            if await self.client.run_javascript(_READ_THEME, timeout=THEME_SECONDS):
                 self._turn(True)
 
     def _header(self) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any, Final
 
 from nicegui import ui
 
 from . import charts
 from .shell import Notice, Shell
-from .workers import StoppedError, WorkError
+from .workers import Latest, StoppedError, WorkError
 
 #: How often a study that runs is read again, in seconds.
 READ_EVERY: Final = 1.0
@@ -35,6 +36,7 @@ class Studies:
         self._wanted = {name: shell.query.get(name, "") for name in _CHOSEN}
         self._told: dict[str, Any] = {}
         self._filling = False
+        self._reading = Latest(self._read)
         with shell.main:
             shell.title(
                 "Studies", "A study's folder, as banditmesh run writes it: progress, failed runs, any two swept keys."
@@ -55,10 +57,12 @@ class Studies:
                 self._shown.set_visibility(False)
                 with self._shown:
                     self._results()
-        self._timer = ui.timer(READ_EVERY, self._read, active=False)
+        self._timer = ui.timer(READ_EVERY, self._look_again, active=False)
         shell.on_theme(self._redraw)
-        if self._path.value:
+        if self._path.value and shell.is_own:
             ui.timer(0.1, self._open, once=True)
+        elif self._path.value:
+            self._notice.say("Another site led here: press Open if you want this folder to be read.")
 
     def _results(self) -> None:
         self._heading = ui.label().props('data-bm="study" role="status"')
@@ -73,7 +77,7 @@ class Studies:
                     self._selects[name] = select.props(f'dense options-dense data-bm="{name}"')
             self._chart = ui.echart(charts.frame("", "", self._shell.is_dark)).classes("bm-tall")
             self._chart.props('role="img" data-bm="chart-study"')
-            ui.label("Means over the runs that are there; bands show one standard deviation.").classes("bm-quiet")
+            self._caption = ui.label().classes("bm-quiet").props('data-bm="caption"')
         self._failures = ui.element("div").classes("bm-card bm-table bm-wrap")
         with self._failures:
             self._failed = ui.label().props('data-bm="n-failed"')
@@ -85,11 +89,14 @@ class Studies:
         self._told = {}
         self._timer.active = False
         self._notice.clear()
-        await self._read()
+        await self._reading.ask()
+
+    async def _look_again(self) -> None:
+        # A study that takes longer to read than its turn leaves the next one out.
+        if not self._reading.is_asking:
+            await self._reading.ask()
 
     async def _read(self) -> None:
-        if self._worker.is_busy:
-            return
         folder = (self._path.value or "").strip()
         self._shell.remember(_query({"folder": folder, **self._wanted}))
         if not folder:
@@ -100,10 +107,14 @@ class Studies:
         except StoppedError:
             return
         except WorkError as error:
+            if self._reading.is_outdated:
+                return
             self._timer.active = False
             self._notice.fail(str(error))
             self._shown.set_visibility(bool(self._told))
             self._empty.set_visibility(not self._told)
+            return
+        if self._reading.is_outdated:
             return
         self._timer.active = told["state"] == "running"
         if told != self._told:
@@ -130,10 +141,12 @@ class Studies:
         self._redraw()
 
     def _choose(self, name: str) -> Any:
-        async def chosen(event: Any) -> None:
-            if not self._filling:
-                self._wanted[name] = event.value or ""
-                await self._read()
+        # Whether a user chose is looked at here and now, not in a task that begins when the filling is over.
+        def chosen(event: Any) -> Awaitable[None] | None:
+            if self._filling:
+                return None
+            self._wanted[name] = event.value or ""
+            return self._reading.ask()
 
         return chosen
 
@@ -144,6 +157,8 @@ class Studies:
         is_dark = self._shell.is_dark
         options = charts.frame(told["x"], _with_unit(told["column"]), is_dark)
         options["xAxis"]["scale"] = True
+        if all(float(x).is_integer() for points in told["series"].values() for x, *_ in points if told["is_numeric"]):
+            options["xAxis"]["minInterval"] = 1
         names = list(told["series"])
         options = charts.with_curves(options, names)
         if not told["is_numeric"]:
@@ -165,6 +180,8 @@ class Studies:
             drawn[-1] |= {"symbol": "circle", "symbolSize": 7}
             series += drawn
         options["series"] = series
+        without = f" {told['n_without']} runs have no {told['x']} and are left out." if told["n_without"] else ""
+        self._caption.set_text(f"Means over the runs that are there; bands show one standard deviation.{without}")
         self._chart.options.clear()
         self._chart.options.update(options)
         self._chart.update()

@@ -12,7 +12,7 @@ import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 from ..errors import InputError
 from .choices import FILES
@@ -20,6 +20,7 @@ from .choices import FILES
 #: The most bytes of a file, and of all that are kept.
 MOST_BYTES: Final = 8 * 2**20
 MOST_KEPT: Final = 256 * 2**20
+_NAMING: Final = frozenset(key.rpartition(".")[2] for key in FILES)
 _KEPT: Final = re.compile(r"[0-9a-f]{16}/[\w.\-]{1,80}", re.ASCII)
 
 
@@ -30,7 +31,7 @@ class Uploads:
     --------
     >>> uploads = Uploads()
     >>> name = uploads.keep("my links.txt", b"0 1")
-    >>> name.partition("/")[2], uploads.holds(name), uploads.holds("../etc/passwd")
+    >>> name.partition("/")[2], holds(uploads.folder, name), holds(uploads.folder, "../etc/passwd")
     ('my_links.txt', True, False)
     >>> uploads.close()
     """
@@ -59,17 +60,21 @@ class Uploads:
             self._n_bytes += len(content)
         return kept
 
-    def holds(self, name: str) -> bool:
-        """Whether a name is that of a kept file."""
-        return _KEPT.fullmatch(name) is not None and (self.folder / name).is_file()
-
-    def check(self, choices: Mapping[str, str]) -> None:
-        """Refuse choices that name another file."""
-        for key in FILES:
-            name = choices.get(key, "").strip()
-            if name and not self.holds(name):
-                raise InputError(f"{key} must be a file that was handed over on this page; choose the file again")
-
     def close(self) -> None:
         """Forget all of them."""
         self._folder.cleanup()
+
+
+def holds(folder: Path, name: str) -> bool:
+    """Whether a name is that of a kept file; `folder` is that of the uploads."""
+    return _KEPT.fullmatch(name) is not None and (folder / name).is_file()
+
+
+def check(folder: Path, tables: Mapping[str, Any], within: str = "") -> None:
+    """Refuse the tables of a spec that name another file, whoever wrote them, and in whichever table."""
+    for name, value in tables.items():
+        key = f"{within}{name}"
+        if isinstance(value, Mapping):
+            check(folder, value, f"{key}.")
+        elif name in _NAMING and not (isinstance(value, str) and holds(folder, value)):
+            raise InputError(f"{key} must be a file that was handed over on this page; choose the file again")

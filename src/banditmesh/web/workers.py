@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import signal
 import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ from ..errors import BanditmeshError
 
 #: The most workers of all browsers together.
 MOST_WORKERS: Final = 32
+#: By how much less urgent a worker is than the page.
+NICE: Final = 10
 #: How long an ended process may take to go, in seconds.
 PATIENCE: Final = 5.0
 
@@ -60,13 +63,13 @@ class Worker:
     def __init__(self) -> None:
         self._process: Any = None
         self._pipe: Connection | None = None
-        self._stopped = False
-        self._busy = False
+        #: The question that it works on; another one as soon as that one is given up.
+        self._question: object | None = None
 
     @property
     def is_busy(self) -> bool:
         """Whether it works on a question."""
-        return self._busy
+        return self._question is not None
 
     async def ask(self, question: str, *given: Any, tell: Callable[[Any], None] | None = None) -> Any:
         """What the desk's method of that name gives; `tell` is called, in the event loop, with what comes before.
@@ -78,35 +81,36 @@ class Worker:
         StoppedError
             It was stopped.
         """
-        if self._busy:
+        if self.is_busy:
             raise WorkError("something else is still running; stop it first")
-        self._busy = True
-        self._stopped = False
+        mine = self._question = object()
         loop = asyncio.get_running_loop()
         try:
             pipe = self._begin()
             pipe.send((question, given))
             while True:
                 kind, value = await _received(loop, pipe)
+                if self._question is not mine:
+                    raise StoppedError
                 if kind == "tell":
-                    if tell is not None and not self._stopped:
+                    if tell is not None:
                         tell(value)
                 elif kind == "answer":
                     return value
                 else:
                     raise WorkError(value)
         except (EOFError, OSError):
-            stopped = self._stopped
-            self.stop()
-            if stopped:
+            if self._question is not mine:
                 raise StoppedError from None
+            self.stop()
             raise WorkError("the worker process ended unexpectedly; memory may have run out") from None
         finally:
-            self._busy = False
+            if self._question is mine:
+                self._question = None
 
     def stop(self) -> None:
-        """End the process, whatever it does; what it kept is gone."""
-        self._stopped = True
+        """End the process, whatever it does; what it kept is gone, and the next question may be asked at once."""
+        self._question = None
         _running.discard(self)
         process, self._process = self._process, None
         if process is not None:
@@ -130,6 +134,39 @@ class Worker:
         self._pipe = ours
         _running.add(self)
         return ours
+
+
+class Latest:
+    """Asks again whenever something was chosen, one question at a time: what is chosen meanwhile is asked right after.
+
+    Parameters
+    ----------
+    ask : callable
+        Asks for what is chosen now, and shows the answer unless it `is_outdated`.
+    """
+
+    def __init__(self, ask: Callable[[], Awaitable[None]]) -> None:
+        self._ask = ask
+        self._asking = False
+        self.is_outdated = False
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a question is on its way."""
+        return self._asking
+
+    async def ask(self) -> None:
+        """Ask, now or right after the question that is on its way."""
+        self.is_outdated = True
+        if self._asking:
+            return
+        self._asking = True
+        try:
+            while self.is_outdated:
+                self.is_outdated = False
+                await self._ask()
+        finally:
+            self._asking = False
 
 
 async def _received(loop: asyncio.AbstractEventLoop, pipe: Connection) -> tuple[str, Any]:
@@ -159,6 +196,9 @@ def work(pipe: Connection) -> None:
     """What a worker process does until its pipe is closed."""
     # Ctrl-C is the server's to hear; it ends its workers itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The page and the browser that shows it come first.
+    if hasattr(os, "nice"):
+        os.nice(NICE)
     from .. import own
     from .desk import Desk
 
