@@ -179,7 +179,7 @@ class Lab:
             self._empty.set_visibility(False)
             self._shown.set_visibility(True)
             self._status.set_text(
-                f"Running on {news['problem']}; a first run compiles the engine, once on this machine."
+                f"Running on {news['problem']}; a kind's first run compiles the engine for it, once on this machine."
             )
             self._redraw()
             return

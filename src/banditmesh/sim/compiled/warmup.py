@@ -99,7 +99,7 @@ def announced(run: Run) -> AbstractContextManager[None]:
     """
     kernels = compiled.kernels_of(run)
     built_in = kernels.is_built_in
-    what = "the engine, once on this machine" if built_in else "your rule, once in this process"
+    what = "the engine for this kind of run, once on this machine" if built_in else "your rule, once in this process"
     notice = _Notice(what, None if built_in else kernels)
     listening: AbstractContextManager[None] = event.install_listener("numba:compile", notice)
     return listening
