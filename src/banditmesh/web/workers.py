@@ -26,7 +26,7 @@ from ..errors import BanditmeshError
 #: The most workers of all browsers together.
 MOST_WORKERS: Final = 32
 #: By how much less urgent a worker is than the page.
-NICE: Final = 10
+NICE: Final = 5
 #: How long an ended process may take to go, in seconds.
 PATIENCE: Final = 5.0
 
