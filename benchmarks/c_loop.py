@@ -97,7 +97,7 @@ def write_plan(path: Path, packed: Packed, plan: Plan | None, repeats: int) -> N
     arrays: list[np.ndarray] = [
         agents.offsets.astype(np.int64),
         agents.arms.astype(np.int32),
-        agents.gaps.astype(np.float64),
+        run.problem.arm_gaps.astype(np.float64),
         agents.law_a.astype(np.float64),
         agents.law_b.astype(np.float64),
         np.array([bm.UCB.clock(t, run.policies[0].parameter) for t in range(1, run.horizon + 1)]),
