@@ -546,6 +546,22 @@ def test_estimates_count_rounds_in_which_nobody_pulls():
     assert estimates[1] > estimates[0] / 100
 
 
+def test_a_pause_does_not_make_an_estimate_long(monkeypatch):
+    pauses = itertools.chain([0.0, 0.0, 0.9], itertools.repeat(0.0))
+    clock = [0.0]
+
+    def pausing_step(stepper, step=reference.Stepper.step):
+        clock[0] += 0.001 + next(pauses)
+        return step(stepper)
+
+    monkeypatch.setattr(reference.Stepper, "step", pausing_step)
+    monkeypatch.setattr(reference.time, "thread_time", lambda: clock[0])
+    estimates = []
+    monkeypatch.setattr(engine, "_pick", lambda run, name: estimates.append(reference.estimated_seconds(run)) or name)
+    bm.simulate(bm.Problem.paper("er", seed=0), bm.IRS(), horizon=50, seed=0, engine="reference")
+    assert estimates == [pytest.approx(0.05)]
+
+
 def test_memory_that_would_not_suffice_is_refused_before_the_run():
     problem = bm.Problem.paper("er", seed=0)
     began = time.monotonic()

@@ -15,8 +15,10 @@ from .run import Outcome, Run
 from .stepper import Stepper
 from .watching import Watch
 
-#: How long the pilot of an estimate may take, in seconds.
+#: How long the pilot of an estimate may take, in seconds of CPU time.
 PILOT_SECONDS: Final = 1.0
+#: How many times a pilot measures the same: whatever else a machine or Python does only adds, so the least counts.
+N_LOOKS: Final = 4
 
 
 def run_replicate(run: Run, replicate: int, advance: Callable[[], None], watch: Watch | None = None) -> Outcome:
@@ -50,19 +52,25 @@ class _Cost(NamedTuple):
 def _from_pilot(run: Run) -> _Cost:
     """What the run will cost, from its first rounds, or from the first second if that ends before.
 
-    Traffic grows until messages are ttl hops old; then as many rounds as the slowest agent's pause are looked at.
+    Traffic grows until messages are ttl hops old; from then on, each look takes as many rounds as the slowest agent's
+    pause.
     """
-    n_looked_at = int(run.every.max())
+    n_rounds = int(run.every.max())
     rounds_a_hop = 1 if run.faults is None else 1 + run.faults.delay + math.ceil(run.faults.jitter)
-    pilot = min(run.horizon, run.protocol.most_hops * rounds_a_hop + n_looked_at)
+    growing = run.protocol.most_hops * rounds_a_hop
+    pilot = min(run.horizon, growing + N_LOOKS * n_rounds)
     short = replace(run, horizon=pilot, records=np.array([pilot]), link_traffic=False, trace=False)
     traffic = Traffic(short)
     stepper = Stepper(short, 0, [traffic])
-    seen = [_Cost(time.perf_counter(), 0.0)]
+    seen = [_Cost(time.thread_time(), 0.0)]
     while stepper.t <= pilot and seen[-1].seconds - seen[0].seconds <= PILOT_SECONDS:
         stepper.step()
-        seen.append(_Cost(time.perf_counter(), float(traffic.n_sent)))
-    n_looked_at = min(n_looked_at, len(seen) - 1)
-    before, after = seen[-1 - n_looked_at], seen[-1]
-    n_times = run.horizon * run.replicates / n_looked_at
-    return _Cost((after.seconds - before.seconds) * n_times, (after.n_sent - before.n_sent) * n_times)
+        seen.append(_Cost(time.thread_time(), float(traffic.n_sent)))
+    n_rounds = min(n_rounds, len(seen) - 1)
+    last = len(seen) - 1 - n_rounds
+    looks = [
+        _Cost(seen[first + n_rounds].seconds - seen[first].seconds, seen[first + n_rounds].n_sent - seen[first].n_sent)
+        for first in range(last, min(growing, last) - 1, -n_rounds)
+    ]
+    n_times = run.horizon * run.replicates / n_rounds
+    return _Cost(min(look.seconds for look in looks) * n_times, looks[0].n_sent * n_times)
