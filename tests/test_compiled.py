@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import banditmesh as bm
 from banditmesh.sim import engine, reference, support
-from banditmesh.sim.compiled import kernels, packing, plans, replicates
+from banditmesh.sim.compiled import kernels, packing, plans, quiet, replicates
 from cases import dynamic_networks, emitting_protocols, graphs, normal_tape, problems
 
 HORIZON = 12
@@ -297,6 +297,28 @@ def test_threads_do_not_matter(name, rules):
         for threads in (1, 2, 9)
     )
     assert one == two == many
+
+
+@pytest.mark.parametrize("policy", [bm.UCB(), bm.KLUCB(), bm.ThompsonSampling()], ids=lambda policy: policy.name)
+def test_replicates_in_which_nothing_travels_are_simulated_together(policy, monkeypatch):
+    # Three at a time, of coins and others, so that whatever one leaves behind would show in the next.
+    monkeypatch.setattr(quiet, "MOST_PULLS", 3 * 60 * 3)
+    laws = [bm.arms.Bernoulli(0.2), bm.arms.Gaussian(0.5, 1.0), bm.arms.Bernoulli(0.6), bm.arms.Gaussian(0.3, 0.5)]
+    problem = bm.Problem(nx.path_graph(3), [[0, 1, 2], [2, 3], [1]], laws)
+    settings = {"policy": policy, "horizon": 60, "replicates": 8, "seed": 3, "record_every": 7, "every": [1, 2, 1]}
+    calls = []
+    together = quiet.Quiet.together
+    monkeypatch.setattr(quiet.Quiet, "together", lambda one, some: calls.append(some) or together(one, some))
+    one, other = run_both(problem, bm.NoCooperation(), **settings, threads=2)
+    assert sorted(calls, key=min) == [range(3), range(3, 6), range(6, 8)]
+    assert_equal(one, other)
+
+
+def test_replicates_that_are_watched_by_agent_are_simulated_one_by_one(monkeypatch):
+    monkeypatch.delattr(quiet.Quiet, "together")
+    problem = bm.Problem(nx.path_graph(3), [[0, 1], [1], [0]], [bm.arms.Gaussian(0.2, 1.0), bm.arms.Gaussian(0.5, 1.0)])
+    results = run_both(problem, bm.NoCooperation(), horizon=20, replicates=3, seed=0, agents=True)
+    assert_equal(*results)
 
 
 def test_published_rules_forget_and_accept_again_on_both_engines():

@@ -29,6 +29,13 @@ class Curve:
         #: Raised after the values are there, since another thread may be looking.
         self.n_known = 0
 
+    @classmethod
+    def whole(cls, regret: NDArray[np.float64], messages: NDArray[np.int64]) -> Curve:
+        """A curve that is known from beginning to end."""
+        curve = cls(0)
+        curve.regret, curve.messages, curve.n_known = regret, messages, len(regret)
+        return curve
+
 
 class Watch:
     """Shows the curves of a run to a callback.

@@ -3,7 +3,8 @@
 Equal to the reference engine, bit for bit. By the sound rules, and under static Flooding by either, a message's fate is
 known when it is made: it is looked up in a *plan* that all replicates share, or worked out at once where no plan is
 possible (draws, dynamic networks, link traffic) or worth its memory. For other protocols the published rules, whose
-memory forgets, need every copy to be *walked*. Statistics that are *merged* along a tree have rounds of their own.
+memory forgets, need every copy to be *walked*. Statistics that are *merged* along a tree have rounds of their own, and
+so has a *quiet* run, in which nothing is sent.
 
 Kernels run for about 50 ms at a time, with their state in arrays, so that progress and threads work; but a round of a
 large network takes longer. So all of them look, agent by agent, whether to stop, and no kernel runs in the thread that
@@ -15,20 +16,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from itertools import chain
+from typing import Final, TypeAlias
 
 from ...draws import Draws
 from ...protocols.base import Delivery
 from ...protocols.emission import EveryPull
 from .. import limits, memory
 from ..run import Outcome, Run
-from ..watching import Watch
+from ..watching import Curve, Watch
 from . import crew, plans
 from .crew import Stop
 from .kernels.layout import Plan
 from .kernels.special import Kernels, Rules, specialise
 from .merging import Merge
 from .packing import BUILT_IN_EMISSIONS, Packed, pack, packed_bytes
+from .quiet import Quiet, n_together
 from .spreading import Spread
 from .walking import Walk
 
@@ -38,6 +41,8 @@ CHUNK_SECONDS: Final = 0.05
 FIRST_PULLS: Final = 10_000
 #: More threads than this only get in each other's way.
 MOST_THREADS: Final = 64
+
+Delivering: TypeAlias = type[Merge] | type[Walk] | type[Quiet] | type[Spread]
 
 
 def run_all(
@@ -64,8 +69,15 @@ def run_all(
     kernels = kernels_of(run)
     done = [0] * run.replicates
 
-    def simulate(replicate: int) -> Outcome:
-        one = delivery(packed, kernels, replicate, plan, stop)
+    def simulate(replicates: range) -> list[Outcome]:
+        one = delivery(packed, kernels, replicates[0], plan, stop)
+        if isinstance(one, Quiet) and len(replicates) > 1:
+            outcomes = one.together(replicates)
+            for replicate, outcome in zip(replicates, outcomes, strict=True):
+                watching.begin(replicate, Curve.whole(outcome.regret, outcome.messages))
+                done[replicate] = run.horizon
+            return outcomes
+        [replicate] = replicates
         watching.begin(replicate, one.curve)
         n_rounds = max(1, FIRST_PULLS // run.problem.n_agents)
         while one.t <= run.horizon:
@@ -75,7 +87,7 @@ def run_all(
             seconds = time.perf_counter() - began
             done[replicate] = one.t - 1
             n_rounds = max(1, min(4 * n_rounds, int(n_rounds * CHUNK_SECONDS / max(seconds, 1e-6))))
-        return one.close()
+        return [one.close()]
 
     shown = 0
 
@@ -86,13 +98,22 @@ def run_all(
         shown = now
         watching.look()
 
-    return crew.work((partial(simulate, replicate) for replicate in range(run.replicates)), threads, stop, look)
+    each = n_together(packed, threads)
+    some = [range(first, min(first + each, run.replicates)) for first in range(0, run.replicates, each)]
+    outcomes = crew.work([partial(simulate, replicates) for replicates in some], threads, stop, look)
+    return list(chain.from_iterable(outcomes))
 
 
-def _prepare(packed: Packed, threads: int, n_parts: int, stop: Stop) -> tuple[type[Merge | Walk | Spread], Plan | None]:
+def _delivery(packed: Packed) -> Delivering:
+    """How the run's messages are delivered."""
+    if packed.run.tree is not None:
+        return Merge
+    return Walk if packed.traits.walks else Quiet if packed.traits.is_quiet else Spread
+
+
+def _prepare(packed: Packed, threads: int, n_parts: int, stop: Stop) -> tuple[Delivering, Plan | None]:
     """How messages are delivered, and the plan if there is one; refused if memory does not suffice."""
-    run, rule = packed.run, packed.rule(Draws(packed.run.seed, 0))
-    delivery: type[Merge | Walk | Spread] = Merge if run.tree is not None else Walk if packed.traits.walks else Spread
+    run, rule, delivery = packed.run, packed.rule(Draws(packed.run.seed, 0)), _delivery(packed)
     outline = plans.outline(packed, rule, n_parts, stop) if delivery is Spread else None
     each = delivery.needed_bytes(packed, outline, stop)
     memory.check(

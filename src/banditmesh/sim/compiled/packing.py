@@ -32,6 +32,7 @@ from .kernels.layout import (
     CONTESTED,
     EVERY_PULL,
     GROWTH,
+    NEVER,
     OWN_EMISSION,
     Agents,
     Ahead,
@@ -139,6 +140,11 @@ class Traits:
         relaying = run.relaying
         draws = relaying is not None and (relaying.random or relaying.n_targets is not None)
         return not run.problem.is_dynamic and not draws and run.faults is None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing happens to an agent between its pulls: nobody tells anything, and nobody forgets."""
+        return self.run.protocol.delivery is Delivery.NOTHING and not self.forgets
 
     @property
     def sends_to_all(self) -> bool:
@@ -379,8 +385,8 @@ class Packed:
         """Place for draws, none of them made yet."""
         n_agents, n_ahead = len(self.agents.every), self.n_ahead
         n_normal = n_agents if (self.agents.law_code == GAUSSIAN).any() else 0
-        nowhere = np.full(1, -MOST_AHEAD, dtype=np.int64)
-        return Ahead(n_ahead, nowhere, np.zeros(n_agents * n_ahead), np.zeros(n_normal * n_ahead))
+        never = np.full(1, NEVER, dtype=np.int64)
+        return Ahead(n_ahead, never, np.zeros(n_agents * n_ahead), np.zeros(n_normal * n_ahead))
 
     def clocks(self, first: int, last: int) -> NDArray[np.float64]:
         """What the policies' clocks read in the rounds from `first` to before `last`: (rounds, clock parameters).

@@ -1,6 +1,6 @@
 """One replicate of a compiled run: its state in arrays, advanced chunk by chunk.
 
-What all ways of delivery share is here; `spreading`, `walking` and `merging` are the three.
+What all ways of delivery share is here; `quiet`, `spreading`, `walking` and `merging` are the four.
 """
 
 from __future__ import annotations
@@ -168,14 +168,24 @@ class Replicate:
 
     def advance(self, last: int) -> None:
         """Simulate the rounds up to before `last`."""
-        first = self.t
+        first, chunk = self.t, self._chunk(self.t, last)
+        self._simulate(chunk, last)
+        self._record(first, last, chunk.regret, chunk.sent)
+        if self._timeline is not None:
+            for t, row in self._timeline.finish(last, chunk.links):
+                if self.packed.run.link_traffic:
+                    self._link_counts.add(t, row.starts, row.indices, row.on_link)
+        self.t = last
+
+    def _chunk(self, first: int, last: int) -> Chunk:
+        """What the rounds from `first` to before `last` are given."""
         if self._timeline is None:
             network, links = self._static, self._static_links(first, last - 1 + self._lookahead)
         else:
             network, links = self._timeline.window(last - 1 + self._lookahead)
         assert network is not None
         tape = self._tape_of(first, last) if self.packed.traits.has_tape else np.zeros((1, 0))
-        chunk = Chunk(
+        return Chunk(
             first=first,
             network=network,
             links=links,
@@ -188,13 +198,6 @@ class Replicate:
             regret=np.zeros(last - first),
             sent=np.zeros(last - first, dtype=np.int64),
         )
-        self._simulate(chunk, last)
-        self._record(first, last, chunk.regret, chunk.sent)
-        if self._timeline is not None:
-            for t, row in self._timeline.finish(last, links):
-                if self.packed.run.link_traffic:
-                    self._link_counts.add(t, row.starts, row.indices, row.on_link)
-        self.t = last
 
     def _static_links(self, first: int, last: int) -> OnLinks:
         """Where transmissions of the rounds from `first` to `last` are counted, on a static network."""

@@ -112,7 +112,8 @@ def is_prompt(run: Run) -> bool:
 
 def _kind(run: Run) -> tuple[Kernels, str, bool, bool, bool]:
     by_plan = plans.pays(run) or run.protocol.most_hops == 0
-    delivery = "merge" if run.tree is not None else "walk" if traits(run).walks else "plan" if by_plan else "spread"
+    usual = "quiet" if traits(run).is_quiet else "plan" if by_plan else "spread"
+    delivery = "merge" if run.tree is not None else "walk" if traits(run).walks else usual
     return compiled.kernels_of(run), delivery, run.problem.is_dynamic, traits(run).has_tape, _may_be_shared(run)
 
 

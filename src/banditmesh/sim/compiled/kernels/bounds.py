@@ -23,7 +23,20 @@ from ....draws import GREATEST_UNIFORM, normal_quantile
 from ....policies import KLUCB, ThompsonSampling
 from ....policies.thompson import TWO_POW_52, WORD
 from .compiling import routine
-from .layout import CHANCE, DRAWS, NORMAL, ONE, OTHER_CHANCE, OTHER_NORMAL, PAIR, SCORES, ZERO, Floats, Int64s
+from .layout import (
+    CHANCE,
+    DRAWS,
+    FIRST_TANGENT,
+    NORMAL,
+    ONE,
+    OTHER_CHANCE,
+    OTHER_NORMAL,
+    PAIR,
+    SCORES,
+    ZERO,
+    Floats,
+    Int64s,
+)
 from .scalars import inlined_uniform
 
 #: What a coin has in the place of a sigma, which is never negative.
@@ -194,7 +207,7 @@ def needs_tangents(index: Callable[..., float]) -> bool:
 
 
 def first_tangents(index: Callable[..., float], n_slots: int) -> Floats:
-    """Bounds as they are before an index is known: no coin's index is above 1."""
+    """Bounds as they are before an index is known."""
     tangents = np.zeros((3, n_slots if needs_tangents(index) else 0))
-    tangents[0] = 1.0
+    tangents[0] = FIRST_TANGENT
     return tangents

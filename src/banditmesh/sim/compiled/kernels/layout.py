@@ -21,6 +21,8 @@ Words = NDArray[np.uint64]
 # Numbers that functions are called with: for a plain 0 or -1 they would be compiled once more.
 ZERO: Any = np.int64(0)
 FIRST_ROUND: Any = np.int64(1)
+#: A round before all others, so far that nothing drawn ahead from it on is of any use.
+NEVER: Any = np.int64(-(2**20))
 NOBODY: Any = np.int64(-1)
 ONE: Any = np.uint64(1)
 NO_BITS: Any = np.uint64(0)
@@ -37,6 +39,8 @@ SCORES, DRAWS, NORMAL, CHANCE, OTHER_NORMAL, OTHER_CHANCE = range(6)
 N_SCORES = 6
 # Columns of what `spread` notes of an agent.
 MARK, PREVIOUS = 0, 1
+# What bounds on indices begin with: no coin's index is above 1.
+FIRST_TANGENT = 1.0
 # Each slot's learners in a plan begin at a multiple of this, so that 32 bits say where.
 UNIT = 4
 # What a plan may keep of copies that end, see `Plan`.

@@ -145,9 +145,8 @@ def plan_rounds(
     `ring[v, t % reach]` is the beginning of the record of the message that v made in round t.
     """
     reach, first, stop = rule.reach, chunk.first, chunk.stop
-    is_quiet = reach == 0 and not rule.tells_everyone and len(chunk.faults.restarts) == 0
-    for t in range(first, first + 1 if is_quiet else last):
-        begin(t, last if is_quiet else t + 1, agents, holders, chunk, rule, keys, state, known, pulls, counts)
+    for t in range(first, last):
+        begin(t, agents, holders, chunk, rule, keys, state, known, pulls, counts)
         if is_set(stop):
             return
         if reach > 0:

@@ -126,7 +126,6 @@ def tell_nobody(t: int, agents: Agents, holders: Holders, chunk: Chunk, pulls: P
 @helper
 def begin(
     t: int,
-    end: int,
     agents: Agents,
     holders: Holders,
     chunk: Chunk,
@@ -137,13 +136,10 @@ def begin(
     pulls: Pulls,
     counts: Int64s,
 ) -> None:
-    """Begin round `t`: whoever lost its memory starts afresh, all pull, and messages are made of the pulls.
-
-    If nothing happens between pulls, all those before round `end` are made at once.
-    """
+    """Begin round `t`: whoever lost its memory starts afresh, all pull, and messages are made of the pulls."""
     if len(chunk.faults.restarts) > 0:
         restart(t, agents, chunk, known, state)
-    pull_rounds(t, end, agents, chunk, keys, rule.asks_best, state, pulls)
+    pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
     if rule.tells_everyone:
         counts[HEARD] += tell_everyone(t, agents, holders, chunk, pulls, state)
     if rule.ttl > 0 and rule.emission != EVERY_PULL:
@@ -194,7 +190,7 @@ def spread_rounds(
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
     for t in range(first, last):
         if cursor[0] < 0:
-            begin(t, t + 1, agents, holders, chunk, rule, keys, state, known, pulls, counts)
+            begin(t, agents, holders, chunk, rule, keys, state, known, pulls, counts)
             cursor[0] = 0
         row = t % reach
         for v in range(cursor[0], n_agents):

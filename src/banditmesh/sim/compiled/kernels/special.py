@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ....policies import KLUCB, UCB, Policy, ThompsonSampling
 from ....protocols import ProbabilisticFlooding
-from . import cache, emissions, faults, merge, planned, pulls, rounds, sets, spread, walk
+from . import cache, emissions, faults, merge, planned, pulls, quiet, rounds, sets, spread, walk
 from .ahead import draw_for_arms
 from .bounds import BOUNDS
 from .compiling import block, helper, kernel, own_block, rebind, routine, scalar, uncached
@@ -26,6 +26,7 @@ Rules: TypeAlias = tuple[Callable[..., float], Callable[..., int] | None, Callab
 class Kernels(NamedTuple):
     """The kernels that depend on a policy's index, on a relay rule that draws, or on an emission."""
 
+    quiet_rounds: Any
     plan_rounds: Any
     pull_part: Any
     spread_rounds: Any
@@ -36,6 +37,7 @@ class Kernels(NamedTuple):
 
 
 USUAL: Final = Kernels(
+    quiet.quiet_rounds,
     planned.plan_rounds,
     planned.pull_part,
     rounds.spread_rounds,
@@ -118,6 +120,7 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     begin = helper(
         rebind(rounds.begin, restart=restart, pull_rounds=pull_rounds, tell_everyone=tell_everyone, emit=emit)
     )
+    quiet_rounds = rebind(quiet.quiet_rounds, pull_rounds=pull_rounds)
     plan_rounds = rebind(planned.plan_rounds, begin=begin, pull_rounds=pull_rounds)
     pull_part = rebind(planned.pull_part, pull_rounds=pull_rounds, emit=emit)
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
@@ -125,6 +128,7 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     walk_rounds = rebind(walk.walk_rounds, begin_walk=begin_walk, random_relay=relays)
     merge_rounds = rebind(merge.merge_rounds, pull_rounds=pull_rounds, decide=decide)
     return Kernels(
+        compiling(quiet_rounds),
         compiling(plan_rounds),
         compiling(pull_part),
         compiling(spread_rounds),

@@ -1,0 +1,97 @@
+"""Rounds in which nothing travels: agents pull, and learn from their own rewards alone.
+
+Several replicates are simulated in one call, one after the other in the same arrays: what Python does for a call takes
+as long as some hundred pulls.
+"""
+
+from __future__ import annotations
+
+from .compiling import helper, kernel
+from .layout import (
+    COUNT,
+    FIRST_ROUND,
+    FIRST_TANGENT,
+    NEVER,
+    TOTAL,
+    Agents,
+    Chunk,
+    Floats,
+    Int32s,
+    Int64s,
+    Keys,
+    Pulls,
+    State,
+)
+from .pulls import pull_rounds
+from .stopping import is_set
+
+
+@helper
+def forget_all(state: State) -> None:
+    """All agents begin: they have pulled nothing yet, and nothing is drawn ahead."""
+    sums, pulls, n_pulls, next_round, tangents = (
+        state.sums,
+        state.pulls,
+        state.n_pulls,
+        state.next_round,
+        state.tangents,
+    )
+    state.ahead.first[0] = NEVER
+    for slot in range(len(pulls)):
+        sums[slot, COUNT] = sums[slot, TOTAL] = 0.0
+        pulls[slot] = 0
+    for v in range(len(n_pulls)):
+        n_pulls[v] = 0
+        next_round[v] = FIRST_ROUND
+    for slot in range(tangents.shape[1]):
+        for place in range(len(tangents)):
+            tangents[place, slot] = FIRST_TANGENT if place == 0 else 0.0
+
+
+@kernel
+def quiet_rounds(
+    last: int,
+    chunk: Chunk,
+    agents: Agents,
+    keys: Keys,
+    draw_keys: Int64s,
+    state: State,
+    pulls: Pulls,
+    regrets: Floats,
+    pulled: Int32s,
+) -> None:
+    """Simulate the rounds of a chunk, up to before `last`, for each replicate whose keys are a row of `draw_keys`.
+
+    Its regret by round goes to the same row of `regrets`, and its pulls so far, by slot, to that of `pulled`. If there
+    are several, the chunk is all rounds.
+    """
+    for row in range(len(draw_keys)):
+        if is_set(chunk.stop):
+            return
+        if chunk.first == FIRST_ROUND:
+            forget_all(state)
+        own_chunk = Chunk(
+            chunk.first,
+            chunk.network,
+            chunk.links,
+            chunk.faults,
+            chunk.clocks,
+            chunk.has_tape,
+            chunk.tape,
+            chunk.codes,
+            chunk.stop,
+            regrets[row],
+            chunk.sent,
+        )
+        own_keys = Keys(
+            draw_keys[row, 0],
+            draw_keys[row, 1],
+            draw_keys[row, 2],
+            draw_keys[row, 3],
+            keys.draws_index,
+            keys.clock_lag,
+            keys.clock_parameters,
+        )
+        pull_rounds(chunk.first, last, agents, own_chunk, own_keys, False, state, pulls)
+        for slot in range(len(state.pulls)):
+            pulled[row, slot] = state.pulls[slot]

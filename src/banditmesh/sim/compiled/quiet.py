@@ -1,0 +1,72 @@
+"""Delivery where nothing travels: whole replicates side by side, one after the other in the same arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...draws import Draws
+from ..run import TRAFFIC, Outcome
+from .crew import Stop
+from .kernels.layout import Chunk, Keys, Plan
+from .kernels.special import Kernels
+from .packing import Packed
+from .plans import Outline
+from .replicates import Replicate
+
+#: The most pulls that replicates make in one call: about 20 ms.
+MOST_PULLS: Final = 2**18
+
+
+class Quiet(Replicate):
+    """A replicate in which nothing travels."""
+
+    @staticmethod
+    def needed_bytes(packed: Packed, outlined: Outline | None, stop: Stop) -> float:
+        """About how much memory one replicate takes; those that are simulated together share it."""
+        return Replicate.shared_bytes(packed)
+
+    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
+        super().__init__(packed, kernels, replicate, 0, stop)
+
+    def _simulate(self, chunk: Chunk, last: int) -> None:
+        self._pull(chunk, last, [self.keys], chunk.regret[None], self.state.pulls[None])
+
+    def together(self, replicates: Sequence[int]) -> list[Outcome]:
+        """What these replicates give, the first of which is this one."""
+        run = self.packed.run
+        keys = [self.packed.keys(Draws(run.seed, replicate)) for replicate in replicates]
+        regrets = np.zeros((len(replicates), run.horizon))
+        pulled = np.zeros((len(replicates), len(self.state.pulls)), dtype=np.int32)
+        self._pull(self._chunk(1, run.horizon + 1), run.horizon + 1, keys, regrets, pulled)
+        # Sums are accumulated one round after the other, as the reference engine does.
+        regret = np.add.accumulate(regrets, axis=1)[:, run.records - 1]
+        messages = np.zeros(regret.shape, dtype=np.int64)
+        traffic = np.zeros((len(replicates), len(TRAFFIC)), dtype=np.int64)
+        return list(map(Outcome, regret, messages, traffic, pulled))
+
+    def _pull(
+        self,
+        chunk: Chunk,
+        last: int,
+        keys: Sequence[Keys],
+        regrets: NDArray[np.float64],
+        pulled: NDArray[np.int32],
+    ) -> None:
+        draw_keys = np.array([one[:4] for one in keys], dtype=np.int64)
+        self.kernels.quiet_rounds(
+            last, chunk, self.packed.agents, self.keys, draw_keys, self.state, self.pulls, regrets, pulled
+        )
+        self.stop.check()
+
+
+def n_together(packed: Packed, threads: int) -> int:
+    """How many replicates are simulated in one call: several only if each is short and gives nothing by the way."""
+    run, traits = packed.run, packed.traits
+    tells_more = run.link_traffic or run.agents or traits.has_tape or run.faults is not None
+    if not traits.is_quiet or tells_more:
+        return 1
+    return max(1, min(MOST_PULLS // (run.horizon * run.problem.n_agents), -(-run.replicates // threads)))
