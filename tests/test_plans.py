@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
-from banditmesh.sim.compiled import plans
+from banditmesh.sim.compiled import plans, spreading
 from banditmesh.sim.compiled.plans import Rooms, part_bounds, parts_for
 
 
@@ -74,19 +74,23 @@ def test_plans_of_rules_whose_learners_meet_several_decisions_keep_how_copies_en
     assert compiled == reference
 
 
-@pytest.mark.parametrize("by_rank", [False, True])
+@pytest.mark.parametrize("sums", ["near", "far", "far, by rank"])
 @pytest.mark.parametrize(
     "protocol",
     [bm.FwA(4), bm.Flooding(3, emission=bm.Growth(0.3, echoes=1)), HubsAbsorb(3)],
     ids=["fwa", "growth", "hubs"],
 )
-def test_threads_that_share_a_replicate_change_nothing(protocol, by_rank, monkeypatch):
+def test_threads_that_share_a_replicate_change_nothing(protocol, sums, monkeypatch):
     problem = bm.Problem.paper("er", seed=0)
     settings = {"horizon": 40, "replicates": 1, "every": [1 + v % 2 for v in range(100)], "record_every": 3}
     alone, reference = both(problem, protocol, **settings)
     assert alone == reference
     monkeypatch.setattr(plans, "SHARED_FROM", 1)
-    monkeypatch.setattr(plans, "WIDE_BUDGET", 0 if by_rank else plans.WIDE_BUDGET)
+    monkeypatch.setattr(plans, "WIDE_BUDGET", 0 if "rank" in sums else plans.WIDE_BUDGET)
+    if "far" in sums:
+        # So few additions wait at a time that they are made in the middle of a message, and some at the end.
+        monkeypatch.setattr(spreading, "NEAR", 0)
+        monkeypatch.setattr(spreading, "WAITING", 7)
     for threads in (1, 2, 3):
         assert bm.simulate(problem, protocol, seed=0, engine="compiled", threads=threads, **settings) == alone
 
@@ -118,8 +122,6 @@ def test_rooms_are_handed_out_until_none_is_left():
 
 
 def test_a_thread_that_fails_is_reported_and_ends_the_others(monkeypatch):
-    from banditmesh.sim.compiled import spreading
-
     monkeypatch.setattr(plans, "SHARED_FROM", 1)
     problem = regular(64)
     settings = {"horizon": 6, "seed": 0, "engine": "compiled", "threads": 3}

@@ -20,7 +20,7 @@ from ..watching import Curve
 from .crew import Stop
 from .kernels import layout
 from .kernels.bounds import first_tangents, needs_tangents
-from .kernels.layout import EVERY_PULL, N_COUNTS, N_SCORES, Chunk, Messages, OnLinks, Pulls, State
+from .kernels.layout import EVERY_PULL, N_COUNTS, N_SCORES, Chunk, Messages, OnLinks, Pulls, State, Waiting
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
 from .linkcounts import LinkCounts
@@ -47,11 +47,17 @@ def make_messages(n_agents: int, n_rows: int) -> Messages:
     )
 
 
+def make_waiting(n_places: int) -> Waiting:
+    """Room for so many additions."""
+    return Waiting(np.zeros(n_places, dtype=np.uint64), np.zeros((n_places, 2)))
+
+
 def own_workspace(state: State) -> State:
     """The same state for another thread, which has other agents: what is no agent's is its own."""
     return state._replace(
         scores=np.zeros_like(state.scores),
         clocks=np.zeros_like(state.clocks),
+        waiting=make_waiting(len(state.waiting.slots)),
         ahead=state.ahead._replace(first=state.ahead.first.copy()),
     )
 
@@ -103,6 +109,7 @@ class Replicate:
             scores=np.zeros((N_SCORES, packed.most_arms)),
             tangents=first_tangents(type(run.policies[0]).index, n_slots),
             clocks=np.zeros(len(packed.clock_parameters)),
+            waiting=make_waiting(0),
             ahead=packed.ahead(),
         )
         self.known = packed.known()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -15,7 +16,11 @@ from .kernels.planned import deliver_part, sum_in_order
 from .kernels.special import Kernels
 from .packing import Packed
 from .plans import Outline, count_fates, make_fates, make_plan, make_scratch, part_bounds, relayed_and_learned
-from .replicates import Replicate, make_messages, own_workspace
+from .replicates import Replicate, make_messages, make_waiting, own_workspace
+
+#: The sums of so many slots are near: they stay in a processor's own cache. Of others, so many additions wait at once.
+NEAR: Final = 2**18
+WAITING: Final = 256
 
 
 class Spread(Replicate):
@@ -49,6 +54,8 @@ class Spread(Replicate):
             self._records = np.zeros((n_agents, 0, 1), dtype=np.int32)
             return
         if plan is not None:
+            if len(self.state.sums) > NEAR or len(plan.ranks) > 0:
+                self.state = self.state._replace(waiting=make_waiting(WAITING))
             n_copied = plan.records.shape[1] - reach
             self._n_parts = (n_copied - 1) // reach
             # Threads that share a round may be a round apart: then the oldest row is still read.
@@ -110,7 +117,7 @@ class Spread(Replicate):
                 barrier.wait()
                 if part == 0:
                     chunk.regret[t - chunk.first] = sum_in_order(self._regrets[t % 2])
-                n_stale += self._deliver(t, part)
+                n_stale += self._deliver(t, part, state)
                 self.stop.check()
             return n_stale
 
@@ -147,7 +154,7 @@ class Spread(Replicate):
         )
         return n_sent
 
-    def _deliver(self, t: int, part: int) -> int:
+    def _deliver(self, t: int, part: int, state: State) -> int:
         """Let a part of the agents hear what they hear in round `t`; how much of it changes nothing."""
         packed = self.packed
         n_stale: int = deliver_part(
@@ -160,7 +167,7 @@ class Spread(Replicate):
             self.messages,
             self._records,
             self._plan,
-            self.state,
+            state,
             self.stop.flag,
         )
         return n_stale

@@ -80,6 +80,25 @@ def _bits_set(_: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
+def _fetch(_: Any, array: Any, row: Any) -> Any:
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rows = context.make_array(signature.args[0])(context, builder, arguments[0])
+        step = builder.extract_value(rows.strides, 0)
+        place = builder.add(builder.ptrtoint(rows.data, step.type), builder.mul(step, arguments[1]))
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        hint = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
+        # To be written to, to be kept in all caches, and data.
+        flags = [ir.Constant(number, value) for value in (1, 3, 1)]
+        builder.call(hint, [builder.inttoptr(place, pointer), *flags])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), generate
+
+
+#: For kernels: have a row of an array come from memory, since it will be needed soon. Changes nothing else.
+fetch: Any = intrinsic(_fetch)
 #: For kernels: how many bits of a word are set.
 bits_set: Any = intrinsic(_bits_set)
 #: For kernels: the place of the lowest bit of a word that is set.

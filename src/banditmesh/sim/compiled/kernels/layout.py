@@ -158,6 +158,17 @@ class Ahead(NamedTuple):
     normals: Floats
 
 
+class Waiting(NamedTuple):
+    """Workspace: what is about to be added to sums, whose place in memory is far away.
+
+    Empty where all sums are near.
+    """
+
+    slots: Words
+    #: (places, 2), as in `State.sums`
+    numbers: Floats
+
+
 class State(NamedTuple):
     """What one replicate has learned so far, by slot; `n_pulls` and `next_round` by agent.
 
@@ -187,6 +198,7 @@ class State(NamedTuple):
     tangents: Floats
     #: Workspace: this round's clocks, see `Keys`.
     clocks: Floats
+    waiting: Waiting
     ahead: Ahead
 
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import helper, kernel, routine
+from .compiling import fetch, helper, kernel, routine
 from .emissions import emit
 from .layout import (
     COUNT,
     EVERY_PULL,
+    NO_BITS,
     ONE,
     STALE,
     TOTAL,
@@ -35,10 +36,14 @@ from .layout import (
     Pulls,
     Rule,
     State,
+    Waiting,
 )
 from .pulls import pull_rounds
 from .rounds import begin, take_sent
 from .stopping import is_set
+
+#: How many agents ahead the records of their messages are fetched.
+AHEAD = 8
 
 
 @helper
@@ -51,6 +56,8 @@ def keep_messages(
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
     for v in range(pulls.first, pulls.last):
         slot = now_slots[v]
+        if v + AHEAD < pulls.last:
+            fetch(records, np.uint64(max(now_slots[v + AHEAD], 0)))
         slots[v, row] = slot
         amounts[v, row] = now_amounts[v]
         rewards[v, row] = now_rewards[v]
@@ -65,7 +72,120 @@ def keep_messages(
             sent_ahead[t % reach + hop] += records[slot, n_copied + hop]
 
 
+@helper
+def learners_at(
+    v: np.uint64, row: np.uint64, hop: int, part: int, n_parts: int, ring: Int32s
+) -> tuple[np.uint64, np.uint64]:
+    """Where those in `part` begin and end who hear v's message of a row at a hop."""
+    column = np.uint64((hop - 1) * n_parts + part)
+    start = np.uint64(ring[v, row, np.uint64(0)]) * np.uint64(UNIT)
+    finish = start + np.uint64(ring[v, row, column + ONE])
+    if column > 0:
+        start += np.uint64(ring[v, row, column])
+    return start, finish
+
+
 @routine
+def deliver_near(
+    t: int,
+    reach: int,
+    part: int,
+    n_parts: int,
+    messages: Messages,
+    ring: Int32s,
+    learners: Int32s,
+    sums: Floats,
+    stop: Int64s,
+) -> int:
+    """Add what is heard in round `t` to sums that lie near."""
+    amounts, rewards, n_rows = messages.amounts, messages.rewards, ring.shape[1]
+    most_hops = min(reach, t)
+    oldest_row = (t - most_hops + 1) % n_rows
+    n_stale = 0
+    for v in range(len(rewards)):
+        # Looked at now and then: what an agent's messages cost here is little.
+        if v % 64 == 0 and is_set(stop):
+            return n_stale
+        row = oldest_row
+        for hop in range(most_hops, 0, -1):
+            start, finish = learners_at(np.uint64(v), np.uint64(row), hop, part, n_parts, ring)
+            amount, reward = amounts[v, row], rewards[v, row]
+            if amount == 0.0:
+                n_stale += int(finish - start)
+            for i in range(start, finish):
+                learner = np.uint64(learners[i])
+                sums[learner, COUNT] += amount
+                sums[learner, TOTAL] += reward
+            row += 1
+            if row == n_rows:
+                row = 0
+    return n_stale
+
+
+@helper
+def add_waiting(n_waiting: np.uint64, waiting: Waiting, sums: Floats) -> None:
+    """Add what waits to the sums, in the order in which it came."""
+    slots, numbers = waiting.slots, waiting.numbers
+    for i in range(n_waiting):
+        sums[slots[i], COUNT] += numbers[i, COUNT]
+        sums[slots[i], TOTAL] += numbers[i, TOTAL]
+
+
+@routine
+def deliver_far(
+    t: int,
+    reach: int,
+    part: int,
+    n_parts: int,
+    arms: Int32s,
+    holders: Holders,
+    messages: Messages,
+    ring: Int32s,
+    plan: Plan,
+    state: State,
+    stop: Int64s,
+) -> int:
+    """The same for sums that lie far apart: additions wait until the sums have come from memory."""
+    sums, waiting, learners, ranks = state.sums, state.waiting, plan.learners, plan.ranks
+    slots, amounts, rewards, n_rows = messages.slots, messages.amounts, messages.rewards, ring.shape[1]
+    waiting_slots, waiting_numbers = waiting.slots, waiting.numbers
+    n_waiting, most_waiting = NO_BITS, np.uint64(len(waiting_slots))
+    most_hops = min(reach, t)
+    oldest_row = (t - most_hops + 1) % n_rows
+    n_stale = 0
+    for v in range(len(rewards)):
+        if v % 64 == 0 and is_set(stop):
+            return n_stale
+        row = oldest_row
+        for hop in range(most_hops, 0, -1):
+            start, finish = learners_at(np.uint64(v), np.uint64(row), hop, part, n_parts, ring)
+            amount, reward = amounts[v, row], rewards[v, row]
+            if amount == 0.0:
+                n_stale += int(finish - start)
+            first = NO_BITS
+            if len(ranks) > 0 and start < finish:
+                first = np.uint64(holders.starts[arms[slots[v, row]]])
+            for i in range(start, finish):
+                if len(ranks) > 0:
+                    learner = np.uint64(holders.slots[first + np.uint64(ranks[i])])
+                else:
+                    learner = np.uint64(learners[i])
+                fetch(sums, learner)
+                waiting_slots[n_waiting] = learner
+                waiting_numbers[n_waiting, COUNT] = amount
+                waiting_numbers[n_waiting, TOTAL] = reward
+                n_waiting += ONE
+                if n_waiting == most_waiting:
+                    add_waiting(n_waiting, waiting, sums)
+                    n_waiting = NO_BITS
+            row += 1
+            if row == n_rows:
+                row = 0
+    add_waiting(n_waiting, waiting, sums)
+    return n_stale
+
+
+@helper
 def deliver_by_plan(
     t: int,
     reach: int,
@@ -83,43 +203,11 @@ def deliver_by_plan(
 
     Returns how much of it changes nothing.
     """
-    sums, learners, ranks = state.sums, plan.learners, plan.ranks
-    slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
-    holder_starts, holder_slots = holders.starts, holders.slots
-    by_rank, n_rows = len(ranks) > 0, ring.shape[1]
-    most_hops = min(reach, t)
-    oldest_row = (t - most_hops + 1) % n_rows
-    n_stale = 0
-    for v in range(len(rewards)):
-        # Looked at now and then: what an agent's messages cost here is little.
-        if v % 64 == 0 and is_set(stop):
-            return n_stale
-        row = oldest_row
-        for hop in range(most_hops, 0, -1):
-            place = np.uint64(v), np.uint64(row)
-            column = np.uint64((hop - 1) * n_parts + part)
-            start = np.uint64(ring[place[0], place[1], np.uint64(0)]) * np.uint64(UNIT)
-            finish = start + np.uint64(ring[place[0], place[1], column + ONE])
-            if column > 0:
-                start += np.uint64(ring[place[0], place[1], column])
-            amount, reward = amounts[v, row], rewards[v, row]
-            if amount == 0.0:
-                n_stale += int(finish - start)
-            if by_rank:
-                if start < finish:
-                    first = np.uint64(holder_starts[arms[slots[v, row]]])
-                    for i in range(start, finish):
-                        learner = np.uint64(holder_slots[first + np.uint64(ranks[i])])
-                        sums[learner, COUNT] += amount
-                        sums[learner, TOTAL] += reward
-            else:
-                for i in range(start, finish):
-                    learner = np.uint64(learners[i])
-                    sums[learner, COUNT] += amount
-                    sums[learner, TOTAL] += reward
-            row += 1
-            if row == n_rows:
-                row = 0
+    n_stale: int
+    if len(state.waiting.slots) > 0:
+        n_stale = deliver_far(t, reach, part, n_parts, arms, holders, messages, ring, plan, state, stop)
+    else:
+        n_stale = deliver_near(t, reach, part, n_parts, messages, ring, plan.learners, state.sums, stop)
     return n_stale
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....protocols.base import ABSORB, RELAY, STOP
-from .compiling import helper, kernel, lowest_bit, routine
+from .compiling import fetch, helper, kernel, lowest_bit, routine
 from .layout import (
     ABSORBED_BY_HOP,
     NO_BITS,
@@ -42,18 +42,26 @@ HALF, LOWER_HALF = np.uint64(32), np.uint64(2**32 - 1)
 
 
 @helper
-def send_masks(n_senders: int, starts: Int64s, indices: Int32s, search: Search) -> int:
-    """All senders of a hop send what they relay to all their neighbours; how many of these hear something new."""
+def send_masks(n_senders: int, starts: Int64s, indices: Int32s, entries: Ranks, search: Search) -> int:
+    """All senders of a hop send what they relay to all their neighbours; how many of these hear something new.
+
+    What is kept of agents lies far apart: it is fetched while the two senders before are looked at.
+    """
     senders, masks, receivers, marks = search.senders, search.masks, search.receivers, search.marks
     n_receivers: int = ZERO
     for s in range(n_senders):
         sender, mask = np.uint64(senders[s]), masks[s]
+        if s + 2 < n_senders:
+            later = np.uint64(senders[s + 2])
+            for i in range(np.uint64(starts[later]), np.uint64(starts[later + ONE])):
+                fetch(marks, np.uint64(indices[i]))
         for i in range(np.uint64(starts[sender]), np.uint64(starts[sender + ONE])):
             receiver = np.uint64(indices[i])
             new = mask & ~marks[receiver, SEEN]
             fresh = marks[receiver, FRESH]
             # Without a branch, since whether somebody hears something new cannot be predicted.
             receivers[np.uint64(n_receivers)] = receiver
+            fetch(entries, receiver)
             n_receivers += 1 if new != 0 and fresh == 0 else 0
             marks[receiver, FRESH] = fresh | new
     return n_receivers
@@ -204,7 +212,7 @@ def search_from(
             tallies[bit, what] = 0
         tallies[bit, SENT] = starts[origin + 1] - starts[origin]
     for hop in range(1, rule.reach + 1):
-        n_receivers = send_masks(n_senders, starts, network.indices, search)
+        n_receivers = send_masks(n_senders, starts, network.indices, entries, search)
         group_by_part(n_receivers, search)
         n_senders = begin = ZERO
         for part in range(n_parts):
