@@ -271,8 +271,7 @@ def traits(run: Run) -> Traits:
 class Packed:
     """What all replicates of a run share.
 
-    `network` is None if it is dynamic; the slots of arm a's holders are
-    `holder_slots[holder_starts[a] : holder_starts[a + 1]]`, ascending.
+    `network` is None if it is dynamic; arm a has `holder_starts[a + 1] - holder_starts[a]` holders.
     """
 
     run: Run
@@ -280,7 +279,6 @@ class Packed:
     clock_parameters: tuple[float, ...]
     network: Network | None
     holder_starts: NDArray[np.int64]
-    holder_slots: NDArray[np.int32]
     traits: Traits
     most_arms: int
     most_degree: int
@@ -322,10 +320,14 @@ class Packed:
             tells_everyone=protocol.delivery is Delivery.EVERYONE,
         )
 
-    @property
-    def holders(self) -> Holders:
-        """Who has which arm, for kernels."""
-        return Holders(self.holder_starts, self.holder_slots)
+    @cached_property
+    def holder_slots(self) -> NDArray[np.int32]:
+        """The slots of arm a's holders are those from `holder_starts[a]` to before `holder_starts[a + 1]`."""
+        return np.argsort(self.run.problem.arm_indices, kind="stable").astype(np.int32)
+
+    def holders(self, with_slots: bool) -> Holders:
+        """Who has which arm, for kernels: how many do, and where that is needed, their slots."""
+        return Holders(self.holder_starts, self.holder_slots if with_slots else np.zeros(0, dtype=np.int32))
 
     @cached_property
     def rank(self) -> NDArray[np.int32]:
@@ -468,7 +470,6 @@ def pack(run: Run) -> Packed:
         clock_parameters=tuple(clock_parameters.tolist()),
         network=static_network(network) if isinstance(network, Links) else None,
         holder_starts=np.concatenate([[0], np.cumsum(holder_counts)]).astype(np.int64),
-        holder_slots=np.argsort(problem.arm_indices, kind="stable").astype(np.int32),
         traits=traits(run),
         most_arms=int(sizes.max()),
         most_degree=int(network.degrees.max()) if isinstance(network, Links) else n_agents,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,7 @@ _SHARES: Final = 32
 _ROOMS: Final = 8
 # What is summed up of each hop, and of how many slots at once.
 _SENT, _DELIVERED, _LEARNED, _ABSORBED, _STOPPED = range(5)
-_SLOTS_AT_ONCE: Final = 2**16
+_SLOTS_AT_ONCE: Final = 2**14
 # Of how many agents what they have is noted at once.
 _AGENTS_AT_ONCE: Final = 2**13
 
@@ -217,12 +217,11 @@ def count_fates(
     Row t (modulo their number) of v's `late_slots` is what v sent in round t of the last `reach`. These messages have
     fewer hops before the horizon; what is relayed in the last of them is still queued.
     """
-    all_hops = _by_hop(plan, np.arange(len(n_messages), dtype=np.int32)[None], n_messages[None], stop)[0]
+    [all_hops] = _by_hop(plan, None, n_messages[None], stop)
     last_hops = np.zeros_like(all_hops)
-    rounds = np.arange(max(1, rule.horizon - rule.reach + 1), rule.horizon + 1)
-    slots = late_slots.T[rounds % late_slots.shape[1]]
-    for t, late in zip(rounds, _by_hop(plan, slots, slots >= 0, stop), strict=True):
-        last_hop = rule.horizon - t
+    late_hops = _by_hop(plan, late_slots.T, None, stop)
+    for t in range(max(1, rule.horizon - rule.reach + 1), rule.horizon + 1):
+        last_hop, late = rule.horizon - t, late_hops[t % len(late_hops)]
         all_hops[last_hop + 1 :] -= late[last_hop + 1 :]
         last_hops[last_hop] += late[last_hop]
     absorbed, stopped, expired, relayed = _endings(rule, plan, all_hops)
@@ -233,16 +232,24 @@ def count_fates(
     return counts
 
 
-def _by_hop(plan: Plan, slots: NDArray[np.int32], times: NDArray[Any], stop: Stop) -> NDArray[np.int64]:
-    """What the plan says of a row of messages, each so many times, summed up hop by hop: (rows, reach, numbers)."""
-    n_rows, reach, n_columns = len(slots), plan.delivered.shape[1], plan.records.shape[1]
+def _by_hop(
+    plan: Plan, slots: NDArray[np.int32] | None, times: NDArray[np.int32] | None, stop: Stop
+) -> NDArray[np.int64]:
+    """What the plan says of rows of messages, each so many times, summed up hop by hop: (rows, reach, numbers).
+
+    They are those of `slots`, each once, -1 being none; or one of every slot, so many `times`.
+    """
+    rows = slots if times is None else times
+    assert rows is not None
+    (n_rows, n_all), reach, n_columns = rows.shape, plan.delivered.shape[1], plan.records.shape[1]
     n_parts = (n_columns - 1) // reach - 1
     records, ended = np.zeros((n_rows, n_columns), dtype=np.int64), np.zeros((n_rows, reach, 2), dtype=np.int64)
     delivered = np.zeros((n_rows, reach), dtype=np.int64)
-    for begin in range(0, slots.shape[1], _SLOTS_AT_ONCE):
+    for begin in range(0, n_all, _SLOTS_AT_ONCE):
         stop.check()
-        some = slots[:, begin : begin + _SLOTS_AT_ONCE]
-        weights = times[:, None, begin : begin + _SLOTS_AT_ONCE].astype(np.int64)
+        end = min(begin + _SLOTS_AT_ONCE, n_all)
+        some = np.arange(begin, end)[None] if slots is None else slots[:, begin:end]
+        weights = (some >= 0 if times is None else times[:, begin:end]).astype(np.int64)[:, None]
         records += (weights @ plan.records[some])[:, 0]
         delivered += (weights @ plan.delivered[some])[:, 0]
         if len(plan.ended):

@@ -49,12 +49,14 @@ class Spread(Replicate):
         n_agents = packed.run.problem.n_agents
         self._plan = plan
         self._n_parts = 1
+        by_rank = plan is not None and len(plan.ranks) > 0
+        self._holders = packed.holders(with_slots=by_rank or self.rule.tells_everyone)
         self._sent_ahead = np.zeros(2 * max(reach, 1), dtype=np.int64)
         if plan is None and reach == 0:
             self._records = np.zeros((n_agents, 0, 1), dtype=np.int32)
             return
         if plan is not None:
-            if len(self.state.sums) > NEAR or len(plan.ranks) > 0:
+            if len(self.state.sums) > NEAR or by_rank:
                 self.state = self.state._replace(waiting=make_waiting(WAITING))
             n_copied = plan.records.shape[1] - reach
             self._n_parts = (n_copied - 1) // reach
@@ -84,7 +86,7 @@ class Spread(Replicate):
             last,
             chunk,
             packed.agents,
-            packed.holders,
+            self._holders,
             self.rule,
             self.keys,
             self.state,
@@ -163,7 +165,7 @@ class Spread(Replicate):
             part,
             self._n_parts,
             packed.agents.arms,
-            packed.holders,
+            self._holders,
             self.messages,
             self._records,
             self._plan,
@@ -180,7 +182,7 @@ class Spread(Replicate):
                 last,
                 chunk,
                 packed.agents,
-                packed.holders,
+                self._holders,
                 self.rule,
                 self.keys,
                 self.state,

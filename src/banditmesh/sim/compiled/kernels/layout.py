@@ -42,7 +42,7 @@ MARK, PREVIOUS = 0, 1
 # What bounds on indices begin with: no coin's index is above 1.
 FIRST_TANGENT = 1.0
 # Each slot's learners in a plan begin at a multiple of this, so that 32 bits say where.
-UNIT = 4
+UNIT = 2
 # What a plan may keep of copies that end, see `Plan`.
 ABSORBED_BY_HOP, STOPPED_BY_HOP = 0, 1
 
@@ -87,7 +87,7 @@ class Agents(NamedTuple):
 
 
 class Holders(NamedTuple):
-    """Who has an arm: the slots of arm a are `slots[starts[a] : starts[a + 1]]`, ascending."""
+    """Who has an arm: the slots of arm a are `slots[starts[a] : starts[a + 1]]`, ascending; empty if not needed."""
 
     starts: Int64s
     slots: Int32s
