@@ -19,11 +19,15 @@ from banditmesh.sim.compiled.crew import Stop
 from banditmesh.sim.compiled.engine import kernels_of
 from banditmesh.sim.compiled.kernels.layout import UNIT, Plan
 from banditmesh.sim.compiled.packing import Packed, pack
+from banditmesh.sim.compiled.quiet import Quiet
+from banditmesh.sim.compiled.replicates import Replicate
 from banditmesh.sim.compiled.spreading import Spread
 
 SOURCE = Path(__file__).with_name("plan_loop.c")
 # Neither side may fuse products and sums, and neither sets errno: only so are the two held to the same arithmetic.
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno")
+# No such bounds, and rewards that cost nothing: its results are others.
+FREE_FLAGS = ("-O3", "-march=native", "-ffast-math", "-DNOISE_AHEAD")
 
 
 def measure(quick: bool) -> list[Row]:
@@ -33,16 +37,19 @@ def measure(quick: bool) -> list[Row]:
     horizon, repeats = (60, 2) if quick else (1000, 40)
     problem = bm.Problem.paper("er", seed=SEED)
     with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "plan_loop"
-        subprocess.run([compiler, *FLAGS, str(SOURCE), "-o", str(program), "-lm"], check=True)
+        program, free_program = Path(folder) / "plan_loop", Path(folder) / "free_loop"
+        for flags, made in ((FLAGS, program), (FREE_FLAGS, free_program)):
+            subprocess.run([compiler, *flags, str(SOURCE), "-o", str(made), "-lm"], check=True)
         return [
-            compare(problem, protocol, horizon, repeats, program)
+            compare(problem, protocol, horizon, repeats, program, free_program)
             for protocol in (bm.NoCooperation(), bm.IRS(), bm.FwA(4), bm.Flooding(4))
         ]
 
 
-def compare(problem: bm.Problem, protocol: bm.Protocol, horizon: int, repeats: int, program: Path) -> Row:
-    """Both loops over one plan, and the engine's whole call."""
+def compare(
+    problem: bm.Problem, protocol: bm.Protocol, horizon: int, repeats: int, program: Path, free_program: Path
+) -> Row:
+    """All loops over one plan, and the engine's whole call."""
     run = make_run(problem, protocol, horizon)
     packed = pack(run)
     rule = packed.rule(Draws(SEED, 0))
@@ -51,8 +58,8 @@ def compare(problem: bm.Problem, protocol: bm.Protocol, horizon: int, repeats: i
     plan = plans.build(packed, rule, outline, 1, stop) if outline is not None else None
     kernels = kernels_of(run)
 
-    def loop() -> Spread:
-        one = Spread(packed, kernels, 0, plan, stop)
+    def loop() -> Replicate:
+        one = Quiet(packed, kernels, 0, None, stop) if plan is None else Spread(packed, kernels, 0, plan, stop)
         one.advance(horizon + 1)
         return one
 
@@ -63,6 +70,7 @@ def compare(problem: bm.Problem, protocol: bm.Protocol, horizon: int, repeats: i
     engine_seconds, _ = cpu_time(loop, repeats)
     call_seconds, result = cpu_time(whole_call, repeats)
     c_seconds, regret, transmissions, pulls = run_c(program, packed, plan, repeats)
+    free_seconds, *_ = run_c(free_program, packed, plan, repeats)
     pulled = result.pulls[0][np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets)), problem.arm_indices]
     agrees = (regret, transmissions, pulls) == (result.regret[0, -1], result.messages[0, -1], hash_of(pulled))
     if not agrees:
@@ -73,6 +81,8 @@ def compare(problem: bm.Problem, protocol: bm.Protocol, horizon: int, repeats: i
         "c_ns": 1e9 * c_seconds / n_pulls,
         "engine_ns": 1e9 * engine_seconds / n_pulls,
         "ratio": engine_seconds / c_seconds,
+        "free_ns": 1e9 * free_seconds / n_pulls,
+        "free_ratio": engine_seconds / free_seconds,
         "call_ns": 1e9 * call_seconds / n_pulls,
         "call_ratio": call_seconds / c_seconds,
         "equal": agrees,
@@ -140,7 +150,8 @@ SECTION = Section(
     note=(
         "The paper's ER network, sound rules, T = 1000, one replicate, one core, CPU time, least of up to 40 repeats. "
         f"The C program (plan_loop.c, cc {' '.join(FLAGS)}) reads the engine's own plan and does the same work; "
-        "regret, transmissions and pulls are equal to the last bit. Loop: the rounds alone, on both sides. "
+        "regret, transmissions and pulls are equal to the last bit. Free C loop: the same program with fast-math, its "
+        "rewards drawn before the clock runs; its results are others. Loop: the rounds alone, on both sides. "
         "Call: all of simulate(), which also makes the plan, counts fates and assembles the result."
     ),
     columns=(
@@ -148,6 +159,8 @@ SECTION = Section(
         Column("c_ns", "C loop, ns/pull", ",.0f"),
         Column("engine_ns", "engine loop, ns/pull", ",.0f"),
         Column("ratio", "engine loop / C loop", ".2f"),
+        Column("free_ns", "free C loop, ns/pull", ",.0f"),
+        Column("free_ratio", "engine loop / free C loop", ".2f"),
         Column("call_ns", "simulate(), ns/pull", ",.0f"),
         Column("call_ratio", "simulate() / C loop", ".2f"),
         Column("equal", "results equal"),

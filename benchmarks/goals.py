@@ -41,6 +41,20 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
         "at most",
         lambda rows: one(rows, "ratio", protocol="flooding"),
     ),
+    (
+        "FwA on ER: engine loop by a C loop with fast-math and free rewards (2.2 to 2.7 before)",
+        "c",
+        1.8,
+        "at most",
+        lambda rows: one(rows, "free_ratio", protocol="fwa"),
+    ),
+    (
+        "Flooding on ER: the same (1.6 to 1.9 before)",
+        "c",
+        1.4,
+        "at most",
+        lambda rows: one(rows, "free_ratio", protocol="flooding"),
+    ),
     *(
         (
             f"{policy} by UCB, FwA on ER, {laws}",

@@ -5,6 +5,8 @@
  * who hear it in this round. It does the work of the engine's kernel, in the same order of additions, and so its
  * regret is equal to the engine's to the last bit.
  *
+ * Compiled with -DNOISE_AHEAD, it draws all rewards before the clock runs: how fast it could be if they cost nothing.
+ *
  * Prints, for the fastest of several repeats: CPU seconds, group regret (hexadecimal), transmissions, and a hash of
  * the pull counts.
  */
@@ -36,6 +38,7 @@ typedef struct {
     double *counts, *totals, *index, *rewards;
     int32_t *pulls, *slots;
     int64_t *sent_ahead;
+    double *noise; /* normal quantiles by round and agent, if they are drawn ahead */
     double regret;
     int64_t transmissions;
 } State;
@@ -89,6 +92,10 @@ static double normal_quantile(double u) {
     return r <= 5.0 ? ratio(side[0], side[1], r - 1.6, sign) : ratio(tail[0], tail[1], r - 5.0, sign);
 }
 
+static double draw(const Header *h, int64_t v, int64_t t) {
+    return normal_quantile(uniform((uint32_t)h->key0, (uint32_t)h->key1, (uint32_t)v, (uint32_t)t));
+}
+
 /* The place of the highest index, the first of equals. */
 static int64_t choose(int64_t n, const double *restrict counts, const double *restrict totals, double clock,
                       double *restrict index) {
@@ -110,8 +117,12 @@ static void pull_all(const Plan *plan, State *state, int64_t t) {
                                         state->index);
         int64_t slot = first + place;
         int32_t arm = plan->arms[slot];
-        double u = uniform((uint32_t)h->key0, (uint32_t)h->key1, (uint32_t)v, (uint32_t)t);
-        double reward = plan->mean[arm] + plan->sigma[arm] * normal_quantile(u);
+#ifdef NOISE_AHEAD
+        double normal = state->noise[(t - 1) * h->n_agents + v];
+#else
+        double normal = draw(h, v, t);
+#endif
+        double reward = plan->mean[arm] + plan->sigma[arm] * normal;
         state->counts[slot] += 1.0;
         state->totals[slot] += reward;
         state->pulls[slot]++;
@@ -152,13 +163,18 @@ static State new_state(const Header *h) {
     int64_t width = h->ttl ? h->ttl : 1;
     State state = {zeros(h->n_slots, 8),          zeros(h->n_slots, 8), zeros(h->most_arms, 8),
                    zeros(h->n_agents * width, 8), zeros(h->n_slots, 4), zeros(h->n_agents * width, 4),
-                   zeros(width, 8),               0.0,                  0};
+                   zeros(width, 8),               NULL,                 0.0, 0};
+#ifdef NOISE_AHEAD
+    state.noise = zeros(h->horizon * h->n_agents, 8);
+    for (int64_t t = 1; t <= h->horizon; t++)
+        for (int64_t v = 0; v < h->n_agents; v++) state.noise[(t - 1) * h->n_agents + v] = draw(h, v, t);
+#endif
     return state;
 }
 
 static void free_state(State *state) {
     free(state->counts), free(state->totals), free(state->index), free(state->rewards);
-    free(state->pulls), free(state->slots), free(state->sent_ahead);
+    free(state->pulls), free(state->slots), free(state->sent_ahead), free(state->noise);
 }
 
 static void run(const Plan *plan, State *state) {
