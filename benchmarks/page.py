@@ -29,7 +29,8 @@ CASES = {
     "1,000 agents, 3,000 links": {"network.n": "1000", "network.m": "3"},
     "10,000 agents, 30,000 links": {"network.n": "10000", "network.m": "3"},
 }
-QUICK = {"20 agents": {"network.n": "20", "network.m": "2"}}
+#: Large enough that the run is not over before it is cancelled.
+QUICK = {"500 agents": {"network.n": "500", "network.m": "2"}}
 
 
 def measure(quick: bool) -> list[Row]:
