@@ -280,3 +280,8 @@ def test_installed_command_has_the_three_exit_codes(arguments, status):
     assert errors(done.stderr).count("\n") == (status != 0)
     if status == 0:
         assert json.loads(done.stdout)["er"]["irs"]["messages"] == {"mean": 612.0, "sd": 0.0}
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "banditmesh", "--version"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, f"banditmesh {bm.__version__}\n")
