@@ -138,7 +138,7 @@ def test_compare_says_how_regret_is_shared_and_what_a_second_costs(run, ring):
     _, out, _ = run(*options, "--json")
     found = json.loads(out)["ring"]["irs"]
     assert found["messages_per_second"] == 30.0
-    assert round(found["agent_worst"], 1) == worst
+    assert f"{found['agent_worst']:.3g}" == f"{worst:g}"
     code, _, err = run("compare", "--network", ring, "--rounds-per-second", "0", *SMALL)
     assert code == 2
     assert "--rounds-per-second must be a positive number" in err

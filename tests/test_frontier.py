@@ -12,6 +12,7 @@ import banditmesh as bm
 from banditmesh.cli import main
 from banditmesh.comparisons.configurations import COSTS, Configuration, Frontier
 from banditmesh.comparisons.frontier import combine, default_ttls
+from banditmesh.comparisons.shown import frontier_rows
 from banditmesh.live.config import load
 from banditmesh.networks.csr import as_links
 from banditmesh.networks.distances import diameter
@@ -156,6 +157,17 @@ def test_without_a_configuration_in_the_budget_the_nearest_is_named():
     assert "No configuration" in one.advice
     assert "nearest is b, beyond it by a factor of 4" in one.advice
     assert one.to_json()["nearest"] == "b"
+
+
+def test_the_nearest_to_the_budget_is_shown_only_where_nothing_is_recommended():
+    spread = np.array([0.5, 1.5])
+    wide = Configuration("wide", bm.Flooding(4), 10 * np.ones(2), spread, np.ones(2), np.ones(2), spread)
+    both = dataclasses.replace(made_up(("narrow", 20, 1.2, 1)), max_messages_per_round=10.0)
+    both = dataclasses.replace(both, configurations=(*both.configurations, wide))
+    assert (both.recommended, both.nearest) == ("wide", "narrow")
+    assert [row[0] for row in frontier_rows(both)] == ["configuration", "wide"]
+    tight = dataclasses.replace(both, max_messages_per_round=1.0)
+    assert [row[0] for row in frontier_rows(tight)] == ["configuration", "wide", "narrow"]
 
 
 def test_agents_on_their_own_are_never_recommended(found):
