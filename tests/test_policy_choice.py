@@ -69,13 +69,36 @@ def test_a_spec_that_names_a_policy_has_chosen():
         assert bm.parse_spec(line).chooses_policy
 
 
-@pytest.mark.parametrize(("law", "notes"), [("bernoulli", 1), ("gaussian", 0)])
-def test_a_study_of_rates_says_it_before_it_runs(tmp_path, capsys, law, notes):
-    lines = ["horizon = 3", "replicates = 1", 'engine = "reference"', 'network = {name = "ring", n = 4}']
-    (tmp_path / "spec.toml").write_text("\n".join([*lines, f'arms = {{law = "{law}", n_arms = 3, per_agent = 2}}']))
-    with pytest.raises(SystemExit):
-        main(["run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "out"), "--workers", "1"])
-    assert capsys.readouterr().err.count("KL-UCB or Thompson") == notes
+STUDY = 'horizon = 3\nreplicates = 1\nengine = "reference"\nnetwork = {name = "ring", n = 4}\n'
+
+
+@pytest.mark.parametrize(
+    ("arms", "notes"),
+    [
+        ('arms = {law = "bernoulli", n_arms = 3, per_agent = 2}', 1),
+        ('arms = {law = "gaussian", n_arms = 3, per_agent = 2}', 0),
+        ('arms = {law = "data", log = "clicks.csv"}', 1),
+        ('arms = {law = "data", log = "stars.csv"}', 0),
+        ('arms = {law = "data", log = "clicks.csv"}\npolicy = "ucb"', 0),
+    ],
+)
+def test_a_study_of_rates_says_it_before_it_runs(tmp_path, capsys, arms, notes):
+    for name, best in {"clicks.csv": 1, "stars.csv": 5}.items():
+        rows = [f"{v},ad{k},{best * (v == k)}" for v in range(4) for k in range(2)]
+        (tmp_path / name).write_text("\n".join(["agent,arm,reward", *rows]))
+    (tmp_path / "spec.toml").write_text(STUDY + arms)
+    run = ["run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "out"), "--workers", "1"]
+    for _ in range(2):  # also when it continues
+        with pytest.raises(SystemExit) as ended:
+            main(run)
+        assert ended.value.code == 0
+        assert capsys.readouterr().err.count("KL-UCB or Thompson") == notes
+
+
+def test_a_study_in_python_warns_of_it(unsaid, tmp_path):
+    spec = bm.parse_spec(STUDY + 'arms = {law = "bernoulli", n_arms = 3, per_agent = 2}')
+    with pytest.warns(bm.BanditmeshWarning, match=r"KL-UCB or Thompson sampling fits .* \[policy\] in the spec"):
+        bm.run_study(spec, tmp_path, workers=1)
 
 
 def test_a_law_of_ones_own_is_asked_nothing_beforehand(unsaid):

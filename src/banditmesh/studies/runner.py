@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 from .. import checks
 from ..errors import InputError, StudyError
 from ..executors import count_cores, open_executor, read_name
+from ..policies import choice
 from ..regular_files import read_regular
 from . import store
 from .manifest import layouts_of, new_manifest, read_manifest, stages_of, versions
@@ -67,7 +68,8 @@ def run_study(
         Called with the number of runs done, the number in all, and how many of them failed.
     notice : callable, optional
         Called with a line for the user, such as that the study grows, that a damaged shard is computed again, or that
-        runs are computed with other versions of numeric libraries than the study began with.
+        runs are computed with other versions of numeric libraries than the study began with. That another policy
+        would fit the arms better is a warning if there is no `notice`.
 
     Returns
     -------
@@ -95,13 +97,17 @@ def run_study(
         workers = checks.integer("workers", workers, at_least=1, at_most=MOST_WORKERS)
     if not isinstance(executor, Executor):
         read_name(executor, workers)
-    notice = notice or (lambda line: None)
+    chosen = spec.chooses_policy  # which a stored spec does not say
+    warns, notice = notice is None, notice or (lambda line: None)
     with store.lock(folder):
         stored = _stored(folder)
         asked = Asked.MORE if stored is None else _compared(folder, stored, spec)
         if stored is not None and asked is not Asked.MORE:
             spec = stored_spec(stored, spec.folder)  # in the order in which it was begun
         hashes, networks = _read_files(spec)
+        if not chosen and _pays_rates(spec, networks):
+            advice = f"{choice.ADVICE}: [policy] in the spec"
+            choice.warn_once(advice) if warns else notice(advice)
         if stored is None:
             manifest = new_manifest(spec, _chunk_size(spec.n_runs), hashes)
             store.write_manifest(folder, manifest)
@@ -376,6 +382,15 @@ def _read_files(spec: Spec) -> tuple[dict[str, str], dict[FileTable, Any]]:
         if _hash(path) != hashes[dict(named)["path"]]:
             raise StudyError(f"{path} changed while it was read; run again when it no longer does")
     return hashes, networks
+
+
+def _pays_rates(spec: Spec, files: Mapping[FileTable, Any]) -> bool:
+    """Whether every reward of the study is known to lie between 0 and 1."""
+    if not all(family.settings["arms"]["law"] in ("bernoulli", "data") for family in spec.families("arms")):
+        return False
+    laws = [held for named, held in files.items() if dict(named).get("arms") == "laws"]
+    laws += [held.laws for named, held in files.items() if dict(named).get("arms") == "log"]
+    return all(choice.are_rates(some.values()) for some in laws)
 
 
 def _hash(path: Path) -> str:

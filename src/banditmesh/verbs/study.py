@@ -58,14 +58,11 @@ def run_verb(
       banditmesh run study.toml --out lossy --loss 0.1 --set 'faults.outages={down=0.01, up=0.1}'
       banditmesh run study.toml --out results --executor dask:tcp://127.0.0.1:8786
     """
-    from ..policies.choice import ADVICE
     from ..studies.reading import MAX_RUNS, read_spec
     from ..studies.runner import run_study
 
     overrides = overrides if loss is None else (*overrides, f"faults.loss={loss}")
     spec = read_spec(spec_path, overrides, max_runs=MAX_RUNS if max_runs is None else max_runs)
-    if not spec.chooses_policy and all(one.settings["arms"]["law"] == "bernoulli" for one in spec.families("arms")):
-        click.echo(f"banditmesh: {ADVICE}: [policy] in the spec", err=True)
     try:
         with study_progress(spec.settings.name) as progress:
             study = run_study(
