@@ -207,7 +207,8 @@ def _verdict(outcomes: Sequence[Mapping[str, Any]]) -> str:
         "A claim that one protocol has more than another holds or fails if the difference, taken pair by pair on the "
         "same rewards, says so with 95 % confidence, and is open otherwise. “About” means within 5 percentage points, "
         "“at par” and “matches” within 10 %, “similar” within 25 %, “high” at least 0.9, and a peak is half as high "
-        "again. After each verdict are the network, or the protocol, that it is about, and the numbers it rests on."
+        "again. Figures and claims are the paper's; after each verdict are the network, or the protocol, that it is "
+        "about, and the numbers it rests on."
     )
     return f'<ul>{lines}</ul><p class="note">{meaning}</p><table class="claims">{"".join(rows)}</table>'
 
