@@ -187,6 +187,8 @@ def test_version(run):
             ["--network must be one of er, ba, sbm, dynamic-er, a generator as in ring:12, or a file; got ''"],
         ),
         (["compare", "--network", "nowhere.txt"], ["--network must be", "'nowhere.txt', and there is no such file"]),
+        (["compare", "--ttl", "3", "--protocols", "none,irs"], ["has no effect: each of the protocols has its own"]),
+        (["compare", "--outages", "0.1"], ["--outages", "requires 2 arguments", "banditmesh compare --help"]),
         (["compare", "--network", "rng:12"], ["a generator as in ring:12", "did you mean 'ring'?"]),
     ],
     ids=" ".join,

@@ -254,7 +254,7 @@ def test_a_file_named_like_a_module_of_python_is_not_taken_for_it(folder):
     )
     spec = bm.parse_spec('network = {name = "mine:wheel", n = 3}', folder=folder)
     assert build_problem(next(iter(spec.points())).settings, {}).n_agents == 3
-    with pytest.raises(bm.SpecError, match="must be in json, got nothing of that name"):
+    with pytest.raises(bm.SpecError, match="must be in a module of your own, got json, which is Python's; rename"):
         bm.parse_spec('network = "json:wheel"', folder=folder)
 
 

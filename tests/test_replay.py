@@ -138,6 +138,8 @@ def test_report_is_for_the_same_problem():
     other = bm.Problem([("a", "c")], [["red"]] * 2, {"red": Replay([1.0, 0.0])})
     with pytest.raises(bm.InputError, match="result must be one of this problem"):
         bm.replayed(problem, bm.simulate(other, bm.IRS(), horizon=1, seed=0))
+    with pytest.raises(bm.InputError, match="needs a Problem and a Result of it, got Problem and str"):
+        bm.replayed(problem, "result")
 
 
 def test_large_log_needs_no_table_of_agents_and_arms(tmp_path):

@@ -206,6 +206,8 @@ def _addressed(name: str, folder: Path) -> str:
     if "@" in name:
         return name
     module, _, _ = name.partition(":")
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        raise InputError(f"{name} must be in a module of your own, got {module}, which is Python's; rename your file")
     texts = _read(module, folder)
     if texts is None:
         return f"{name}@{_hash_installed(module, folder)}"

@@ -272,6 +272,9 @@ def combine(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
+    for name, given in {"protocols": protocols, "ttls": ttls, "emissions": emissions}.items():
+        if given is not None and not _listed(given):
+            raise InputError(f"{name} must hold at least one, got none; leave it out for the defaults")
     hops = default_ttls(problem) if ttls is None else [checks.integer("ttl", ttl, at_least=1) for ttl in _listed(ttls)]
     if emissions is None:
         emissions = (*EMISSIONS, *[ECHOING] * loses)
@@ -283,8 +286,6 @@ def combine(
     for kind in _listed(protocols):
         for protocol in _variants(kind, hops, sending):
             found.setdefault(write(protocol), protocol)
-    if not found:
-        raise InputError("protocols, ttls and emissions must each hold at least one, got none")
     return found
 
 

@@ -165,7 +165,7 @@ def read_case(
     written = notation.split(names)
     protocols = tuple(notation.read(name, ttl) for name in written)
     if all(notation.read(name, 1) == notation.read(name, 2) for name in written):
-        refuse_idle(click.get_current_context(), "ttl", "each of the protocols has its own")
+        refuse_idle(click.get_current_context(), "ttl", "each of the protocols has its own, or none")
     faults = read_faults(loss, outages)
     problem = read_problem(network, seed, **arms)
     note_policy(problem, is_given(click.get_current_context(), "policy") or not takes_policy())
@@ -200,7 +200,7 @@ def _read_spec_case(spec_path: str, names: str, ttl: int) -> Case:
         return replace(case, protocols=tuple(notation.read(name, default) for name in notation.split(names)))
     if is_given(context, "ttl"):
         if not any(notation.needs_ttl(type(protocol)) for protocol in case.protocols):
-            refuse_idle(context, "ttl", "each of the spec's protocols has its own")
+            refuse_idle(context, "ttl", "none of the spec's protocols has one")
         changed = [_with_ttl(protocol, ttl) for protocol in case.protocols]
         return replace(case, protocols=tuple(one for k, one in enumerate(changed) if one not in changed[:k]))
     return case
