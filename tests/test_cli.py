@@ -189,6 +189,8 @@ def test_version(run):
         (["compare", "--network", "nowhere.txt"], ["--network must be", "'nowhere.txt', and there is no such file"]),
         (["compare", "--ttl", "3", "--protocols", "none,irs"], ["has no effect: each of the protocols has its own"]),
         (["compare", "--outages", "0.1"], ["--outages", "requires 2 arguments", "banditmesh compare --help"]),
+        (["compare", "--network", "ring"], ["must be written ring:N, got 'ring'"]),
+        (["plot", "results", "--size", "0", "3"], ["--size must be a positive number, got 0.0"]),
         (["compare", "--network", "rng:12"], ["a generator as in ring:12", "did you mean 'ring'?"]),
     ],
     ids=" ".join,

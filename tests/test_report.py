@@ -51,6 +51,7 @@ def test_the_report_states_rules_seeds_versions_and_command(both):
         assert words in text
     assert "banditmesh paper &lt;&amp;&gt;" in text
     assert "<td>Seeds</td><td>0;" in text
+    assert "highest upper confidence bound (UCB, alpha 3)" in text
 
 
 def test_contents_lead_to_every_section(both):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import plots
+from ..policies import UCB
 from ..studies.store import write_whole
 from .agreement import to_json
 from .explained import notes, words
@@ -181,7 +182,8 @@ def _about(outcomes: Sequence[Mapping[str, Any]], command: str) -> str:
         "Arm instances": f"{first['instances']}, with {first['replicates']} replicates each",
         "±": f"one standard deviation over {first['sd_over']}",
         "Seeds": seeds,
-        "Engine": first["engine"],
+        "Policy": f"every agent pulls the arm with the highest upper confidence bound (UCB, alpha {UCB().alpha:g})",
+        "Engine": f"{first['engine']}; the reference and the compiled engine give the same numbers",
         "Versions": ", ".join(f"{name} {version}" for name, version in first["versions"].items()),
     }
     if command:

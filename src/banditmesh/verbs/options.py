@@ -321,6 +321,8 @@ def read_network(network: str, seed: int, max_bytes: int | None, weights: str) -
     from ..networks.named import GENERATORS, names_generator
     from ..sim.progress import patient_bar
 
+    if network in GENERATORS and network not in networks.PAPER_NETWORKS and not os.path.exists(network):
+        return networks.from_text(network, seed)  # which says how its numbers are written
     if network in networks.PAPER_NETWORKS or names_generator(network):
         context = click.get_current_context()
         refuse_idle(context, "weights", f"{network} is no file")

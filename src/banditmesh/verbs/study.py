@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from .. import checks
 from ..errors import StudyError
 from ..text_tables import as_text
 
@@ -178,6 +179,8 @@ def plot_verb(
     from ..studies.pictures import draw_study
     from ..studies.store import Study
 
+    for side in size or ():
+        checks.positive("--size", side)
     found = Study(study)
     look = Look(figsize=size, log=log or "", band=band)
     paths = draw_study(found, Path(out or study), axis, kinds, look)
