@@ -203,7 +203,7 @@ def test_curves_are_drawn_on_the_users_axes(comparison):
         ({"figsize": 3}, "figsize must be width and height"),
         ({"figsize": (3, -1)}, "figsize must be a positive number"),
         ({"figsize": (3, 2), "ax": [1, 2]}, "ax and figsize exclude each other"),
-        ({"log": "z"}, "log must be one of"),
+        ({"log": "z"}, 'log must be "x", "y", "xy" or "" for none, got \'z\''),
         ({"band": "iqr"}, "band must be one of sd, ci, none"),
     ],
 )

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from .. import checks
 from ..errors import InputError, StudyError
-from ..executors import count_cores, open_executor, read_name
+from ..executors import MOST_WORKERS, count_cores, open_executor, read_name
 from ..policies import choice
 from ..regular_files import read_regular
 from . import store
@@ -34,8 +34,6 @@ RunProgress: TypeAlias = Callable[[int, int, int], None]
 
 _CHUNKS: Final = 100  # about how many chunks a study is cut into
 _LARGEST_CHUNK: Final = 1000
-#: More than any machine has cores.
-MOST_WORKERS: Final = 10_000
 
 
 def run_study(
@@ -92,6 +90,8 @@ def run_study(
         raise InputError(
             f"spec must be a Spec, got {checks.shown(spec)}; read a file with read_spec, text with parse_spec"
         )
+    checks.callback("progress", progress)
+    checks.callback("notice", notice)
     folder = store.checked_folder(out)
     if workers is not None:
         workers = checks.integer("workers", workers, at_least=1, at_most=MOST_WORKERS)
