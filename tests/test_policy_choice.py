@@ -10,6 +10,7 @@ from banditmesh.policies import choice
 
 CLICKS = ["compare", "--network", "ring:5", "--catalogue", "who.csv", "--laws", "what.csv", "--protocols", "none"]
 CLICKS += ["--horizon", "4", "--replicates", "2"]
+STUDY = 'horizon = 3\nreplicates = 1\nengine = "reference"\nnetwork = {name = "ring", n = 4}\n'
 
 
 @pytest.fixture
@@ -63,13 +64,21 @@ def test_the_command_line_says_it_on_standard_error(tmp_path, monkeypatch, capsy
     assert "klucb" not in out
 
 
+@pytest.mark.parametrize("verb", ["compare", "frontier"])
+def test_a_spec_is_told_where_it_names_one(tmp_path, capsys, verb):
+    (tmp_path / "spec.toml").write_text(STUDY + 'arms = {law = "bernoulli", n_arms = 3, per_agent = 2}')
+    with pytest.raises(SystemExit) as ended:
+        main([verb, str(tmp_path / "spec.toml"), "--protocols", "none"])
+    err = capsys.readouterr().err
+    assert ended.value.code == 0
+    assert "fits such arms better: [policy] in the spec" in err
+    assert "--policy" not in err  # which does not go with a spec
+
+
 def test_a_spec_that_names_a_policy_has_chosen():
     assert not bm.parse_spec("horizon = 3").chooses_policy
     for line in ('policy = "ucb"', "policy = {alpha = 2.0}", 'sweep.policy.name = ["ucb", "moss"]'):
         assert bm.parse_spec(line).chooses_policy
-
-
-STUDY = 'horizon = 3\nreplicates = 1\nengine = "reference"\nnetwork = {name = "ring", n = 4}\n'
 
 
 @pytest.mark.parametrize(

@@ -107,12 +107,13 @@ def read_policy(name: str) -> Policy:
     return build_policy({"policy": {"name": own.address(name, Path())}})
 
 
-def note_policy(problem: Problem, chosen: bool) -> None:
+def note_policy(problem: Problem, chosen: bool, in_spec: bool = False) -> None:
     """Say on standard error that another policy than the default would suit the arms better, if it would."""
     from ..policies.choice import ADVICE, suits_rates
 
     if not chosen and suits_rates(problem):
-        click.echo(f"banditmesh: {ADVICE}: --policy klucb or --policy thompson, or [policy] in a spec", err=True)
+        where = "[policy] in the spec" if in_spec else "--policy klucb or --policy thompson"
+        click.echo(f"banditmesh: {ADVICE}: {where}", err=True)
 
 
 def fault_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -194,7 +195,7 @@ def _read_spec_case(spec_path: str, names: str, ttl: int) -> Case:
     refuse_options(context, but=("names", "ttl"))
     spec = read_spec(spec_path)
     case = case_of(spec)
-    note_policy(case.problem, spec.chooses_policy or not takes_policy())
+    note_policy(case.problem, spec.chooses_policy or not takes_policy(), in_spec=True)
     if is_given(context, "names"):
         default = ttl if is_given(context, "ttl") else spec.settings.protocol.get("ttl", ttl)
         return replace(case, protocols=tuple(notation.read(name, default) for name in notation.split(names)))
