@@ -108,10 +108,14 @@ def _tell(study: Any, as_json: bool) -> None:
         click.echo(json.dumps({"study": str(study.path), **{key: manifest[key] for key in keys}}, indent=2))
         return
     click.echo(f"{manifest['spec']['name']}: {manifest['n_runs']} runs of {manifest['n_points']} points, complete")
-    click.echo(summary(study.table()))
+    table = study.table()
+    click.echo(summary(table))
+    if "agents_stopped" in table:
+        used_up, stopped = table["arms_used_up"].mean(), table["agents_stopped"].mean()
+        click.echo(f"{used_up:,.4g} arms of agents used up, {stopped:,.4g} agents stopped, mean of the replayed runs")
     # As text: a folder may have any name, and not every one can be printed.
-    table, folder = (click.format_filename(path) for path in (study.path / "table.csv", study.path))
-    click.echo(f"\n{table} has every run; banditmesh plot {folder} draws them")
+    file, folder = (click.format_filename(path) for path in (study.path / "table.csv", study.path))
+    click.echo(f"\n{file} has every run; banditmesh plot {folder} draws them")
 
 
 def summary(table: Any, most: int = 40) -> str:
