@@ -52,6 +52,9 @@ def main():
         horizon, replicates = 25, 2
         problem = bm.Problem.random(bm.networks.ba(20, 2, seed=1), n_arms=10, per_agent=4, seed=0)
         parts = "network = {name = 'ba', n = 20, m = 2, seed = 1}\narms = {n_arms = 10, per_agent = 4}\n"
+    # Of a small problem, the reference engine is done before a rule of one's own has been compiled.
+    engine = "auto" if options.full else "reference"
+    settings = {"horizon": horizon, "replicates": replicates, "engine": engine}
     folder = Path(options.out or tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
@@ -67,7 +70,7 @@ def main():
     # 3. Compared on the same rewards, with intervals of the differences.
     mine = {f"fading, keep {keep}": Fading(ttl=4, keep=keep) for keep in (0.5, 0.8)}
     others = {"irs": bm.IRS(), "fwa": bm.FwA(ttl=4), "flooding": bm.Flooding(ttl=4)}
-    comparison = bm.compare(problem, {**others, **mine}, horizon=horizon, replicates=replicates, seed=0)
+    comparison = bm.compare(problem, {**others, **mine}, seed=0, **settings)
     print(f"\n{comparison}")
     for name, row in comparison.differences("fwa").iterrows():
         print(f"{name} - fwa: regret {row['regret']:+,.0f} [{row['regret_low']:+,.0f}, {row['regret_high']:+,.0f}]")
@@ -81,8 +84,8 @@ def main():
     assert bm.Result.load(folder / "fading.npz") == result
 
     # 6. A study that can be stopped and continued, with a sweep, and its figure.
-    settings = f"horizon = {horizon}\nreplicates = {replicates}\n"
-    study = bm.run_study(bm.parse_spec(settings + parts + STUDY), folder / "study", workers=1)
+    text = f"horizon = {horizon}\nreplicates = {replicates}\nengine = '{engine}'\n{parts}{STUDY}"
+    study = bm.run_study(bm.parse_spec(text), folder / "study", workers=1)
     study.plot("sweep", figsize=(3.3, 4.2), band="ci").savefig(folder / "sweep.pdf")
     print(f"\n{study}: group regret by protocol and ttl, mean over replicates")
     print(study.table().pivot_table("regret", "protocol.ttl", "protocol").round(0).astype(int))

@@ -83,6 +83,7 @@ def test_bad_arms_are_refused(arm_sets, arms, message):
         (scipy.sparse.csr_array([[1, 1], [1, 0]]), "network must have no self-loops, got a link from 0 to itself"),
         (scipy.sparse.csr_array([[0, 1, 0], [1, 0, 0]]), "an adjacency matrix must be square, got shape (2, 3)"),
         ([[0, 1]], "network as an edge list must hold tuples of two agents, got [0, 1]"),
+        ("ring:12", "got 'ring:12', and there is no such file; make it with networks.from_text('ring:12')"),
         (None, "network must be a networkx.Graph, a scipy sparse matrix or an edge list, got NoneType"),
     ],
 )

@@ -138,7 +138,7 @@ def test_compare_says_how_regret_is_shared_and_what_a_second_costs(run, ring):
     _, out, _ = run(*options, "--json")
     found = json.loads(out)["ring"]["irs"]
     assert found["messages_per_second"] == 30.0
-    assert round(found["agent_worst"], 1) == worst
+    assert f"{found['agent_worst']:.3g}" == f"{worst:g}"
     code, _, err = run("compare", "--network", ring, "--rounds-per-second", "0", *SMALL)
     assert code == 2
     assert "--rounds-per-second must be a positive number" in err
@@ -187,6 +187,10 @@ def test_version(run):
             ["--network must be one of er, ba, sbm, dynamic-er, a generator as in ring:12, or a file; got ''"],
         ),
         (["compare", "--network", "nowhere.txt"], ["--network must be", "'nowhere.txt', and there is no such file"]),
+        (["compare", "--ttl", "3", "--protocols", "none,irs"], ["has no effect: each of the protocols has its own"]),
+        (["compare", "--outages", "0.1"], ["--outages", "requires 2 arguments", "banditmesh compare --help"]),
+        (["compare", "--network", "ring"], ["must be written ring:N, got 'ring'"]),
+        (["plot", "results", "--size", "0", "3"], ["--size must be a positive number, got 0.0"]),
         (["compare", "--network", "rng:12"], ["a generator as in ring:12", "did you mean 'ring'?"]),
     ],
     ids=" ".join,
@@ -280,3 +284,8 @@ def test_installed_command_has_the_three_exit_codes(arguments, status):
     assert errors(done.stderr).count("\n") == (status != 0)
     if status == 0:
         assert json.loads(done.stdout)["er"]["irs"]["messages"] == {"mean": 612.0, "sd": 0.0}
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "banditmesh", "--version"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, f"banditmesh {bm.__version__}\n")

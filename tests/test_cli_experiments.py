@@ -174,7 +174,7 @@ def test_compare_takes_a_spec(run, tmp_path):
     assert told["ring"]["irs"]["messages"]["mean"] == 50
     assert told["differences"]["irs"]["messages_low"] == 50
     refused(run("compare", path, "--horizon", 3), 2, "give a spec file or --horizon, got both")
-    refused(run("compare", path, "--ttl", 3), 2, "--ttl has no effect: each of the spec's protocols has its own")
+    refused(run("compare", path, "--ttl", 3), 2, "--ttl has no effect: none of the spec's protocols has one")
     refused(run("compare", path, "--against", "fwa"), 2, "against must be one of none, irs")
 
 

@@ -13,6 +13,7 @@ from concurrent.futures import Executor
 import pytest
 
 import banditmesh as bm
+from banditmesh.comparisons.frontier import _of_script
 from banditmesh.executors import InlineExecutor, RayExecutor, open_executor
 from studies import ENVIRONMENT, SPEC, assert_same
 
@@ -177,4 +178,32 @@ def test_a_client_in_the_place_of_an_executor_is_refused_with_the_remedy(tmp_pat
 def test_a_path_in_the_place_of_a_spec_is_refused_with_the_remedy(tmp_path):
     with pytest.raises(bm.InputError, match=r"spec must be a Spec, got 'study\.toml'; read a file with read_spec"):
         bm.run_study("study.toml", tmp_path / "study")
+    for name in ("progress", "notice"):
+        with pytest.raises(bm.InputError, match=f"{name} must be a callable or None, got 'yes'"):
+            bm.run_study(bm.parse_spec(SPEC), tmp_path / "study", **{name: "yes"})
     assert not (tmp_path / "study").exists()
+
+
+def test_workers_leave_the_script_that_starts_them_alone(tmp_path, monkeypatch):
+    ran, script = tmp_path / "ran", tmp_path / "script.py"
+    script.write_text(f"open({str(ran)!r}, 'a').write('again')\n")
+    main = sys.modules["__main__"]
+    monkeypatch.setattr(main, "__spec__", None)
+    monkeypatch.setattr(main, "__file__", str(script), raising=False)
+    for with_script in (False, True):
+        with open_executor(workers=2, script=with_script) as (pool, _):
+            assert pool.submit(max, 1, 2).result() == 2
+        assert ran.exists() == with_script
+        assert sys.modules["__main__"] is main
+
+
+def test_a_frontier_runs_the_script_where_it_defines_something():
+    mine = type("Mine", (bm.Flooding,), {"__module__": "__main__"})
+    sys.modules["__main__"].Mine = mine
+    problem = bm.Problem.random(bm.networks.ring(3), n_arms=2, per_agent=1, seed=0)
+    try:
+        assert not _of_script(problem, [bm.Flooding(2)], {"policy": bm.UCB()})
+        assert _of_script(problem, [mine(2)], {"policy": bm.UCB()})
+        assert _of_script(problem, [bm.Flooding(2)], {"policy": lambda: None})
+    finally:
+        del sys.modules["__main__"].Mine

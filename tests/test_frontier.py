@@ -12,6 +12,7 @@ import banditmesh as bm
 from banditmesh.cli import main
 from banditmesh.comparisons.configurations import COSTS, Configuration, Frontier
 from banditmesh.comparisons.frontier import combine, default_ttls
+from banditmesh.comparisons.shown import frontier_rows
 from banditmesh.live.config import load
 from banditmesh.networks.csr import as_links
 from banditmesh.networks.distances import diameter
@@ -158,6 +159,17 @@ def test_without_a_configuration_in_the_budget_the_nearest_is_named():
     assert one.to_json()["nearest"] == "b"
 
 
+def test_the_nearest_to_the_budget_is_shown_only_where_nothing_is_recommended():
+    spread = np.array([0.5, 1.5])
+    wide = Configuration("wide", bm.Flooding(4), 10 * np.ones(2), spread, np.ones(2), np.ones(2), spread)
+    both = dataclasses.replace(made_up(("narrow", 20, 1.2, 1)), max_messages_per_round=10.0)
+    both = dataclasses.replace(both, configurations=(*both.configurations, wide))
+    assert (both.recommended, both.nearest) == ("wide", "narrow")
+    assert [row[0] for row in frontier_rows(both)] == ["configuration", "wide"]
+    tight = dataclasses.replace(both, max_messages_per_round=1.0)
+    assert [row[0] for row in frontier_rows(tight)] == ["configuration", "wide", "narrow"]
+
+
 def test_agents_on_their_own_are_never_recommended(found):
     tight = bm.frontier(
         RING, protocols=[bm.NoCooperation, bm.IRS()], max_messages_per_round=1, engine="reference", **SETTINGS
@@ -230,7 +242,12 @@ def test_progress_is_told_over_all_configurations():
         ({"tolerance": -1}, "tolerance"),
         ({"confidence": 2}, "confidence"),
         ({"ttls": [0]}, "ttl must be an integer of at least 1"),
-        ({"ttls": []}, "at least one"),
+        ({"ttls": [], "protocols": [bm.IRS, bm.FwA]}, "ttls must hold at least one, got none; leave it out"),
+        ({"emissions": []}, "emissions must hold at least one"),
+        ({"protocols": []}, "protocols must hold at least one"),
+        ({"workers": "two"}, "workers must be an integer of at least 1"),
+        ({"prune": "yes"}, "prune must be True, False or None, got 'yes'"),
+        ({"notice": 3}, "notice must be a callable or None, got 3"),
         ({"protocols": [4]}, "protocols must be protocols"),
         ({"horizon": 0}, "horizon"),
     ],

@@ -267,6 +267,8 @@ def test_header_can_be_said(write):
         networks.read(write("from,to\n"))
     with pytest.raises(FileError, match="must be an edge list to have a header, got header=True"):
         networks.read(write("0 1\n", "links.adjlist"), header=True)
+    with pytest.raises(InputError, match="header must be True, False or None, got 'yes'"):
+        networks.read(path, header="yes")
 
 
 def test_list_as_snap_and_konect_write_it_is_read(write):
@@ -327,6 +329,7 @@ def test_generators_are_named_in_a_text(text, n_agents, n_links):
         ("ring:a", "takes numbers, got 'a'"),
         ("ring:2", "n must be an integer of at least 3, got 2"),
         ("circle:4", "the network's generator must be one of er, ba"),
+        (12, "must be a text as in 'ring:12', got 12"),
     ],
 )
 def test_wrong_generators_are_refused(text, message):

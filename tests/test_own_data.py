@@ -56,7 +56,7 @@ def test_columns_may_have_other_names(write):
     [
         (
             "ann,red\nbob,red\n",
-            r"line 1: the columns must be named agent, arm, got \['ann', 'red'\]; name them so, or say",
+            r"line 1: the columns must be named agent, arm, got \['ann', 'red'\]; name them so, or say in Python what",
         ),
         ("agent,agent,arm\n", "line 1: the columns must be named agent, arm"),
         ("agent,arm\nann\n", r"line 2: an agent and an arm are required, got \['ann'\]"),
@@ -106,7 +106,10 @@ def test_laws_are_read(write, text, laws):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("arm,p\nred,0.5\n", "line 1: the columns must be named arm, successes, trials"),
+        (
+            "arm,p\nred,0.5\n",
+            r"line 1: the columns must be named arm, successes, trials or arm, law, parameters, got .*; name them so$",
+        ),
         ("arm,successes,trials\nred,6,5\n", "line 2: successes must be an integer of at least 0 and at most 5, got 6"),
         ("arm,successes,trials\nred,1,0\n", "line 2: trials must be an integer of at least 1, got 0"),
         (
@@ -279,7 +282,7 @@ def test_left_out_agents_take_their_places_with_them():
         ),
         (
             lambda: bm.Problem(LINKS, bm.arms.Catalogue({"ann": ["a"]}), unmatched="drop"),
-            "arms must be a sequence of laws",
+            "arms must be a sequence of laws or a mapping from arm to law, got none; read a file with arms.read_laws",
         ),
         (
             lambda: bm.Problem(LINKS, bm.arms.Catalogue({"ann": ["a"]}), {"a": Bernoulli(0.5)}, unmatched="keep"),

@@ -203,7 +203,7 @@ def test_curves_are_drawn_on_the_users_axes(comparison):
         ({"figsize": 3}, "figsize must be width and height"),
         ({"figsize": (3, -1)}, "figsize must be a positive number"),
         ({"figsize": (3, 2), "ax": [1, 2]}, "ax and figsize exclude each other"),
-        ({"log": "z"}, "log must be one of"),
+        ({"log": "z"}, 'log must be "x", "y", "xy" or "" for none, got \'z\''),
         ({"band": "iqr"}, "band must be one of sd, ci, none"),
     ],
 )
@@ -297,6 +297,24 @@ def test_the_frontier_takes_any_size():
     assert len(figure.axes) == 3
 
 
+def test_words_leave_room_for_the_frontier_at_the_size_of_a_column():
+    points = {f"flooding({k})+growth(0.25)": (2.0 + k, 1.0 + k, 3.0 + k, 50.0 - k, 30.0, 60.0) for k in range(1, 13)}
+    points |= dict.fromkeys(("irs", "gossip", "fwa", "tree", "probabilistic"), (20.0, 19.0, 21.0, 70.0, 60.0, 80.0))
+    panels = [plots.Panel("transmissions per round", points, [name for name in points if "+" in name])]
+    title, note = "3000 agents, 8991 links, 500 arms, 40 per agent, 1000 rounds, sound rules", "mean of 3 replicates"
+    look = plots.Look(figsize=(3.3, 4.0), log="x")
+    figure = plots.frontier(panels, "flooding(12)+growth(0.25)", title, note, look)
+    assert_fits(figure, (3.3, 4.0))
+    assert figure.axes[0].get_position().height > 0.3
+    listed = [text.get_text() for text in figure.legends[1].get_texts()]
+    assert listed[-2].startswith("12  flooding(12)")
+    assert listed[-1] == f"and {12 - len(listed) + 1} more"
+    assert note in figure.legends[0].get_title().get_text()
+    tall = plots.frontier(panels, None, title, note, plots.Look(figsize=(3.3, 9.0), log="x"))
+    assert len(tall.legends[1].get_texts()) == 12
+    assert "sound rules" in tall.legends[0].get_title().get_text().replace("\n", " ")
+
+
 def test_bounds_are_drawn_on_linear_axes_on_request():
     rounds = np.arange(1, 11)
     bounds = {"upper bound": rounds * 9.0}
@@ -360,7 +378,8 @@ def test_points_of_a_sweep_are_coloured_by_value_too():
 @pytest.mark.parametrize(
     "names, key, panels",
     [
-        ([f"fwa({ttl})+growth(0.25)" for ttl in range(1, 12)], "", {"fwa+growth(0.25)"}),
+        ([f"fwa({ttl})+growth(0.25)" for ttl in range(1, 12)], "ttl", {"fwa+growth(0.25)"}),
+        ([f"shy-hubs({k})" for k in range(1, 12)], "", {"shy-hubs"}),
         ([f"probabilistic(4, stop=0.{k})" for k in range(1, 10)], "stop", {"probabilistic(4)"}),
         ([f"user {name}" for name in "abcdefghij"], None, None),
         (["fwa, ttl 1", "fwa, ttl 2", "fwa, ttl 3"], None, None),

@@ -10,6 +10,7 @@ from banditmesh.policies import choice
 
 CLICKS = ["compare", "--network", "ring:5", "--catalogue", "who.csv", "--laws", "what.csv", "--protocols", "none"]
 CLICKS += ["--horizon", "4", "--replicates", "2"]
+STUDY = 'horizon = 3\nreplicates = 1\nengine = "reference"\nnetwork = {name = "ring", n = 4}\n'
 
 
 @pytest.fixture
@@ -63,19 +64,50 @@ def test_the_command_line_says_it_on_standard_error(tmp_path, monkeypatch, capsy
     assert "klucb" not in out
 
 
+@pytest.mark.parametrize("verb", ["compare", "frontier"])
+def test_a_spec_is_told_where_it_names_one(tmp_path, capsys, verb):
+    (tmp_path / "spec.toml").write_text(STUDY + 'arms = {law = "bernoulli", n_arms = 3, per_agent = 2}')
+    with pytest.raises(SystemExit) as ended:
+        main([verb, str(tmp_path / "spec.toml"), "--protocols", "none"])
+    err = capsys.readouterr().err
+    assert ended.value.code == 0
+    assert "fits such arms better: [policy] in the spec" in err
+    assert "--policy" not in err  # which does not go with a spec
+
+
 def test_a_spec_that_names_a_policy_has_chosen():
     assert not bm.parse_spec("horizon = 3").chooses_policy
     for line in ('policy = "ucb"', "policy = {alpha = 2.0}", 'sweep.policy.name = ["ucb", "moss"]'):
         assert bm.parse_spec(line).chooses_policy
 
 
-@pytest.mark.parametrize(("law", "notes"), [("bernoulli", 1), ("gaussian", 0)])
-def test_a_study_of_rates_says_it_before_it_runs(tmp_path, capsys, law, notes):
-    lines = ["horizon = 3", "replicates = 1", 'engine = "reference"', 'network = {name = "ring", n = 4}']
-    (tmp_path / "spec.toml").write_text("\n".join([*lines, f'arms = {{law = "{law}", n_arms = 3, per_agent = 2}}']))
-    with pytest.raises(SystemExit):
-        main(["run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "out"), "--workers", "1"])
-    assert capsys.readouterr().err.count("KL-UCB or Thompson") == notes
+@pytest.mark.parametrize(
+    ("arms", "notes"),
+    [
+        ('arms = {law = "bernoulli", n_arms = 3, per_agent = 2}', 1),
+        ('arms = {law = "gaussian", n_arms = 3, per_agent = 2}', 0),
+        ('arms = {law = "data", log = "clicks.csv"}', 1),
+        ('arms = {law = "data", log = "stars.csv"}', 0),
+        ('arms = {law = "data", log = "clicks.csv"}\npolicy = "ucb"', 0),
+    ],
+)
+def test_a_study_of_rates_says_it_before_it_runs(tmp_path, capsys, arms, notes):
+    for name, best in {"clicks.csv": 1, "stars.csv": 5}.items():
+        rows = [f"{v},ad{k},{best * (v == k)}" for v in range(4) for k in range(2)]
+        (tmp_path / name).write_text("\n".join(["agent,arm,reward", *rows]))
+    (tmp_path / "spec.toml").write_text(STUDY + arms)
+    run = ["run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "out"), "--workers", "1"]
+    for _ in range(2):  # also when it continues
+        with pytest.raises(SystemExit) as ended:
+            main(run)
+        assert ended.value.code == 0
+        assert capsys.readouterr().err.count("KL-UCB or Thompson") == notes
+
+
+def test_a_study_in_python_warns_of_it(unsaid, tmp_path):
+    spec = bm.parse_spec(STUDY + 'arms = {law = "bernoulli", n_arms = 3, per_agent = 2}')
+    with pytest.warns(bm.BanditmeshWarning, match=r"KL-UCB or Thompson sampling fits .* \[policy\] in the spec"):
+        bm.run_study(spec, tmp_path, workers=1)
 
 
 def test_a_law_of_ones_own_is_asked_nothing_beforehand(unsaid):

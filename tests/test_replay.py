@@ -129,7 +129,9 @@ def test_law_of_a_log_is_described_and_has_its_moments():
 
 def test_bounds_are_not_for_arms_that_run_out():
     problem = bm.Problem([("a", "b")], [["red"]] * 2, {"red": Replay([1.0, 0.0])})
-    with pytest.raises(bm.InputError, match="bounds need arms that never run out, got replayed ones"):
+    with pytest.raises(
+        bm.InputError, match=r"bounds need arms that never run out, got replayed ones; .*--log-rewards emp"
+    ):
         bm.bounds(problem, bm.FwA(2))
 
 
@@ -138,6 +140,8 @@ def test_report_is_for_the_same_problem():
     other = bm.Problem([("a", "c")], [["red"]] * 2, {"red": Replay([1.0, 0.0])})
     with pytest.raises(bm.InputError, match="result must be one of this problem"):
         bm.replayed(problem, bm.simulate(other, bm.IRS(), horizon=1, seed=0))
+    with pytest.raises(bm.InputError, match="needs a Problem and a Result of it, got Problem and str"):
+        bm.replayed(problem, "result")
 
 
 def test_large_log_needs_no_table_of_agents_and_arms(tmp_path):
@@ -166,9 +170,28 @@ def test_command_line_and_specs_replay(tmp_path, capsys, monkeypatch):
     with pytest.raises(SystemExit):
         main([*few, "--json"])
     assert json.loads(capsys.readouterr().out)["replay"]["irs"] == {"used_up": 3.0, "stopped": 2.0}
-    spec = bm.parse_spec(
-        'horizon = 4\nprotocol = "irs"\nnetwork = {name = "file", path = "links.csv"}\n'
+    (tmp_path / "spec.toml").write_text(
+        'horizon = 4\nreplicates = 2\nprotocol = "irs"\nnetwork = {name = "file", path = "links.csv"}\n'
         'arms = {law = "data", log = "log.csv", rewards = "replay"}'
     )
-    study = bm.run_study(spec, tmp_path / "out", workers=1)
-    assert (study.table()["messages"] > 0).all()
+    with pytest.raises(SystemExit):
+        main(["run", "spec.toml", "--out", "out", "--workers", "1"])
+    assert "\n3 arms of agents used up, 2 agents stopped, mean of the replayed runs\n" in capsys.readouterr().out
+    table = bm.Study("out").table()
+    assert (table["messages"] > 0).all()
+    assert table[["arms_used_up", "agents_stopped"]].to_numpy().tolist() == [[3, 2]] * 2
+
+
+def test_a_sweep_over_what_a_log_becomes_says_what_was_used_up_where_it_was_replayed(tmp_path):
+    (tmp_path / "log.csv").write_text("agent,arm,reward\n0,red,1\n1,red,0\n2,blue,0\n")
+    text = (
+        'horizon = 4\nreplicates = 1\nprotocol = "irs"\nnetwork = {name = "ring", n = 3}\nengine = "reference"\n'
+        'arms = {law = "data", log = "log.csv"}\nsweep.arms.rewards = '
+    )
+    small, large = (bm.parse_spec(text + values, folder=tmp_path) for values in ('["auto"]', '["auto", "replay"]'))
+    table = bm.run_study(large, tmp_path / "out", workers=1).table().set_index("arms.rewards")
+    assert table["agents_stopped"].isna().to_dict() == {"auto": True, "replay": False}
+    assert table["agents_stopped"]["replay"] == 3
+    assert "agents_stopped" not in bm.run_study(small, tmp_path / "small", workers=1).table()
+    with pytest.raises(bm.StudyError, match=r"arms\.rewards differs; a study whose logs are not replayed cannot grow"):
+        bm.run_study(large, tmp_path / "small", workers=1)

@@ -51,6 +51,7 @@ def test_the_report_states_rules_seeds_versions_and_command(both):
         assert words in text
     assert "banditmesh paper &lt;&amp;&gt;" in text
     assert "<td>Seeds</td><td>0;" in text
+    assert "highest upper confidence bound (UCB, alpha 3)" in text
 
 
 def test_contents_lead_to_every_section(both):
@@ -62,12 +63,14 @@ def test_contents_lead_to_every_section(both):
 
 def test_words_are_explained_before_they_are_used(both):
     text = re.sub(r"<style>.*?</style>", "", (both[0] / "report.html").read_text(), flags=re.DOTALL)
-    explained = {word: text.index(f"<dt>{word}</dt>") for word in ("group regret", "transmission", "replicate", "fwa")}
+    words = ("group regret", "transmission", "replicate", "fwa", "published rules, sound rules")
+    explained = {word: text.index(f"<dt>{word}</dt>") for word in words}
     assert all(text.index('<h2 id="runs">') > place for place in explained.values())
     # Every heading of a table has its sentence, and why values differ is said before each table of them.
     for section in text.split("<h2 ")[4:]:
         before, _, tables = section.partition('<div class="tables">')
         assert "arm instance is not public" in before.replace("\n", " ")
+        assert "exact: not at all. Where the paper gives no value there is a dash." in before
         for heading in set(re.findall(r"<th>(.*?)</th>", tables)) - {"protocol"}:
             assert f"{heading}: " in before
     assert "by the sound ones" in text.split('<h2 id="figure5-sound">')[1]

@@ -1,3 +1,6 @@
+from types import SimpleNamespace
+
+import pandas as pd
 import pytest
 
 import banditmesh as bm
@@ -37,12 +40,23 @@ def test_small_regrets_are_not_rounded_away():
     found = bm.frontier(problem, protocols=["none", "irs"], emissions=["every-pull"], **settings)
     study = comparison.table().reset_index().assign(point=[0, 1])
     assert float(comparison_rows(comparison)[2][1].split()[0]) == pytest.approx(regret, rel=0.01)
+    shares = comparison.table(agents=True).loc["irs", ["agent_median", "agent_worst"]]
+    shown = comparison_rows(comparison, agents=True)[2]
+    assert [float(shown[-3]), float(shown[-1])] == pytest.approx(list(shares), rel=0.01)
     assert float(difference_rows(comparison, "none")[1][1].split()[0]) == pytest.approx(
         comparison.differences("none")["regret"]["irs"], rel=0.01
     )
     assert float(frontier_rows(found)[2][2].split()[0]) == pytest.approx(regret, rel=0.01)
     assert f"group regret {regret:.4f} [" in found.advice
     assert float(summary_rows(study)[0][2][1]) == pytest.approx(regret, rel=0.01)
+
+
+def test_nothing_has_no_sign_of_its_own():
+    columns = {f"{what}{end}": [-1e-14] for what in ("regret", "messages") for end in ("", "_low", "_high")}
+    found = SimpleNamespace(
+        table=lambda: pd.DataFrame({"regret": [3.0]}), differences=lambda against: pd.DataFrame(columns, ["irs"])
+    )
+    assert difference_rows(found, "fwa")[1] == ["irs", "+0.00 [+0.00, +0.00]", "+0 [+0, +0]"]
 
 
 def test_indented_rows_stay_indented_in_notebooks():

@@ -35,17 +35,19 @@ def main(arguments: list[str] | None = None) -> None:
         status = cli.main(arguments, prog_name="banditmesh", standalone_mode=False, obj=asked)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # whatever is left becomes one line: this is the edge
-        line, status = _explain(error)
+        line, status = _explain(error, sys.argv[1:] if arguments is None else arguments)
         trace = asked.get("debug") or os.environ.get("BANDITMESH_DEBUG")
         _tell("".join(traceback.format_exception(error)) + line if trace else line)
     _drop_unwritten()
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _explain(error: BaseException) -> tuple[str, int]:
+def _explain(error: BaseException, arguments: list[str]) -> tuple[str, int]:
     """One line about an error, and the exit status."""
     if isinstance(error, click.UsageError):
-        command = error.ctx.command_path if error.ctx else "banditmesh"
+        # Of a value that is missing click does not say where; the first argument does.
+        verb = "".join(f" {one}" for one in arguments[:1] if one in cli.commands)
+        command = error.ctx.command_path if error.ctx else f"banditmesh{verb}"
         return _one_line(f"{command}: {error.format_message()} (see '{command} --help')"), 2
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return "banditmesh: interrupted", 130

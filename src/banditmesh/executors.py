@@ -14,7 +14,8 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
 from typing import Any, Final, TypeVar
 
 from . import checks
@@ -22,6 +23,9 @@ from .errors import InputError, MissingExtraError, StudyError
 
 T = TypeVar("T")
 
+#: More than any machine has cores.
+MOST_WORKERS: Final = 10_000
+_hiding: Final = threading.Lock()
 _THREAD_LIMITS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -63,7 +67,9 @@ def count_cores() -> int:
 
 
 @contextmanager
-def open_executor(name: str | None = None, workers: int | None = None) -> Iterator[tuple[Executor, int]]:
+def open_executor(
+    name: str | None = None, workers: int | None = None, script: bool = False
+) -> Iterator[tuple[Executor, int]]:
     """An executor, and how many tasks it can work on at once.
 
     Parameters
@@ -73,10 +79,13 @@ def open_executor(name: str | None = None, workers: int | None = None) -> Iterat
     workers : int, optional
         How many local processes; by default one per core. A cluster that is given by its address has its
         own.
+    script : bool
+        Whether tasks hold something that the user's script defines; then local processes run the script, too, to find
+        it. Otherwise they do not, and the script needs no `if __name__ == "__main__"`.
     """
     kind, address = read_name(name, workers)
     if kind == "processes":
-        opened = _processes(workers or count_cores())
+        opened = _processes(workers or count_cores(), script)
     else:
         opened = _dask(address, workers) if kind == "dask" else _ray(address, workers)
     with opened as pair:
@@ -127,12 +136,38 @@ def _leave_with_parent() -> None:
 
 
 @contextmanager
-def _processes(workers: int) -> Iterator[tuple[Executor, int]]:
+def _script_hidden() -> Iterator[None]:
+    """Let the main module look like one without a file, which a new process does not run again."""
+    with _hiding:
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = script
+
+
+class _Process(SpawnProcess):
+    """A fresh interpreter that leaves the user's script alone."""
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:
+        with _script_hidden():
+            return SpawnProcess._Popen(process_obj)
+
+
+class _Context(SpawnContext):
+    Process = _Process
+
+
+@contextmanager
+def _processes(workers: int, script: bool) -> Iterator[tuple[Executor, int]]:
     if workers == 1:
         yield InlineExecutor(), 1
         return
     # Fresh interpreters: forking a process that may already have threads can deadlock its children.
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=start_worker)
+    context = SpawnContext() if script else _Context()
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=start_worker)
     try:
         yield pool, workers
     except BaseException:

@@ -61,6 +61,18 @@ def is_name(value: object) -> bool:
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
+def with_colon(value: object) -> str:
+    """What to add to an error about a name that nobody has, if it has a dot where one of the user's own has a colon.
+
+    Examples
+    --------
+    >>> with_colon("my_module.MyProtocol"), with_colon("fwaa")
+    ("; a class of your own is written 'my_module:MyProtocol'", '')
+    """
+    found = re.fullmatch(r"([A-Za-z_][\w.]*)\.([A-Za-z_]\w*)", value) if isinstance(value, str) else None
+    return f"; a class of your own is written {found[1] + ':' + found[2]!r}" if found else ""
+
+
 def is_address(value: object) -> bool:
     """Whether a value is a name with the hash of its source."""
     return is_name(value) and "@" in str(value)
@@ -206,6 +218,8 @@ def _addressed(name: str, folder: Path) -> str:
     if "@" in name:
         return name
     module, _, _ = name.partition(":")
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        raise InputError(f"{name} must be in a module of your own, got {module}, which is Python's; rename your file")
     texts = _read(module, folder)
     if texts is None:
         return f"{name}@{_hash_installed(module, folder)}"

@@ -84,7 +84,7 @@ def find(known: Mapping[str, Part], key: str, name: object) -> Part:
     if table in TABLES and own.is_address(name):
         return _own(table, str(name))
     if not isinstance(name, str) or name not in known:
-        near = checks.meant(name, known)
+        near = own.with_colon(name) or checks.meant(name, known)
         raise InputError(f"{key} must be one of {', '.join(known)}; got {checks.shown(name)}{near}")
     return known[name]
 

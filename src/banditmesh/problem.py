@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from .armsets import uniform_set_array
 from .errors import ArmError, InputError, NetworkError
 from .networks.csr import Links, as_links
 from .networks.dynamic import DynamicNetwork
+from .networks.named import names_generator
 from .networks.usual import usual_links
 from .text_tables import as_html
 
@@ -387,6 +389,11 @@ def _read_network(
     network: Any,
 ) -> tuple[Sequence[Hashable], Links | DynamicNetwork, Mapping[Hashable, tuple[float, float]] | None]:
     """The agents' names, the network, checked, and the agents' places."""
+    if isinstance(network, str) and names_generator(network) and not Path(network).exists():
+        raise NetworkError(
+            f"network must be a graph or the path of a file, got {network!r}, and there is no such file; "
+            f"make it with networks.from_text({network!r})"
+        )
     if isinstance(network, str | PathLike):
         network = networks.read_any(network)
     if isinstance(network, DynamicNetwork):
@@ -445,9 +452,9 @@ def _read_laws(
         laws = tuple(reward_laws.as_law(law) for law in arms)
         ids = tuple(range(len(laws)))
     else:
-        remedy = "; read a file with arms.read_laws" if isinstance(arms, str | PathLike) else ""
-        got = f"{type(arms).__name__}{remedy}"
-        raise ArmError(f"arms must be a sequence of laws or a mapping from arm to law, got {got}")
+        got = "none" if arms is None else type(arms).__name__
+        remedy = "; read a file with arms.read_laws" if arms is None or isinstance(arms, str | PathLike) else ""
+        raise ArmError(f"arms must be a sequence of laws or a mapping from arm to law, got {got}{remedy}")
     if not ids:
         raise ArmError("arms must hold at least one law, got none")
     return ids, laws

@@ -58,7 +58,7 @@ def read_laws(path: AnyPath, *, max_bytes: int | None = None) -> dict[Hashable, 
     words = [str(word).strip().lower() for word in header]
     counts = "law" not in words
     wanted = ("arm", "successes", "trials") if counts else ("arm", "law")
-    places = places_of(file, number, header, wanted, {})
+    places = places_of(file, number, header, wanted, also=" or arm, law, parameters" if counts else "")
     laws: dict[str, Law] = {}
     for number, row in rows:
         if len(row) < 2 or max(places) >= len(row):

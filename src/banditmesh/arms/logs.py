@@ -68,7 +68,8 @@ class RewardLog:
         if self.law == "bernoulli" and not self.is_binary:
             odd = self.rewards[~np.isin(self.rewards, (0.0, 1.0))][0]
             raise ArmError(
-                f"rewards of Bernoulli laws must be 0 or 1, got {odd:g} in {self.source}; use law='empirical'"
+                f"rewards of Bernoulli laws must be 0 or 1, got {odd:g} in {self.source}; use law='empirical' "
+                "(--log-rewards empirical on the command line)"
             )
 
     @cached_property

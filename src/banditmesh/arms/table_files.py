@@ -115,18 +115,29 @@ def _delimiter(line: str) -> str:
 
 
 def places_of(
-    file: TableFile, number: int, header: Sequence[Any], wanted: Sequence[str], names: dict[str, str]
+    file: TableFile,
+    number: int,
+    header: Sequence[Any],
+    wanted: Sequence[str],
+    names: dict[str, str] | None = None,
+    also: str = "",
 ) -> list[int]:
-    """Where the wanted columns stand in a header; `names` says what some of them are called in the file."""
+    """Where the wanted columns stand in a header.
+
+    `names` says what some of them are called in the file, None that a caller cannot say it; `also` what else the
+    columns may be.
+    """
+    called = names or {}
+    remedy = "" if names is None else ", or say in Python what they are called: columns={%r: ...}"
     found = [str(name).strip().lower() for name in header]
     places = []
     for one in wanted:
-        name = names.get(one, one)
+        name = called.get(one, one)
         if found.count(name.strip().lower()) != 1:
             raise file.wrong_line(
                 max(number, 1),
-                f"the columns must be named {', '.join(names.get(other, other) for other in wanted)}, "
-                f"got {shown(list(header))}; name them so, or say what they are called: columns={{{one!r}: ...}}",
+                f"the columns must be named {', '.join(called.get(other, other) for other in wanted)}{also}, "
+                f"got {shown(list(header))}; name them so{remedy % one if remedy else ''}",
             )
         places.append(found.index(name.strip().lower()))
     return places

@@ -6,6 +6,7 @@ Where there is much to do, configurations run from coarse to fine, see `screenin
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from .. import checks
 from ..draws import fresh_seed
 from ..errors import InputError
-from ..executors import count_cores, open_executor
+from ..executors import MOST_WORKERS, count_cores, open_executor
 from ..faults import Faults
 from ..networks.csr import Links
 from ..networks.distances import diameter
@@ -159,6 +160,11 @@ def frontier(
     """
     horizon = checks.integer("horizon", horizon, at_least=1)
     replicates = checks.integer("replicates", replicates, at_least=1)
+    checks.callback("notice", notice)
+    if prune is not None and not isinstance(prune, bool):
+        raise InputError(f"prune must be True, False or None, got {checks.shown(prune)}")
+    if workers is not None:
+        workers = checks.integer("workers", workers, at_least=1, at_most=MOST_WORKERS)
     if keep is not None and seed is None:
         raise InputError("keep needs a seed, got none: what depends on a seed of its own is never found again")
     seed = fresh_seed() if seed is None else checks.seed(seed)
@@ -192,7 +198,8 @@ def frontier(
             notice(_estimate(first, horizon, replicates, settings))
 
     found = Screened(grid, {})
-    with Progress(progress, len(grid) * horizon * replicates, "frontier") as bar, _opened(executor, workers) as opened:
+    total, opening = len(grid) * horizon * replicates, _opened(executor, workers, problem, [*grid.values()], settings)
+    with Progress(progress, total, "frontier") as bar, opening as opened:
         bench = Bench(problem, simulated, opened, kept, bar)
         if prune:
             found = screen(bench, grid, horizon, limits, tolerance, problem.n_agents, begun)
@@ -231,13 +238,28 @@ def _budget(name: str, per_round: float | None, per_second: float | None, pace: 
 
 
 @contextmanager
-def _opened(executor: Executor | str | None, workers: int | None) -> Iterator[Executor | None]:
-    """An executor, or None for this process."""
+def _opened(
+    executor: Executor | str | None,
+    workers: int | None,
+    problem: Problem,
+    protocols: Sequence[AnyProtocol],
+    settings: Mapping[str, Any],
+) -> Iterator[Executor | None]:
+    """An executor for such tasks, or None for this process."""
     if isinstance(executor, Executor) or (executor is None and workers is None):
         yield executor
         return
-    with open_executor(executor, workers) as (opened, _):
+    with open_executor(executor, workers, script=_of_script(problem, protocols, settings)) as (opened, _):
         yield opened
+
+
+def _of_script(problem: Problem, protocols: Sequence[AnyProtocol], settings: Mapping[str, Any]) -> bool:
+    """Whether anything that is simulated is of a class that the user's script defines."""
+    network = problem.network if problem.is_dynamic else None
+    try:
+        return b"__main__" in pickle.dumps((problem.laws, network, protocols, dict(settings)))
+    except Exception:  # what cannot be pickled is refused where it is sent
+        return True
 
 
 def _estimate(first: Mapping[str, Measured], horizon: int, replicates: int, settings: Mapping[str, Any]) -> str:
@@ -272,6 +294,9 @@ def combine(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
+    for name, given in {"protocols": protocols, "ttls": ttls, "emissions": emissions}.items():
+        if given is not None and not _listed(given):
+            raise InputError(f"{name} must hold at least one, got none; leave it out for the defaults")
     hops = default_ttls(problem) if ttls is None else [checks.integer("ttl", ttl, at_least=1) for ttl in _listed(ttls)]
     if emissions is None:
         emissions = (*EMISSIONS, *[ECHOING] * loses)
@@ -283,8 +308,6 @@ def combine(
     for kind in _listed(protocols):
         for protocol in _variants(kind, hops, sending):
             found.setdefault(write(protocol), protocol)
-    if not found:
-        raise InputError("protocols, ttls and emissions must each hold at least one, got none")
     return found
 
 

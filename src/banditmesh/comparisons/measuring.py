@@ -142,8 +142,9 @@ def _result(future: Future[Measured]) -> Measured:
         return future.result()
     except (BrokenExecutor, CancelledError) as error:
         raise StudyError(
-            f"a worker died or was given up, perhaps for lack of memory ({type(error).__name__}); run again with fewer "
-            "workers, and with keep to continue"
+            f"a worker died or was given up ({type(error).__name__}), perhaps for lack of memory, or since it could "
+            "not load a class of your script; run again with fewer workers, with keep to continue, and with such "
+            "classes in a module of their own"
         ) from error
 
 

@@ -35,12 +35,13 @@ def comparison_rows(
     paced = [] if rounds_per_second is None else ["transmissions per second"]
     rows = [["protocol", "group regret", "transmissions", *paced, *(name.replace("_", " ") for name in shares)]]
     digits = {"regret": decimals(table["regret"]), "messages": 0}
+    of_agents = {share: decimals(table[share]) for share in shares}
     for name, row in table.iterrows():
         cells = [_with_spread(row[what], row[f"{what}_sd"], digits[what]) for what in digits]
         if rounds_per_second is not None:
             horizon = comparison.results[str(name)].horizon
             cells.append(f"{row['messages'] / horizon * rounds_per_second:,.1f}")
-        rows.append([str(name), *cells, *(f"{row[share]:,.1f}" for share in shares)])
+        rows.append([str(name), *cells, *(f"{row[share]:,.{few}f}" for share, few in of_agents.items())])
     return rows
 
 
@@ -87,7 +88,8 @@ def front_note(found: Frontier) -> str:
 def _worth_showing(found: Frontier) -> set[str]:
     names = {name for front in found.fronts.values() for name in front}
     plain = {one.name for one in found.configurations if not one.sends}
-    return names | plain | {name for name in (found.recommended, found.nearest) if name is not None}
+    advised = found.nearest if found.recommended is None else found.recommended
+    return names | plain | ({advised} if advised is not None else set())
 
 
 def _cells(found: Frontier, one: Configuration, regret_digits: int) -> list[str]:
@@ -102,7 +104,8 @@ def _cells(found: Frontier, one: Configuration, regret_digits: int) -> list[str]
 
 
 def _with_interval(row: Any, what: str, digits: int) -> str:
-    mean, low, high = (f"{row[what + end]:+,.{digits}f}" for end in ("", "_low", "_high"))
+    # Plus 0.0: what rounds to nothing is no -0.00.
+    mean, low, high = (f"{round(row[what + end], digits) + 0.0:+,.{digits}f}" for end in ("", "_low", "_high"))
     return mean if math.isnan(row[f"{what}_low"]) else f"{mean} [{low}, {high}]"
 
 

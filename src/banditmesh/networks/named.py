@@ -53,6 +53,8 @@ def from_text(text: str, seed: int = 0) -> nx.Graph:
     >>> from_text("powerlaw:100,2", seed=2023).number_of_edges()
     196
     """
+    if not isinstance(text, str):
+        raise NetworkError(f"a network by generator must be a text as in 'ring:12', got {checks.shown(text)}")
     name, _, given = text.partition(":")
     generator = GENERATORS[checks.choice("the network's generator", name, GENERATORS)]
     wanted = [one for one in inspect.signature(generator).parameters.values() if one.name != "seed"]

@@ -38,6 +38,9 @@ _WORDS: Final = {
         "the paper's networks: Erdős-Rényi, Barabási-Albert, stochastic block model, and an Erdős-Rényi network whose "
         "links come and go."
     ),
+    "published rules, sound rules": (
+        "what exactly becomes of a message: as the author's code has it, or as the paper's text and theory do."
+    ),
     "arm instance": "one draw of the arms' mean rewards and of the arm sets.",
     "replicate": "one repetition with other rewards on the same arm instance.",
 }
@@ -81,14 +84,14 @@ def _columns(values: Mapping[str, Any]) -> str:
     parts = [
         f"ours: mean ± one standard deviation over {values['sd_over']}",
         "published: the paper's value, ± its standard deviation over ten runs",
-        "deviation: how far ours is above (+) or below (-) the published value, in per cent of it",
+        "deviation: how far ours is above (+) or below (-) the published value, in per cent of it; exact: not at all",
     ]
     if values["instances"] > 1:
         parts.append(
             "distance: how far the published value is above (+) or below (-) ours, in our standard deviations over arm "
             "instances; within 3 is what chance explains"
         )
-    return "Columns. " + "; ".join(parts) + "."
+    return "Columns. " + "; ".join(parts) + ". Where the paper gives no value there is a dash."
 
 
 def notes(values: Mapping[str, Any], figure: str) -> list[str]:

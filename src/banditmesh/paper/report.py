@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import plots
+from ..policies import UCB
 from ..studies.store import write_whole
 from .agreement import to_json
 from .explained import notes, words
@@ -181,7 +182,8 @@ def _about(outcomes: Sequence[Mapping[str, Any]], command: str) -> str:
         "Arm instances": f"{first['instances']}, with {first['replicates']} replicates each",
         "±": f"one standard deviation over {first['sd_over']}",
         "Seeds": seeds,
-        "Engine": first["engine"],
+        "Policy": f"every agent pulls the arm with the highest upper confidence bound (UCB, alpha {UCB().alpha:g})",
+        "Engine": f"{first['engine']}; the reference and the compiled engine give the same numbers",
         "Versions": ", ".join(f"{name} {version}" for name, version in first["versions"].items()),
     }
     if command:
@@ -207,7 +209,8 @@ def _verdict(outcomes: Sequence[Mapping[str, Any]]) -> str:
         "A claim that one protocol has more than another holds or fails if the difference, taken pair by pair on the "
         "same rewards, says so with 95 % confidence, and is open otherwise. “About” means within 5 percentage points, "
         "“at par” and “matches” within 10 %, “similar” within 25 %, “high” at least 0.9, and a peak is half as high "
-        "again. After each verdict are the network, or the protocol, that it is about, and the numbers it rests on."
+        "again. Figures and claims are the paper's; after each verdict are the network, or the protocol, that it is "
+        "about, and the numbers it rests on."
     )
     return f'<ul>{lines}</ul><p class="note">{meaning}</p><table class="claims">{"".join(rows)}</table>'
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _WIDTH: Final = 7.2
 _NARROW: Final = 5.0  # inches
 _ROOM: Final = 0.14  # inches of height for each line of the list below
+_WORDS: Final = 0.5  # of the height that the user chose, the part that words may take
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ def frontier(
     The front of the first panel is numbered, and the list below says what the numbers are; a circle is drawn around
     the recommended configuration, and what is beyond the budget is grey. On the user's own axes, one or one for each
     cost, the list is the legend of the first, and the title is left to the user. A figure of less than 5 inches has the
-    first panel alone.
+    first panel alone. In a size that the user chose, words take half of the height at most: the title is left to
+    the caption, and the end of the list, if they do not fit.
 
     Examples
     --------
@@ -82,12 +85,9 @@ def frontier(
             axes = figure.add_subplot(grid[:, 0] if place == 0 else grid[place - 1, 1])
             _draw(axes, panel, numbers, recommended, place == 0, look, figure.get_figwidth())
     figure.axes[0].set_ylabel("group regret")
-    _kinds(
-        figure,
-        panels[0].points,
-        "\n".join(fold(line, int(14 * figure.get_figwidth())) for line in (title, note) if line),
-    )
-    _list(figure, numbers, panels[0], recommended)
+    room = None if chosen_size(look) is None else _WORDS * figure.get_figheight()
+    above = _kinds(figure, panels[0].points, [title, note], room)
+    _list(figure, numbers, panels[0], recommended, None if room is None else room - above)
     return figure
 
 
@@ -148,8 +148,11 @@ def _is_quiet(name: str) -> bool:
     return "+" in name and not name.endswith("+every-pull")
 
 
-def _kinds(figure: Figure, points: Mapping[str, tuple[float, ...]], title: str) -> None:
-    """The title, and below it a legend of what colours and markers mean."""
+def _kinds(figure: Figure, points: Mapping[str, tuple[float, ...]], lines: Sequence[str], room: float | None) -> float:
+    """The title, and below it a legend of what colours and markers mean; how many inches of height they take.
+
+    Where there is not room for all, the first lines of the title are left out.
+    """
     from matplotlib.lines import Line2D
 
     handles = []
@@ -164,13 +167,18 @@ def _kinds(figure: Figure, points: Mapping[str, tuple[float, ...]], title: str) 
         grey: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4, "color": "#555555"}
         handles.append(Line2D([], [], label="every pull is sent", **grey))
         handles.append(Line2D([], [], label="another emission", fillstyle="none", **grey))
-    figure.legend(
-        handles=handles,
-        title=title,
-        frameon=False,
-        loc="outside upper center",
-        ncols=5 if figure.get_figwidth() > 5 else 2,
-    )
+    width = figure.get_figwidth()
+    written = [[fold(line, int(14 * width)) for line in lines[k:] if line] for k in range(len(lines) + 1)]
+    for title, columns in itertools.product(map("\n".join, written), (5, 4, 3, 2)):
+        legend = figure.legend(
+            handles=handles, title=title or None, frameon=False, loc="outside upper center", ncols=columns
+        )
+        extent = legend.get_window_extent()
+        wide, high = extent.width / figure.dpi, extent.height / figure.dpi
+        if (columns == 2 or wide <= width) and (not title or room is None or high <= 0.6 * room):
+            break
+        legend.remove()
+    return high
 
 
 def _numbered(numbers: Mapping[str, str], panel: Panel) -> list[Any]:
@@ -193,28 +201,37 @@ def _numbered(numbers: Mapping[str, str], panel: Panel) -> list[Any]:
     ]
 
 
-def _list(figure: Figure, numbers: Mapping[str, str], panel: Panel, recommended: str | None) -> None:
-    """What the numbers mean, below the panels."""
+def _list(
+    figure: Figure, numbers: Mapping[str, str], panel: Panel, recommended: str | None, room: float | None
+) -> None:
+    """What the numbers mean, below the panels, in as many inches of height as there is room for."""
     from matplotlib.lines import Line2D
 
-    handles = []
     digits = decimals(panel.points[name][3] for name in numbers)
+    words = {}
     for name, number in numbers.items():
         x, y = panel.points[name][0], panel.points[name][3]
         cost = f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
-        words = f"{name}: {y:,.{digits}f}, {cost}"
-        handles.append(Line2D([], [], linestyle="none", label=f"{number}  {words}"))
-    if not handles:
+        words[name] = f"{number}  {name}: {y:,.{digits}f}, {cost}"
+    columns = 2 if figure.get_figwidth() > 5 else 1
+    # The title and what stands for the rest take a line each.
+    most = len(words) if room is None else max(1, int(room / _ROOM) - 2) * columns
+    shown = list(words)[:most]
+    if recommended in words and recommended not in shown:
+        shown[-1] = recommended
+    if not shown:
         return
-    title = f"On the front: group regret, {panel.label}"
+    labels = [words[name] for name in shown]
+    if len(shown) < len(words):
+        labels.append(f"and {len(words) - len(shown)} more")
     legend = figure.legend(
-        handles=handles,
-        title=title,
+        handles=[Line2D([], [], linestyle="none", label=label) for label in labels],
+        title=f"On the front: group regret, {panel.label}",
         loc="outside lower center",
-        ncols=2 if figure.get_figwidth() > 5 else 1,
+        ncols=columns,
         frameon=False,
         handlelength=0,
     )
     for text in legend.get_texts():
-        if recommended is not None and text.get_text().partition("  ")[2].startswith(f"{recommended}:"):
+        if recommended in words and text.get_text() == words[recommended]:
             text.set_fontweight("bold")

@@ -147,7 +147,8 @@ class Look:
     band: str = "sd"
 
     def __post_init__(self) -> None:
-        checks.choice("log", self.log, ("", "x", "y", "xy"))
+        if self.log not in ("", "x", "y", "xy"):
+            raise InputError(f'log must be "x", "y", "xy" or "" for none, got {checks.shown(self.log)}')
         checks.choice("band", self.band, BANDS)
         if self.figsize is not None:
             if self.ax is not None:

@@ -22,6 +22,10 @@ MOST_NAMES: Final = 8
 MOST_PANELS: Final = 4
 #: How names say what a number is, in its place a #: ", ttl #", "stop=#" or "(#)".
 _SAID: Final = re.compile(r"(?:, )?([\w-]+)[ =]#|\(#\)")
+#: What a number in parentheses is, after the names that tables write it with.
+_FIRST: Final = dict.fromkeys(("gossip", "probabilistic", "fwa", "flooding"), "ttl")
+_FIRST.update(tree="pause", growth="growth")
+_BEFORE: Final = re.compile(r"([\w-]+)\(#")
 _NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.])")
 
 
@@ -81,6 +85,8 @@ def find_sweep(names: Collection[str]) -> Sweep | None:
     >>> sweep = find_sweep([f"{name}, ttl {ttl}" for name in ("fwa", "flooding") for ttl in range(1, 11)])
     >>> sweep.key, sorted(set(sweep.panels.values())), sweep.values["fwa, ttl 7"]
     ('ttl', ['flooding', 'fwa'], 7.0)
+    >>> find_sweep([f"flooding(4)+growth({k / 10})" for k in range(1, 11)]).key
+    'growth'
     >>> find_sweep(["fwa, ttl 1", "fwa, ttl 2"]) is None
     True
     """
@@ -98,7 +104,8 @@ def find_sweep(names: Collection[str]) -> Sweep | None:
         without = f"{name[: found[place].start()]}#{name[found[place].end() :]}"
         said = _SAID.search(without)
         panels[name] = without.replace(said[0], "") if said else without
-        keys.add(said[1] or "" if said else "")
+        before = _BEFORE.search(without)
+        keys.add((said and said[1]) or (_FIRST.get(before[1], "") if before else ""))
     if len(set(panels.values())) > MOST_PANELS:
         return None
     values = {name: float(found[place][0]) for name, found in numbers.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from .. import arms
@@ -30,18 +31,29 @@ def suits_rates(problem: Problem) -> bool:
     >>> [suits_rates(bm.Problem(network, sets, both)) for both in laws]
     [True, False]
     """
+    return are_rates(problem.laws)
+
+
+def are_rates(laws: Iterable[arms.Law]) -> bool:
+    """Whether every one of these laws pays between 0 and 1."""
     shipped = f"{arms.__name__}."
     return all(
         type(law).__module__.startswith(shipped)
         and law.quantile(LEAST_UNIFORM) >= 0.0
         and law.quantile(GREATEST_UNIFORM) <= 1.0
-        for law in problem.laws
+        for law in laws
     )
 
 
 def note_default(problem: Problem, policy: Any) -> None:
     """Warn, once in a process, that another policy than the default would suit the arms better."""
-    global _said
     if policy is None and not _said and isinstance(problem, Problem) and suits_rates(problem):
+        warn_once(f"{ADVICE}: policy=KLUCB() or policy=ThompsonSampling()")
+
+
+def warn_once(advice: str) -> None:
+    """Warn of it, unless this process has been warned before."""
+    global _said
+    if not _said:
         _said = True
-        warn(f"{ADVICE}: policy=KLUCB() or policy=ThompsonSampling()", BanditmeshWarning)
+        warn(advice, BanditmeshWarning)

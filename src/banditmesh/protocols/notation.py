@@ -127,6 +127,7 @@ def parse(text: str) -> Written:
     if match is None and text.strip():
         raise InputError(
             f"a protocol must be written like fwa, fwa(4) or flooding(8)+growth(0.25), got {checks.shown(text)}"
+            f"{own.with_colon(text.partition('(')[0].strip())}"
         )
     name, given, emission, emission_given = match.groups() if match else ("", None, None, None)
     return Written(

@@ -114,6 +114,11 @@ def replayed(problem: Problem, result: Result) -> Replayed:
     >>> report.stopped
     (('bob',),)
     """
+    if not isinstance(problem, Problem) or not isinstance(result, Result):
+        raise InputError(
+            f"replayed needs a Problem and a Result of it, got {type(problem).__name__} and {type(result).__name__}; "
+            "give what simulate took and gave"
+        )
     if list(result.agents) != list(problem.agents) or not np.array_equal(result.arm_indices, problem.arm_indices):
         raise InputError("result must be one of this problem, got one with other agents or arms")
     sizes = np.array([len(law.sample) if isinstance(law, Replay) else -1 for law in problem.laws])  # type: ignore[arg-type]

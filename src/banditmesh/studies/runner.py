@@ -17,7 +17,8 @@ from typing import Any, Final, TypeAlias
 
 from .. import checks
 from ..errors import InputError, StudyError
-from ..executors import count_cores, open_executor, read_name
+from ..executors import MOST_WORKERS, count_cores, open_executor, read_name
+from ..policies import choice
 from ..regular_files import read_regular
 from . import store
 from .manifest import layouts_of, new_manifest, read_manifest, stages_of, versions
@@ -33,8 +34,6 @@ RunProgress: TypeAlias = Callable[[int, int, int], None]
 
 _CHUNKS: Final = 100  # about how many chunks a study is cut into
 _LARGEST_CHUNK: Final = 1000
-#: More than any machine has cores.
-MOST_WORKERS: Final = 10_000
 
 
 def run_study(
@@ -67,7 +66,8 @@ def run_study(
         Called with the number of runs done, the number in all, and how many of them failed.
     notice : callable, optional
         Called with a line for the user, such as that the study grows, that a damaged shard is computed again, or that
-        runs are computed with other versions of numeric libraries than the study began with.
+        runs are computed with other versions of numeric libraries than the study began with. That another policy
+        would fit the arms better is a warning if there is no `notice`.
 
     Returns
     -------
@@ -90,18 +90,24 @@ def run_study(
         raise InputError(
             f"spec must be a Spec, got {checks.shown(spec)}; read a file with read_spec, text with parse_spec"
         )
+    checks.callback("progress", progress)
+    checks.callback("notice", notice)
     folder = store.checked_folder(out)
     if workers is not None:
         workers = checks.integer("workers", workers, at_least=1, at_most=MOST_WORKERS)
     if not isinstance(executor, Executor):
         read_name(executor, workers)
-    notice = notice or (lambda line: None)
+    chosen = spec.chooses_policy  # which a stored spec does not say
+    warns, notice = notice is None, notice or (lambda line: None)
     with store.lock(folder):
         stored = _stored(folder)
         asked = Asked.MORE if stored is None else _compared(folder, stored, spec)
         if stored is not None and asked is not Asked.MORE:
             spec = stored_spec(stored, spec.folder)  # in the order in which it was begun
         hashes, networks = _read_files(spec)
+        if not chosen and _pays_rates(spec, networks):
+            advice = f"{choice.ADVICE}: [policy] in the spec"
+            choice.warn_once(advice) if warns else notice(advice)
         if stored is None:
             manifest = new_manifest(spec, _chunk_size(spec.n_runs), hashes)
             store.write_manifest(folder, manifest)
@@ -376,6 +382,15 @@ def _read_files(spec: Spec) -> tuple[dict[str, str], dict[FileTable, Any]]:
         if _hash(path) != hashes[dict(named)["path"]]:
             raise StudyError(f"{path} changed while it was read; run again when it no longer does")
     return hashes, networks
+
+
+def _pays_rates(spec: Spec, files: Mapping[FileTable, Any]) -> bool:
+    """Whether every reward of the study is known to lie between 0 and 1."""
+    if not all(family.settings["arms"]["law"] in ("bernoulli", "data") for family in spec.families("arms")):
+        return False
+    laws = [held for named, held in files.items() if dict(named).get("arms") == "laws"]
+    laws += [held.laws for named, held in files.items() if dict(named).get("arms") == "log"]
+    return all(choice.are_rates(some.values()) for some in laws)
 
 
 def _hash(path: Path) -> str:

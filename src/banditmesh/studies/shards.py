@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+#: Of runs that replay a log: how many arms were used up, added up over agents, and how many agents stopped.
+REPLAY_COLUMNS: Final = ("arms_used_up", "agents_stopped")
 CURVES: Final = ("rounds", "regret_curve", "messages_curve")
 _NAME: Final = re.compile(r"([0-9]{5,})-([0-9a-f]{32})\.parquet")
 

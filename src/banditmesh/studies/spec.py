@@ -19,6 +19,7 @@ import msgspec
 from .. import own
 from .grid import Family, Grid, Point, column, labels_of
 from .parts import FILE_TABLES, FileTable, files_in
+from .shards import REPLAY_COLUMNS
 
 #: The version of the spec format.
 FORMAT: Final = 1
@@ -104,11 +105,21 @@ class Spec:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The label columns and the type of each: "string", "bool", "int64" or "double"."""
+        """The label columns and the type of each: "string", "bool", "int64" or "double".
+
+        And, where a log is replayed, those that say what was used up of it.
+        """
         kinds = dict.fromkeys(("network", "policy", "protocol", "rules"), "string")
         for key, values in self.grid.items():
             kinds[column(key)] = labels_of(key, values)[0]
-        return kinds
+        return kinds | dict.fromkeys(REPLAY_COLUMNS if self.replays else (), "int64")
+
+    @property
+    def replays(self) -> bool:
+        """Whether rewards of a log are replayed at any point."""
+        data = (family for family in self.families("arms") if family.settings["arms"]["law"] == "data")
+        variants = itertools.chain.from_iterable(family.variants("arms") for family in data)
+        return any(one["arms"].get("rewards") == "replay" for one in variants)
 
     @property
     def n_points(self) -> int:

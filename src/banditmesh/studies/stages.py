@@ -57,6 +57,8 @@ def compare(stored: Spec, asked: Spec) -> Asked:
         what = f"more of {more[0]} but less of {less[0]}"
         raise StudyError(f"{less[0]} differs; it has {what}, keep what is there to make it grow")
     for name, kind in asked.columns.items():
+        if name not in stored.columns:
+            raise StudyError("arms.rewards differs; a study whose logs are not replayed cannot grow by one that is")
         if kind != stored.columns[name] and (stored.columns[name], kind) not in _WIDER and more:
             raise StudyError(f"sweep.{name} differs; its values are no longer of one type")
     return Asked.MORE if more else Asked.LESS if less else Asked.SAME

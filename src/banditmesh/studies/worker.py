@@ -92,8 +92,9 @@ def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"run": run, "point": work.point, "replicate": replicate, "seed": seed, "error": None}
         row |= work.labels
         try:
+            problem = _problem(chunk, work)
             result = _simulate(
-                _problem(chunk, work),
+                problem,
                 build_protocol(settings),
                 policy=build_policy(settings),
                 horizon=settings["horizon"],
@@ -105,7 +106,7 @@ def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
                 record_every=chunk.record_every or settings["horizon"],
                 progress=False,
             )
-            row |= _outcome(result, bool(chunk.record_every))
+            row |= _outcome(result, bool(chunk.record_every)) | _used_up(problem, result)
         except Exception as error:  # whatever goes wrong in a run is that run's result
             row["error"] = f"{type(error).__name__}: {' '.join(str(error).split())}"
         rows.append(row)
@@ -140,6 +141,17 @@ def _problem(chunk: Chunk, work: Work) -> Problem:
     if latest is None or latest[0] != key:
         latest = _latest = key, build_problem(work.settings, chunk.networks)
     return latest[1]
+
+
+def _used_up(problem: Problem, result: Result) -> dict[str, int]:
+    """What a run has used up of a log that it replays; nothing if it replays none."""
+    from ..sim.replay import replayed, replays
+    from .shards import REPLAY_COLUMNS
+
+    if not replays(problem):
+        return {}
+    found = replayed(problem, result)
+    return dict(zip(REPLAY_COLUMNS, (int(found.n_used_up), int(found.n_stopped)), strict=True))
 
 
 def _outcome(result: Result, with_curves: bool) -> dict[str, Any]:

@@ -375,7 +375,10 @@ def bounds(
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
     protocol = as_protocol(protocol)
     if any(isinstance(law, Replay) for law in problem.laws):
-        raise InputError("bounds need arms that never run out, got replayed ones; take law='empirical' for the log")
+        raise InputError(
+            "bounds need arms that never run out, got replayed ones; take law='empirical' for the log "
+            "(--log-rewards empirical on the command line)"
+        )
     alpha = checks.positive("alpha", alpha)
     horizon = checks.integer("horizon", horizon, at_least=1)
     checks.choice("cover", cover, covers.METHODS)

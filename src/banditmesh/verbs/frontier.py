@@ -208,7 +208,7 @@ def _read(
         refuse_options(click.get_current_context(), but=("names", "ttls", "emissions"))
         spec = read_spec(spec_path)
         case = case_of(spec)
-        note_policy(case.problem, spec.chooses_policy)
+        note_policy(case.problem, spec.chooses_policy, in_spec=True)
         if names is None and spec.grid:
             # What the options combine with ttls and emissions of their own are the spec's protocols, by name alone.
             by_class = ttls is not None or emissions is not None

@@ -107,12 +107,13 @@ def read_policy(name: str) -> Policy:
     return build_policy({"policy": {"name": own.address(name, Path())}})
 
 
-def note_policy(problem: Problem, chosen: bool) -> None:
+def note_policy(problem: Problem, chosen: bool, in_spec: bool = False) -> None:
     """Say on standard error that another policy than the default would suit the arms better, if it would."""
     from ..policies.choice import ADVICE, suits_rates
 
     if not chosen and suits_rates(problem):
-        click.echo(f"banditmesh: {ADVICE}: --policy klucb or --policy thompson, or [policy] in a spec", err=True)
+        where = "[policy] in the spec" if in_spec else "--policy klucb or --policy thompson"
+        click.echo(f"banditmesh: {ADVICE}: {where}", err=True)
 
 
 def fault_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -165,7 +166,7 @@ def read_case(
     written = notation.split(names)
     protocols = tuple(notation.read(name, ttl) for name in written)
     if all(notation.read(name, 1) == notation.read(name, 2) for name in written):
-        refuse_idle(click.get_current_context(), "ttl", "each of the protocols has its own")
+        refuse_idle(click.get_current_context(), "ttl", "each of the protocols has its own, or none")
     faults = read_faults(loss, outages)
     problem = read_problem(network, seed, **arms)
     note_policy(problem, is_given(click.get_current_context(), "policy") or not takes_policy())
@@ -194,13 +195,13 @@ def _read_spec_case(spec_path: str, names: str, ttl: int) -> Case:
     refuse_options(context, but=("names", "ttl"))
     spec = read_spec(spec_path)
     case = case_of(spec)
-    note_policy(case.problem, spec.chooses_policy or not takes_policy())
+    note_policy(case.problem, spec.chooses_policy or not takes_policy(), in_spec=True)
     if is_given(context, "names"):
         default = ttl if is_given(context, "ttl") else spec.settings.protocol.get("ttl", ttl)
         return replace(case, protocols=tuple(notation.read(name, default) for name in notation.split(names)))
     if is_given(context, "ttl"):
         if not any(notation.needs_ttl(type(protocol)) for protocol in case.protocols):
-            refuse_idle(context, "ttl", "each of the spec's protocols has its own")
+            refuse_idle(context, "ttl", "none of the spec's protocols has one")
         changed = [_with_ttl(protocol, ttl) for protocol in case.protocols]
         return replace(case, protocols=tuple(one for k, one in enumerate(changed) if one not in changed[:k]))
     return case
@@ -321,6 +322,8 @@ def read_network(network: str, seed: int, max_bytes: int | None, weights: str) -
     from ..networks.named import GENERATORS, names_generator
     from ..sim.progress import patient_bar
 
+    if network in GENERATORS and network not in networks.PAPER_NETWORKS and not os.path.exists(network):
+        return networks.from_text(network, seed)  # which says how its numbers are written
     if network in networks.PAPER_NETWORKS or names_generator(network):
         context = click.get_current_context()
         refuse_idle(context, "weights", f"{network} is no file")

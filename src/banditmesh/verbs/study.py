@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from .. import checks
 from ..errors import StudyError
 from ..text_tables import as_text
 
@@ -58,14 +59,11 @@ def run_verb(
       banditmesh run study.toml --out lossy --loss 0.1 --set 'faults.outages={down=0.01, up=0.1}'
       banditmesh run study.toml --out results --executor dask:tcp://127.0.0.1:8786
     """
-    from ..policies.choice import ADVICE
     from ..studies.reading import MAX_RUNS, read_spec
     from ..studies.runner import run_study
 
     overrides = overrides if loss is None else (*overrides, f"faults.loss={loss}")
     spec = read_spec(spec_path, overrides, max_runs=MAX_RUNS if max_runs is None else max_runs)
-    if not spec.chooses_policy and all(one.settings["arms"]["law"] == "bernoulli" for one in spec.families("arms")):
-        click.echo(f"banditmesh: {ADVICE}: [policy] in the spec", err=True)
     try:
         with study_progress(spec.settings.name) as progress:
             study = run_study(
@@ -110,10 +108,14 @@ def _tell(study: Any, as_json: bool) -> None:
         click.echo(json.dumps({"study": str(study.path), **{key: manifest[key] for key in keys}}, indent=2))
         return
     click.echo(f"{manifest['spec']['name']}: {manifest['n_runs']} runs of {manifest['n_points']} points, complete")
-    click.echo(summary(study.table()))
+    table = study.table()
+    click.echo(summary(table))
+    if "agents_stopped" in table:
+        used_up, stopped = table["arms_used_up"].mean(), table["agents_stopped"].mean()
+        click.echo(f"{used_up:,.4g} arms of agents used up, {stopped:,.4g} agents stopped, mean of the replayed runs")
     # As text: a folder may have any name, and not every one can be printed.
-    table, folder = (click.format_filename(path) for path in (study.path / "table.csv", study.path))
-    click.echo(f"\n{table} has every run; banditmesh plot {folder} draws them")
+    file, folder = (click.format_filename(path) for path in (study.path / "table.csv", study.path))
+    click.echo(f"\n{file} has every run; banditmesh plot {folder} draws them")
 
 
 def summary(table: Any, most: int = 40) -> str:
@@ -181,6 +183,8 @@ def plot_verb(
     from ..studies.pictures import draw_study
     from ..studies.store import Study
 
+    for side in size or ():
+        checks.positive("--size", side)
     found = Study(study)
     look = Look(figsize=size, log=log or "", band=band)
     paths = draw_study(found, Path(out or study), axis, kinds, look)

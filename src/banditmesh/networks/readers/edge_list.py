@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...checks import shown
+from ...errors import InputError
 from ..csr import Links
 from .files import AnyPath, NetworkFile
 from .names import is_integer, naming, refuse_loop
@@ -88,6 +89,8 @@ def parse_links(file: NetworkFile, header: bool | None = None) -> tuple[tuple[Ha
 
 
 def _ends(file: NetworkFile, header: bool | None) -> Ends:
+    if header is not None and not isinstance(header, bool):
+        raise InputError(f"header must be True, False or None, got {shown(header)}")
     number_of: defaultdict[str, int] = defaultdict()
     number_of.default_factory = number_of.__len__
     rows = file.rows()

@@ -34,6 +34,7 @@ _PACKAGE: Final = Path(__file__).resolve().parents[3]
 #: What lies above the simulator or beside it, and so in no kernel: the layers import one way. Everything else counts.
 ABOVE: Final = frozenset(
     {
+        "__main__.py",
         "animations",
         "cli.py",
         "comparisons",
