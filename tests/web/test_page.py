@@ -13,11 +13,15 @@ from urllib.request import Request, urlopen
 
 import networkx as nx
 import pytest
+from page_server import serving
+from playwright.sync_api import expect
 from processes import NodeProcess
 
 import banditmesh as bm
 from banditmesh.live.template import protocol_lines
 from banditmesh.studies import worker
+from banditmesh.web.words import WORDS
+from browser import open_page
 
 CHOICES = {
     "network.name": "ring",
@@ -105,6 +109,11 @@ def test_numbers_are_those_of_the_library_and_can_be_taken_away(tab, chromium, t
         ends = tab.locator(f'[data-bm="chart-{measure}"]').evaluate(CURVE_ENDS)
         for label, result in zip(shown, results.values(), strict=True):
             assert ends[label] == pytest.approx([40, getattr(result, mine)[:, -1].mean()])
+    # The table is sorted with the keyboard, too.
+    tab.locator('[data-bm="results"] th', has_text="group regret").focus()
+    for key, names in (("Enter", ["fwa", "irs"]), ("Space", ["irs", "fwa"])):
+        tab.keyboard.press(key)
+        expect(tab.locator('[data-bm="results"] tbody td:first-child')).to_have_text(names)
     data = list(csv.DictReader(io.StringIO(taken(tab, "take-curves.csv").decode())))
     for label, result in zip(shown, results.values(), strict=True):
         for replicate in range(2):
@@ -153,6 +162,13 @@ def test_cancel_ends_a_long_run_and_disturbs_no_other_browser(tab, tabs):
     tab.keyboard.press("Control+Enter")
     finished(tab)
     assert list(cells(tab)) == ["fwa"]
+    # What is shown stays, and is what is taken away, until a run has something else to show.
+    tab.locator('[data-bm="horizon"]').fill("many")
+    tab.wait_for_function("location.search.includes('horizon=many')")
+    tab.locator('[data-bm="run"]').click()
+    tab.locator('[data-bm="notice"]', has_text="horizon must be an integer").wait_for()
+    assert list(cells(tab)) == ["fwa"]
+    assert "    horizon=20,\n" in taken(tab, "take-python").decode()
 
 
 def test_link_brings_the_choices_back(tab):
@@ -398,7 +414,34 @@ def test_link_with_a_wrong_choice_still_opens(server, path):
     assert "Words on this page" in opened(f"{server}/{path}")
 
 
-def test_every_view_fits_a_narrow_window_and_is_as_dark_as_the_system(tabs):
+def explained(tab):
+    """The words that a view explains, and what else it says, also where nothing is to be seen of it yet."""
+    return tab.evaluate(
+        """() => {
+            const main = document.querySelector("main").cloneNode(true);
+            const terms = [...main.querySelectorAll(".bm-words dt")].map((term) => term.textContent);
+            main.querySelectorAll(".bm-words, .q-icon, style").forEach((one) => one.remove());
+            return [terms, main.textContent];
+        }"""
+    )
+
+
+def test_browser_signs_in_with_the_token_and_comes_to_its_link(chromium, tmp_path):
+    (tmp_path / "token").write_text("correct-horse-battery-staple\n")
+    (tmp_path / "token").chmod(0o600)
+    errors = []
+    with serving("--token-file", str(tmp_path / "token")) as address:
+        tab = open_page(chromium, errors, base_url=address)
+        tab.goto("/studies?folder=mine")
+        for token in ("wrong", "correct-horse-battery-staple"):
+            tab.get_by_label("Token").fill(token)
+            tab.keyboard.press("Enter")
+            tab.get_by_text("The token is wrong" if token == "wrong" else "mine must be a study's folder").wait_for()
+        tab.context.close()
+    assert not errors
+
+
+def test_every_view_fits_a_narrow_window_is_as_dark_as_the_system_and_explains_its_words(tabs):
     tab = tabs(viewport={"width": 380, "height": 800}, color_scheme="dark")
     mode = "dark"
     for path in ("/", "/follow", "/compare", "/studies", "/mesh"):
@@ -407,6 +450,9 @@ def test_every_view_fits_a_narrow_window_and_is_as_dark_as_the_system(tabs):
         tab.wait_for_function("(mode) => document.body.classList.contains(`body--${mode}`)", arg=mode)
         assert tab.evaluate("document.documentElement.scrollWidth") <= 380
         assert tab.locator("nav a[aria-current=page]").count() == 1
+        terms, said = explained(tab)
+        used = [term for term in WORDS if any(re.search(rf"\b{word}(s|ed|d)?\b", said) for word in term.split(", "))]
+        assert set(used) <= set(terms), path
         if path == "/studies":
             # What the user chose goes before what the system has, also in the next view.
             tab.get_by_role("button", name="Dark mode").click()
