@@ -141,10 +141,10 @@ class Desk:
         arms = None if arm is None else [_named(case.problem.arms, arm, "arm")]
         label = next(name for name, one in known.items() if one is chosen)
         if case.problem.n_agents > MOST_STEPPED:
-            return self._record_loads(case, chosen, label, settings)
+            return self._record_loads(case, chosen, list(known), label, settings)
         recorder = Recorder(case.problem, horizon=case.horizon, label=label, arms=arms)
         self._recorder = recorder
-        self._tell({"document": recorder.document(), "arms": _names(case.problem.arms)})
+        self._tell({"document": recorder.document(), "labels": list(known), "arms": _names(case.problem.arms)})
         simulation = Simulation(case.problem, chosen, **settings)
         pace, sent = _Pace(), 0
         while not simulation.is_over:
@@ -156,7 +156,9 @@ class Desk:
             sent = self._tell_frames(recorder, sent, simulation.round)
         return {"round": simulation.round, "frames": recorder.n_frames}
 
-    def _record_loads(self, case: Case, protocol: Any, label: str, settings: dict[str, Any]) -> dict[str, Any]:
+    def _record_loads(
+        self, case: Case, protocol: Any, labels: list[str], label: str, settings: dict[str, Any]
+    ) -> dict[str, Any]:
         """The first rounds of a large network, from the engine that is quick enough for it."""
         from ..animations import LoadRecorder
         from ..sim.engine import simulate
@@ -166,7 +168,7 @@ class Desk:
         horizon = max(1, min(case.horizon, MOST_LOADS // (2 * n_links)))
         recorder = LoadRecorder(case.problem, horizon=horizon, label=label)
         self._recorder = recorder
-        self._tell({"document": recorder.document(), "arms": []})
+        self._tell({"document": recorder.document(), "labels": labels, "arms": []})
         kept: dict[str, Any] = {"link_traffic": True, "agents": True, "progress": False}
         result = simulate(case.problem, protocol, **{**settings, **kept, "horizon": horizon})
         pace, sent = _Pace(), 0

@@ -141,12 +141,14 @@ class Lab:
         """Run what is chosen; what is shown stays until this run has something to show."""
         self._stop_all()
         self._notice.clear()
-        mine = self._asked = self._form.choices
+        mine, before = self._form.choices, self._recorded.text
+        self._asked = mine
         self._run_button.disable()
         self._stop_button.enable()
         self._progress.set_value(0.0)
         self._progress.set_visibility(True)
         self._status.set_text("Preparing ...")
+        self._record(mine, None, None)
         try:
             found = await self._worker.ask("simulate", mine, self._shell.uploads.folder, tell=partial(self._told, mine))
         except StoppedError:
@@ -155,6 +157,8 @@ class Lab:
                 return
             self._status.set_text("Cancelled.")
         except WorkError as error:
+            self._recording.stop()
+            self._recorded.set_text(before)
             self._notice.fail(str(error))
             self._status.set_text("")
         else:
@@ -169,9 +173,11 @@ class Lab:
         self._show_state()
 
     def _stop_all(self) -> None:
-        for worker in (self._worker, self._recording):
-            if worker.is_busy:
-                worker.stop()
+        if self._worker.is_busy:
+            self._worker.stop()
+        if self._recording.is_busy:
+            self._recording.stop()
+            self._recorded.set_text(f"{self._recorded.text} Stopped.")
 
     def _show_state(self) -> None:
         """Have buttons and progress say what runs."""
@@ -193,8 +199,6 @@ class Lab:
                 f"Running on {news['problem']}; a kind's first run compiles the engine for it, once on this machine."
             )
             self._redraw()
-            # Only now: what is wrong with the choices is said once.
-            self._record(None, None)
             return
         self._progress.set_value(news["done"])
         self._status.set_text(f"Running {news['label']}: {news['done']:.0%} of all.")
@@ -225,32 +229,31 @@ class Lab:
 
     # The network.
 
-    def _record(self, protocol: str | None, arm: str | None) -> None:
+    def _record(self, chosen: dict[str, str], protocol: str | None, arm: str | None) -> None:
         self._recording.stop()
         self._recorded.set_text("Preparing ...")
-        background_tasks.create(self._recording_of(protocol, arm), name="recording")
+        background_tasks.create(self._recording_of(chosen, protocol, arm), name="recording")
 
     def _record_again(self) -> None:
         if not self._filling and self._shown_protocol.value is not None:
-            self._record(self._shown_protocol.value, self._arm.value)
+            self._record(self._ran, self._shown_protocol.value, self._arm.value)
 
     _filling = False
 
-    async def _recording_of(self, protocol: str | None, arm: str | None) -> None:
+    async def _recording_of(self, chosen: dict[str, str], protocol: str | None, arm: str | None) -> None:
         folder = self._shell.uploads.folder
         with self._shell.client:
             self._stop_button.enable()
             try:
                 found = await self._recording.ask(
-                    "record", self._ran, folder, protocol or "", arm, tell=self._recorded_some
+                    "record", chosen, folder, protocol or "", arm, tell=self._recorded_some
                 )
             except StoppedError:
-                # Of a recording that made way for another one there is nothing to say.
-                if self._recording.is_busy:
-                    return
-                self._recorded.set_text(f"{self._recorded.text} Stopped.")
+                return  # whoever stopped it says so
             except WorkError as error:
-                self._recorded.set_text(f"Not recorded: {error}")
+                # What is wrong with the choices is said once, by whoever simulates them.
+                if self._ran is chosen:
+                    self._recorded.set_text(f"Not recorded: {error}")
             else:
                 part = ": of a large network, the first ones" if found.get("is_part") else ""
                 self._recorded.set_text(f"{found['round']} rounds recorded{part}.")
@@ -260,7 +263,7 @@ class Lab:
         if "document" in news:
             document = news["document"]
             self._filling = True
-            self._shown_protocol.set_options(self._labels, value=document["label"])
+            self._shown_protocol.set_options(news["labels"], value=document["label"])
             # A group of agents has no arms.
             self._arm.set_visibility(bool(document["arms"]))
             self._arm.set_options(news["arms"], value=document["arms"][0] if document["arms"] else None)
