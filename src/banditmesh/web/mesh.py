@@ -40,6 +40,8 @@ _LINKS: Final = {
     "behind": "behind (seconds)",
     "refusal": "last refusal",
 }
+#: The most letters of a name that fits beside the circle.
+_SHORT: Final = 7
 #: What is left out of both first where there is little room.
 _LESS: Final = ("heard", "came", "behind", "refusal")
 
@@ -302,14 +304,19 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
         for link in links
     ]
     axis = {"type": "value", "min": -1.4, "max": 1.4, "show": False}
-    label = {"show": len(names) <= 40, "color": text, "formatter": "{b}", "fontSize": 13}
+    label: dict[str, Any] = {"show": len(names) <= 40, "color": text, "formatter": "{b}", "fontSize": 13}
+    # Long names, such as the address of a node that never answered, have more room beside the circle, and lines.
+    reach = 1.4
+    if max(map(len, names), default=0) > _SHORT:
+        reach = 2.2
+        label |= {"width": 84, "overflow": "breakAll", "lineHeight": 15, "fontSize": 12}
     return {
         "animation": False,
         "aria": {"enabled": True},
         "tooltip": {"confine": True, "formatter": "{b}"},
         "grid": {"left": 10, "right": 10, "top": 10, "bottom": 10},
-        "xAxis": axis,
-        "yAxis": dict(axis),
+        "xAxis": {**axis, "min": -reach, "max": reach},
+        "yAxis": axis,
         "series": [
             {"id": "links", "type": "lines", "coordinateSystem": "cartesian2d", "silent": True, "data": drawn},
             {"id": "nodes", "type": "scatter", "symbolSize": 18, "label": label, "data": nodes, "z": 3},
