@@ -450,6 +450,8 @@ def test_every_view_fits_a_narrow_window_is_as_dark_as_the_system_and_explains_i
         tab.wait_for_function("(mode) => document.body.classList.contains(`body--${mode}`)", arg=mode)
         assert tab.evaluate("document.documentElement.scrollWidth") <= 380
         assert tab.locator("nav a[aria-current=page]").count() == 1
+        if path == "/follow":
+            tab.locator('[data-bm="sent-words-1"]').wait_for()
         terms, said = explained(tab)
         used = [term for term in WORDS if any(re.search(rf"\b{word}(s|ed|d)?\b", said) for word in term.split(", "))]
         assert set(used) <= set(terms), path

@@ -44,8 +44,8 @@ class Follow:
                 "One observation on its way: who relays it, who absorbs it, who drops a duplicate, where it expires.",
             )
             shell.words(
-                "agent", "arm, arm set", "observation", "message", "copy", "transmission", "protocol", "ttl, hop",
-                "relay, absorb, expire", "duplicate",
+                "agent", "link", "arm, arm set", "pull, reward", "observation", "message", "copy", "transmission",
+                "protocol", "ttl, hop", "relay, absorb, expire", "duplicate",
             )  # fmt: skip
             with ui.element("div").classes("bm-stack").style("margin-top: .8rem"):
                 with ui.element("div").classes("bm-buttons"):
