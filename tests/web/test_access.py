@@ -1,6 +1,7 @@
 """Who may use the page, by requests and websockets: nobody through another site, and afar by token only."""
 
 import asyncio
+from urllib.parse import urlencode
 
 import pytest
 
@@ -13,7 +14,7 @@ TOKEN = "correct-horse-battery"
 OWN = {"host": "127.0.0.1:8470"}
 
 
-def ask(guard, headers, *, kind="http", method="GET", path="/", body=b""):
+def ask(guard, headers, *, kind="http", method="GET", path="/", query="", body=b""):
     """The status of an answer (of a websocket: 101, or its code), its headers and its body."""
     sent = []
 
@@ -42,7 +43,7 @@ def ask(guard, headers, *, kind="http", method="GET", path="/", body=b""):
         "type": kind,
         "method": method,
         "path": path,
-        "query_string": b"",
+        "query_string": query.encode(),
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
     }
     asyncio.run(guard.around(app)(scope, receive, send))
@@ -121,6 +122,38 @@ def test_beyond_loopback_a_token_opens_the_page_and_its_websocket():
     assert ask(Access("0.0.0.0", hosts=["lab.example"], token=TOKEN), {**host, **cookie})[0] == 401
     assert ask(guard, {**host, "cookie": f"{COOKIE}=guess"})[0] == 401
     assert ask(guard, {**host, **cookie, "origin": "http://evil.example"}, kind="websocket") == 1008
+
+
+@pytest.mark.parametrize(
+    ("site", "leads_to"), [("none", "/compare?seed=3&amp;ttls=%222%22"), ("cross-site", "/"), ("", "/")]
+)
+def test_link_is_gone_on_to_after_the_sign_in_unless_another_site_led_to_it(site, leads_to):
+    guard = Access("0.0.0.0", hosts=["lab.example"], token=TOKEN)
+    asked = {"host": "lab.example", "accept": "text/html", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    asked |= {"sec-fetch-site": site} if site else {}
+    status, _, form = ask(guard, asked, path="/compare", query="seed=3&ttls=%222%22")
+    assert status == 401
+    assert f'name="to" value="{leads_to}"' in form.decode()
+
+
+@pytest.mark.parametrize(
+    ("to", "leads_to"),
+    [
+        ("/compare?seed=3", "/compare?seed=3"),
+        ("//evil.example", "/"),
+        ("/\\evil.example", "/"),
+        ("https://evil.example", "/"),
+        ("/x\r\nSet-Cookie: a=b", "/"),
+        ("", "/"),
+    ],
+)
+def test_sign_in_leads_to_this_server_only(to, leads_to):
+    guard = Access("0.0.0.0", hosts=["lab.example"], token=TOKEN)
+    body = urlencode({"token": TOKEN, "to": to}).encode()
+    status, found, _ = ask(guard, {"host": "lab.example"}, method="POST", path="/sign-in", body=body)
+    assert (status, found["location"]) == (303, leads_to)
+    wrong = ask(guard, {"host": "lab.example"}, method="POST", path="/sign-in", body=b"token=x&to=%22%3E%3Cscript%3E")
+    assert b"<script>" not in wrong[2]
 
 
 def test_server_listens_beyond_loopback_only_with_a_token():

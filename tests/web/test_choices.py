@@ -1,5 +1,6 @@
 """What is chosen on the page: the same as a spec, as a link and as lines of Python; and files that were handed over."""
 
+import contextlib
 import re
 import tomllib
 from urllib.parse import parse_qsl
@@ -24,6 +25,7 @@ CASES = [
     {"network.name": "path", "network.n": "5", "arms.law": "bernoulli", "rules": "published"},
     {"network.name": "path", "network.n": "5", "arms.sigma": "0.5", "arms.seed": "4"},
     {"network.name": "path", "network.n": "5", "arms.means": "0.1, 0.5, 0.9", "arms.n_arms": ""},
+    {"network.name": "path", "network.n": "005", "horizon": "012", "replicates": "+2", "seed": "007"},
     {**RING, "dynamics.name": "edge-markovian", "dynamics.p": "0.2", "dynamics.q": "0.2"},
     {**RING, "faults.loss": "0.2", "faults.outages.down": "0.1", "faults.outages.up": "0.5"},
 ]  # fmt: skip
@@ -45,6 +47,17 @@ def test_spec_link_and_python_say_the_same(chosen):
     exec(re.sub(r"^\)$", "    engine='reference',\n)", code, flags=re.MULTILINE), scope)
     expected = bm.compare(case.problem, case.protocols, **settings)
     assert scope["comparison"].results == expected.results
+
+
+@pytest.mark.parametrize(
+    "key", ["horizon", "seed", "rules", "arms.n_arms", "arms.per_agent", "arms.sigma", "arms.means", "network.name"]
+)
+def test_lines_of_python_run_nothing_that_a_field_says(key, tmp_path):
+    text = f"__import__('pathlib').Path({str(tmp_path / 'ran')!r}).touch()"
+    text = f"ring({text})" if key == "network.name" else text
+    with contextlib.suppress(Exception):
+        exec(to_python({**DEFAULTS, **SMALL, **RING, key: text}), {})
+    assert not (tmp_path / "ran").exists()
 
 
 def test_what_goes_without_saying_is_not_in_the_link():

@@ -8,16 +8,22 @@ import csv
 import dataclasses
 import io
 import re
+import threading
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 import networkx as nx
 import pytest
+import uvicorn
+from playwright.sync_api import expect
 from processes import NodeProcess
 
 import banditmesh as bm
 from banditmesh.live.template import protocol_lines
 from banditmesh.studies import worker
+from banditmesh.web.access import Access
+from banditmesh.web.server import listening
+from banditmesh.web.words import WORDS
 
 CHOICES = {
     "network.name": "ring",
@@ -105,6 +111,11 @@ def test_numbers_are_those_of_the_library_and_can_be_taken_away(tab, chromium, t
         ends = tab.locator(f'[data-bm="chart-{measure}"]').evaluate(CURVE_ENDS)
         for label, result in zip(shown, results.values(), strict=True):
             assert ends[label] == pytest.approx([40, getattr(result, mine)[:, -1].mean()])
+    # The table is sorted with the keyboard, too.
+    tab.locator('[data-bm="results"] th', has_text="group regret").focus()
+    for key, names in (("Enter", ["fwa", "irs"]), ("Space", ["irs", "fwa"])):
+        tab.keyboard.press(key)
+        expect(tab.locator('[data-bm="results"] tbody td:first-child')).to_have_text(names)
     data = list(csv.DictReader(io.StringIO(taken(tab, "take-curves.csv").decode())))
     for label, result in zip(shown, results.values(), strict=True):
         for replicate in range(2):
@@ -153,6 +164,13 @@ def test_cancel_ends_a_long_run_and_disturbs_no_other_browser(tab, tabs):
     tab.keyboard.press("Control+Enter")
     finished(tab)
     assert list(cells(tab)) == ["fwa"]
+    # What is shown stays, and is what is taken away, until a run has something else to show.
+    tab.locator('[data-bm="horizon"]').fill("many")
+    tab.wait_for_function("location.search.includes('horizon=many')")
+    tab.locator('[data-bm="run"]').click()
+    tab.locator('[data-bm="notice"]', has_text="horizon must be an integer").wait_for()
+    assert list(cells(tab)) == ["fwa"]
+    assert "    horizon=20,\n" in taken(tab, "take-python").decode()
 
 
 def test_link_brings_the_choices_back(tab):
@@ -398,7 +416,49 @@ def test_link_with_a_wrong_choice_still_opens(server, path):
     assert "Words on this page" in opened(f"{server}/{path}")
 
 
-def test_every_view_fits_a_narrow_window_and_is_as_dark_as_the_system(tabs):
+def explained(tab):
+    """The words that a view explains, and what else it says, also where nothing is to be seen of it yet."""
+    return tab.evaluate(
+        """() => {
+            const main = document.querySelector("main").cloneNode(true);
+            const terms = [...main.querySelectorAll(".bm-words dt")].map((term) => term.textContent);
+            main.querySelectorAll(".bm-words, .q-icon, style").forEach((one) => one.remove());
+            return [terms, main.textContent];
+        }"""
+    )
+
+
+@contextlib.contextmanager
+def asking_for(token):
+    """A server that asks for a token and then says where one has come to: its address."""
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+        came = f"came to {scope['path']} with {scope['query_string'].decode()}"
+        await send({"type": "http.response.body", "body": came.encode()})
+
+    guarded = Access("127.0.0.1", token=token).around(app)
+    server = uvicorn.Server(uvicorn.Config(guarded, log_level="warning", lifespan="off"))
+    with listening("127.0.0.1", 0, None) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def test_browser_signs_in_with_the_token_and_comes_to_its_link(tab):
+    with asking_for("correct-horse") as address:
+        tab.goto(f"{address}/studies?folder=mine")
+        for token, said in (("wrong", "The token is wrong"), ("correct-horse", "came to /studies with folder=mine")):
+            tab.get_by_label("Token").fill(token)
+            tab.keyboard.press("Enter")
+            tab.get_by_text(said).wait_for()
+
+
+def test_every_view_fits_a_narrow_window_is_as_dark_as_the_system_and_explains_its_words(tabs):
     tab = tabs(viewport={"width": 380, "height": 800}, color_scheme="dark")
     mode = "dark"
     for path in ("/", "/follow", "/compare", "/studies", "/mesh"):
@@ -407,6 +467,11 @@ def test_every_view_fits_a_narrow_window_and_is_as_dark_as_the_system(tabs):
         tab.wait_for_function("(mode) => document.body.classList.contains(`body--${mode}`)", arg=mode)
         assert tab.evaluate("document.documentElement.scrollWidth") <= 380
         assert tab.locator("nav a[aria-current=page]").count() == 1
+        if path == "/follow":
+            tab.locator('[data-bm="sent-words-1"]').wait_for()
+        terms, said = explained(tab)
+        used = [term for term in WORDS if any(re.search(rf"\b{word}(s|ed|d)?\b", said) for word in term.split(", "))]
+        assert set(used) <= set(terms), path
         if path == "/studies":
             # What the user chose goes before what the system has, also in the next view.
             tab.get_by_role("button", name="Dark mode").click()

@@ -8,7 +8,7 @@ import tempfile
 
 import pytest
 from click.testing import CliRunner
-from page_server import PROGRAM
+from page_server import PROGRAM, cut_off
 
 from banditmesh.cli import cli
 from banditmesh.errors import MissingExtraError
@@ -37,6 +37,15 @@ def test_other_addresses_need_a_token():
     assert done.stderr == (
         "banditmesh: --host is not loopback, got 0.0.0.0; give --token-file as well, or leave --host out\n"
     )
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "banditmesh.example", "127.0.0.1"])
+def test_server_of_these_tests_reaches_nobody_but_this_machine(tmp_path, host):
+    outside = tmp_path / "outside"
+    code = f"import socket; socket.create_connection(({host!r}, 9), timeout=5)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=cut_off(outside))
+    assert (f"cut off from {host}" in done.stderr) is (host != "127.0.0.1")
+    assert outside.exists() is (host != "127.0.0.1")
 
 
 def test_end_of_the_server_leaves_nothing_behind(tmp_path):

@@ -6,10 +6,11 @@ import signal
 from functools import partial
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 import banditmesh as bm
-from banditmesh.errors import InputError
+from banditmesh.errors import InputError, StudyError
 from banditmesh.sim import engine
 from banditmesh.web import choices, desk, workers
 from banditmesh.web.choices import DEFAULTS
@@ -128,6 +129,31 @@ def test_error_about_a_file_has_its_users_name_and_a_remedy_of_the_page(monkeypa
     with pytest.raises(InputError, match=r"^\[network\] my_links\.txt must hold at most 3 bytes[^;]*$"):
         Desk(print).simulate(chosen, kept.folder)
     kept.close()
+
+
+def test_message_of_an_agent_with_any_name_can_be_followed():
+    """By the name that the drawing shows; the whole one would take long to send, and half characters cannot be."""
+    names = ["</script><b>", "\ud800", "x" * 5000, "y"]
+    network = nx.path_graph(4)
+    problem = bm.Problem(nx.relabel_nodes(network, dict(enumerate(names))), [["a"]] * 4, {"a": bm.arms.Bernoulli(0.5)})
+    shown = desk._names(problem.agents)
+    assert [len(name) for name in shown] == [12, 1, 40, 1]
+    assert "".join(shown).encode().isascii() is False  # the dots of what is cut short
+    for name, agent in zip(shown, problem.agents, strict=True):
+        assert desk._named(problem.agents, name, "agent") == agent
+    with pytest.raises(InputError, match="agent must be one of the problem's, got 'z'"):
+        desk._named(problem.agents, "z", "agent")
+
+
+def test_error_is_one_line_that_can_be_sent():
+    line = workers._line("half \ud800\n" + "x" * 10_000)
+    assert line.startswith("half ? xxx")
+    assert len(line) < 600
+
+
+def test_folder_of_nobody_is_no_study():
+    with pytest.raises(StudyError, match=r"~nobody-at-all/x must be a study's folder"):
+        Desk(print).study("~nobody-at-all/x", {})
 
 
 def test_frames_that_are_told_at_a_time_are_bounded(monkeypatch):

@@ -268,7 +268,7 @@
       const [x0, x1, y0, y1] = [low(network.x), high(network.x), low(network.y), high(network.y)];
       this.width = Math.max(120, this.canvas.parentElement.clientWidth);
       const flat = (y1 - y0) / Math.max(x1 - x0, 1e-9);
-      const margin = n > 200 ? 24 : 36;
+      const margin = n > 40 ? 24 : 36;
       this.height = Math.round(clip(flat * (this.width - 2 * margin) + 2 * margin, 130, most));
       const scale = Math.min((this.width - 2 * margin) / Math.max(x1 - x0, 1e-9), (this.height - 2 * margin) / Math.max(y1 - y0, 1e-9));
       this.r = clip(0.4 * scale * this.gap(), 2, 13);
@@ -526,7 +526,7 @@
         tips.push([x, y]);
         if (ends || phase < 1 || long <= 3 * this.r) continue;
         const turn = Math.atan2(by - ay, bx - ax);
-        const size = isCurrent ? 9 : 7;
+        const size = (isCurrent ? 9 : 7) * clip(this.r / 8, 0.5, 1);
         heads.moveTo(x + 3 * Math.cos(turn), y + 3 * Math.sin(turn));
         heads.lineTo(x - size * Math.cos(turn - 0.5), y - size * Math.sin(turn - 0.5));
         heads.lineTo(x - size * Math.cos(turn + 0.5), y - size * Math.sin(turn + 0.5));
@@ -653,7 +653,7 @@
       this.readings = {};
       if (this.doc.kind === "run") {
         const box = make("span", { class: "bm-count" });
-        for (const [name, before] of [["round", "round "], ["regret", " · group regret "], ["messages", " · transmissions "]]) {
+        for (const [name, before] of [["round", "round "], ["regret", " · group regret (reward) "], ["messages", " · transmissions "]]) {
           this.readings[name] = make("span", { "data-bm": name });
           if (name !== "regret" || this.doc.frames.length === 0 || this.doc.frames[0].regret !== null) box.append(before, this.readings[name]);
         }
@@ -881,7 +881,8 @@
       if (width === 0) return;
       const high = this.options.fill ? clip(window.innerHeight * 0.62, 240, 720) : this.options.height;
       // Panels that lie below each other share the height, so that the controls stay in sight.
-      const most = this.painters.length > 1 && width < 616 ? Math.max(150, high * 0.55) : high;
+      const share = this.doc.network.names.length > 40 ? 0.8 : 0.55;
+      const most = this.painters.length > 1 && width < 616 ? Math.max(150, high * share) : high;
       for (const painter of this.painters) painter.layout(Math.min(most, Math.max(220, width)));
       this.paint();
     }

@@ -45,9 +45,11 @@ class Client:
     token : str, optional
         What a sidecar asks for that does not only listen on loopback.
     timeout : float
-        How long a call may take, in seconds.
+        How long a call may take, in seconds, however little of its answer comes at a time.
     patience : float
         How long `observe` and `observe_many` go on trying while the sidecar is out of reach, in seconds.
+    most_bytes : int, optional
+        The most bytes of an answer; without it, whatever comes in time.
 
     Examples
     --------
@@ -65,10 +67,19 @@ class Client:
     banditmesh.errors.InputError: url must be http://HOST:PORT or the path of a Unix socket, got 'ftp://somewhere'
     """
 
-    def __init__(self, url: str, token: str | None = None, *, timeout: float = 10.0, patience: float = 10.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout: float = 10.0,
+        patience: float = 10.0,
+        most_bytes: int | None = None,
+    ) -> None:
         self._timeout = timeout
         self._patience = patience
-        self._idle: list[http.client.HTTPConnection] = []
+        self._most_bytes = most_bytes
+        self._idle: list[_Connection] = []
         self._headers = {"Accept": "application/json"}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
@@ -221,7 +232,12 @@ class Client:
         self, method: str, path: str, body: object = None, *, patience: float = 0.0, most_status: int = 299
     ) -> dict[str, Any]:
         _, data = self._request(method, path, body, patience, most_status)
-        answer: dict[str, Any] = json.loads(data)
+        try:
+            answer = json.loads(data)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise SidecarError(f"{self._where} does not answer as a sidecar; is it one?")
         return answer
 
     def _request(self, method: str, path: str, body: object, patience: float, most_status: int) -> tuple[int, bytes]:
@@ -236,7 +252,7 @@ class Client:
             last = time.monotonic() >= end
             try:
                 status, answer = self._exchange(method, path, data)
-            except (OSError, http.client.HTTPException) as error:
+            except (OSError, http.client.HTTPException, UnicodeError) as error:
                 # A connection that was kept may have ended meanwhile, which says nothing of the sidecar.
                 if last and (n_tries > 0 or isinstance(error, TimeoutError)):
                     raise SidecarError(
@@ -257,9 +273,12 @@ class Client:
             connection = self._connection()
         headers = self._headers if data is None else self._headers | {"Content-Type": "application/json"}
         try:
+            connection.end_in(self._timeout)
             connection.request(method, path, body=data, headers=headers)
             response = connection.getresponse()
-            answer = response.read()
+            answer = response.read(None if self._most_bytes is None else self._most_bytes + 1)
+            if self._most_bytes is not None and len(answer) > self._most_bytes:
+                raise SidecarError(f"{self._where} answers with more than {self._most_bytes:,} bytes; is it a sidecar?")
         except BaseException:
             # Whatever else is kept is as old, and the other end has ended it as well.
             connection.close()
@@ -271,10 +290,10 @@ class Client:
             self._idle.append(connection)
         return response.status, answer
 
-    def _connection(self) -> http.client.HTTPConnection:
+    def _connection(self) -> _Connection:
         if self._path is not None:
             return _UnixConnection(self._path, self._timeout)
-        return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+        return _Connection(self._host, self._port, timeout=self._timeout)
 
     def _checked(self, status: int, answer: bytes, most_status: int) -> bytes:
         if status <= most_status:
@@ -297,7 +316,42 @@ class Client:
         return f"http://{f'[{self._host}]' if ':' in self._host else self._host}:{self._port}"
 
 
-class _UnixConnection(http.client.HTTPConnection):
+class _Socket(socket.socket):
+    """A socket that is read until a given time: a timeout of its own would begin anew with every byte that comes."""
+
+    end = 0.0
+
+    def recv_into(self, *given: Any) -> int:
+        left = self.end - time.monotonic()
+        if left <= 0.0:
+            raise TimeoutError("timed out")
+        self.settimeout(left)
+        return super().recv_into(*given)
+
+
+class _Connection(http.client.HTTPConnection):
+    """HTTP whose answers come in time or not at all."""
+
+    _end = 0.0
+
+    def end_in(self, seconds: float) -> None:
+        """Have the next answer come within so many seconds."""
+        self._end = time.monotonic() + seconds
+        if self.sock is not None:
+            self.sock.settimeout(seconds)
+            self.sock.end = self._end
+
+    def connect(self) -> None:
+        super().connect()
+        self._take(_Socket(fileno=self.sock.detach()))
+
+    def _take(self, sock: _Socket) -> None:
+        sock.settimeout(self.timeout)
+        sock.end = self._end
+        self.sock: Any = sock
+
+
+class _UnixConnection(_Connection):
     """HTTP over a Unix socket."""
 
     def __init__(self, path: str, timeout: float) -> None:
@@ -305,8 +359,7 @@ class _UnixConnection(http.client.HTTPConnection):
         self._path = path
 
     def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
+        self._take(_Socket(socket.AF_UNIX, socket.SOCK_STREAM))
         self.sock.connect(self._path)
 
 

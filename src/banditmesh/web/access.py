@@ -3,14 +3,17 @@
 Host, Origin and Sec-Fetch-Site are checked as a sidecar checks them, of websockets too, so that no page of another site
 can drive this one. A browser cannot be told to send a token, so it signs in once: the token is exchanged for a cookie
 that is worth nothing to another run of the server, that no script can read and that no other site's request carries.
-Programs may send `Authorization: Bearer TOKEN`.
+Whoever came by a link of their own then goes on to it; a link of another site leads to the first view. Programs may
+send `Authorization: Bearer TOKEN`.
 """
 
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from collections.abc import Iterable
+from html import escape
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
@@ -25,23 +28,27 @@ SIGN_IN: Final = "/sign-in"
 #: The most bytes of a request: the largest upload, and what a form adds to it.
 MOST_BYTES: Final = 9 * 2**20
 #: The most bytes of a sign-in.
-_MOST_FORM: Final = 4096
-#: What every answer says: no other site may frame the page, and the page itself asks nobody but this server.
+_MOST_FORM: Final = 16384
+#: What every answer says: no other site may frame the page, and the page itself asks nobody but this server. Without
+#: any referrer, browsers would not say either that a sign-in comes from here.
 HEADERS: Final = (
     (b"x-frame-options", b"DENY"),
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
+    (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (
         b"content-security-policy",
         b"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'none'; form-action 'self'",
     ),
 )
+#: An address of this server, and not of another one: what follows the first slash is no slash.
+_OWN_LINK: Final = re.compile(r"/(?![/\\])[\x21-\x7e]{0,4000}")
 _FORM: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>banditmesh: sign in</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
 <style>body{{font:1rem/1.5 system-ui,sans-serif;max-width:26rem;margin:12vh auto;padding:0 1rem}}
 input,button{{font:inherit;padding:.4rem .6rem;width:100%;box-sizing:border-box;margin:.3rem 0}}</style>
-<h1>banditmesh</h1><p>{line}</p><form method="post" action="{action}"><label>Token
+<h1>banditmesh</h1><p>{line}</p><form method="post" action="{action}">
+<input type="hidden" name="to" value="{to}"><label>Token
 <input type="password" name="token" autocomplete="current-password" autofocus required></label>
 <button>Sign in</button></form></html>"""
 _ASK: Final = (
@@ -108,19 +115,37 @@ class Access:
         assert self._token is not None
         answer: Response
         if scope["type"] == "http" and scope["path"] == SIGN_IN and scope["method"] == "POST":
-            given = parse_qs((await _body(receive)).decode("latin-1")).get("token", [""])[0]
+            form = parse_qs((await _body(receive)).decode("latin-1"))
+            given, to = (form.get(name, [""])[0] for name in ("token", "to"))
             if hmac.compare_digest(given.strip().encode(), self._token.encode()):
-                answer = RedirectResponse("/", 303)
+                answer = RedirectResponse(to if _OWN_LINK.fullmatch(to) else "/", 303)
                 answer.set_cookie(COOKIE, self._pass, httponly=True, samesite="strict")
             else:
-                answer = HTMLResponse(_FORM.format(line="The token is wrong.", action=SIGN_IN), 401)
-        elif scope["type"] == "http" and scope["method"] == "GET" and scope["path"] in ("/", SIGN_IN):
-            answer = HTMLResponse(_FORM.format(line=_ASK, action=SIGN_IN), 401)
+                answer = HTMLResponse(_form("The token is wrong.", to), 401)
+        elif scope["type"] == "http" and scope["method"] == "GET" and _wants_a_page(scope):
+            answer = HTMLResponse(_form(_ASK, _link_of(scope)), 401)
         else:
             line = f"a token is required here: sign in at {SIGN_IN}, or send 'Authorization: Bearer TOKEN'"
             await _refuse(scope, receive, send, Refusal(401, line))
             return
         await answer(scope, receive, _with_headers(send))
+
+
+def _form(line: str, to: str) -> str:
+    return _FORM.format(line=line, action=SIGN_IN, to=escape(to, quote=True))
+
+
+def _wants_a_page(scope: Scope) -> bool:
+    """Whether a browser would show what it is answered."""
+    return scope["path"] in ("/", SIGN_IN) or b"text/html" in dict(scope["headers"]).get(b"accept", b"")
+
+
+def _link_of(scope: Scope) -> str:
+    """Where somebody wanted to go, if a browser says that no other site sent them."""
+    if scope["path"] == SIGN_IN or dict(scope["headers"]).get(b"sec-fetch-site") not in (b"none", b"same-origin"):
+        return "/"
+    query = scope["query_string"].decode("latin-1")
+    return f"{scope['path']}?{query}" if query else str(scope["path"])
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:

@@ -12,16 +12,23 @@ from ..plots.style import base_of, style_of
 
 #: Colours of what is no protocol: Okabe and Ito's, legible to readers with any colour vision.
 OTHERS: Final = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#8C564B", "#7F7F7F")
+#: A triangle that points down.
+DOWN: Final = "path://M0,0 L10,0 L5,9 Z"
 _SYMBOLS: Final = {
     "none": "path://M0,0 L10,10 M10,0 L0,10",
     "irs": "rect",
-    "gossip": "arrow",
+    "gossip": DOWN,
     "probabilistic": "diamond",
     "fwa": "circle",
     "flooding": "triangle",
-    "tree": "pin",
+    "tree": "path://M3,0 L7,0 L7,3 L10,3 L10,7 L7,7 L7,10 L3,10 L3,7 L0,7 L0,3 L3,3 Z",
 }
 _BAND: Final = 0.18
+#: Narrow charts: up to how many pixels wide they are, and at least; and what lines and letters of legends take up.
+_WIDTHS: Final = {500: 420, 420: 340, 340: 270}
+_LINE: Final = 22
+_LETTER: Final = 7.0
+_MOST_LINES: Final = 6
 
 
 def colour_of(name: str, names: Collection[str], is_dark: bool) -> str:
@@ -40,6 +47,11 @@ def dash_of(name: str, names: Collection[str]) -> str | list[float]:
     line = style_of(name, names)[1]
     plain: dict[str, str | list[float]] = {"-": "solid", "--": "dashed", ":": "dotted", "-.": [8, 3, 2, 3]}
     return plain[line] if isinstance(line, str) else [2 * length for length in line[1]]
+
+
+def other(place: int) -> tuple[str, str | list[float]]:
+    """Colour and dash of what is no protocol, by its place; where colours begin again, another dash tells it apart."""
+    return OTHERS[place % len(OTHERS)], ("solid", "dashed", "dotted")[place // len(OTHERS) % 3]
 
 
 def frame(x: str, y: str, is_dark: bool, *, log_y: bool = False, **more: Any) -> dict[str, Any]:
@@ -76,6 +88,43 @@ def frame(x: str, y: str, is_dark: bool, *, log_y: bool = False, **more: Any) ->
     }
 
 
+def with_legend(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The same chart with a legend of these names: one line with pages or, in a narrow chart, as many lines as needed.
+
+    Examples
+    --------
+    >>> chart = with_legend(frame("x", "y", False), ["fwa", "flooding", "recommended", "upper bound", "lower bound"])
+    >>> [one["option"]["grid"]["top"] for one in chart["media"]]
+    [58, 80, 80, 80]
+    """
+    names = list(names)
+    legend, top = options["legend"], options["grid"]["top"]
+    legend["data"] = names
+    lines = {width: _lines(names, legend["itemWidth"], least) for width, least in _WIDTHS.items()}
+    if 1 < max(lines.values()) <= _MOST_LINES:
+        # Of those that apply, the last one counts. A legend of another type knows nothing of the one that it replaces.
+        options["media"] = [
+            {"option": {"legend": dict(legend), "grid": {"top": top}}},
+            *(
+                {
+                    "query": {"maxWidth": width},
+                    "option": {"legend": {**legend, "type": "plain"}, "grid": {"top": top + _LINE * (n - 1)}},
+                }
+                for width, n in lines.items()
+            ),
+        ]
+    return options
+
+
+def _lines(names: Iterable[str], mark: int, width: int) -> int:
+    """How many lines a legend takes up in a chart of that width."""
+    n, place = 1, 0.0
+    for name in names:
+        item = mark + 15 + _LETTER * len(name)
+        n, place = (n + 1, item) if place and place + item > width else (n, place + item)
+    return n
+
+
 def curve(name: str, places: Sequence[Any], values: Mapping[str, Sequence[float]], colour: str, dash: Any) -> list[Any]:
     """The series of a line with its band: what lies below the band, the band, and the line."""
     low, high = values["low"], values["high"]
@@ -109,6 +158,6 @@ def with_curves(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]
     """A chart that will hold these curves, empty at first, so that each can be changed by itself."""
     names = list(names)
     empty: dict[str, list[float]] = {"mean": [], "low": [], "high": []}
-    options["legend"]["data"] = names
+    with_legend(options, names)
     options["series"] = [one for name in names for one in curve(name, [], empty, "#888888", "solid")]
     return options

@@ -32,6 +32,8 @@ DEFAULTS: Final[dict[str, str]] = {
     "seed": "0",
     "rules": "sound",
 }
+#: The protocols under which a message of the lab's problem is followed unless somebody chooses.
+FOLLOWED: Final = ("flooding(4)", "fwa(4)")
 #: Keys that hold words, whatever they look like.
 _WORDS: Final = frozenset({"name", "law", "rules", "path", "catalogue", "laws", "log", "rewards", "weights", "kind"})
 #: Keys that name files, and the most bytes that such a file may hold, unpacked.
@@ -41,6 +43,8 @@ MOST_UNPACKED: Final = 64 * 2**20
 _KEY: Final = re.compile(r"[a-z_]+(\.[a-z_]+)+")
 #: The most rounds of a run that are kept.
 MOST_RECORDS: Final = 2000
+#: What is said of a run besides its protocols.
+_RUN: Final = ("horizon", "replicates", "seed", "rules")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,400}")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DYNAMICS: Final = {"edge-markovian": "EdgeMarkovian", "link-failures": "LinkFailures", "churn": "Churn"}
@@ -133,8 +137,7 @@ def to_python(choices: Mapping[str, str]) -> str:
     protocols = ", ".join(json.dumps(one) for one in split(run.get("protocols", "")))
     lines = ["import banditmesh as bm", "", _network(tables), *_problem(tables.get("arms", {}))]
     settings = [f"policy={_policy(tables.get('policy', {}))}"]
-    settings += [f"{name}={run[name]}" for name in ("horizon", "replicates", "seed") if name in run]
-    settings += [f'rules="{run["rules"]}"'] if "rules" in run else []
+    settings += [f"{name}={_as_python(name, run[name])}" for name in _RUN if name in run]
     step = record_every(int(run["horizon"])) if run.get("horizon", "").isdecimal() else 1
     settings += [f"record_every={step}"] if step > 1 else []
     settings += _faults(tables)
@@ -195,6 +198,8 @@ def _network(tables: Mapping[str, Mapping[str, str]]) -> str:
     elif not table and name in ("er", "ba", "sbm", "dynamic-er"):
         made = f'bm.networks.paper("{name}")'
     else:
+        if not name.isidentifier():
+            raise InputError(f"network.name must be the name of a network, got {name!r}")
         drawn = name in ("er", "ba", "sbm", "watts_strogatz", "random_regular", "random_geometric")
         seed = ", seed=0" if drawn and "seed" not in table else ""
         made = f"bm.networks.{name}({given}{seed})"
@@ -215,14 +220,15 @@ def _problem(arms: Mapping[str, str]) -> list[str]:
             return [f"log = bm.arms.read_log({said['log']}{rewards})", made]
         files = [f"bm.arms.read_{key}({said.get(key, repr(''))})" for key in ("catalogue", "laws")]
         return [f"problem = bm.Problem(network, {', '.join(files)}{unmatched})"]
-    means = arms.get("means")
-    n_arms = str(len(means.strip("[]").split(","))) if means else arms.get("n_arms", "50")
-    drawn = f"bm.Problem.random(network, {n_arms}, {arms.get('per_agent', '20')}, seed={arms.get('seed', '0')})"
-    sigma = arms.get("sigma", "1.0")
-    if law == "gaussian" and not means and float(sigma) == 1.0:
+    means = f"[{_as_python('means', arms['means']).strip('[]')}]" if "means" in arms else ""
+    n_arms = str(means.count(",") + 1) if means else _as_python("n_arms", arms.get("n_arms", "50"))
+    per_agent, seed = (_as_python(name, arms.get(name, usual)) for name, usual in (("per_agent", "20"), ("seed", "0")))
+    drawn = f"bm.Problem.random(network, {n_arms}, {per_agent}, seed={seed})"
+    sigma = _as_python("sigma", arms.get("sigma", "1.0"))
+    if law == "gaussian" and not means and sigma in ("1", "1.0"):
         return [f"problem = {drawn}"]
     made = "bm.arms.Bernoulli(mean)" if law == "bernoulli" else f"bm.arms.Gaussian(mean, {sigma})"
-    values = f"[{means.strip('[]')}]" if means else "drawn.means.tolist()"
+    values = means or "drawn.means.tolist()"
     return [
         f"drawn = {drawn}",
         "sets = [drawn.arm_set(agent).tolist() for agent in range(drawn.n_agents)]",

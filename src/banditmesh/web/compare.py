@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, Final
 
 from nicegui import ui
 
 from ..comparisons.configurations import COSTS, Configuration, Frontier
-from ..errors import InputError
 from . import charts, choices
 from .form import Form
-from .shell import Notice, Shell, narrow_note
+from .shell import Notice, Shell, columns_of, narrow_note
 from .taking import node_button, spec_of
 from .workers import StoppedError, WorkError
 
@@ -43,6 +43,9 @@ class Compare:
         self._shell = shell
         self._worker = shell.worker()
         self._found: Frontier | None = None
+        #: What it was found with: the choices, ttls and emissions; fields may say something else by then.
+        self._ran: dict[str, str] = {}
+        self._wanted: dict[str, str] = {}
         self._bounds: dict[str, dict[str, float | None]] = {}
         self._own = {name: shell.query.pop(name, "") for name in _OWN}
         chosen = choices.from_query(shell.query, _DEFAULTS)
@@ -51,8 +54,12 @@ class Compare:
                 "Compare and frontier",
                 "What regret costs on a network: protocols, ttls and emissions side by side on the same rewards.",
             )
-            shell.words("regret", "transmission", "protocol", "ttl, hop", "emission", "front", "replicate", "policy")
-            with ui.element("div").classes("bm-split"):
+            shell.words(
+                "regret", "transmission", "configuration", "protocol", "ttl, hop", "emission", "front", "busiest link",
+                "budget", "bound", "agent", "link", "arm, arm set", "pull, reward", "policy", "message", "fault, lost",
+                "round, horizon", "replicate", "seed", "rules",
+            )  # fmt: skip
+            with ui.element("div").classes("bm-split bm-form"):
                 with ui.element("div").classes("bm-stack"):
                     self._buttons()
                     with ui.element("div").classes("bm-card bm-fields"):
@@ -64,10 +71,11 @@ class Compare:
                             field.props(f'dense hint="{hint}" data-bm="{name}"')
                     self._form = Form(shell, chosen, self._remember)
                 with ui.element("div").classes("bm-stack"):
-                    self._notice = Notice()
-                    self._progress = ui.linear_progress(0.0, show_value=False, size="8px")
-                    self._progress.props('instant-feedback aria-label="Progress"').set_visibility(False)
-                    self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="run-status"')
+                    with ui.element("div").classes("bm-stack bm-told"):
+                        self._notice = Notice()
+                        self._progress = ui.linear_progress(0.0, show_value=False, size="8px")
+                        self._progress.props('instant-feedback aria-label="Progress"').set_visibility(False)
+                        self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="run-status"')
                     self._empty = ui.label(
                         "Nothing has been compared yet: press Compare, or Ctrl-Enter. A plain name such as fwa is "
                         "combined with every ttl and emission; fwa(4) is taken as it is."
@@ -100,16 +108,23 @@ class Compare:
             self._caption = ui.label().classes("bm-quiet")
             with ui.element("div").classes("bm-pair"):
                 self._sliders = {name: self._slider(name, label) for name, (_, label) in _BUDGETS.items()}
-        with ui.element("div").classes("bm-card bm-table bm-few-3"):
+        with ui.element("div").classes("bm-card bm-table"):
             headings = {
                 "configuration": "configuration", "regret": "group regret (reward)",
                 "messages_per_round": "transmissions per round",
                 "bytes_per_round": "bytes per round", "link_load": "transmissions per round, busiest link",
                 "link_peak": "at its peak (in one round)", "front": "on a front", "within_budget": "within budget",
             }  # fmt: skip
-            self._table = ui.table(
-                columns=[_column(*one) for one in headings.items()], rows=[], row_key="configuration"
+            columns = columns_of(
+                headings,
+                less=("bytes_per_round", "link_peak"),
+                least=("link_load", "front", "within_budget"),
             )
+            for column in columns:
+                if column["name"] not in ("configuration", "front", "within_budget"):
+                    column["align"] = "right"
+                    column[":format"] = "(value) => value.toLocaleString('en', {maximumSignificantDigits: 5})"
+            self._table = ui.table(columns=columns, rows=[], row_key="configuration")
             self._table.props('flat dense data-bm="results"')
             narrow_note()
         with ui.element("div").classes("bm-card"):
@@ -122,7 +137,7 @@ class Compare:
                     )
                 ui.button("Spec (TOML)", on_click=self._take_spec).props('flat dense data-bm="take-toml"')
                 ui.button("Lines of Python", on_click=self._take_python).props('flat dense data-bm="take-python"')
-                node_button(self._names, lambda: self._form.choices)
+                node_button(self._names, lambda: self._ran)
 
     def _slider(self, name: str, label: str) -> Any:
         with ui.element("div").classes("bm-slider"):
@@ -135,24 +150,32 @@ class Compare:
     async def run(self) -> None:
         """Compare what is chosen."""
         self._notice.clear()
-        wanted = {name: self._own[name] for name in ("ttls", "emissions")}
-        found = await self._ask("frontier", "Comparing", self._form.choices, self._shell.uploads.folder, wanted)
+        chosen, wanted = self._form.choices, {name: self._own[name] for name in ("ttls", "emissions")}
+        found = await self._ask("frontier", "Comparing", chosen, self._shell.uploads.folder, wanted)
         if found is None:
             return
-        self._found, self._bounds = found, {}
+        self._found, self._bounds, self._ran, self._wanted = found, {}, chosen, wanted
         self._with_bounds.set_value(False)
         self._empty.set_visibility(False)
         self._shown.set_visibility(True)
-        self._status.set_text(
-            f"{len(found.configurations)} configurations on {found.problem}: {found.horizon} rounds, "
-            f"{found.replicates} replicates, seed {found.seed}, {found.rules} rules."
-        )
+        self._say_what_is_shown()
         for name in _BUDGETS:
             self._place(name)
         self._redraw()
 
+    def _say_what_is_shown(self) -> None:
+        found = self._found
+        if found is not None:
+            self._status.set_text(
+                f"{len(found.configurations)} configurations on {found.problem}: {found.horizon} rounds, "
+                f"{found.replicates} replicates, seed {found.seed}, {found.rules} rules."
+            )
+
     async def _ask(self, question: str, doing: str, *given: Any) -> Any:
         """What the worker gives, or None; what is wrong is shown."""
+        if self._worker.is_busy:
+            ui.notify("Something else is still running; wait for it, or cancel it.", type="warning", position="bottom")
+            return None
         self._run_button.disable()
         self._stop_button.enable()
         self._progress.set_value(0.0)
@@ -179,13 +202,11 @@ class Compare:
     async def _show_bounds(self) -> None:
         if self._with_bounds.value and not self._bounds and self._found is not None:
             names = [name for name in self._found.front if self._found[name].sends]
-            found = await self._ask(
-                "bounds", "Working out bounds", self._form.choices, self._shell.uploads.folder, names
-            )
+            found = await self._ask("bounds", "Working out bounds", self._ran, self._shell.uploads.folder, names)
             self._bounds = found or {}
-            self._status.set_text("")
             if found is None:
                 self._with_bounds.set_value(False)
+            self._say_what_is_shown()
         self._redraw()
 
     # Budgets.
@@ -267,19 +288,17 @@ class Compare:
             await self._shell.download(self._worker, "frontier_picture", f"frontier.{kind}", self._budgeted(), kind)
 
     def _take_spec(self) -> None:
-        names = ", ".join(self._names()) or self._form.choices["protocols"]
-        try:
-            ui.download.content(spec_of({**self._form.choices, "protocols": names}), "study.toml")
-        except InputError as error:
-            self._notice.fail(str(error))
+        names = ", ".join(self._names()) or self._ran["protocols"]
+        ui.download.content(spec_of({**self._ran, "protocols": names}), "study.toml")
 
     def _take_python(self) -> None:
-        lines = choices.to_python(self._form.choices).replace("comparison = bm.compare(", "found = bm.frontier(")
-        given = {"ttls": f"[{self._own['ttls']}]"} if self._own["ttls"] else {}
-        if self._own["emissions"]:
+        lines = choices.to_python(self._ran).replace("comparison = bm.compare(", "found = bm.frontier(")
+        ttls = [int(one) for one in self._wanted["ttls"].split(",") if one.strip()]
+        given = {"ttls": f"{ttls}"} if ttls else {}
+        if self._wanted["emissions"].strip():
             from ..protocols.notation import split
 
-            given["emissions"] = repr(split(self._own["emissions"]))
+            given["emissions"] = repr(split(self._wanted["emissions"]))
         given |= {name: f"{self._limit(name):g}" for name in _BUDGETS if self._limit(name) is not None}
         more = "".join(f"    {name}={value},\n" for name, value in given.items())
         lines = lines.replace("    problem,\n    [", "    problem,\n    protocols=[").replace(
@@ -292,14 +311,6 @@ class _Slider(ui.slider):  # type: ignore[misc]
     """A slider that stays where a hand puts it: an echo of an earlier place would take it back."""
 
     LOOPBACK = False
-
-
-def _column(key: str, name: str) -> dict[str, Any]:
-    column: dict[str, Any] = {"name": key, "field": key, "label": name, "sortable": True, "align": "left"}
-    if key not in ("configuration", "front", "within_budget"):
-        column["align"] = "right"
-        column[":format"] = "(value) => value.toLocaleString('en', {maximumSignificantDigits: 5})"
-    return column
 
 
 def _row(found: Frontier, one: Configuration) -> dict[str, Any]:
@@ -370,22 +381,23 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
             "data": [[one.mean(cost), one.mean("regret")] for one in chosen],
         }
     )
-    for which, turn in (("upper", 180), ("lower", 0)):
+    for which, symbol in (("upper", charts.DOWN), ("lower", "triangle")):
         marks = [
             [found[name].mean(cost), value]
             for name, ends in bounds.items()
             if (value := ends[which]) is not None and value > 0
         ]
-        look = {"type": "scatter", "symbol": "triangle", "symbolRotate": turn, "symbolSize": 9, "silent": True}
+        look = {"type": "scatter", "symbol": symbol, "symbolSize": 9, "silent": True}
         hollow = {"color": "transparent", "borderColor": text, "borderWidth": 1.5}
         series.append({"id": which, "name": f"{which} bound", **look, "itemStyle": hollow, "data": marks})
     options["series"] = series
-    options["legend"]["data"] = [*names, "front", "recommended", *(["upper bound", "lower bound"] if bounds else [])]
-    return options
+    more = ["upper bound", "lower bound"] if bounds else []
+    return charts.with_legend(options, [*names, "front", "recommended", *more])
 
 
 def _number(text: str) -> float:
+    """The number of a link; what is none sets no budget."""
     try:
         return float(text)
     except ValueError:
-        return 0.0
+        return math.inf

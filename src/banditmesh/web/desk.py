@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..animations.sites import short
 from ..errors import InputError, SpecError
 from . import uploads
-from .choices import record_every, to_toml
+from .choices import FOLLOWED, record_every, to_toml
 
 if TYPE_CHECKING:
     from ..animations import LoadRecorder, Recorder
@@ -139,10 +141,10 @@ class Desk:
         arms = None if arm is None else [_named(case.problem.arms, arm, "arm")]
         label = next(name for name, one in known.items() if one is chosen)
         if case.problem.n_agents > MOST_STEPPED:
-            return self._record_loads(case, chosen, label, settings)
+            return self._record_loads(case, chosen, list(known), label, settings)
         recorder = Recorder(case.problem, horizon=case.horizon, label=label, arms=arms)
         self._recorder = recorder
-        self._tell({"document": recorder.document(), "arms": [str(one) for one in case.problem.arms][:MOST_PLACES]})
+        self._tell({"document": recorder.document(), "labels": list(known), "arms": _names(case.problem.arms)})
         simulation = Simulation(case.problem, chosen, **settings)
         pace, sent = _Pace(), 0
         while not simulation.is_over:
@@ -154,7 +156,9 @@ class Desk:
             sent = self._tell_frames(recorder, sent, simulation.round)
         return {"round": simulation.round, "frames": recorder.n_frames}
 
-    def _record_loads(self, case: Case, protocol: Any, label: str, settings: dict[str, Any]) -> dict[str, Any]:
+    def _record_loads(
+        self, case: Case, protocol: Any, labels: list[str], label: str, settings: dict[str, Any]
+    ) -> dict[str, Any]:
         """The first rounds of a large network, from the engine that is quick enough for it."""
         from ..animations import LoadRecorder
         from ..sim.engine import simulate
@@ -164,7 +168,7 @@ class Desk:
         horizon = max(1, min(case.horizon, MOST_LOADS // (2 * n_links)))
         recorder = LoadRecorder(case.problem, horizon=horizon, label=label)
         self._recorder = recorder
-        self._tell({"document": recorder.document(), "arms": []})
+        self._tell({"document": recorder.document(), "labels": labels, "arms": []})
         kept: dict[str, Any] = {"link_traffic": True, "agents": True, "progress": False}
         result = simulate(case.problem, protocol, **{**settings, **kept, "horizon": horizon})
         pace, sent = _Pace(), 0
@@ -208,14 +212,14 @@ class Desk:
         else:
             own = _case(choices, folder)
             problem, title, text = own.problem, "The problem of the lab", repr(own.problem)
-            origin, protocols = problem.agents[0], [one.strip() for one in ("flooding(4)", "fwa(4)")]
+            origin, protocols = problem.agents[0], list(FOLLOWED)
             arm = problem.arms[problem.arm_set(0)[0]]
             settings = {"rules": own.rules, "faults": own.faults, "seed": own.seed}
         if wanted.get("agent"):
             origin = _named(problem.agents, wanted["agent"], "agent")
         number = list(problem.agents).index(origin)
         held = [problem.arms[one] for one in problem.arm_set(number)]
-        arm = _named(held, wanted["arm"], "arm") if wanted.get("arm", "") in map(str, held) else arm
+        arm = _named(held, wanted["arm"], "arm") if wanted.get("arm", "") in map(_shown, held) else arm
         arm = arm if arm in held else held[0]
         given = [wanted.get("left") or protocols[0], wanted.get("right", protocols[-1])]
         self._journeys = tuple(follow(problem, one, origin=origin, arm=arm, **settings) for one in given if one)
@@ -223,13 +227,13 @@ class Desk:
             "document": message_document(*self._journeys),
             "title": title,
             "text": text,
-            "agents": [str(one) for one in list(problem.agents)[:MOST_PLACES]],
-            "arms": [str(one) for one in held],
-            "agent": str(origin),
-            "arm": str(arm),
+            "agents": _names(problem.agents),
+            "arms": _names(held),
+            "agent": _shown(origin),
+            "arm": _shown(arm),
             "protocols": given,
             "sent": [journey.n_sent for journey in self._journeys],
-            "words": [journey.words()[:MOST_ROWS] for journey in self._journeys],
+            "words": [[readable(line) for line in journey.words()[:MOST_ROWS]] for journey in self._journeys],
         }
 
     def followed_html(self) -> bytes:
@@ -294,7 +298,7 @@ class Desk:
         """How far a study is, what failed, and a column of its table against one or two of its keys."""
         from ..studies.store import Study, list_shards
 
-        study = Study(Path(path).expanduser())
+        study = Study(os.path.expanduser(path))
         manifest = study.manifest
         told: dict[str, Any] = {
             "name": manifest["spec"]["name"],
@@ -379,9 +383,29 @@ def _case(choices: Mapping[str, str], folder: Path) -> Case:
         raise SpecError(line.replace("sweep.protocol", "protocols")) from None
 
 
+def readable(text: str) -> str:
+    r"""The same text, of signs that can be sent: names are whatever a file says, half characters too.
+
+    Examples
+    --------
+    >>> readable("half \ud800")
+    'half ?'
+    """
+    return text.encode(errors="replace").decode()
+
+
+def _shown(name: Any) -> str:
+    """A name as the page shows it: no longer than in the drawing."""
+    return readable(short(name))
+
+
+def _names(values: Iterable[Any]) -> list[str]:
+    return [_shown(value) for value in itertools.islice(values, MOST_PLACES)]
+
+
 def _named(values: Any, text: str, what: str) -> Any:
     for value in values:
-        if str(value) == text:
+        if text in (str(value), _shown(value), short(value)):
             return value
     raise InputError(f"{what} must be one of the problem's, got {text!r}")
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any, Final
 
 from nicegui import ui
 
 from ..animations import GALLERY, as_json
 from . import choices
-from .choices import DEFAULTS, to_query
+from .choices import DEFAULTS, FOLLOWED, to_query
 from .shell import Notice, Shell
 from .workers import Latest, StoppedError, WorkError
 
@@ -44,8 +44,8 @@ class Follow:
                 "One observation on its way: who relays it, who absorbs it, who drops a duplicate, where it expires.",
             )
             shell.words(
-                "observation", "message", "transmission", "ttl, hop", "relay, absorb, expire", "duplicate",
-                "arm, arm set", "agent",
+                "agent", "link", "arm, arm set", "pull, reward", "observation", "message", "copy", "transmission",
+                "protocol", "ttl, hop", "relay, absorb, expire", "duplicate",
             )  # fmt: skip
             with ui.element("div").classes("bm-stack").style("margin-top: .8rem"):
                 with ui.element("div").classes("bm-buttons"):
@@ -64,7 +64,7 @@ class Follow:
                         'flat dense data-bm="take-html"'
                     )
                 self._notice = Notice()
-                self._about = ui.label().classes("bm-quiet").props('data-bm="about"')
+                self._about = ui.label("Following the message ...").classes("bm-quiet").props('data-bm="about"')
                 with ui.element("div").classes("bm-card"):
                     self._box = ui.element("div").classes("bm-player").props('data-bm="player"')
                     self._box.on("bm-pick", self._picked, js_handler="(event) => emit(event.detail)")
@@ -84,6 +84,8 @@ class Follow:
             return
         except WorkError as error:
             self._notice.fail(str(error))
+            self._about.set_text(self._told.get("text", ""))
+            self._show_protocols(self._asked_for(), typed)
             return
         if not self._asking.is_outdated:
             self._notice.clear()
@@ -97,9 +99,7 @@ class Follow:
             told["agents"], value=told["agent"] if told["agent"] in told["agents"] else None
         )
         self._select["arm"].set_options(told["arms"], value=told["arm"])
-        for name, text in zip(_PROTOCOLS, told["protocols"], strict=True):
-            if self._select[name].value == typed[name]:
-                self._select[name].set_value(text)
+        self._show_protocols(told["protocols"], typed)
         self._filling = False
         self._about.set_text(told["text"])
         theme = "dark" if self._shell.is_dark else "light"
@@ -121,6 +121,16 @@ class Follow:
                             with ui.element("li"):
                                 ui.label(line)
         self._remember()
+
+    def _asked_for(self) -> list[str]:
+        """The protocols that were asked for, which may be what is wrong."""
+        usual = GALLERY[self._case].protocols if self._case in GALLERY else FOLLOWED
+        return [self._wanted.get("left") or usual[0], self._wanted.get("right", usual[-1])]
+
+    def _show_protocols(self, protocols: Sequence[str], typed: dict[str, str]) -> None:
+        for name, text in zip(_PROTOCOLS, protocols, strict=True):
+            if self._select[name].value == typed[name]:
+                self._select[name].set_value(text)
 
     def _remember(self) -> None:
         more = {"case": self._case, **{name: self._wanted.get(name, "") for name in _WANTED}}

@@ -18,27 +18,46 @@ from .choices import DEFAULTS, FILES
 from .shell import Shell
 from .uploads import MOST_BYTES
 
-#: What stands below a field.
+#: What stands below a field; one of a part alone goes by table, part and name.
 HINTS: Final[dict[str, str]] = {
     "network.name": "er, ba, sbm, dynamic-er alone: the paper's",
     "network.n": "how many agents",
     "network.p": "how likely a link is",
     "network.m": "links of each new agent",
     "network.sizes": "agents of each community: 34, 33, 33",
+    "network.p_in": "how likely a link within is",
+    "network.p_out": "how likely one between is",
+    "network.k": "neighbours before rewiring",
+    "network.watts_strogatz.p": "how likely a link is rewired",
+    "network.rows": "agents from top to bottom",
+    "network.columns": "agents from left to right",
+    "network.weights": "refuse those other than 1, or ignore all",
+    "network.header": "whether the first line is one: true",
     "network.seed": "draws the links",
     "network.radius": "links up to this distance",
     "network.degree": "links of each agent",
     "dynamics.name": "how links come and go",
     "dynamics.p": "chance that a link appears, a round",
     "dynamics.q": "chance that one goes, a round",
+    "dynamics.failure": "chance that a link fails, a round",
+    "dynamics.leave": "chance that an agent leaves, a round",
+    "dynamics.join": "chance that it joins again",
     "arms.law": "what an arm pays; data: from files",
     "arms.n_arms": "how many there are",
     "arms.per_agent": "size of each arm set",
     "arms.sigma": "standard deviation of a reward",
     "arms.seed": "draws means and arm sets",
     "arms.means": "if not drawn: 0.2, 0.8",
+    "arms.rewards": "auto, bernoulli, empirical, replay",
+    "arms.unmatched": "names that do not match: refuse, drop",
     "policy.name": "how agents choose",
     "policy.alpha": "more of it explores more",
+    "policy.c": "weight of log log t; 0 does best",
+    "policy.n_observations": "in the end; those so far if empty",
+    "policy.width": "of the interval of rewards",
+    "policy.zeta": "more of it explores more",
+    "policy.epsilon": "how likely an agent explores",
+    "policy.decay": "explores less and less, if given",
     "protocols": "protocol(ttl)+emission: fwa(4), flooding(8)+growth(0.25)",
     "horizon": "how many rounds",
     "replicates": "how many repetitions",
@@ -67,7 +86,14 @@ _LABELS: Final = {
 }
 _FAULTS: Final = ("loss", "delay", "jitter", "link_cap", "outages.down", "outages.up")
 #: Parameters of parts that have no field of their own here.
-_NO_FIELD: Final = frozenset({"max_bytes", "prior", "fmt", "format"})
+_NO_FIELD: Final = frozenset({"max_bytes", "prior", "fmt", "format", "progress"})
+#: What files hold, in words.
+_HELD: Final = {
+    "network.path": "the network",
+    "arms.catalogue": "who has which arms",
+    "arms.laws": "what arms pay",
+    "arms.log": "logged rewards",
+}
 
 
 class Form:
@@ -161,16 +187,21 @@ class Form:
         chosen = self._values.get(key, options[0])
         known = options if chosen in options else [*options, chosen]
         select = ui.select(known, label=label, value=chosen, on_change=choose)
-        return select.props(f'dense options-dense hint="{HINTS.get(key, "")}"').props(f'data-bm="{key}"')
+        return select.props(f'dense options-dense hint="{HINTS[key]}"').props(f'data-bm="{key}"')
 
     def _field(self, key: str, label: str) -> Any:
         field = ui.input(
             label, value=self._values.get(key, ""), on_change=lambda event: self.set(key, event.value or "")
         )
-        return field.props(f'dense hint="{HINTS.get(key, "")}" spellcheck=false').props(f'data-bm="{key}"')
+        return field.props(f'dense hint="{self._hint(key)}" spellcheck=false').props(f'data-bm="{key}"')
+
+    def _hint(self, key: str) -> str:
+        table, _, name = key.partition(".")
+        part = self._values.get(f"{table}.{'law' if table == 'arms' else 'name'}", "")
+        return HINTS.get(f"{table}.{part}.{name}", HINTS.get(key, ""))
 
     def _upload(self, key: str) -> None:
-        about = key.partition(".")[2]
+        about = _HELD[key]
 
         async def keep(event: events.UploadEventArguments) -> None:
             try:
@@ -183,12 +214,13 @@ class Form:
 
         def name_file() -> None:
             kept = self._values.get(key, "").partition("/")[2]
-            label.set_text(f"File: {about}" + (f" ({kept})" if kept else ""))
+            label.set_text(f"File of {about}: {kept or 'none yet'}")
 
         with ui.element("div").classes("bm-wide"):
             label = ui.label().classes("bm-quiet")
             name_file()
             upload = ui.upload(
+                label="Choose a file, or drop it here",
                 max_file_size=MOST_BYTES,
                 max_files=1,
                 auto_upload=True,
@@ -199,7 +231,7 @@ class Form:
                     position="bottom",
                 ),
             )
-            upload.props(f'flat bordered accept="*" aria-label="File for {about}"').props(f'data-bm="{key}"')
+            upload.props(f'flat bordered accept="*" aria-label="File of {about}"').props(f'data-bm="{key}"')
 
 
 def _legend(text: str) -> None:

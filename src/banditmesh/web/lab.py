@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from nicegui import background_tasks, ui
@@ -9,7 +10,7 @@ from nicegui import background_tasks, ui
 from ..animations import as_json
 from . import charts, choices
 from .form import Form
-from .shell import Notice, Shell, narrow_note
+from .shell import Notice, Shell, columns_of, narrow_note
 from .taking import take_away
 from .workers import StoppedError, WorkError
 
@@ -19,15 +20,15 @@ MEASURES: Final = {"regret": "group regret (reward)", "messages": "transmissions
 COLUMNS: Final = {
     "protocol": "protocol",
     "regret": "group regret (reward)",
-    "regret_sd": "± sd",
+    "regret_sd": "±\u00a0sd",
     "messages": "transmissions",
-    "messages_sd": "± sd",
+    "messages_sd": "±\u00a0sd",
     "agent_worst": "worst agent's regret (reward)",
     "duplicate": "duplicates",
     "absorbed": "absorbed",
     "expired": "expired",
     "lost": "lost",
-    "bytes": "bytes",
+    "bytes": "traffic (bytes)",
 }
 
 
@@ -42,24 +43,29 @@ class Lab:
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
         self._worker, self._recording = shell.worker(), shell.worker()
+        #: The choices of the latest run, and those whose results are shown: fields may say something else by then.
+        self._asked: dict[str, str] = {}
+        self._ran: dict[str, str] = {}
+        self._horizon = 1
         self._labels: list[str] = []
         self._curves: dict[str, Any] = {}
         with shell.main:
             shell.title("Lab", "Choose a network, arms and protocols; run them; watch regret, traffic and the network.")
             shell.words(
-                "agent", "arm, arm set", "pull, reward", "regret", "policy", "protocol", "emission", "message",
-                "transmission", "ttl, hop", "relay, absorb, expire", "duplicate", "round, horizon", "replicate",
-                "rules",
+                "agent", "link", "arm, arm set", "pull, reward", "regret", "policy", "protocol", "emission", "message",
+                "transmission", "traffic", "ttl, hop", "relay, absorb, expire", "duplicate", "fault, lost",
+                "round, horizon", "replicate", "seed", "rules", "engine",
             )  # fmt: skip
-            with ui.element("div").classes("bm-split"):
+            with ui.element("div").classes("bm-split bm-form"):
                 with ui.element("div").classes("bm-stack"):
                     self._buttons()
                     self._form = Form(shell, choices.from_query(shell.query), self._changed)
                 with ui.element("div").classes("bm-stack"):
-                    self._notice = Notice()
-                    self._progress = ui.linear_progress(0.0, show_value=False, size="8px")
-                    self._progress.props('instant-feedback aria-label="Progress"').set_visibility(False)
-                    self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="run-status"')
+                    with ui.element("div").classes("bm-stack bm-told"):
+                        self._notice = Notice()
+                        self._progress = ui.linear_progress(0.0, show_value=False, size="8px")
+                        self._progress.props('instant-feedback aria-label="Progress"').set_visibility(False)
+                        self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="run-status"')
                     self._empty = ui.label("Nothing has run yet: press Run, or Ctrl-Enter.").classes("bm-empty")
                     self._results()
         shell.on_theme(self._redraw)
@@ -90,27 +96,27 @@ class Lab:
                         chart = ui.echart(options).classes("bm-chart").props(f'role="img" aria-label="{name} by round"')
                         self._charts[measure] = chart.props(f'data-bm="chart-{measure}"')
             ui.label("Lines are means over replicates, bands one standard deviation.").classes("bm-quiet")
-            with ui.element("div").classes("bm-card bm-table bm-few-4"):
-                columns = [
-                    {
-                        "name": key,
-                        "field": key,
-                        "label": name,
-                        "sortable": True,
-                        "align": "left" if key == "protocol" else "right",
-                    }
-                    for key, name in COLUMNS.items()
-                ]
+            with ui.element("div").classes("bm-card bm-table"):
+                columns = columns_of(
+                    COLUMNS,
+                    less=("duplicate", "absorbed", "expired", "lost", "bytes"),
+                    least=("messages_sd", "agent_worst"),
+                )
                 for column in columns[1:]:
+                    column["align"] = "right"
                     column[":format"] = (
-                        "(value) => value === null ? '–' : value.toLocaleString('en', {maximumFractionDigits: 2})"
+                        "(value) => value === null ? '–' : "
+                        "value.toLocaleString('en', {maximumFractionDigits: value < 1e5 ? 2 : 0})"
                     )
                 self._table = ui.table(columns=columns, rows=[], row_key="protocol").props(
-                    'flat dense data-bm="results"'
+                    'flat dense data-bm="results" no-data-label="Its rows come at the end of the run."'
                 )
-                ui.label("At the horizon: means over replicates.").classes("bm-quiet")
+                ui.label(
+                    "At the horizon: means and standard deviations (sd) over replicates. Duplicates and so on are "
+                    "counts of transmissions."
+                ).classes("bm-quiet")
                 narrow_note()
-            take_away(self._shell, self._worker, lambda: self._form.choices, lambda: self._labels)
+            take_away(self._shell, self._worker, lambda: self._ran, lambda: self._labels)
             self._network()
 
     def _network(self) -> None:
@@ -132,50 +138,61 @@ class Lab:
             self._box = ui.element("div").classes("bm-player").props('data-bm="player"')
 
     async def run(self) -> None:
-        """Run what is chosen."""
-        self.stop(quietly=True)
+        """Run what is chosen; what is shown stays until this run has something to show."""
+        self._stop_all()
         self._notice.clear()
-        chosen = self._form.choices
-        self._labels, self._curves = [], {}
-        self._table.rows = []
+        mine, before = self._form.choices, self._recorded.text
+        self._asked = mine
         self._run_button.disable()
         self._stop_button.enable()
         self._progress.set_value(0.0)
         self._progress.set_visibility(True)
         self._status.set_text("Preparing ...")
-        self._record(chosen, None, None)
+        self._record(mine, None, None)
         try:
-            found = await self._worker.ask("simulate", chosen, self._shell.uploads.folder, tell=self._told)
+            found = await self._worker.ask("simulate", mine, self._shell.uploads.folder, tell=partial(self._told, mine))
         except StoppedError:
+            # Of a run that made way for another one there is nothing to say.
+            if self._asked is not mine:
+                return
             self._status.set_text("Cancelled.")
         except WorkError as error:
             self._recording.stop()
+            self._recorded.set_text(before)
             self._notice.fail(str(error))
             self._status.set_text("")
-            self._empty.set_visibility(not self._shown.visible)
         else:
             self._table.rows = found["rows"]
             self._status.set_text(f"Done, on the {' and '.join(found['engine'])} engine.")
             self._redraw()
-        self._run_button.enable()
-        self._progress.set_visibility(False)
-        if not self._recording.is_busy:
-            self._stop_button.disable()
+        self._show_state()
 
-    def stop(self, quietly: bool = False) -> None:
+    def stop(self) -> None:
         """Stop whatever runs."""
-        for worker in (self._worker, self._recording):
-            if worker.is_busy:
-                worker.stop()
-        if not quietly:
-            self._stop_button.disable()
+        self._stop_all()
+        self._show_state()
+
+    def _stop_all(self) -> None:
+        if self._worker.is_busy:
+            self._worker.stop()
+        if self._recording.is_busy:
+            self._recording.stop()
+            self._recorded.set_text(f"{self._recorded.text} Stopped.")
+
+    def _show_state(self) -> None:
+        """Have buttons and progress say what runs."""
+        self._run_button.set_enabled(not self._worker.is_busy)
+        self._progress.set_visibility(self._worker.is_busy)
+        self._stop_button.set_enabled(self._worker.is_busy or self._recording.is_busy)
 
     def _changed(self) -> None:
         self._shell.remember(choices.to_query(self._form.choices))
 
-    def _told(self, news: dict[str, Any]) -> None:
+    def _told(self, chosen: dict[str, str], news: dict[str, Any]) -> None:
         if "labels" in news:
-            self._labels = news["labels"]
+            self._ran, self._labels, self._curves = chosen, news["labels"], {}
+            self._horizon = news["horizon"]
+            self._table.rows = []
             self._empty.set_visibility(False)
             self._shown.set_visibility(True)
             self._status.set_text(
@@ -200,6 +217,8 @@ class Lab:
     def _redraw(self) -> None:
         for measure, chart in self._charts.items():
             options = charts.with_curves(charts.frame("round", MEASURES[measure], self._shell.is_dark), self._labels)
+            # The whole run is there from the beginning, for the curves to grow into.
+            options["xAxis"] |= {"min": 0, "max": self._horizon}
             for label in self._curves:
                 _keep(options["series"], self._series(label, measure))
             chart.options.clear()
@@ -211,41 +230,42 @@ class Lab:
     # The network.
 
     def _record(self, chosen: dict[str, str], protocol: str | None, arm: str | None) -> None:
-        self._recorded.set_text("")
+        self._recording.stop()
+        self._recorded.set_text("Preparing ...")
         background_tasks.create(self._recording_of(chosen, protocol, arm), name="recording")
 
     def _record_again(self) -> None:
-        if self._filling or self._shown_protocol.value is None:
-            return
-        self._recording.stop()
-        self._record(self._form.choices, self._shown_protocol.value, self._arm.value)
+        if not self._filling and self._shown_protocol.value is not None:
+            self._record(self._ran, self._shown_protocol.value, self._arm.value)
 
     _filling = False
 
     async def _recording_of(self, chosen: dict[str, str], protocol: str | None, arm: str | None) -> None:
         folder = self._shell.uploads.folder
         with self._shell.client:
+            self._stop_button.enable()
             try:
-                self._stop_button.enable()
                 found = await self._recording.ask(
                     "record", chosen, folder, protocol or "", arm, tell=self._recorded_some
                 )
-            except (StoppedError, WorkError) as error:
-                # What is wrong with the settings is said by whoever simulates them, and of a recording that makes
-                # way for another one there is nothing to say.
-                if isinstance(error, StoppedError) and not self._recording.is_busy:
-                    self._recorded.set_text(f"{self._recorded.text} Stopped.".strip())
-                return
-            part = ": of a large network, the first ones" if found.get("is_part") else ""
-            self._recorded.set_text(f"{found['round']} rounds recorded{part}.")
-            if not self._worker.is_busy:
-                self._stop_button.disable()
+            except StoppedError:
+                return  # whoever stopped it says so
+            except WorkError as error:
+                # What is wrong with the choices is said once, by whoever simulates them.
+                if self._ran is chosen:
+                    self._recorded.set_text(f"Not recorded: {error}")
+            else:
+                part = ": of a large network, the first ones" if found.get("is_part") else ""
+                self._recorded.set_text(f"{found['round']} rounds recorded{part}.")
+            self._show_state()
 
     def _recorded_some(self, news: dict[str, Any]) -> None:
         if "document" in news:
             document = news["document"]
             self._filling = True
-            self._shown_protocol.set_options(self._labels or [document["label"]], value=document["label"])
+            self._shown_protocol.set_options(news["labels"], value=document["label"])
+            # A group of agents has no arms.
+            self._arm.set_visibility(bool(document["arms"]))
             self._arm.set_options(news["arms"], value=document["arms"][0] if document["arms"] else None)
             self._filling = False
             theme = "dark" if self._shell.is_dark else "light"

@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..live.outboxes import SENT
 from . import charts
 from .polling import POLL_EVERY, Poller, read_addresses
-from .shell import Notice, Shell, narrow_note
+from .shell import Notice, Shell, columns_of, narrow_note
 
 #: The most lines of a chart, and points of a line.
 MOST_LINES: Final = 30
@@ -40,6 +40,10 @@ _LINKS: Final = {
     "behind": "behind (seconds)",
     "refusal": "last refusal",
 }
+#: The most letters of a name that fits beside the circle.
+_SHORT: Final = 7
+#: What is left out of both first where there is little room.
+_LESS: Final = ("heard", "came", "behind", "refusal")
 
 
 def show(shell: Shell) -> None:
@@ -57,7 +61,10 @@ class Mesh:
         self._arm = shell.query.get("arm", "")
         with shell.main:
             shell.title("Mesh", "Live nodes as their sidecars show them, asked anew every second.")
-            shell.words("sidecar", "agent", "arm, arm set", "pull, reward", "message", "protocol")
+            shell.words(
+                "node", "sidecar", "link", "arm, arm set", "pull, reward", "statistic", "estimate", "traffic",
+                "waiting, behind", "refused, refusal",
+            )  # fmt: skip
             with ui.element("div").classes("bm-split"):
                 with ui.element("div").classes("bm-stack"):
                     addresses = shell.query.get("nodes", "").replace(",", "\n")
@@ -107,20 +114,17 @@ class Mesh:
                 self._select.style("min-width: 10rem")
                 self._chart = ui.echart({}).classes("bm-chart").props('role="img" aria-label="Estimates over time"')
                 ui.label("The mean reward of the arm by what each node knows.").classes("bm-quiet")
-        self._nodes = self._table("Nodes", _NODES, "nodes-table")
-        self._links = self._table("Links", _LINKS, "links-table")
+        self._nodes = self._table("Nodes", _NODES, "nodes-table", "No node has answered yet.")
+        self._links = self._table("Links", _LINKS, "links-table", "No node has told of a link yet.")
 
     @staticmethod
-    def _table(name: str, headings: dict[str, str], mark: str) -> Any:
-        with ui.element("div").classes("bm-card bm-table bm-wrap bm-few-3"):
+    def _table(name: str, headings: dict[str, str], mark: str, empty: str) -> Any:
+        with ui.element("div").classes("bm-card bm-table bm-wrap"):
             ui.html(f"<h2>{name}</h2>", sanitize=False)
-            columns = [
-                {"name": key, "field": key, "label": label, "sortable": True, "align": "left"}
-                for key, label in headings.items()
-            ]
+            columns = columns_of(headings, less=_LESS, least=[key for key in list(headings)[3:] if key not in _LESS])
             table = ui.table(columns=columns, rows=[], row_key=next(iter(headings)))
             narrow_note()
-            return table.props(f'flat dense data-bm="{mark}"')
+            return table.props(f'flat dense data-bm="{mark}" no-data-label="{empty}"')
 
     async def _watch(self) -> None:
         self._stop()
@@ -134,6 +138,7 @@ class Mesh:
         self._remember()
         self._empty.set_visibility(False)
         self._shown.set_visibility(True)
+        self._status.set_text(f"Asking {_counted(len(addresses), 'sidecar')} ...")
         self._timer.active = True
         await self._poll()
 
@@ -186,8 +191,8 @@ class Mesh:
         n_links = sum(link["up"] for link in links)
         self._status.set_text(
             f"{n_up} of {len(seen)} nodes answer, {n_links} of {len(links)} links are up, "
-            f"{sum(link['rate'] for link in links):,.1f} statistics travel per second, "
-            f"{sum(link['waiting'] for link in links):,} keys wait."
+            f"{sum(link['rate'] for link in links):,.1f} statistics travel per second; "
+            f"waiting: {_counted(sum(link['waiting'] for link in links), 'key')}."
         )
         self._nodes.rows = [_node_row(one) for one in seen]
         self._links.rows = [
@@ -213,7 +218,7 @@ class Mesh:
         nodes = [name for name, arms in poller.history.items() if self._arm in arms][:MOST_LINES]
         for place, name in enumerate(nodes):
             points = list(poller.history[name][self._arm])
-            colour = charts.OTHERS[place % len(charts.OTHERS)]
+            colour, dash = charts.other(place)
             options["series"].append(
                 {
                     "id": name,
@@ -221,14 +226,13 @@ class Mesh:
                     "type": "line",
                     "symbol": "none",
                     "data": points[:: -(-len(points) // MOST_POINTS)],
-                    "lineStyle": {
-                        "color": colour,
-                        "type": ["solid", "dashed", "dotted"][place // len(charts.OTHERS) % 3],
-                    },
+                    "lineStyle": {"color": colour, "type": dash},
                     "itemStyle": {"color": colour},
                 }
             )
-        options["legend"]["data"] = nodes
+        if not nodes:
+            options["xAxis"] |= {"min": 0, "max": 10}
+        charts.with_legend(options, nodes)
         options["yAxis"]["scale"] = True
         return options
 
@@ -256,6 +260,10 @@ def _node_row(one: Any) -> dict[str, Any]:
         "waiting": sum(peer["waiting"] for peer in one.peers),
         "refused": ", ".join(f"{reason} {n}" for reason, n in one.refusals.items()) or "–",
     }
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _outside(x: float) -> str:
@@ -296,14 +304,19 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
         for link in links
     ]
     axis = {"type": "value", "min": -1.4, "max": 1.4, "show": False}
-    label = {"show": len(names) <= 40, "color": text, "formatter": "{b}", "fontSize": 13}
+    label: dict[str, Any] = {"show": len(names) <= 40, "color": text, "formatter": "{b}", "fontSize": 13}
+    # Long names, such as the address of a node that never answered, have more room beside the circle, and lines.
+    reach = 1.4
+    if max(map(len, names), default=0) > _SHORT:
+        reach = 2.2
+        label |= {"width": 84, "overflow": "breakAll", "lineHeight": 15, "fontSize": 12}
     return {
         "animation": False,
         "aria": {"enabled": True},
         "tooltip": {"confine": True, "formatter": "{b}"},
         "grid": {"left": 10, "right": 10, "top": 10, "bottom": 10},
-        "xAxis": axis,
-        "yAxis": dict(axis),
+        "xAxis": {**axis, "min": -reach, "max": reach},
+        "yAxis": axis,
         "series": [
             {"id": "links", "type": "lines", "coordinateSystem": "cartesian2d", "silent": True, "data": drawn},
             {"id": "nodes", "type": "scatter", "symbolSize": 18, "label": label, "data": nodes, "z": 3},

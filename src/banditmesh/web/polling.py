@@ -1,7 +1,8 @@
 """What the sidecars of a live mesh say, asked again and again in the background, and how their estimates went.
 
 Nobody waits for a sidecar that does not answer: each is asked by a thread of its own, with a short timeout, and what it
-said last stays until it answers again, marked as old. What is kept is bounded: so many moments, nodes and arms.
+said last stays until it answers again, marked as old. What is kept is bounded: so many moments, nodes and arms. What a
+sidecar says is read as what a sidecar may say, and whatever else comes is no answer.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import msgspec
 
 from ..errors import BanditmeshError, InputError
 from ..live.client import Client
@@ -24,8 +27,38 @@ TIMEOUT: Final = 0.9
 MOST_NODES: Final = 200
 MOST_MOMENTS: Final = 300
 MOST_ARMS: Final = 50
+#: The most bytes of an answer, and letters of a name or of an error.
+MOST_BYTES: Final = 8 * 2**20
+MOST_LETTERS: Final = 200
 #: Over how many moments the traffic of a link is averaged.
 RATE_MOMENTS: Final = 6
+
+#: What browsers can count, and what they can show.
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_Text = Annotated[str, msgspec.Meta(max_length=MOST_LETTERS, pattern="^[^\ud800-\udfff]*$")]
+
+
+class _Arm(msgspec.Struct):
+    name: _Text
+    heard_count: _Count
+    mean: float | None
+
+
+class _State(msgspec.Struct):
+    node: _Text
+    n_choices: _Count
+    arms: list[_Arm]
+    counters: dict[_Text, _Count]
+
+
+class _Peer(msgspec.Struct):
+    name: _Text
+    state: _Text
+    sent: _Count
+    received: _Count
+    waiting: _Count
+    behind: float
+    last_refusal: str | None
 
 
 @dataclass
@@ -41,7 +74,7 @@ class Seen:
     error : str
         Why it does not answer; empty if it does.
     state, peers : dict and list
-        As it gave them, the last time that it answered.
+        What is shown of what it gave, the last time that it answered.
     """
 
     url: str
@@ -100,13 +133,23 @@ class Poller:
         #: The links, as `links_of` gives them, each with its `rate`: statistics per second over the last few.
         self.links: list[dict[str, Any]] = []
         self._carried: dict[str, deque[tuple[float, int]]] = {}
-        self._clients = [Client(url, token=token, timeout=TIMEOUT, patience=0.0) for url, token in addresses.items()]
-        self._pool = ThreadPoolExecutor(max_workers=min(32, max(1, len(self._clients))), thread_name_prefix="poll")
+        self._clients = [
+            Client(url, token=token, timeout=TIMEOUT, patience=0.0, most_bytes=MOST_BYTES)
+            for url, token in addresses.items()
+        ]
+        self._pool = ThreadPoolExecutor(max_workers=len(self._clients), thread_name_prefix="poll")
+        self._asked: dict[str, Future[None]] = {}
         self._began = time.monotonic()
 
     def poll(self) -> None:
-        """Ask all of them once, at the same time."""
-        list(self._pool.map(self._ask, self.seen, self._clients))
+        """Ask all of them once, at the same time; who takes too long, if only to find the address, is left out."""
+        for one, client in zip(self.seen, self._clients, strict=True):
+            if one.url not in self._asked or self._asked[one.url].done():
+                self._asked[one.url] = self._pool.submit(self._ask, one, client)
+        wait(self._asked.values(), timeout=2 * TIMEOUT)
+        for one in self.seen:
+            if not self._asked[one.url].done():
+                one.error = "no answer: timed out"
         now = round(time.monotonic() - self._began, 1)
         for one in self.seen:
             if not one.error:
@@ -127,11 +170,14 @@ class Poller:
     @staticmethod
     def _ask(one: Seen, client: Client) -> None:
         try:
-            state, peers = client.state(), client.peers()
+            state = msgspec.to_builtins(msgspec.convert(client.state(), _State))
+            peers = msgspec.to_builtins(msgspec.convert(client.peers(), list[_Peer]))
         except (BanditmeshError, OSError) as error:
             one.error = _in_short(str(error), one.url)
-            return
-        one.node, one.state, one.peers, one.error = state["node"], state, peers, ""
+        except (msgspec.ValidationError, KeyError):
+            one.error = "does not answer as a sidecar; is it one?"
+        else:
+            one.node, one.state, one.peers, one.error = state["node"], state, peers, ""
 
     def _remember(self, one: Seen, now: float) -> None:
         arms = self.history.setdefault(one.name, {})
@@ -155,7 +201,9 @@ def _in_short(error: str, url: str) -> str:
     >>> _in_short("no answer from http://127.0.0.1:1: Connection refused; does the sidecar run?", "http://127.0.0.1:1")
     'no answer: Connection refused'
     """
-    return error.replace(f" from {url}", "").removesuffix("; does the sidecar run?")
+    line = error.replace(f" from {url}", "").removeprefix(f"{url} ").removesuffix("; does the sidecar run?")
+    # It may be the sidecar's own words.
+    return line[:MOST_LETTERS].encode(errors="replace").decode()
 
 
 def links_of(seen: Sequence[Seen]) -> list[dict[str, Any]]:
@@ -193,5 +241,5 @@ def links_of(seen: Sequence[Seen]) -> list[dict[str, Any]]:
             link["up"] &= peer["state"] == "up" and not one.error
             link["waiting"] += peer["waiting"]
             link["behind"] = max(link["behind"], peer["behind"])
-            link["refusal"] = peer["last_refusal"] or link.get("refusal", "")
+            link["refusal"] = _in_short(peer["last_refusal"] or "", one.url) or link.get("refusal", "")
     return list(found.values())

@@ -7,7 +7,7 @@ header's links, then the view's fields in their order; Ctrl-Enter starts what a 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,12 +36,20 @@ _READ_THEME: Final = (
     "(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark'"
 )
 _KEYS: Final = """
+// Headings by which a table is sorted are reached and pressed like buttons.
+new MutationObserver(() => {
+  for (const heading of document.querySelectorAll("th.sortable:not([tabindex])")) heading.tabIndex = 0;
+}).observe(document, { childList: true, subtree: true });
 document.addEventListener("keydown", (event) => {
   const press = (name) => {
     const button = document.querySelector(`[data-bm-key="${name}"]`);
     if (button && !button.disabled && button.offsetParent) { event.preventDefault(); button.click(); }
   };
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) press("start");
+  if (["Enter", " "].includes(event.key) && !event.ctrlKey && event.target.matches("th.sortable")) {
+    event.preventDefault();
+    event.target.click();
+  }
   if (event.key === "Escape" && !document.querySelector(".q-menu, .q-dialog")) press("stop");
 });
 """
@@ -161,8 +169,35 @@ class Shell:
             worker.stop()
 
 
+def columns_of(
+    headings: Mapping[str, str], less: Collection[str] = (), least: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """The columns of a table that can be sorted by each of them.
+
+    Parameters
+    ----------
+    headings : mapping from str to str
+        Field -> heading.
+    less, least : collections of str
+        The fields that are left out where there is less room, and where there is least.
+    """
+    return [
+        {
+            "name": key,
+            "field": key,
+            "label": heading,
+            "sortable": True,
+            "align": "left",
+            **dict.fromkeys(
+                ("classes", "headerClasses"), "bm-less" if key in less else "bm-least" if key in least else ""
+            ),
+        }
+        for key, heading in headings.items()
+    ]
+
+
 def narrow_note() -> None:
-    """Say, in a narrow window, that a table has more columns."""
+    """Say, where there is little room, that a table has more columns."""
     ui.label("A wider window shows more columns.").classes("bm-quiet bm-narrow")
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from nicegui import ui
 
+from ..sim.run import TRAFFIC
 from . import charts
 from .shell import Notice, Shell
 from .workers import Latest, StoppedError, WorkError
@@ -14,6 +15,17 @@ from .workers import Latest, StoppedError, WorkError
 #: How often a study that runs is read again, in seconds.
 READ_EVERY: Final = 1.0
 _CHOSEN: Final = {"x": "Along the axis", "by": "A line for each", "column": "Column"}
+#: Columns whose names do not say what they count.
+_UNITS: Final = {
+    "regret": "group regret (reward)",
+    "messages": "transmissions",
+    "protocol.ttl": "protocol.ttl (hops)",
+    "horizon": "horizon (rounds)",
+    "faults.delay": "faults.delay (rounds)",
+    "faults.jitter": "faults.jitter (rounds)",
+    "network.n": "network.n (agents)",
+}
+_EMPTY: Final = "No study is open: name the folder that was given to banditmesh run --out."
 _STATES: Final = {
     "running": "runs, or was killed while it did",
     "interrupted": "was interrupted; the same command continues it",
@@ -41,7 +53,9 @@ class Studies:
             shell.title(
                 "Studies", "A study's folder, as banditmesh run writes it: progress, failed runs, any two swept keys."
             )
-            shell.words("regret", "transmission", "replicate", "protocol", "ttl, hop")
+            shell.words(
+                "study", "swept key, point", "regret", "transmission", "protocol", "ttl, hop", "replicate",
+            )  # fmt: skip
             with ui.element("div").classes("bm-stack").style("margin-top: .8rem"):
                 with ui.element("div").classes("bm-buttons"):
                     self._path = ui.input("Folder", value=shell.query.get("folder", ""))
@@ -51,8 +65,7 @@ class Studies:
                         'data-bm="open" data-bm-key="start"'
                     )
                 self._notice = Notice()
-                self._empty = ui.label("No study is open: name the folder that was given to banditmesh run --out.")
-                self._empty.classes("bm-empty")
+                self._empty = ui.label(_EMPTY).classes("bm-empty").props('data-bm="empty"')
                 self._shown = ui.element("div").classes("bm-stack")
                 self._shown.set_visibility(False)
                 with self._shown:
@@ -89,6 +102,9 @@ class Studies:
         self._told = {}
         self._timer.active = False
         self._notice.clear()
+        self._shown.set_visibility(False)
+        self._empty.set_text("Reading ...")
+        self._empty.set_visibility(True)
         await self._reading.ask()
 
     async def _look_again(self) -> None:
@@ -101,6 +117,7 @@ class Studies:
         self._shell.remember(_query({"folder": folder, **self._wanted}))
         if not folder:
             self._notice.fail("a folder is required, got none; name the one that was given to banditmesh run --out")
+            self._empty.set_text(_EMPTY)
             return
         try:
             told = await self._worker.ask("study", folder, dict(self._wanted))
@@ -111,8 +128,7 @@ class Studies:
                 return
             self._timer.active = False
             self._notice.fail(str(error))
-            self._shown.set_visibility(bool(self._told))
-            self._empty.set_visibility(not self._told)
+            self._empty.set_text(_EMPTY)
             return
         if self._reading.is_outdated:
             return
@@ -155,7 +171,7 @@ class Studies:
         if not told.get("series"):
             return
         is_dark = self._shell.is_dark
-        options = charts.frame(told["x"], _with_unit(told["column"]), is_dark)
+        options = charts.frame(_with_unit(told["x"]), _with_unit(told["column"]), is_dark)
         options["xAxis"]["scale"] = True
         if all(float(x).is_integer() for points in told["series"].values() for x, *_ in points if told["is_numeric"]):
             options["xAxis"]["minInterval"] = 1
@@ -172,10 +188,9 @@ class Studies:
             }
             xs = [x if told["is_numeric"] else str(x) for x, *_ in points]
             is_protocol = told["by"] == "protocol"
-            colour = (
-                charts.colour_of(name, names, is_dark) if is_protocol else charts.OTHERS[place % len(charts.OTHERS)]
-            )
-            dash = charts.dash_of(name, names) if is_protocol else "solid"
+            colour, dash = charts.other(place)
+            if is_protocol:
+                colour, dash = charts.colour_of(name, names, is_dark), charts.dash_of(name, names)
             drawn = charts.curve(name, xs, values, colour, dash)
             drawn[-1] |= {"symbol": "circle", "symbolSize": 7}
             series += drawn
@@ -188,7 +203,10 @@ class Studies:
 
 
 def _with_unit(column: str) -> str:
-    return {"regret": "group regret (reward)", "messages": "transmissions"}.get(column, column)
+    """A column of a study's table, with what it counts."""
+    if column in TRAFFIC and column != "bytes":
+        return f"{column} (transmissions)" if column != "dropped" else "dropped (messages)"
+    return _UNITS.get(column, column)
 
 
 def _query(values: dict[str, str]) -> str:

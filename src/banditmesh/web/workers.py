@@ -27,6 +27,8 @@ from ..errors import BanditmeshError
 MOST_WORKERS: Final = 32
 #: By how much less urgent a worker is than the page.
 NICE: Final = 5
+#: The most letters of an error.
+MOST_LETTERS: Final = 500
 #: How long an ended process may take to go, in seconds.
 PATIENCE: Final = 5.0
 
@@ -192,6 +194,13 @@ def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | Non
             future.set_exception(error)
 
 
+def _line(error: str) -> str:
+    """An error in one line that can be sent and read, whatever of the user's it has in it."""
+    line = " ".join(error.split())
+    line = line if len(line) <= MOST_LETTERS else f"{line[:MOST_LETTERS]} ..."
+    return line.encode(errors="replace").decode()
+
+
 def work(pipe: Connection) -> None:
     """What a worker process does until its pipe is closed."""
     # Ctrl-C is the server's to hear; it ends its workers itself.
@@ -215,12 +224,12 @@ def work(pipe: Connection) -> None:
         try:
             answer = ("answer", getattr(desk, question)(*given))
         except (BanditmeshError, OSError) as error:
-            answer = ("failed", " ".join(str(error).split()))
+            answer = ("failed", _line(str(error)))
         except MemoryError:
             answer = ("failed", "not enough memory for this; take a smaller one")
         except Exception as error:  # a defect, which must reach the user in a line and the log in full
             traceback.print_exc(file=sys.stderr)
-            answer = ("failed", f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+            answer = ("failed", _line(f"unexpected {type(error).__name__}: {error}"))
         try:
             pipe.send(answer)
         except OSError:
