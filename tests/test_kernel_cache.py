@@ -223,8 +223,12 @@ def test_function_bound_to_something_else_has_another_name():
 def test_every_kernel_of_every_policy_has_a_name_of_its_own():
     policies = (bm.UCB, bm.KLUCB, bm.ThompsonSampling)
     kernels = [specialise((policy.index, None, None), plain) for plain in (False, True) for policy in policies]
-    names = [kernel.py_func.__qualname__ for each in kernels for kernel in each[:4]]
-    assert len(set(names)) == 24
+    names = [[kernel.py_func.__qualname__ for kernel in each[:5]] for each in kernels]
+    assert len({name for _, *others in names for name in others}) == 24
+    # Where nothing is sent, there is one kernel for each policy.
+    quiet = [first for first, *_ in names]
+    assert quiet[:3] == quiet[3:]
+    assert len(set(quiet)) == 3
     assert kernels[0] is USUAL
 
 

@@ -100,6 +100,7 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
         index = rebind(index, distrusted=index)
     # What a rule has no part in is shared with the usual kernels: a process compiles it once.
     pull_rounds, emit, decide = pulls.pull_rounds, emissions.emit, merge.decide
+    quiet_rounds = quiet.quiet_rounds
     relays, spreads = random_relay, spread.spread
     restart, tell_everyone = faults.restart, rounds.tell_everyone
     if index is not UCB.index:
@@ -107,6 +108,7 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
         pull_rounds = compiling_part(
             rebind(pull_rounds, choose=_choose_by(index), read_clocks=read_clocks, draw_for_index=draw_for_arms)
         )
+        quiet_rounds = compiling(rebind(quiet_rounds, pull_rounds=pull_rounds))
     if sends is not None:
         sends_now = helper(rebind(emissions.sends_now, own_sends=compile_rule(sends)))
         emit, decide = (compiling_part(rebind(part, sends_now=sends_now)) for part in (emit, decide))
@@ -120,7 +122,6 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     begin = helper(
         rebind(rounds.begin, restart=restart, pull_rounds=pull_rounds, tell_everyone=tell_everyone, emit=emit)
     )
-    quiet_rounds = rebind(quiet.quiet_rounds, pull_rounds=pull_rounds)
     plan_rounds = rebind(planned.plan_rounds, begin=begin, pull_rounds=pull_rounds)
     pull_part = rebind(planned.pull_part, pull_rounds=pull_rounds, emit=emit)
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
@@ -128,7 +129,7 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     walk_rounds = rebind(walk.walk_rounds, begin_walk=begin_walk, random_relay=relays)
     merge_rounds = rebind(merge.merge_rounds, pull_rounds=pull_rounds, decide=decide)
     return Kernels(
-        compiling(quiet_rounds),
+        quiet_rounds,
         compiling(plan_rounds),
         compiling(pull_part),
         compiling(spread_rounds),
