@@ -16,8 +16,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from tables import Column, Row, Section
 
 OWN = Path(__file__).resolve().parent.parent / "src"
 #: What is simulated, by name: network, protocol, rules. Only what older checkouts have as well.
@@ -121,24 +123,32 @@ def main(arguments: Sequence[str]) -> None:
     if unknown:
         parser.error(f"--only takes cases from {', '.join(CASES)}, got {unknown[0]!r}")
     print("least, lower quartile, and their ratios to the first, of", *sources, sep="\n  ", flush=True)
+    if options.cold:
+        show("first run, s", [[cold(source) for source in sources] for _ in range(options.cold)], 1.0)
+    for name, turns in compare(sources, names, options.turns):
+        show(f"{name}, ns/pull", turns, 1.0)
+
+
+def compare(sources: Sequence[Path], names: Sequence[str], n_turns: int) -> Iterator[tuple[str, list[list[float]]]]:
+    """Let checkouts take turns at cases, after runs that may compile: of each case ns a pull, by turn and checkout."""
     with tempfile.TemporaryDirectory() as folder:
-        if options.cold:
-            show("first run, s", [[cold(source) for source in sources] for _ in range(options.cold)], 1.0)
-        caches = [Path(folder, str(place)) for place in range(len(sources))]
-        workers = [Worker(source, cache) for source, cache in zip(sources, caches, strict=True)]
+        workers = [Worker(source, Path(folder, str(place))) for place, source in enumerate(sources)]
         for name in names:
-            compare(name, workers, options.turns)
+            for worker in workers:
+                worker.seconds(*CASES[name])
+            ns = 1e9 / (N_AGENTS[CASES[name][0]] * ROUNDS[CASES[name][0]])
+            yield name, [[ns * worker.seconds(*CASES[name]) for worker in workers] for _ in range(n_turns)]
         for worker in workers:
             worker.close()
 
 
-def compare(name: str, workers: Sequence[Worker], turns: int) -> None:
-    """Let the workers take turns at one case, after a run that may compile."""
-    for worker in workers:
-        worker.seconds(*CASES[name])
-    rows = [[worker.seconds(*CASES[name]) for worker in workers] for _ in range(turns)]
-    n_pulls = N_AGENTS[CASES[name][0]] * ROUNDS[CASES[name][0]]
-    show(f"{name}, ns/pull", rows, 1e9 / n_pulls)
+def rows_before(source: Path) -> list[Row]:
+    """What an older checkout takes for each case, and what this one does."""
+    rows = []
+    for name, turns in compare([source.resolve(), OWN], list(CASES), 12):
+        before, now = (min(column) for column in zip(*turns, strict=True))
+        rows.append({"case": name, "before": before, "now": now, "by": now / before})
+    return rows
 
 
 def cold(source: Path) -> float:
@@ -161,6 +171,24 @@ def show(name: str, turns: list[list[float]], factor: float) -> None:
         for a, q in zip(least, quartile, strict=True)
     ]
     print(f"{name:32}" + "   ".join(cells), flush=True)
+
+
+SECTION = Section(
+    name="before",
+    title="Before and now",
+    note=(
+        "An older checkout, from before its kernels were made faster, and this one, in turns on this machine: CPU time "
+        "of whole calls of simulate() on one core, least of 12. 100 agents on the paper's ER network, static or "
+        "dynamic, or with coins; large: 10,000 agents and so few rounds that making the plan shows; one agent alone."
+    ),
+    columns=(
+        Column("case", "case"),
+        Column("before", "before, ns/pull", ",.0f"),
+        Column("now", "now, ns/pull", ",.0f"),
+        Column("by", "now by before", ".2f"),
+    ),
+    measure=lambda quick: [],
+)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
     python benchmarks/run.py --only c,threads   some sections; the others keep what results.json has
     python benchmarks/run.py --million          the scale section also with a million agents
     python benchmarks/run.py --quick            tiny sizes, to see that everything runs; writes only what --out names
+    python benchmarks/run.py --before ../older/src    also in turns with an older checkout
     python benchmarks/run.py --render           only the document, from results.json
 
 Close other programs first: figures are the least of several repeats, but a busy machine still shows.
@@ -20,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import against
 import agent
 import animations
 import c_loop
@@ -73,10 +75,15 @@ def main(arguments: Sequence[str]) -> None:
             if out is not None:
                 # After every section: a run that is stopped keeps what it has.
                 out.write_text(json.dumps(results, indent=1) + "\n")
+        if options.before is not None:
+            results["sections"]["before"] = against.rows_before(options.before)
+            show(against.SECTION, results["sections"]["before"])
+            if out is not None:
+                out.write_text(json.dumps(results, indent=1) + "\n")
         if not options.quick:
             show(goals.SECTION, goals.rows_of(results["sections"]))
     if out == RESULTS:
-        document.render(results, sections, DOCUMENT)
+        document.render(results, {**sections, "before": against.SECTION}, DOCUMENT)
 
 
 def measure(section: Section, quick: bool, million: bool) -> list[Row]:
@@ -91,12 +98,15 @@ def parse(arguments: Sequence[str], names: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", default=",".join(names), metavar="A,B", help="run these sections (default: all)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that everything runs")
     parser.add_argument("--million", action="store_true", help="also a million agents, and 100,000 on a BA network")
+    parser.add_argument("--before", type=Path, metavar="SRC", help="also compare with the src folder of a checkout")
     parser.add_argument("--render", action="store_true", help="measure nothing, write the document again")
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="where the results go (default: benchmarks/results.json)"
     )
     options = parser.parse_args(arguments)
-    options.only = options.only.split(",")
+    if options.before is not None and not (options.before / "banditmesh").is_dir():
+        parser.error(f"--before takes a folder that holds banditmesh, got {options.before}")
+    options.only = [name for name in options.only.split(",") if name]
     unknown = [name for name in options.only if name not in names]
     if unknown:
         parser.error(f"--only takes sections from {', '.join(names)}, got {unknown[0]!r}")

@@ -52,10 +52,11 @@ def test_c_loop_agrees_with_the_engine_to_the_last_bit_or_says_that_there_is_no_
         assert rows == [{"missing": "there is no C compiler on this machine"}]
 
 
-def test_unknown_section_is_wrong_use():
-    done = run("--only", "engine")
+@pytest.mark.parametrize("arguments", [("--only", "engine"), ("--only", "", "--before", FOLDER)])
+def test_unknown_section_or_what_is_no_checkout_is_wrong_use(arguments):
+    done = run(*arguments)
     assert done.returncode == 2
-    assert "got 'engine'" in done.stderr
+    assert f"got {arguments[-1]}" in done.stderr.replace("'", "")
 
 
 def against(*arguments):

@@ -95,6 +95,16 @@ def test_threads_that_share_a_replicate_change_nothing(protocol, sums, monkeypat
         assert bm.simulate(problem, protocol, seed=0, engine="compiled", threads=threads, **settings) == alone
 
 
+def test_long_and_short_lists_of_learners_of_sums_far_apart_keep_their_order(monkeypatch):
+    # A hub tells sixty agents at once, which tell their neighbours on a path.
+    graph = nx.compose(nx.star_graph(60), nx.path_graph(range(60, 90)))
+    problem = bm.Problem.random(graph, n_arms=3, per_agent=2, seed=0)
+    monkeypatch.setattr(spreading, "NEAR", 0)
+    monkeypatch.setattr(spreading, "WAITING", 7)
+    compiled, reference = both(problem, bm.Flooding(4), horizon=40)
+    assert compiled == reference
+
+
 def test_threads_are_left_to_replicates_first(monkeypatch):
     class Run:
         replicates = 1

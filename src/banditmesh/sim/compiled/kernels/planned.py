@@ -10,6 +10,8 @@ sums of these alone, in the same order.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .compiling import fetch, helper, kernel, routine
@@ -44,6 +46,8 @@ from .stopping import is_set
 
 #: How many agents ahead the records of their messages are fetched.
 AHEAD = 8
+#: More learners than this are a long list.
+LONG: Any = np.uint64(24)
 
 
 @helper
@@ -145,9 +149,13 @@ def deliver_far(
     state: State,
     stop: Int64s,
 ) -> int:
-    """The same for sums that lie far apart: additions wait until the sums have come from memory."""
+    """The same for sums that lie far apart: additions wait until the sums have come from memory.
+
+    Not so those to many learners, as ranks are: in a long list a processor looks far ahead by itself.
+    """
     sums, waiting, learners, ranks = state.sums, state.waiting, plan.learners, plan.ranks
     slots, amounts, rewards, n_rows = messages.slots, messages.amounts, messages.rewards, ring.shape[1]
+    holder_starts, holder_slots = holders.starts, holders.slots
     waiting_slots, waiting_numbers = waiting.slots, waiting.numbers
     n_waiting, most_waiting = NO_BITS, np.uint64(len(waiting_slots))
     most_hops = min(reach, t)
@@ -162,22 +170,31 @@ def deliver_far(
             amount, reward = amounts[v, row], rewards[v, row]
             if amount == 0.0:
                 n_stale += int(finish - start)
-            first = NO_BITS
             if len(ranks) > 0 and start < finish:
-                first = np.uint64(holders.starts[arms[slots[v, row]]])
-            for i in range(start, finish):
-                if len(ranks) > 0:
-                    learner = np.uint64(holders.slots[first + np.uint64(ranks[i])])
-                else:
+                first = np.uint64(holder_starts[arms[slots[v, row]]])
+                for i in range(start, finish):
+                    learner = np.uint64(holder_slots[first + np.uint64(ranks[i])])
+                    sums[learner, COUNT] += amount
+                    sums[learner, TOTAL] += reward
+            elif len(ranks) == 0 and finish - start > LONG:
+                # What waits came before.
+                add_waiting(n_waiting, waiting, sums)
+                n_waiting = NO_BITS
+                for i in range(start, finish):
                     learner = np.uint64(learners[i])
-                fetch(sums, learner)
-                waiting_slots[n_waiting] = learner
-                waiting_numbers[n_waiting, COUNT] = amount
-                waiting_numbers[n_waiting, TOTAL] = reward
-                n_waiting += ONE
-                if n_waiting == most_waiting:
-                    add_waiting(n_waiting, waiting, sums)
-                    n_waiting = NO_BITS
+                    sums[learner, COUNT] += amount
+                    sums[learner, TOTAL] += reward
+            elif len(ranks) == 0:
+                for i in range(start, finish):
+                    learner = np.uint64(learners[i])
+                    fetch(sums, learner)
+                    waiting_slots[n_waiting] = learner
+                    waiting_numbers[n_waiting, COUNT] = amount
+                    waiting_numbers[n_waiting, TOTAL] = reward
+                    n_waiting += ONE
+                    if n_waiting == most_waiting:
+                        add_waiting(n_waiting, waiting, sums)
+                        n_waiting = NO_BITS
             row += 1
             if row == n_rows:
                 row = 0
