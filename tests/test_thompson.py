@@ -20,7 +20,7 @@ def uniforms(n):
 
 @pytest.mark.parametrize("shape", [1.0, 2.0, 30.0, 1e5])
 def test_gamma_variates_have_their_law(shape):
-    sample = [gamma_variate(shape, key, 5, 0) for key in range(2000)]
+    sample = [gamma_variate(shape, key, 5, 0, 0) for key in range(2000)]
     assert scipy.stats.kstest(sample, scipy.stats.gamma(shape).cdf).pvalue > 0.01
 
 

@@ -16,20 +16,46 @@ WORD: Final = 20
 _MOST_ATTEMPTS: Final = 64
 
 
-def gamma_variate(shape: float, k0: int, k1: int, stream: int) -> float:
-    """A Gamma variate of that shape, at least 1, from the draws of a key: Marsaglia and Tsang's method (2000)."""
+def gamma_attempt(shape: float, u: float, w: float) -> float:
+    """A Gamma variate of that shape, at least 1, by Marsaglia and Tsang's method (2000); 0 if the attempt fails.
+
+    Two numbers of `draws.uniform` decide it: which normal quantile is taken, and whether that is accepted.
+    """
     d = shape - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
-    for attempt in range(_MOST_ATTEMPTS):
-        x = normal_quantile(uniform(k0, k1, attempt, stream, 0, 0))
-        root = 1.0 + c * x
-        if root > 0.0:
-            v = root * root * root
-            w = uniform(k0, k1, attempt, stream, 1, 0)
-            square = x * x
-            if w < 1.0 - 0.0331 * square * square or math.log(w) < 0.5 * square + d * (1.0 - v + math.log(v)):
-                return d * v
-    return d
+    x = normal_quantile(u)
+    root = 1.0 + c * x
+    if root > 0.0:
+        v = root * root * root
+        square = x * x
+        if w < 1.0 - 0.0331 * square * square or math.log(w) < 0.5 * square + d * (1.0 - v + math.log(v)):
+            return d * v
+    return 0.0
+
+
+def gamma_variate(shape: float, k0: int, k1: int, stream: int, first: int) -> float:
+    """A Gamma variate of that shape, at least 1, from the draws of a key, by the attempts from `first` on."""
+    for attempt in range(first, _MOST_ATTEMPTS):
+        variate = gamma_attempt(shape, uniform(k0, k1, attempt, stream, 0, 0), uniform(k0, k1, attempt, stream, 1, 0))
+        if variate > 0.0:
+            return variate
+    return shape - 1.0 / 3.0
+
+
+def generator_of(u: float) -> tuple[int, int]:
+    """The key whose draws a number `u` of `draws.uniform` stands for: its 52 random bits."""
+    bits = int(u * TWO_POW_52)
+    return bits >> WORD, bits & ((1 << WORD) - 1)
+
+
+def beta_shapes(mean: float, count: int) -> tuple[float, float]:
+    """The shapes of what is believed of a coin, from its mean and number of observations: its ones and zeros, plus 1.
+
+    Sums that were changed on their way may be those of no coin: neither count falls below none.
+    """
+    ones = mean * count
+    zeros = count - ones
+    return 1.0 + ones if ones > 0.0 else 1.0, 1.0 + zeros if zeros > 0.0 else 1.0
 
 
 def beta_variate(a: float, b: float, u: float) -> float:
@@ -43,10 +69,9 @@ def beta_variate(a: float, b: float, u: float) -> float:
     >>> 0.0 < beta_variate(2.0, 3.0, 0.25) < 1.0
     True
     """
-    bits = int(u * TWO_POW_52)
-    k0, k1 = bits >> WORD, bits & ((1 << WORD) - 1)
-    x = gamma_variate(a, k0, k1, 0)
-    y = gamma_variate(b, k0, k1, 1)
+    k0, k1 = generator_of(u)
+    x = gamma_variate(a, k0, k1, 0, 0)
+    y = gamma_variate(b, k0, k1, 1, 0)
     return x / (x + y)
 
 
@@ -89,8 +114,6 @@ class ThompsonSampling(Policy):
     ) -> float:
         """The mean that is drawn."""
         if law == BERNOULLI:
-            # Sums that were changed on their way may be those of no coin: neither count falls below none.
-            ones = mean * count
-            zeros = count - ones
-            return beta_variate(1.0 + ones if ones > 0.0 else 1.0, 1.0 + zeros if zeros > 0.0 else 1.0, u)
+            a, b = beta_shapes(mean, count)
+            return beta_variate(a, b, u)
         return mean + sigma * inv_root * normal_quantile(u)

@@ -27,7 +27,7 @@ from . import bitsets
 from .bitsets import as_bits, no_bits
 from .distances import most_hops
 from .kernels import layout
-from .kernels.bounds import BOUNDS, widths_of
+from .kernels.choices import CHOICES, widths_of
 from .kernels.layout import (
     CONTESTED,
     EVERY_PULL,
@@ -429,7 +429,8 @@ def packed_bytes(run: Run) -> float:
     """About how much memory a packed run takes."""
     n_agents, n_slots, network = run.problem.n_agents, len(run.problem.arm_indices), run.problem.network
     n_links = 2.0 * network.n_links if isinstance(network, Links) else 0.0
-    of_slots = 20.0 if type(run.policies[0]).index in BOUNDS else 12.0
+    policy = run.policies[0]
+    of_slots = 12.0 + (8.0 if type(policy).index in CHOICES else 0.0) + (4.0 if policy.random else 0.0)
     return n_agents * (2.0 * run.problem.n_arms + 48.0) + of_slots * n_slots + 4.0 * n_links
 
 
@@ -460,6 +461,7 @@ def pack(run: Run) -> Packed:
         law_a=np.array([a for _, a, _ in coded], dtype=np.float64),
         law_b=np.array([b for _, _, b in coded], dtype=np.float64),
         holders=bitsets.as_sets(position.T >= 0) if bitsets.fit(n_agents) else np.zeros((n_arms, 0), np.uint64),
+        owners=owner if run.policies[0].random else np.zeros(0, dtype=np.int32),
         widths=widths_of(type(run.policies[0]).index, problem.sigmas[arms], problem.law_codes[arms]),
     )
     holder_counts = np.bincount(problem.arm_indices, minlength=n_arms)

@@ -19,7 +19,8 @@ from ..run import Outcome, agent_regret
 from ..watching import Curve
 from .crew import Stop
 from .kernels import layout
-from .kernels.bounds import first_tangents, needs_tangents
+from .kernels.choices import first_tangents, needs_tangents
+from .kernels.lanes import room_for
 from .kernels.layout import EVERY_PULL, N_COUNTS, N_SCORES, Chunk, Messages, OnLinks, Pulls, State, Waiting
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
@@ -106,7 +107,7 @@ class Replicate:
             echoes_left=np.zeros(n_echoing, dtype=np.int8),
             own_totals=np.zeros(n_summed),
             forgotten_pulls=np.zeros(n_slots if packed.traits.forgets else 0, dtype=np.int32),
-            scores=np.zeros((N_SCORES, packed.most_arms)),
+            scores=np.zeros((N_SCORES, room_for(packed.most_arms))),
             tangents=first_tangents(type(run.policies[0]).index, n_slots),
             clocks=np.zeros(len(packed.clock_parameters)),
             waiting=make_waiting(0),

@@ -3,6 +3,8 @@
     scalars    the rules that the reference engine calls as Python, compiled unchanged
     layout     the arrays that kernels share, by name
     pulls      every agent chooses, pulls and counts its reward
+    lanes      loops over arms in steps of vector instructions
+    choices    the highest index where an index takes long; klucb and thompson say between which numbers it lies
     spread     the whole fate of one message, known when it is made
     rounds     rounds whose messages' fates are known: the sound rules on any network
     walk       rounds in which every copy is walked: the published rules, whose memory forgets

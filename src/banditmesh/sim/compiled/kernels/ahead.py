@@ -6,6 +6,7 @@ import numpy as np
 
 from ....draws import CENTRAL
 from .compiling import routine
+from .lanes import padded
 from .layout import ZERO, Ahead, Floats, Int32s
 from .scalars import inlined_quantile, inlined_uniform, tail_quantile
 
@@ -31,8 +32,8 @@ def draw_ahead(t: int, k0: int, k1: int, first: int, last: int, ahead: Ahead) ->
 
 @routine
 def draw_for_arms(
-    k0: int, k1: int, v: int, t: int, first: np.uint64, n_arms: np.uint64, arms: Int32s, draws: Floats
+    k0: int, k1: int, t: int, first: np.uint64, n_slots: np.uint64, arms: Int32s, owners: Int32s, draws: Floats
 ) -> None:
-    """Draw agent v's number of round `t` for each of its arms."""
-    for j in range(n_arms):
-        draws[j] = inlined_uniform(k0, k1, v, t, np.int64(arms[first + j]), ZERO)
+    """Draw the numbers of round `t` for so many slots, and for some beyond, see `lanes`."""
+    for j in range(padded(first, n_slots, len(arms))):
+        draws[j] = inlined_uniform(k0, k1, np.int64(owners[first + j]), t, np.int64(arms[first + j]), ZERO)

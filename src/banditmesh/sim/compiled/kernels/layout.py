@@ -34,13 +34,16 @@ COUNT, TOTAL = 0, 1
 PAIR: Any = np.uint64(2)
 # Emissions, by code.
 EVERY_PULL, GROWTH, CONTESTED, OWN_EMISSION = range(4)
-# Rows of an agent's scores: its indices, or bounds on them; its draws, and what is drawn from these for coins.
-SCORES, DRAWS, NORMAL, CHANCE, OTHER_NORMAL, OTHER_CHANCE = range(6)
-N_SCORES = 6
+# Rows of an agent's scores: its indices, or bounds on them; its draws, and what is drawn from these for coins;
+# bounds for others than coins.
+SCORES, DRAWS, NORMAL, CHANCE, OTHER_NORMAL, OTHER_CHANCE, OTHERS = range(7)
+N_SCORES = 7
 # Columns of what `spread` notes of an agent.
 MARK, PREVIOUS = 0, 1
 # What bounds on indices begin with: no coin's index is above 1.
 FIRST_TANGENT = 1.0
+# What a coin has in the place of a sigma, which is never negative.
+COIN = -1.0
 # Each slot's learners in a plan begin at a multiple of this, so that 32 bits say where.
 UNIT = 2
 # What a plan may keep of copies that end, see `Plan`.
@@ -82,7 +85,9 @@ class Agents(NamedTuple):
     law_b: Floats
     #: For each arm the set of agents that have it; without words where sets are not used.
     holders: Words
-    #: By slot, what bounds on indices need of its arm's law: see `bounds`. Empty for policies that have none.
+    #: By slot whose it is. Empty for policies that draw nothing.
+    owners: Int32s
+    #: By slot, what bounds on indices need of its arm's law: see `choices`. Empty for policies that have none.
     widths: Floats
 
 
@@ -194,7 +199,7 @@ class State(NamedTuple):
     forgotten_pulls: Int32s
     #: Workspace, by position in one agent's arm set.
     scores: Floats
-    #: By slot, what bounds on indices are made of: see `bounds`. Empty for policies that need none.
+    #: By slot, what bounds on indices are made of: see `klucb`. Empty for policies that need none.
     tangents: Floats
     #: Workspace: this round's clocks, see `Keys`.
     clocks: Floats

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from .ahead import draw_ahead
-from .bounds import note_nothing, thompson_bounds
 from .compiling import helper, routine
 from .layout import COUNT, DRAWS, ONE, PAIR, SCORES, TOTAL, ZERO, Agents, Chunk, Floats, Int32s, Keys, Pulls, State
 from .scalars import clock_rule, index_rule, law_quantile, law_reward, uniform
@@ -18,16 +17,16 @@ from .stopping import is_set
 
 
 @helper
-def highest_index(
-    first: np.uint64, n_arms: np.uint64, clock: float, parameter: float, agents: Agents, state: State
-) -> np.uint64:
-    """The position of the arm with the highest index, the first of equals; `scores[DRAWS]` holds the draws.
+def write_indices(
+    first: np.uint64, n_slots: np.uint64, clock: float, parameter: float, agents: Agents, state: State
+) -> None:
+    """Write the indices of so many slots to the scores; `scores[DRAWS]` holds the draws.
 
-    All indices are worked out before they are compared: without a branch, that loop becomes vector instructions.
+    Without a branch, this loop becomes vector instructions.
     """
     arms, sigmas, law_code, scores = agents.arms, agents.sigmas, agents.law_code, state.scores
     pairs = state.pairs
-    for j in range(n_arms):
+    for j in range(n_slots):
         count = pairs[PAIR * (first + j)]
         scores[SCORES, j] = index_rule(
             pairs[PAIR * (first + j) + ONE] / count,
@@ -39,52 +38,51 @@ def highest_index(
             scores[DRAWS, j],
             parameter,
         )
-    position, best = np.uint64(0), -math.inf
-    for j in range(n_arms):
-        if scores[SCORES, j] > best:
-            position, best = np.uint64(j), scores[SCORES, j]
-    return position
-
-
-write_bounds, note_index = helper(thompson_bounds), helper(note_nothing)
 
 
 @helper
-def highest_index_by_bounds(
-    first: np.uint64, n_arms: np.uint64, clock: float, parameter: float, agents: Agents, state: State
+def highest_score(
+    first: np.uint64,
+    place: np.uint64,
+    n_arms: np.uint64,
+    clock: float,
+    parameter: float,
+    agents: Agents,
+    state: State,
 ) -> np.uint64:
-    """The same, for an index that takes long: it is worked out only where a cheap bound does not rule the arm out.
-
-    An index is at most its bound. So an arm whose bound is below an index already known is not the one; all others are
-    looked at, and of equals the first is kept. A bound that is no number rules out nothing.
-    """
-    arms, sigmas, law_code, scores = agents.arms, agents.sigmas, agents.law_code, state.scores
-    sums, tangents = state.sums, state.tangents
-    write_bounds(first, n_arms, clock, agents.widths, state.pairs, tangents, scores)
-    likely, highest = np.uint64(0), -math.inf
-    for i in range(n_arms):
-        if scores[SCORES, i] > highest:
-            likely, highest = np.uint64(i), scores[SCORES, i]
+    """The position of an agent's arm with the highest score, the first of equals; its scores begin at `place`."""
+    scores = state.scores
     position, best = np.uint64(0), -math.inf
-    for turn in range(n_arms + np.uint64(1)):
-        # The arm with the highest bound comes first: its index rules out most of the others.
-        j = likely if turn == 0 else np.uint64(turn) - np.uint64(1)
-        if scores[SCORES, j] < best or (turn > 0 and j == likely):
-            continue
-        slot = first + j
-        count, sigma, law = sums[slot, COUNT], sigmas[arms[slot]], law_code[arms[slot]]
-        mean = sums[slot, TOTAL] / count
-        index = index_rule(
-            mean, np.int64(count), 1.0 / math.sqrt(count), clock, sigma, law, scores[DRAWS, j], parameter
-        )
-        note_index(mean, law, index, slot, tangents)
-        if index > best or (index == best and j < position):
-            position, best = j, index
+    for j in range(n_arms):
+        if scores[SCORES, place + j] > best:
+            position, best = np.uint64(j), scores[SCORES, place + j]
     return position
 
 
-#: How the usual policy's arm is found. Others take the places of this and of the two above, see `specialise`.
-choose = highest_index
+#: How the usual policy's arm is found. Others take the places of these, see `specialise`.
+write_scores, choose = write_indices, highest_score
+
+
+@helper
+def end_of_block(v: int, t: int, last: int, agents: Agents, state: State) -> int:
+    """The first agent after `v` that does not choose in round `t` like v, or whose scores would not fit beside v's.
+
+    Scores of several agents are written at a time: a loop over few arms would take longer to begin than to run. What an
+    agent pulls changes no other's sums before the round's pulls are over.
+    """
+    offsets, clock_of, parameters = agents.offsets, agents.clock, agents.parameter
+    n_pulls, next_round, most = state.n_pulls, state.next_round, offsets[v] + state.scores.shape[1]
+    w = v + 1
+    while (
+        w < last
+        and offsets[w + 1] <= most
+        and next_round[w] == t
+        and n_pulls[w] >= offsets[w + 1] - offsets[w]
+        and clock_of[w] == clock_of[v]
+        and parameters[w] == parameters[v]
+    ):
+        w += 1
+    return w
 
 
 @helper
@@ -111,7 +109,7 @@ def read_clocks(t: int, chunk: Chunk, keys: Keys, state: State) -> Floats:
 
 @helper
 def draw_nothing(
-    k0: int, k1: int, v: int, t: int, first: np.uint64, n_arms: np.uint64, arms: Int32s, draws: Floats
+    k0: int, k1: int, t: int, first: np.uint64, n_slots: np.uint64, arms: Int32s, owners: Int32s, draws: Floats
 ) -> None:
     """In the place of `draw_for_arms` for an index that does not draw: a shorter kernel compiles sooner."""
 
@@ -145,6 +143,8 @@ def pull_rounds(
             draw_ahead(t, keys.reward_k0, keys.reward_k1, pulls.first, pulls.last, state.ahead)
         from_first = t - state.ahead.first[0]
         regret = 0.0
+        # Agents before this one have their scores written, from that slot on.
+        scored, scored_from = pulls.first, np.uint64(0)
         for v in range(pulls.first, pulls.last):
             if is_set(stop):
                 return
@@ -162,9 +162,16 @@ def pull_rounds(
                 n_pulls[v] += 1
                 is_best[v] = 0
             else:
-                if keys.draws_index:
-                    draw_for_index(keys.index_k0, keys.index_k1, v, t, first, n_arms, arms, scores[DRAWS])
-                position = choose(first, n_arms, clocks[clock_of[v]], parameters[v], agents, state)
+                clock = clocks[clock_of[v]]
+                if v >= scored:
+                    scored, scored_from = end_of_block(v, t, pulls.last, agents, state), first
+                    n_slots = np.uint64(offsets[scored]) - first
+                    if keys.draws_index:
+                        draw_for_index(
+                            keys.index_k0, keys.index_k1, t, first, n_slots, arms, agents.owners, scores[DRAWS]
+                        )
+                    write_scores(first, n_slots, clock, parameters[v], agents, state)
+                position = choose(first, first - scored_from, n_arms, clock, parameters[v], agents, state)
                 if asks_best:
                     is_best[v] = 1 if position == highest_mean(first, n_arms, sums) else 0
             slot = first + position

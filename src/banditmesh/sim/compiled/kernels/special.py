@@ -14,7 +14,7 @@ from ....policies import KLUCB, UCB, Policy, ThompsonSampling
 from ....protocols import ProbabilisticFlooding
 from . import cache, emissions, faults, merge, planned, pulls, quiet, rounds, sets, spread, walk
 from .ahead import draw_for_arms
-from .bounds import BOUNDS
+from .choices import CHOICES
 from .compiling import block, helper, kernel, own_block, rebind, routine, scalar, uncached
 from .identity import identity
 from .scalars import compile_rule, random_relay
@@ -79,15 +79,11 @@ def distrust(rules: Rules) -> None:
     cache.remove_all()
 
 
-def _choose_by(index: Callable[..., float]) -> Any:
-    """What finds the arm with the highest index: by bounds, where that index has one."""
-    rule = compile_rule(index)
-    if index not in BOUNDS:
-        return helper(rebind(pulls.highest_index, index_rule=rule))
-    write_bounds, note_index = map(helper, BOUNDS[index])
-    return helper(
-        rebind(pulls.highest_index_by_bounds, index_rule=rule, write_bounds=write_bounds, note_index=note_index)
-    )
+def _choices_by(index: Callable[..., float]) -> tuple[Any, Any]:
+    """What writes arms' scores, and what finds the arm with the highest index by them."""
+    if index in CHOICES:
+        return CHOICES[index]
+    return helper(rebind(pulls.write_indices, index_rule=compile_rule(index))), pulls.highest_score
 
 
 @lru_cache(maxsize=32)
@@ -105,9 +101,9 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     restart, tell_everyone = faults.restart, rounds.tell_everyone
     if index is not UCB.index:
         read_clocks = helper(rebind(pulls.read_clocks, clock_rule=compile_rule(CLOCKS.get(rules[0], Policy.clock))))
-        pull_rounds = compiling_part(
-            rebind(pull_rounds, choose=_choose_by(index), read_clocks=read_clocks, draw_for_index=draw_for_arms)
-        )
+        write_scores, choose = _choices_by(index)
+        own = {"write_scores": write_scores, "choose": choose, "read_clocks": read_clocks}
+        pull_rounds = compiling_part(rebind(pull_rounds, draw_for_index=draw_for_arms, **own))
         quiet_rounds = compiling(rebind(quiet_rounds, pull_rounds=pull_rounds))
     if sends is not None:
         sends_now = helper(rebind(emissions.sends_now, own_sends=compile_rule(sends)))

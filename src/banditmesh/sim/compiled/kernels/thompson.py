@@ -1,0 +1,231 @@
+"""Bounds and brackets of the index of `ThompsonSampling`, for `choices`. `scores[DRAWS]` holds the arms' draws."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from ....draws import normal_quantile
+from ....policies import ThompsonSampling
+from ....policies.thompson import beta_shapes, gamma_attempt, gamma_variate, generator_of
+from .compiling import helper, routine
+from .lanes import padded
+from .layout import (
+    CHANCE,
+    COIN,
+    COUNT,
+    DRAWS,
+    NORMAL,
+    ONE,
+    OTHER_CHANCE,
+    OTHER_NORMAL,
+    OTHERS,
+    PAIR,
+    SCORES,
+    TOTAL,
+    ZERO,
+    Agents,
+    Floats,
+    State,
+)
+from .scalars import compile_rule, inlined_uniform
+
+_N_PARTS: Final = 1024
+#: The second stream of a key, and the second draw or attempt.
+SECOND: Any = np.int64(1)
+
+index_rule = compile_rule(ThompsonSampling.index)
+attempt_rule = compile_rule(gamma_attempt)
+variate_rule = compile_rule(gamma_variate)
+inlined_shapes = helper(beta_shapes)
+inlined_generator = helper(generator_of)
+
+
+def _lines() -> tuple[Floats, Floats]:
+    """For each part of the unit interval the offset and slope of a line that no normal quantile in it is above.
+
+    Below a half the quantile is concave, and the line a tangent; above, it is convex, and the line a chord. In the
+    first and the last part, where it has no end, the line is infinite.
+    """
+    offsets, slopes = np.full(_N_PARTS, math.inf), np.zeros(_N_PARTS)
+    for part in range(1, _N_PARTS - 1):
+        low, high = part / _N_PARTS, (part + 1) / _N_PARTS
+        u = 0.5 * (low + high) if high <= 0.5 else low
+        q = normal_quantile(u)
+        slope = (normal_quantile(high) - q) / (high - low)
+        slopes[part] = math.sqrt(2.0 * math.pi) * math.exp(0.5 * q * q) if high <= 0.5 else slope
+        # Quantiles are computed with a relative error of about 1e-16, a line with less than 1e-12.
+        offsets[part] = q - slopes[part] * u + 1e-9
+    return offsets, slopes
+
+
+OFFSETS, SLOPES = _lines()
+
+
+@helper
+def quantile_above(u: float) -> float:
+    """A number that the normal quantile of `u`, as computed, is not above. That of 1 - u is as far below 0."""
+    part = np.uint32(np.int32(u * _N_PARTS))
+    above: float = OFFSETS[part] + SLOPES[part] * u
+    return above
+
+
+@helper
+def far(above: float) -> float:
+    """From `quantile_above`, a number that is at least as far from 0 as the quantile, on the same side.
+
+    A tangent is farthest from the quantile at the ends of its part, and there by less than this.
+    """
+    return above if above > 0.0 else 1.02 * above - 1e-3
+
+
+@routine
+def write_normal_bounds(row: int, first: Any, n_arms: Any, widths: Floats, pairs: Floats, scores: Floats) -> None:
+    """Write bounds on the indices of other arms than coins to a row of the scores.
+
+    The quantile in the index is replaced by one that is not below it. Products with a number that is not negative, and
+    sums, keep that order when they are rounded.
+    """
+    for j in range(n_arms):
+        slot = first + j
+        count = pairs[PAIR * slot]
+        bound = widths[slot] * (1.0 / math.sqrt(count)) * quantile_above(scores[DRAWS, j])
+        scores[row, j] = pairs[PAIR * slot + ONE] / count + bound
+
+
+@routine
+def draw_for_gammas(n_arms: Any, scores: Floats) -> None:
+    """Draw, for each arm, what decides the first attempts at the two Gamma variates of `beta_variate`."""
+    for j in range(n_arms):
+        k0, k1 = inlined_generator(scores[DRAWS, j])
+        scores[NORMAL, j] = inlined_uniform(k0, k1, ZERO, ZERO, ZERO, ZERO)
+        scores[CHANCE, j] = inlined_uniform(k0, k1, ZERO, ZERO, SECOND, ZERO)
+        scores[OTHER_NORMAL, j] = inlined_uniform(k0, k1, ZERO, SECOND, ZERO, ZERO)
+        scores[OTHER_CHANCE, j] = inlined_uniform(k0, k1, ZERO, SECOND, SECOND, ZERO)
+
+
+@helper
+def is_accepted(d: float, root: float, q: float, w: float) -> bool:
+    """Whether an attempt is surely accepted whose normal quantile x lies between 0 and `q`; `root` is that of d.
+
+    It is if log(w) is below h = x^2 / 2 + d (1 - v + log(v)), where v = (1 + z)^3 and z = x / (3 root). Now h / d is -3
+    times the integral from 0 to z of s^3 / (1 + s), and 1 / (1 + s) lies below its chord 1 - s / (1 + z): so h is at
+    least -x^4 / (108 d) (1 + z / 5) / (1 + z), which is farther from 0 the farther x is. And -log(w) is at least
+    e + e^2 / 2 + e^3 / 3 for e = 1 - w. Roundings of h are far below 1e-5, as d is below 2^31; others are far
+    below what the last factor allows for.
+    """
+    e = 1.0 - w
+    chance = e * (1.0 + e * (0.5 + e * (1.0 / 3.0))) - 1e-5
+    third = root + q * (1.0 / 3.0)
+    square = q * q
+    is_low = square * square * (root + q * (1.0 / 15.0)) < chance * (108.0 * (1.0 - 1e-5) * d) * third
+    return is_low & (third > 0.01 * root)
+
+
+@routine
+def write_beta_bounds(first: Any, n_arms: Any, widths: Floats, pairs: Floats, scores: Floats) -> None:
+    """Write bounds on coins' indices x / (x + y): x is at most, and y at least, what the first attempt at it may give.
+
+    A variate d (1 + q / (3 root))^3, for the root of d, is (root + q / 3)^3 / root, and rises with q and with d (q is
+    below 4, and root above 0.8). The sum of a coin's rewards and mean times count differ by a few roundings, hence the
+    ones are taken a little above, the zeros a little below. What is left of roundings is far below the last factor:
+    root + q / 3 is not below a hundredth of root.
+
+    Where it is not sure that both attempts are accepted, the bound is no number: that rules out nothing. Bounds of
+    others than coins come from a row of their own: a loop that reads what it writes becomes no vector instructions.
+    """
+    for j in range(n_arms):
+        slot = first + j
+        count, total = pairs[PAIR * slot], pairs[PAIR * slot + ONE]
+        d = max(total * (1.0 + 1e-15), 0.0) + 2.0 / 3.0
+        other_d = max(count - total - 1e-15 * count, 0.0) + 2.0 / 3.0
+        root, other_root = math.sqrt(d), math.sqrt(other_d)
+        most, minus_least = quantile_above(scores[NORMAL, j]), quantile_above(1.0 - scores[OTHER_NORMAL, j])
+        is_sure = is_accepted(d, root, far(most), scores[CHANCE, j]) & is_accepted(
+            other_d, other_root, -far(minus_least), scores[OTHER_CHANCE, j]
+        )
+        bound = beta_of(root, other_root, most, -minus_least) * (1.0 + 1e-11) if is_sure else math.nan
+        scores[SCORES, j] = bound if widths[slot] == COIN else scores[OTHERS, j]
+
+
+@helper
+def beta_of(root: float, other_root: float, q: float, other_q: float) -> float:
+    """What two Gamma variates give, from the roots of their d and from their normal quantiles."""
+    x, y = root + q * (1.0 / 3.0), other_root + other_q * (1.0 / 3.0)
+    x, y = x * x * x * other_root, y * y * y * root
+    return x / (x + y)
+
+
+@helper
+def write_bounds(
+    first: np.uint64, n_slots: np.uint64, clock: float, parameter: float, agents: Agents, state: State
+) -> None:
+    """Write the bounds of so many slots, and of some beyond, see `lanes`."""
+    widths, pairs, scores = agents.widths, state.pairs, state.scores
+    n_written = padded(first, n_slots, len(agents.arms))
+    n_coins = np.uint64(0)
+    for j in range(n_slots):
+        n_coins += ONE if widths[first + j] == COIN else np.uint64(0)
+    if n_coins < n_slots:
+        write_normal_bounds(np.int64(OTHERS if n_coins > 0 else SCORES), first, n_written, widths, pairs, scores)
+    if n_coins > 0:
+        draw_for_gammas(n_written, scores)
+        write_beta_bounds(first, n_written, widths, pairs, scores)
+
+
+@helper
+def are_equal(slot: np.uint64, other: np.uint64, agents: Agents, state: State) -> bool:
+    """No two arms have the same draw."""
+    return False
+
+
+@helper
+def bracket(
+    slot: np.uint64, place: np.uint64, clock: float, parameter: float, agents: Agents, state: State
+) -> tuple[float, float]:
+    """Two numbers that a slot's index lies between: the bound, and one that is made like it.
+
+    Where the bound is infinite or no number, the index itself is both.
+    """
+    scores, width, high = state.scores, agents.widths[slot], state.scores[SCORES, place]
+    count, total = state.sums[slot, COUNT], state.sums[slot, TOTAL]
+    if not high < math.inf:
+        low = high = index_of(slot, place, clock, parameter, agents, state)
+    elif width != COIN:
+        low = total / count + width * (1.0 / math.sqrt(count)) * -quantile_above(1.0 - scores[DRAWS, place])
+    else:
+        zeros = max(count - total * (1.0 - 1e-15) + 1e-15 * count, 0.0)
+        root, other_root = math.sqrt(max(total * (1.0 - 1e-15), 0.0) + 2.0 / 3.0), math.sqrt(zeros + 2.0 / 3.0)
+        least, most = -quantile_above(1.0 - scores[NORMAL, place]), quantile_above(scores[OTHER_NORMAL, place])
+        low = beta_of(root, other_root, least, most) * (1.0 - 1e-11)
+    return low, high
+
+
+@helper
+def index_of(slot: np.uint64, place: np.uint64, clock: float, parameter: float, agents: Agents, state: State) -> float:
+    """The index of a slot. Of a coin, attempts after the first are drawn if that fails."""
+    scores, arm, count = state.scores, agents.arms[slot], state.sums[slot, COUNT]
+    mean = state.sums[slot, TOTAL] / count
+    if agents.widths[slot] != COIN:
+        normal: float = index_rule(
+            mean,
+            np.int64(count),
+            1.0 / math.sqrt(count),
+            clock,
+            agents.sigmas[arm],
+            agents.law_code[arm],
+            scores[DRAWS, place],
+            parameter,
+        )
+        return normal
+    a, b = inlined_shapes(mean, np.int64(count))
+    x = attempt_rule(a, scores[NORMAL, place], scores[CHANCE, place])
+    y = attempt_rule(b, scores[OTHER_NORMAL, place], scores[OTHER_CHANCE, place])
+    if x == 0.0 or y == 0.0:
+        k0, k1 = inlined_generator(scores[DRAWS, place])
+        x = variate_rule(a, k0, k1, ZERO, SECOND) if x == 0.0 else x
+        y = variate_rule(b, k0, k1, SECOND, SECOND) if y == 0.0 else y
+    index: float = x / (x + y)
+    return index
