@@ -56,11 +56,13 @@ def highest_of_brackets(
     likely = highest_score(first, place, n_arms, clock, parameter, agents, state)
     position: np.uint64 = likely
     low = high = -math.inf
+    n_left = n_arms + ONE
     for turn in range(n_arms + ONE):
         # The arm with the highest bound comes first: it rules out most of the others.
         j = likely if turn == 0 else np.uint64(turn) - ONE
         if scores[SCORES, place + j] < low or (turn > 0 and j == likely):
             continue
+        n_left -= ONE
         slot, best = first + j, first + position
         if turn > 0 and are_equal(slot, best, agents, state):
             position = min(position, j)
@@ -74,7 +76,9 @@ def highest_of_brackets(
             low = high = index_of(best, place + position, clock, parameter, agents, state)
         if own_low > high or (own_low == high and j < position):
             position, low, high = j, own_low, own_high
-        if turn == 0 and n_not_below(low, place, n_arms, scores) == ONE:
+        if turn == 0:
+            n_left = n_not_below(low, place, n_arms, scores) - ONE
+        if n_left == 0:
             break
     return position
 
