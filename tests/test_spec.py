@@ -123,6 +123,7 @@ def test_the_digest_depends_on_what_is_said_and_not_on_how():
         ("seed = -1\n", 1, ["seed must be an integer of at least 0"]),
         ("network = 3\n", 1, ["network must be a table", "3"]),
         ('\n[network]\nname = "torus"\n', 3, ["network.name must be one of", "'torus'"]),
+        ('[network]\nname = "file"\npath = "x"\nprogress = 1\n', 4, ["unknown key network.progress"]),
         ('[network]\nname = "er"\nn = 10\n', 1, ["network.p is required"]),
         ('[network]\nname = "ring"\nn = "ten"\n', 3, ["network.n must be an integer", "'ten'"]),
         ('[network]\nname = "ring"\nn = 1\n', 3, ["network.n must be an integer of at least 3"]),

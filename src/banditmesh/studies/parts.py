@@ -243,7 +243,7 @@ def _networks() -> dict[str, Part]:
     for name in ("er", "ba", "sbm"):
         known[name] = replace(known[name], make=partial(_paper_or, name, known[name].make), all_or_nothing=True)
     known["dynamic-er"] = Part(lambda: networks.paper("dynamic-er"), {}, frozenset())
-    known["file"] = _from_signature(networks.read)
+    known["file"] = _without(_from_signature(networks.read), "progress")
     known["trace"] = _from_signature(networks.read_contact_trace)
     return known
 
