@@ -19,6 +19,7 @@ import pytest
 from numba.core import event
 
 import banditmesh as bm
+from banditmesh.arms import BERNOULLI, GAUSSIAN
 from banditmesh.errors import UnsupportedError
 from banditmesh.sim.compiled import beside, warmup
 from banditmesh.sim.compiled.kernels import cache, turns
@@ -492,3 +493,26 @@ def test_without_another_process_this_one_compiles(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/no/python")
     with beside.planning() as is_compiled_there:
         assert not is_compiled_there
+
+
+@pytest.mark.parametrize(
+    ("rules", "law", "kinds"),
+    [
+        ("sound", bm.arms.Bernoulli(0.5), {BERNOULLI, GAUSSIAN}),
+        ("sound", bm.arms.Gaussian(0.5, 1.0), {BERNOULLI, GAUSSIAN}),
+        ("published", bm.arms.Bernoulli(0.5), {BERNOULLI}),
+        ("published", bm.arms.Gaussian(0.5, 1.0), {GAUSSIAN}),
+    ],
+)
+def test_kernels_are_compared_on_coins_and_on_others_wherever_both_use_them(monkeypatch, rules, law, kinds):
+    compared, run_replicate = [], warmup.reference.run_replicate
+
+    def noted(run, replicate, progress):
+        compared.append(run)
+        return run_replicate(run, replicate, progress)
+
+    monkeypatch.setattr(warmup, "_ready", set())
+    monkeypatch.setattr(warmup.reference, "run_replicate", noted)
+    problem = bm.Problem(bm.networks.ring(3), [[0, 1]] * 3, [law] * 2)
+    bm.simulate(problem, bm.Flooding(2), rules=rules, horizon=3, seed=0, engine="compiled")
+    assert [set(run.problem.law_codes.tolist()) for run in compared] == [kinds]

@@ -127,7 +127,9 @@ def _small(run: Run) -> Run:
     links = Links.from_pairs(4, [(0, 1), (1, 2), (2, 3)])
     network: Any = EdgeMarkovian(links, 0.5, 0.5) if run.problem.is_dynamic else links
     # Laws that lead to the same kernels: by the published rules a coin needs the walk; beta needs a tape.
-    laws: list[Law] = [Bernoulli(mean) if traits(run).walks else Gaussian(mean, 1.0) for mean in (0.3, 0.5, 0.7)]
+    coins = {0, 1, 2} if traits(run).walks else set() if run.rules.id_is_reward else {0, 2}
+    means = enumerate((0.3, 0.5, 0.7))
+    laws: list[Law] = [Bernoulli(mean) if arm in coins else Gaussian(mean, 1.0) for arm, mean in means]
     laws.append(Beta(2.0, 2.0) if traits(run).has_tape else laws[0])
     return replace(
         run,
