@@ -115,7 +115,8 @@ def test_a_ttl_that_no_message_lives_for_takes_no_memory_and_changes_nothing(pro
 def test_reach_is_the_least_of_ttl_horizon_agents_and_distances():
     def reach(graph, protocol, **settings):
         problem = common_arms(graph)
-        return pack(a_run(problem, protocol, **settings)).traits.reach
+        run = a_run(problem, protocol, **settings)
+        return pack(run).traits.reach
 
     assert reach(nx.path_graph(100), bm.Flooding(4), horizon=1000) == 4
     assert reach(nx.path_graph(100), bm.Flooding(4000), horizon=20) == 20
