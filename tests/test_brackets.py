@@ -156,6 +156,13 @@ def test_an_attempt_is_accepted_where_that_is_said_to_be_sure(digits, u, w, is_o
         assert gamma_attempt(shape, u, w) > 0.0
 
 
+def test_nothing_is_said_of_sums_that_are_too_large_for_it():
+    # Found by chance: this attempt fails, by the rounding of a logarithm.
+    shape, u, w = 7.320048984540707e22, 0.7673694132832304, 0.9999536192018273
+    assert gamma_attempt(shape, u, w) == 0.0
+    assert not is_accepted(shape, math.sqrt(shape), -far(quantile_above(1.0 - u)), w)
+
+
 def test_few_attempts_are_not_sure_that_are_accepted():
     rng = np.random.default_rng(7)
     for shape, share in ((1.0, 0.02), (3.0, 0.005), (200.0, 0.005)):
@@ -273,3 +280,48 @@ def test_agents_of_different_parameters_and_paces_are_not_scored_together(kind):
     every = [1 + (v // 5) % 3 for v in range(20)]
     faults = bm.Faults(outages=bm.Outages(0.1, 0.4, memory=False))
     assert equal_on_both_engines(problem, bm.IRS(), policy=policies, every=every, faults=faults, horizon=90)
+
+
+def clock_of(number):
+    """KL-UCB with a clock of its own, which leaves the range of the usual one."""
+    kinds = {
+        "tiny": lambda t, parameter: 1e-18,
+        "negative": lambda t, parameter: 3.0 if t < 30 else -1.0,
+        "falling": lambda t, parameter: math.exp(-t / 10),
+        "unsteady": lambda t, parameter: 10.0 ** (-20 + t % 26),
+    }
+    return type("Own", (bm.KLUCB,), {"name": number, "clock": staticmethod(kinds[number])})()
+
+
+@pytest.mark.parametrize("number", ["tiny", "negative", "falling", "unsteady"])
+def test_clocks_of_ones_own_may_read_anything(number):
+    coins = [bm.arms.Bernoulli(mean) for mean in (0.3, 0.31, 0.9)]
+    problem = bm.Problem(bm.networks.path(2), [[0, 1], [0, 1, 2]], coins)
+    assert equal_on_both_engines(problem, bm.NoCooperation(), policy=clock_of(number), horizon=400)
+
+
+class Watchful(bm.Policy):
+    """Fails if it is asked about the last agent in a round in which that one is down."""
+
+    name = "watchful"
+
+    @staticmethod
+    def clock(t, parameter):
+        return float(t)
+
+    @staticmethod
+    def index(mean, count, inv_root, clock, sigma, law, u, parameter):
+        if sigma == 7.25 and clock == 26.0:
+            raise ValueError
+        return mean
+
+
+def test_nobody_asks_about_an_agent_that_is_down():
+    laws = [bm.arms.Gaussian(0.5, sigma) for sigma in (1.0, 2.0, 7.25)]
+    problem = bm.Problem(bm.networks.ring(3), [[0], [1], [2]], laws)
+    faults = bm.Faults(outages=bm.Outages(0.3, 0.3))
+    one, other = (
+        bm.simulate(problem, bm.IRS(), policy=Watchful(), faults=faults, horizon=60, seed=3, engine=engine)
+        for engine in ("compiled", "reference")
+    )
+    assert one == other

@@ -18,6 +18,8 @@ from .scalars import compile_rule
 _SLACK: Final = 1e-7
 #: Tangents touch above a mean that is not below this.
 _LEAST_MEAN: Final = 1e-4
+#: Tangents are for clocks that are not below this. From the second round on `KLUCB.clock` is above; another may not be.
+_LEAST_CLOCK: Final = 0.5
 
 index_rule = compile_rule(KLUCB.index)
 
@@ -31,13 +33,16 @@ def write_planes(
     A coin's index q is the greatest with d(mean, q) <= budget. The divergence is convex in both its arguments, so q is
     concave in mean and budget, and lies below each of its tangent planes: wherever the plane touches, it is a bound for
     all means and budgets, and never has to be taken back. `tangents[:, slot]` is the last one noted, which is close as
-    long as mean and budget have changed little; at first it is the constant 1.
+    long as mean and budget have changed little; at first it is the constant 1. Where the clock is too low for tangents,
+    nothing is known of a coin.
 
-    Computed, a tangent's slopes have relative errors of up to 1e-11, because the index may be as near to the mean as
-    1e-5 (a budget is at least log 2 by the most observations, 2^31). Where a bound is at most 1, the products with
-    them are below 50, so that it is wrong by less than 1e-9; the index is wrong by less than 1e-12.
+    Computed, a plane is wrong by about 2^-52 q (1 - q) / (q - mean). As q - mean is at least about the root of
+    2 mean (1 - mean) budget, and a budget at least `_LEAST_CLOCK` by the most observations, 2^31, that is below 1e-10;
+    and so is what the index is wrong by. Where a bound is at most 1, the products in it are below 50, and their
+    roundings below 1e-13.
     """
     other_clock = math.sqrt(2.0 * clock)
+    has_tangents = clock >= _LEAST_CLOCK
     for j in range(n_arms):
         slot = first + j
         count, width = pairs[PAIR * slot], widths[slot]
@@ -45,6 +50,7 @@ def write_planes(
         inside = min(max(mean, 0.0), 1.0)
         of_coin = tangents[0, slot] + tangents[1, slot] * inside + tangents[2, slot] * (clock / count)
         of_other = mean + width * other_clock * (1.0 / math.sqrt(count))
+        of_coin = of_coin if has_tangents else math.inf
         scores[SCORES, j] = of_coin if width == COIN else of_other
 
 
@@ -117,7 +123,7 @@ def bracket(
         low = high = index_of(slot, place, clock, parameter, agents, state)
         # At a mean of 0 the plane would be vertical, and so it touches above a mean that is a little higher.
         mean = max(mean, _LEAST_MEAN)
-        if mean < low < 1.0:
+        if mean < low < 1.0 and clock >= _LEAST_CLOCK:
             note_tangent(mean, low, slot, state.tangents)
     return low, high
 

@@ -8,7 +8,23 @@ import numpy as np
 
 from .ahead import draw_ahead
 from .compiling import helper, routine
-from .layout import COUNT, DRAWS, ONE, PAIR, SCORES, TOTAL, ZERO, Agents, Chunk, Floats, Int32s, Keys, Pulls, State
+from .layout import (
+    COUNT,
+    DRAWS,
+    ONE,
+    PAIR,
+    SCORES,
+    TOTAL,
+    ZERO,
+    Agents,
+    Chunk,
+    FaultRows,
+    Floats,
+    Int32s,
+    Keys,
+    Pulls,
+    State,
+)
 from .scalars import clock_rule, index_rule, law_quantile, law_reward, uniform
 from .stopping import is_set
 
@@ -64,7 +80,7 @@ write_scores, choose = write_indices, highest_score
 
 
 @helper
-def end_of_block(v: int, t: int, last: int, agents: Agents, state: State) -> int:
+def end_of_block(v: int, t: int, last: int, agents: Agents, faults: FaultRows, state: State) -> int:
     """The first agent after `v` that does not choose in round `t` like v, or whose scores would not fit beside v's.
 
     Scores of several agents are written at a time: a loop over few arms would take longer to begin than to run. What an
@@ -72,9 +88,11 @@ def end_of_block(v: int, t: int, last: int, agents: Agents, state: State) -> int
     """
     offsets, clock_of, parameters = agents.offsets, agents.clock, agents.parameter
     n_pulls, next_round, most = state.n_pulls, state.next_round, offsets[v] + state.scores.shape[1]
+    up, up_row = faults.up, t - faults.first_round
     w = v + 1
     while (
         w < last
+        and (up.shape[1] == 0 or up[up_row, w] != 0)
         and offsets[w + 1] <= most
         and next_round[w] == t
         and n_pulls[w] >= offsets[w + 1] - offsets[w]
@@ -164,7 +182,7 @@ def pull_rounds(
             else:
                 clock = clocks[clock_of[v]]
                 if v >= scored:
-                    scored, scored_from = end_of_block(v, t, pulls.last, agents, state), first
+                    scored, scored_from = end_of_block(v, t, pulls.last, agents, chunk.faults, state), first
                     n_slots = np.uint64(offsets[scored]) - first
                     if keys.draws_index:
                         draw_for_index(

@@ -33,6 +33,8 @@ from .layout import (
 from .scalars import compile_rule, inlined_uniform
 
 _N_PARTS: Final = 1024
+#: Sums that were given or changed may be of any size; beyond this nothing is said of them. Counts are below 2^31.
+_MOST_D: Final = 1e9
 #: The second stream of a key, and the second draw or attempt.
 SECOND: Any = np.int64(1)
 
@@ -74,7 +76,7 @@ def quantile_above(u: float) -> float:
 
 @helper
 def far(above: float) -> float:
-    """From `quantile_above`, a number that is at least as far from 0 as the quantile, on the same side.
+    """From `quantile_above`, a number at least as far from 0 as the quantile; on the same side, unless both are near 0.
 
     A tangent is farthest from the quantile at the ends of its part, and there by less than this.
     """
@@ -113,15 +115,15 @@ def is_accepted(d: float, root: float, q: float, w: float) -> bool:
     It is if log(w) is below h = x^2 / 2 + d (1 - v + log(v)), where v = (1 + z)^3 and z = x / (3 root). Now h / d is -3
     times the integral from 0 to z of s^3 / (1 + s), and 1 / (1 + s) lies below its chord 1 - s / (1 + z): so h is at
     least -x^4 / (108 d) (1 + z / 5) / (1 + z), which is farther from 0 the farther x is. And -log(w) is at least
-    e + e^2 / 2 + e^3 / 3 for e = 1 - w. Roundings of h are far below 1e-5, as d is below 2^31; others are far
-    below what the last factor allows for.
+    e + e^2 / 2 + e^3 / 3 for e = 1 - w. Roundings of h are below 1e-5, as d is below `_MOST_D`; others are far below
+    what the last factor allows for.
     """
     e = 1.0 - w
     chance = e * (1.0 + e * (0.5 + e * (1.0 / 3.0))) - 1e-5
     third = root + q * (1.0 / 3.0)
     square = q * q
     is_low = square * square * (root + q * (1.0 / 15.0)) < chance * (108.0 * (1.0 - 1e-5) * d) * third
-    return is_low & (third > 0.01 * root)
+    return is_low & (third > 0.01 * root) & (d < _MOST_D)
 
 
 @routine
@@ -177,7 +179,7 @@ def write_bounds(
 
 @helper
 def are_equal(slot: np.uint64, other: np.uint64, agents: Agents, state: State) -> bool:
-    """No two arms have the same draw."""
+    """Every arm has a draw of its own: that the same was seen of two says nothing."""
     return False
 
 
