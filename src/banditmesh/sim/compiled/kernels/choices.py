@@ -25,15 +25,15 @@ from .compiling import helper, rebind
 from .layout import COIN, FIRST_TANGENT, ONE, SCORES, Agents, Floats, Int64s, State
 from .pulls import highest_score
 
-are_equal, bracket, index_of = klucb.are_equal, klucb.bracket, klucb.index_of
+limit_of, are_equal, bracket, index_of = klucb.limit_of, klucb.are_equal, klucb.bracket, klucb.index_of
 
 
 @helper
 def n_not_below(least: float, place: np.uint64, n_arms: np.uint64, scores: Floats) -> np.uint64:
-    """How many of an agent's scores are not below a number."""
+    """How many of an agent's indices are not surely below a number."""
     n = np.uint64(0)
     for j in range(n_arms):
-        n += np.uint64(0) if scores[SCORES, place + j] < least else ONE
+        n += np.uint64(0) if limit_of(scores[SCORES, place + j]) < least else ONE
     return n
 
 
@@ -60,7 +60,7 @@ def highest_of_brackets(
     for turn in range(n_arms + ONE):
         # The arm with the highest bound comes first: it rules out most of the others.
         j = likely if turn == 0 else np.uint64(turn) - ONE
-        if scores[SCORES, place + j] < low or (turn > 0 and j == likely):
+        if limit_of(scores[SCORES, place + j]) < low or (turn > 0 and j == likely):
             continue
         n_left -= ONE
         slot, best = first + j, first + position
@@ -85,8 +85,9 @@ def highest_of_brackets(
 
 def _by(module: Any) -> tuple[Any, Any]:
     """What writes scores and what chooses by them, with the functions of a module."""
-    own = {name: getattr(module, name) for name in ("are_equal", "bracket", "index_of")}
-    return module.write_bounds, helper(rebind(highest_of_brackets, **own))
+    own = {name: getattr(module, name) for name in ("limit_of", "are_equal", "bracket", "index_of")}
+    count = helper(rebind(n_not_below, limit_of=module.limit_of))
+    return module.write_bounds, helper(rebind(highest_of_brackets, n_not_below=count, **own))
 
 
 #: By index function: what takes the places of `pulls.write_indices` and `pulls.highest_score`.

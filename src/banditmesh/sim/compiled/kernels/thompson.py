@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....draws import normal_quantile
+from ....draws import GREATEST_UNIFORM, normal_quantile
 from ....policies import ThompsonSampling
 from ....policies.thompson import beta_shapes, gamma_attempt, gamma_variate, generator_of
 from .compiling import helper, routine
@@ -33,6 +33,10 @@ from .layout import (
 from .scalars import compile_rule, inlined_uniform
 
 _N_PARTS: Final = 2048
+#: No normal quantile of a draw is farther from 0.
+_FARTHEST: Final = normal_quantile(GREATEST_UNIFORM) + 1e-9
+#: What is taken off a coin's bound where little is sure: far more than indices are below 0, and exact to 1e-9.
+_UNSURE: Final = 1e6
 #: Sums that were given or changed may be of any size; beyond this nothing is said of them. Counts are below 2^31.
 _MOST_D: Final = 1e9
 #: The second stream of a key, and the second draw or attempt.
@@ -69,11 +73,11 @@ def quantile_above(u: float) -> float:
 
 @helper
 def far(above: float) -> float:
-    """From `quantile_above`, a number at least as far from 0 as the quantile; on the same side, unless both are near 0.
+    """From `quantile_above`, a number at least as far from 0 as the quantile, and on the same side.
 
-    No part is wider than this.
+    No part is wider than this. Within 0.002 of 0 it may be on the other side, but such quantiles are always accepted.
     """
-    return above if above > 0.0 else 1.07 * above - 2e-3
+    return above if above > 1e-3 else 1.07 * above - 2e-3
 
 
 @routine
@@ -123,13 +127,14 @@ def is_accepted(d: float, root: float, q: float, w: float) -> bool:
 def write_beta_bounds(first: Any, n_arms: Any, widths: Floats, pairs: Floats, scores: Floats) -> None:
     """Write bounds on coins' indices x / (x + y): x is at most, and y at least, what the first attempt at it may give.
 
-    A variate d (1 + q / (3 root))^3, for the root of d, is (root + q / 3)^3 / root, and rises with q and with d (q is
-    below 4, and root above 0.8). The sum of a coin's rewards and mean times count differ by a few roundings, hence the
-    ones are taken a little above, the zeros a little below. What is left of roundings is far below the last factor:
-    root + q / 3 is not below a hundredth of root.
+    A variate d (1 + q / (3 root))^3, for the root of d, is (root + q / 3)^3 / root. It rises with q and, where q is
+    below 6 root, with d. The sum of a coin's rewards and mean times count differ by a few roundings, hence the ones are
+    taken a little above, the zeros a little below. What is left of roundings is far below the last factor, since root +
+    q / 3 is not below a hundredth of root; where it may be, the 1e-9 in `_FARTHEST` are far more.
 
-    Where it is not sure that both attempts are accepted, the bound is no number: that rules out nothing. Bounds of
-    others than coins come from a row of their own: a loop that reads what it writes becomes no vector instructions.
+    Where it is not sure that an attempt is accepted, a later one may take any quantile. Such a bound is far above most
+    indices, and written less `_UNSURE`, so that it is not taken for the highest: see `limit_of`. Bounds of others than
+    coins come from a row of their own: a loop that reads what it writes becomes no vector instructions.
     """
     for j in range(n_arms):
         slot = first + j
@@ -138,17 +143,18 @@ def write_beta_bounds(first: Any, n_arms: Any, widths: Floats, pairs: Floats, sc
         other_d = max(count - total - 1e-15 * count, 0.0) + 2.0 / 3.0
         root, other_root = math.sqrt(d), math.sqrt(other_d)
         most, minus_least = quantile_above(scores[NORMAL, j]), quantile_above(1.0 - scores[OTHER_NORMAL, j])
-        is_sure = is_accepted(d, root, far(most), scores[CHANCE, j]) & is_accepted(
-            other_d, other_root, -far(minus_least), scores[OTHER_CHANCE, j]
-        )
-        bound = beta_of(root, other_root, most, -minus_least) * (1.0 + 1e-11) if is_sure else math.nan
+        is_sure = is_accepted(d, root, far(most), scores[CHANCE, j])
+        is_other_sure = is_accepted(other_d, other_root, -far(minus_least), scores[OTHER_CHANCE, j])
+        most, minus_least = most if is_sure else _FARTHEST, minus_least if is_other_sure else _FARTHEST
+        bound = beta_of(root, other_root, most, -minus_least) * (1.0 + 1e-11)
+        bound = bound if is_sure & is_other_sure else bound - _UNSURE
         scores[SCORES, j] = bound if widths[slot] == COIN else scores[OTHERS, j]
 
 
 @helper
 def beta_of(root: float, other_root: float, q: float, other_q: float) -> float:
     """What two Gamma variates give, from the roots of their d and from their normal quantiles."""
-    x, y = root + q * (1.0 / 3.0), other_root + other_q * (1.0 / 3.0)
+    x, y = root + q * (1.0 / 3.0), max(other_root + other_q * (1.0 / 3.0), 0.0)
     x, y = x * x * x * other_root, y * y * y * root
     return x / (x + y)
 
@@ -171,6 +177,12 @@ def write_bounds(
 
 
 @helper
+def limit_of(score: float) -> float:
+    """What an index is not above: the score, or a coin's bound that was written less `_UNSURE`."""
+    return score + (_UNSURE + 1e-9) if score < -0.5 * _UNSURE else score
+
+
+@helper
 def are_equal(slot: np.uint64, other: np.uint64, agents: Agents, state: State) -> bool:
     """Every arm has a draw of its own: that the same was seen of two says nothing."""
     return False
@@ -182,11 +194,11 @@ def bracket(
 ) -> tuple[float, float]:
     """Two numbers that a slot's index lies between: the bound, and one that is made like it.
 
-    Where the bound is infinite or no number, the index itself is both.
+    Where the bound is infinite or no number, or a coin's attempts are not surely accepted, the index itself is both.
     """
     scores, width, high = state.scores, agents.widths[slot], state.scores[SCORES, place]
     count, total = state.sums[slot, COUNT], state.sums[slot, TOTAL]
-    if not high < math.inf:
+    if not high < math.inf or (width == COIN and high < 0.0):
         low = high = index_of(slot, place, clock, parameter, agents, state)
     elif width != COIN:
         low = total / count + width * (1.0 / math.sqrt(count)) * -quantile_above(1.0 - scores[DRAWS, place])
