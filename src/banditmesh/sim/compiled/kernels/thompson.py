@@ -75,7 +75,7 @@ def quantile_above(u: float) -> float:
 def far(above: float) -> float:
     """From `quantile_above`, a number at least as far from 0 as the quantile, and on the same side.
 
-    No part is wider than this. Within 0.002 of 0 it may be on the other side, but such quantiles are always accepted.
+    No part is wider than this. Within 0.002 of 0 it may be on the other side, which does not matter there.
     """
     return above if above > 1e-3 else 1.07 * above - 2e-3
 
