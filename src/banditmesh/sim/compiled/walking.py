@@ -38,7 +38,7 @@ class Walk(Replicate):
             n_codes=packed.traits.n_codes,
             ids=np.zeros(n_messages, dtype=np.int64),
             accepted=np.zeros(n_agents, dtype=np.int64),
-            accepted_as=np.zeros((packed.traits.n_ids, n_agents), dtype=np.int64),
+            kept_until=np.zeros((packed.traits.n_ids, n_agents), dtype=np.int64),
             even=_make_queue(n_agents),
             odd=_make_queue(n_agents),
             learned=Learned(

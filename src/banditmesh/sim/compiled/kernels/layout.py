@@ -375,16 +375,16 @@ class Walked(NamedTuple):
 
     Messages are numbered row * n_agents + origin, row being their round modulo reach. `ids` gives the id of each; an
     arm's rewards have an id for each of their `n_codes` values if it is `discrete`. `accepted[w]` is how many ids agent
-    w has accepted, and `accepted_as[id, w]` which of them that id was, from 1; 0 if it never was. What is sent in an
-    even round lies in the queue `even`, and what is received in it goes to `odd`. `cursor` is whose message comes next,
-    -1 if the round has not begun, and which entry of its queue that is.
+    w has accepted, and it remembers an id while that is below `kept_until[id, w]`. What is sent in an even round lies
+    in the queue `even`, and what is received in it goes to `odd`. `cursor` is whose message comes next, -1 if the round
+    has not begun, and which entry of its queue that is.
     """
 
     discrete: Int16s
     n_codes: int
     ids: Int64s
     accepted: Int64s
-    accepted_as: Int64s
+    kept_until: Int64s
     even: Queue
     odd: Queue
     learned: Learned

@@ -98,7 +98,7 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     pull_rounds, emit, decide = pulls.pull_rounds, emissions.emit, merge.decide
     quiet_rounds = quiet.quiet_rounds
     relays, spreads = random_relay, spread.spread
-    restart, tell_everyone = faults.restart, rounds.tell_everyone
+    restart, tell_everyone, has_faults = faults.restart, rounds.tell_everyone, walk.has_faults
     if index is not UCB.index:
         read_clocks = helper(rebind(pulls.read_clocks, clock_rule=compile_rule(CLOCKS.get(rules[0], Policy.clock))))
         write_scores, choose = _choices_by(index)
@@ -110,6 +110,7 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
         emit, decide = (compiling_part(rebind(part, sends_now=sends_now)) for part in (emit, decide))
     if plain:
         emit, restart, tell_everyone = emissions.emit_nothing, faults.restart_nobody, rounds.tell_nobody
+        has_faults = walk.has_no_faults
     if relay is not None:
         relays = compile_rule(relay)
         decide_each = compiling_part(rebind(sets.decide_each, random_relay=relays))
@@ -122,7 +123,7 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     pull_part = rebind(planned.pull_part, pull_rounds=pull_rounds, emit=emit)
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
     begin_walk = compiling_part(rebind(walk.begin_walk, restart=restart, pull_rounds=pull_rounds, emit=emit))
-    walk_rounds = rebind(walk.walk_rounds, begin_walk=begin_walk, random_relay=relays)
+    walk_rounds = rebind(walk.walk_rounds, begin_walk=begin_walk, random_relay=relays, has_faults=has_faults)
     merge_rounds = rebind(merge.merge_rounds, pull_rounds=pull_rounds, decide=decide)
     return Kernels(
         quiet_rounds,
