@@ -25,6 +25,7 @@ from .compiling import helper, rebind
 from .layout import COIN, FIRST_TANGENT, ONE, SCORES, Agents, Floats, Int64s, State
 from .pulls import highest_score
 
+#: Those of one policy; others take their places, see `_by`.
 limit_of, are_equal, bracket, index_of = klucb.limit_of, klucb.are_equal, klucb.bracket, klucb.index_of
 
 
