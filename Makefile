@@ -5,10 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # One more than there are cores: tests of live nodes wait more than they compute.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
-# BROWSER=no leaves out the tests that drive a browser.
-BROWSER ?= yes
-CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
-SUDO := $(shell test "$$(id -u)" = 0 || command -v sudo)
+# The tests that drive a browser: auto runs them if Chromium is there or can be installed, yes fails without it, no
+# leaves them out.
+BROWSER ?= auto
 DOCS_STAMP := $(VENV)/.installed-docs
 
 .PHONY: install demo browser test test-slow lint format bench docs clean
@@ -29,17 +28,19 @@ demo: $(STAMP)
 # order.
 test: $(STAMP)
 ifneq ($(BROWSER),no)
-	@test -n "$(CHROMIUM)" || { echo "make test drives Chromium, which is not installed; run 'make browser', or 'make test BROWSER=no' without the tests that need it" >&2; exit 1; }
+	@sh tests/install_chromium.sh || test $(BROWSER) = auto
 endif
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow and not browser"
 # A browser answers keys and clicks when it gets round to it: its tests have the machine to themselves.
-ifneq ($(BROWSER),no)
-	$(BIN)/python -m pytest -m "not slow and browser" tests
-endif
+	@if test $(BROWSER) != no && sh tests/install_chromium.sh --check; then \
+	    $(BIN)/python -m pytest -m "not slow and browser" tests; \
+	else \
+	    echo "Left out: the tests that drive a browser. Run them too with 'make browser test'."; \
+	fi
 
 # Chromium of the system's packages, which the tests of the page drive.
 browser:
-	@test -n "$(CHROMIUM)" || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium; }
+	@sh tests/install_chromium.sh
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m "slow and not alone"

@@ -42,7 +42,7 @@ def chromium():
 
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
-        pytest.fail("browser tests need Chromium: run `make browser`, or leave them out with `make test BROWSER=no`")
+        pytest.fail("browser tests need Chromium: run `make browser`, or leave them out with -m 'not browser'")
     # As root, Chromium does not start in its sandbox.
     flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:
