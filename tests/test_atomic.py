@@ -47,6 +47,24 @@ def test_file_has_the_mode_of_any_other_new_file(tmp_path):
     assert (tmp_path / "file").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
+def test_a_secret_is_for_its_owner_alone_from_the_first_byte_on(tmp_path):
+    before = os.umask(0)
+    try:
+        with atomic.writing(tmp_path / "file", private=True) as stream:
+            stream.write(b"secret")
+            assert [one.stat().st_mode & 0o777 for one in tmp_path.iterdir()] == [0o600]
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_new_file_never_takes_the_place_of_another_one(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileExistsError):
+        atomic.create(tmp_path / "link", private=True)
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path):
     with pytest.raises(FileNotFoundError), atomic.writing(tmp_path / "none" / "file"):
         pass

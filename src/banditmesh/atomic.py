@@ -1,6 +1,7 @@
 """Files that are there whole or not at all: each is written under another name, and then renamed.
 
 Whoever writes turns an `OSError` into words of its own; whatever happens, the file that was there before is kept.
+Other users can never read a secret, not even while it is being written.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from typing import IO, Final
 
 #: What the name of a file ends with while it is being written; it begins with a dot.
 PARTIAL: Final = ".partial"
+#: The mode of a file that is for its owner alone.
+PRIVATE: Final = 0o600
 
 
 @contextmanager
-def writing(path: Path, durable: bool = False) -> Iterator[IO[bytes]]:
+def writing(path: Path, durable: bool = False, private: bool = False) -> Iterator[IO[bytes]]:
     """A stream into a file that appears under its name only when the block has ended without an error.
 
     Parameters
@@ -27,6 +30,8 @@ def writing(path: Path, durable: bool = False) -> Iterator[IO[bytes]]:
     durable : bool
         Whether the content is on the disk before the file gets its name. Without it, a power cut could leave an empty
         file there. That the move itself may be lost is no harm: then the file is missing.
+    private : bool
+        Whether its owner alone may read it, from its first byte on; otherwise it has the mode of any other new file.
 
     Examples
     --------
@@ -38,7 +43,7 @@ def writing(path: Path, durable: bool = False) -> Iterator[IO[bytes]]:
     ['answer']
     """
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
-    stream = partial.open("xb")
+    stream = create(partial, private)
     try:
         with stream:
             yield stream
@@ -50,3 +55,8 @@ def writing(path: Path, durable: bool = False) -> Iterator[IO[bytes]]:
         with suppress(OSError):
             partial.unlink()
         raise
+
+
+def create(path: Path, private: bool = False) -> IO[bytes]:
+    """A stream into a new file; `FileExistsError` if anything has its name, be it a broken link."""
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE if private else 0o666))

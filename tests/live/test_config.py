@@ -383,6 +383,17 @@ def test_a_short_token_is_a_problem(secure, tmp_path):
     assert "must hold one word of at least 16" in line
 
 
+def test_a_token_that_all_users_can_read_is_warned_of_and_no_problem(secure, tmp_path, caplog):
+    token = tmp_path / "token"
+    token.write_text("0123456789abcdef\n")
+    given = changed(secure, api=config.ApiConfig(token_file=token))
+    for mode, n_warnings in ((0o600, 0), (0o640, 0), (0o644, 1)):
+        token.chmod(mode)
+        assert file_problems(given) == []
+        assert len(caplog.messages) == n_warnings
+    assert f"chmod o= {token}" in caplog.messages[0]
+
+
 def test_a_state_folder_that_cannot_be_made_is_a_problem(secure, tmp_path):
     (tmp_path / "file").write_text("")
     [line] = file_problems(changed(secure, state=tmp_path / "file" / "state"))

@@ -53,7 +53,10 @@ def test_two_commands_make_a_mesh(authority, tmp_path):
     assert {path.name for path in (tmp_path / "keys").iterdir()} == names
 
 
-def test_keys_are_for_their_owner_alone(authority, tmp_path):
+def test_keys_are_for_their_owner_alone_from_the_first_byte_on(authority, tmp_path, monkeypatch):
+    # A mode that is set later would leave a moment in which others can read.
+    for name in ("chmod", "fchmod"):
+        monkeypatch.setattr(os, name, lambda *_, **__: None)
     before = os.umask(0)
     try:
         files = keys.issue(authority, "a", tmp_path / "keys")
@@ -61,7 +64,24 @@ def test_keys_are_for_their_owner_alone(authority, tmp_path):
     finally:
         os.umask(before)
     assert mode(files.key) == mode(tmp_path / "other" / "authority.key") == 0o600
-    assert mode(tmp_path / "other") == 0o700
+    assert mode(tmp_path / "keys") == mode(tmp_path / "other") == 0o700
+    assert mode(files.certificate) == 0o666
+
+
+def test_a_key_that_all_users_can_read_is_warned_of(authority, tmp_path, caplog):
+    files = keys.issue(authority, "a", tmp_path / "keys")
+    keys.contexts(files)
+    files.key.chmod(0o640)
+    keys.contexts(files)
+    assert not caplog.messages
+    files.key.chmod(0o644)
+    (authority / "authority.key").chmod(0o604)
+    keys.contexts(files)
+    keys.expel(authority, "b")
+    assert [line.split()[0] for line in caplog.messages] == [str(files.key), str(authority / "authority.key")]
+    assert caplog.messages[0].endswith(
+        f"must be secret, and all users of this machine can read it; run: chmod o= {files.key}"
+    )
 
 
 def test_certificates_hold_as_long_as_asked_and_not_longer_than_the_authority(tmp_path):
@@ -249,6 +269,39 @@ def test_expulsion_is_of_all_certificates_until_now_and_of_none_after(authority,
     assert old.not_before < found.before <= new.own.not_before
     keys.renew(authority, "a", tmp_path / "keys")
     keys.issue(authority, "b", tmp_path / "keys")
+
+
+def test_a_new_authority_renews_nobody_whom_the_old_one_has_expelled(tmp_path, caplog):
+    old, new = keys.init(tmp_path / "old", "shop"), keys.init(tmp_path / "new", "shop")
+    for name in ("a", "b"):
+        keys.issue(tmp_path / "old", name, tmp_path / "keys")
+    keys.expel(tmp_path / "old", "a")
+    before = content(tmp_path / "keys")
+    with pytest.raises(InputError, match="'a' was expelled, and with it this key; issue a new one"):
+        keys.renew(tmp_path / "new", "a", tmp_path / "keys", trust=[old])
+    assert content(tmp_path / "keys") == before
+    keys.renew(tmp_path / "new", "b", tmp_path / "keys", trust=[old])
+    # Whoever holds the name now gets a new key, and a certificate that the expulsion does not touch.
+    [notice] = (tmp_path / "old" / "notices").iterdir()
+    fresh = keys.contexts(keys.issue(tmp_path / "new", "a", tmp_path / "fresh", trust=[old]))
+    assert fresh.own.not_before >= notices.verify(notice.read_bytes(), fresh.signers).before
+    # While both are trusted, the new one's expulsions count for the old one, too.
+    keys.issue(tmp_path / "old", "c", tmp_path / "keys", trust=[new], force=True)
+    keys.expel(tmp_path / "new", "c")
+    with pytest.raises(InputError, match="'c' was expelled"):
+        keys.renew(tmp_path / "old", "c", tmp_path / "keys", trust=[new])
+    assert not caplog.messages
+
+
+def test_expulsions_that_cannot_be_looked_up_are_said(tmp_path, caplog):
+    old = keys.init(tmp_path / "old", "shop")
+    keys.init(tmp_path / "new", "shop")
+    keys.issue(tmp_path / "old", "a", tmp_path / "keys")
+    copy = tmp_path / "copied.crt"
+    copy.write_bytes(old.read_bytes())
+    keys.renew(tmp_path / "new", "a", tmp_path / "keys", trust=[copy])
+    [line] = caplog.messages
+    assert line == f"whether 'a' was expelled is not known: {copy} lies in no authority's folder, name it there"
 
 
 def test_expulsion_from_the_future_is_refused_instead_of_waited_for(authority, tmp_path, monkeypatch):

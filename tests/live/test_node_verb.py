@@ -201,6 +201,7 @@ def test_backups_and_notices_go_through_the_sidecar(run, tmp_path):
         copy = tmp_path / "copy"
         assert run("node", "backup", copy, *reach) == (0, f"{copy}\n", "")
         assert copy.read_bytes().startswith(b"SQLite format 3\0")
+        assert copy.stat().st_mode & 0o777 == 0o600
         (tmp_path / "notice").write_bytes(b"nobody signed this")
         status, out, err = run("node", "notice", tmp_path / "notice", *reach)
         assert (status, out, err.count("\n")) == (2, "", 1)

@@ -699,3 +699,31 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path):
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost_when_the_process_is_killed_many_times(tmp_path):
     kill_while_writing(tmp_path, 100, seed=1)
+
+
+def test_a_state_and_its_backups_are_for_their_owner_alone_from_the_first_byte_on(tmp_path, monkeypatch):
+    # A mode that is set later would leave a moment in which others can read.
+    monkeypatch.setattr(os, "chmod", lambda *_, **__: None)
+    before, folder = os.umask(0), tmp_path / "state"
+    try:
+        with open_store(folder) as store:
+            store.write(FULL)
+            store.backup(tmp_path / "copy")
+            paths = [folder, tmp_path / "copy", *folder.iterdir()]
+            modes = {path.name: path.stat().st_mode & 0o777 for path in paths}
+        with open_store(folder, new_life=True):
+            [aside] = folder.glob("aside-*")
+            modes["aside"] = aside.stat().st_mode & 0o777
+    finally:
+        os.umask(before)
+    names = {FILE, *(f"{FILE}{end}" for end in BESIDE), "lock", "copy"}
+    assert modes == {"state": 0o700, "aside": 0o700, **dict.fromkeys(names, 0o600)}
+
+
+def test_a_state_that_others_can_read_is_closed_to_them_at_start(tmp_path):
+    with open_store(tmp_path) as store:
+        store.write(FULL)
+    (tmp_path / FILE).chmod(0o644)
+    with open_store(tmp_path) as store:
+        store.write(FULL)
+        assert {path.stat().st_mode & 0o777 for path in tmp_path.glob(f"{FILE}*")} == {0o600}

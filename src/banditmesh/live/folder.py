@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from .. import file_locks
+from ..atomic import PRIVATE
 from ..errors import StoreError
 
 FILE: Final = "state.db"
@@ -41,8 +42,9 @@ class Lock:
     def __init__(self, folder: Path) -> None:
         path = folder / _LOCK
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Whoever can open it could lock it.
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
         except OSError as error:
             raise StoreError(
                 f"the state folder {folder} cannot be used: {error.strerror or error}; make it a folder that can be "
@@ -77,6 +79,16 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+def make_private(folder: Path) -> None:
+    """Let the owner alone read a state that is there; earlier versions made it readable."""
+    for end in ("", *BESIDE):
+        path = folder / f"{FILE}{end}"
+        # On files of others, and where a file system has no modes, there is nothing to be done.
+        with suppress(OSError):
+            if path.stat().st_mode & 0o077:
+                path.chmod(PRIVATE)
+
+
 def move_aside(folder: Path) -> Path | None:
     """Give the state in a folder another name, with the date; the new name, or None if there was no state."""
     old = [folder / f"{FILE}{end}" for end in ("", *BESIDE)]
@@ -87,7 +99,7 @@ def move_aside(folder: Path) -> Path | None:
     while True:
         aside = folder / f"aside-{stamp}{f'-{number}' if number else ''}"
         with suppress(FileExistsError):
-            aside.mkdir()
+            aside.mkdir(mode=0o700)
             break
         number += 1
     for path in old:

@@ -18,6 +18,7 @@ from ..errors import FileError, InputError, RefusedError
 from . import extras
 from .names import parse_uri
 from .notices import Signer, key_id
+from .tokens import warn_if_exposed
 
 #: How many authorities may be trusted at a time.
 MOST_AUTHORITIES: Final = 2
@@ -102,6 +103,7 @@ def contexts(files: KeyFiles) -> Contexts:
         except OSError as error:
             why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
             raise FileError(f"{files.key} must be the key of {files.certificate}, got: {why}") from None
+    warn_if_exposed(files.key)
     return Contexts(server, client, own, signers)
 
 

@@ -8,17 +8,17 @@ An authority is a folder:
 
 What a node needs goes into a folder of its own, `NAME.pem`, `NAME.key` and `authorities.crt`. Rules kept here:
 
-- Files are written whole or not at all, keys can be read by their owner alone, and nothing is overwritten unless the
-  caller says so; `renew` replaces a certificate, and keeps the key, so that the two always fit.
+- Files are written whole or not at all, keys can be read by their owner alone, from the first byte on, and nothing is
+  overwritten unless the caller says so; `renew` replaces a certificate, and keeps the key, so that the two always fit.
 - A certificate begins at the second it is issued and an expulsion ends with the second it is written: certificates from
   before are out, and one that is issued next is in. Hence `issue` waits for the second after an expulsion.
+- Expulsions are looked up in the folder of each authority that the node shall trust, not of the signing one alone.
 - All keys are Ed25519. Lifetimes are limited, and no certificate outlives its authority.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +41,9 @@ from .identity import (
     read_certificates,
     signer_in,
 )
+from .logs import LOG
 from .names import check_name
+from .tokens import warn_if_exposed
 
 __all__ = [
     "AUTHORITIES",
@@ -153,8 +155,8 @@ def issue(
             f"{files.authorities} must be this authority's, got another one; take another folder or --force"
         )
     key = certificates.new_key()
-    certificate = _certify(signer, node, key.public_key(), days)
-    out.mkdir(parents=True, exist_ok=True)
+    certificate = _certify(signer, node, key.public_key(), days, _expelled_before(signer, node, trust))
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)
     _write_key(files.key, key)
     _write(files.certificate, certificate)
     _write(files.authorities, trusted)
@@ -176,15 +178,21 @@ def renew(
     """
     signer = _open(authority)
     files = KeyFiles.of(out, check_name("node", node))
-    issuers = [signer.certificate, *(read_certificates(Path(path), 1)[0] for path in trust)]
     [old] = read_certificates(files.certificate, 1)
     own = identity_in(old, files.certificate)
-    if (own.mesh, own.node) != (signer.mesh, node) or not any(is_issued_by(old, issuer) for issuer in issuers):
+    authorities = [signer.folder / "authority.crt", *map(Path, trust)]
+    issuer = next((path for path in authorities if is_issued_by(old, read_certificates(path, 1)[0])), None)
+    if (own.mesh, own.node) != (signer.mesh, node) or issuer is None:
         raise FileError(f"{files.certificate} must be what this mesh's authority issued to {node!r}, got another's")
-    if own.not_before < _expelled_before(signer, node):
+    if not any(issuer.with_name(name).exists() for name in ("authority.key", "notices")):
+        LOG.warning(
+            "whether %r was expelled is not known: %s lies in no authority's folder, name it there", node, issuer
+        )
+    expelled = _expelled_before(signer, node, trust)
+    if own.not_before < expelled:
         raise InputError(f"{node!r} was expelled, and with it this key; issue a new one with 'keys issue --force'")
     trusted = _trusted(signer, trust)
-    certificate = _certify(signer, node, old.public_key(), days)
+    certificate = _certify(signer, node, old.public_key(), days, expelled)
     # First whom it trusts: a certificate without its authority could not be loaded.
     _write(files.authorities, trusted)
     _write(files.certificate, certificate)
@@ -235,11 +243,12 @@ def _open(folder: Path | str) -> _Authority:
         key = None
     if key is None or key.public_key() != certificate.public_key():
         raise FileError(f"{path} must be the key of {folder / 'authority.crt'}, got something else")
+    warn_if_exposed(path)
     return _Authority(folder, certificate, key, signer.mesh)
 
 
-def _certify(signer: _Authority, node: str, public: Any, days: int) -> bytes:
-    now, expelled = _now(), _expelled_before(signer, node)
+def _certify(signer: _Authority, node: str, public: Any, days: int, expelled: int) -> bytes:
+    now = _now()
     if expelled > now + 1:
         raise InputError(f"{node!r} was expelled at a time that has not come yet; set this machine's clock right")
     while now < expelled:  # a certificate of that very second would be taken for an earlier one
@@ -264,17 +273,21 @@ def _trusted(signer: _Authority, trust: Sequence[Path | str]) -> bytes:
     return b"".join(map(_pem, found))
 
 
-def _expelled_before(signer: _Authority, node: str) -> int:
-    """The time before which a member's certificates are out, by this authority's notices; 0 if none says so."""
-    believed = [signer_in(signer.certificate, signer.folder)]
+def _expelled_before(signer: _Authority, node: str, trust: Sequence[Path | str]) -> int:
+    """The time before which a member's certificates are out, by notices in the authorities' folders; 0 if none says so.
+
+    A trusted authority's folder is where its certificate lies; of one that was copied away, expulsions are not known.
+    """
     found = [0]
-    for path in (signer.folder / "notices").glob(f"expel-*{NOTICE_SUFFIX}"):
-        try:
-            notice = notices.verify(path.read_bytes(), believed)
-        except NoticeError as error:
-            raise FileError(f"{path} cannot be used: {error}; move it away") from None
-        if isinstance(notice, notices.Expulsion) and notice.node == node:
-            found.append(notice.before)
+    for certificate in (signer.folder / "authority.crt", *map(Path, trust)):
+        believed = [signer_in(read_certificates(certificate, 1)[0], certificate)]
+        for path in certificate.with_name("notices").glob(f"expel-*{NOTICE_SUFFIX}"):
+            try:
+                notice = notices.verify(path.read_bytes(), believed)
+            except NoticeError as error:
+                raise FileError(f"{path} cannot be used: {error}; move it away") from None
+            if isinstance(notice, notices.Expulsion) and notice.node == node:
+                found.append(notice.before)
     return max(found)
 
 
@@ -308,11 +321,10 @@ def _pem(certificate: Any) -> bytes:
 
 def _write_key(path: Path, key: Any) -> None:
     forms = extras.need("cryptography.hazmat.primitives.serialization")
-    _write(path, key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption()), 0o600)
+    data = key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
+    _write(path, data, private=True)
 
 
-def _write(path: Path, data: bytes, mode: int | None = None) -> None:
-    with atomic.writing(path, durable=True) as stream:
-        if mode is not None:
-            os.chmod(stream.name, mode)
+def _write(path: Path, data: bytes, private: bool = False) -> None:
+    with atomic.writing(path, durable=True, private=private) as stream:
         stream.write(data)

@@ -7,6 +7,7 @@ Rules kept here:
 - One process at a time: a lock in the folder, which ends with the process that holds it.
 - The file names its format, its mesh and its node, and is refused under any other. What it holds is checked before
   anything is believed. A file that is damaged is refused in one line and never replaced: a new life moves it aside.
+- Its owner alone can read it, from the first byte on, and backups likewise.
 - A backup is marked as one. What is restored from it must begin a new life, since its own may have gone on.
 """
 
@@ -22,9 +23,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Final, Self
 
+from .. import atomic
 from ..errors import StoreError
 from . import schema
-from .folder import BESIDE, FILE, Lock, move_aside, sync_folder
+from .folder import BESIDE, FILE, Lock, make_private, move_aside, sync_folder
 from .names import check_name
 from .records import Changes, Entry, Key, Stored
 from .schema import UnusableError
@@ -111,6 +113,7 @@ class Store:
                 _refuse_strange_files(path)
                 if not path.exists():
                     _make(path, mesh, node)
+                make_private(folder)
                 db = _connect(path)
             with _closing_on_error(db), _plainly(path):
                 found = schema.identify(db)
@@ -242,8 +245,7 @@ def copy_state(folder: str | PathLike[str], path: str | PathLike[str]) -> None:
     try:
         with _plainly(source), closing(_connect(source, readonly=True)) as db:
             with _plainly(path):
-                partial.unlink(missing_ok=True)
-                copy = _connect(partial)
+                copy = _connect_new(partial)
             with closing(copy):
                 db.backup(copy)
                 copy.execute("PRAGMA journal_mode = DELETE")
@@ -270,11 +272,17 @@ def _connect(path: Path, readonly: bool = False) -> sqlite3.Connection:
     return db
 
 
+def _connect_new(path: Path) -> sqlite3.Connection:
+    """A connection to an empty file that its owner alone can read, as what SQLite puts beside it."""
+    path.unlink(missing_ok=True)
+    atomic.create(path, private=True).close()
+    return _connect(path)
+
+
 def _make(path: Path, mesh: str, node: str) -> None:
     """A file without a life, there whole or not at all: so an empty file is always a damaged one."""
     partial = path.with_name(f".{FILE}.partial")
-    partial.unlink(missing_ok=True)
-    with closing(_connect(partial)) as db:
+    with closing(_connect_new(partial)) as db:
         db.execute("PRAGMA synchronous = FULL")
         db.execute("BEGIN")
         schema.create(db, mesh, node)

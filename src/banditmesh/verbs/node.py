@@ -108,7 +108,7 @@ def backup_verb(path: str, url: str, token_file: str | None) -> None:
 
     with _client(url, token_file) as node:
         data = node.backup()
-    with writing(Path(path), durable=True) as file:
+    with writing(Path(path), durable=True, private=True) as file:
         file.write(data)
     click.echo(click.format_filename(path))
 

@@ -38,7 +38,7 @@ def turn(path: Path) -> Iterator[None]:
     """Hold the lock of this path, if it can be had in time."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:
         yield
         return
