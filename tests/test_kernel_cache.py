@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import warnings
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
 
@@ -20,11 +21,11 @@ from numba.core import event
 
 import banditmesh as bm
 from banditmesh.arms import BERNOULLI, GAUSSIAN
-from banditmesh.errors import UnsupportedError
+from banditmesh.errors import BanditmeshWarning, UnsupportedError
 from banditmesh.sim.compiled import beside, warmup
-from banditmesh.sim.compiled.kernels import cache, turns
+from banditmesh.sim.compiled.kernels import cache, trust, turns
 from banditmesh.sim.compiled.kernels.cache import KernelFiles
-from banditmesh.sim.compiled.kernels.compiling import rebind
+from banditmesh.sim.compiled.kernels.compiling import kernel, rebind
 from banditmesh.sim.compiled.kernels.identity import Undescribed, identity
 from banditmesh.sim.compiled.kernels.special import USUAL, specialise
 
@@ -516,3 +517,125 @@ def test_kernels_are_compared_on_coins_and_on_others_wherever_both_use_them(monk
     problem = bm.Problem(bm.networks.ring(3), [[0, 1]] * 3, [law] * 2)
     bm.simulate(problem, bm.Flooding(2), rules=rules, horizon=3, seed=0, engine="compiled")
     assert [set(run.problem.law_codes.tolist()) for run in compared] == [kinds]
+
+
+# Whoever can put a file into the cache runs code as its reader.
+
+
+class Payload:
+    """What runs something when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize(
+    "mode, above, why",
+    [
+        (0o755, 0o755, None),
+        (0o700, 0o1777, None),
+        (0o777, 0o755, "other users can write to {}/above/cache"),
+        (0o1777, 0o755, "other users can write to {}/above/cache"),
+        (0o702, 0o755, "other users can write to {}/above/cache"),
+        (0o770, 0o755, "other users can write to {}/above/cache"),
+        (0o755, 0o777, "other users can write to {}/above"),
+        (0o755, 0o775, "other users can write to {}/above"),
+    ],
+)
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_folder_that_others_can_write_is_not_trusted(tmp_path, monkeypatch, mode, above, why, linked):
+    monkeypatch.setattr(trust, "_is_own_group", lambda *_: False)
+    folder = tmp_path / "above" / "cache"
+    folder.mkdir(parents=True)
+    folder.chmod(mode)
+    folder.parent.chmod(above)
+    if linked:
+        (tmp_path / "link").symlink_to(folder)
+    found = trust.doubt(tmp_path / "link" if linked else folder)
+    assert found == (why and why.format(tmp_path.resolve()))
+
+
+def test_a_folder_of_another_user_is_not_trusted_but_for_the_owner_of_the_package(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert 12345 in trust._owners(tmp_path)
+    assert trust._owners(trust._PACKAGE / "sim") == {0, 12345, trust._PACKAGE.stat().st_uid}
+    monkeypatch.setattr(trust, "_owners", lambda _: {12345})
+    assert trust.doubt(tmp_path) == f"{tmp_path.resolve()} belongs to another user"
+    assert trust.doubt(tmp_path / "none").endswith("cannot be looked at (No such file or directory)")
+
+
+@pytest.mark.parametrize(
+    "group, members, is_own",
+    [("ann", [], True), ("ann", ["ann"], True), ("root", [], True), ("ann", ["bob"], False), ("users", [], False)],
+)
+def test_a_group_is_the_users_own_if_it_has_the_users_name_and_no_other_members(monkeypatch, group, members, is_own):
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: SimpleNamespace(pw_name="ann"))
+    monkeypatch.setattr("grp.getgrgid", lambda gid: SimpleNamespace(gr_name=group, gr_mem=members))
+    assert trust._is_own_group.__wrapped__(7, 7) == is_own
+
+
+def test_a_folder_that_the_users_own_group_can_write_is_trusted(tmp_path, monkeypatch):
+    monkeypatch.setattr(trust, "_is_own_group", lambda *_: True)
+    tmp_path.chmod(0o775)
+    assert trust.doubt(tmp_path) is None
+    tmp_path.chmod(0o777)
+    assert trust.doubt(tmp_path) == f"other users can write to {tmp_path.resolve()}"
+
+
+def test_a_user_without_a_name_has_no_group(monkeypatch):
+    assert not trust._is_own_group.__wrapped__(0, 2**31 - 7)
+
+
+def test_a_file_that_others_can_write_is_not_read(tmp_path):
+    files = KernelFiles(tmp_path, "kernel")
+    files.save("key", Payload(tmp_path / "ran"))
+    [path] = tmp_path.iterdir()
+    path.chmod(0o646)
+    assert files.load("key") is None
+    path.chmod(0o644)
+    moved = path.rename(tmp_path / "elsewhere")
+    path.symlink_to(moved)
+    assert files.load("key") is None
+    assert not (tmp_path / "ran").exists()
+    moved.rename(path)
+    files.load("key")
+    assert (tmp_path / "ran").exists()
+
+
+def three(x):
+    return x + 3
+
+
+@pytest.mark.parametrize("has_home", [True, False])
+def test_kernels_of_an_open_folder_are_kept_in_a_private_one_or_not_at_all(tmp_path, monkeypatch, has_home):
+    home, opened = tmp_path.resolve() / "home", tmp_path / "open"
+    home.mkdir(0o700 if has_home else 0o777)
+    home.chmod(0o700 if has_home else 0o777)
+    opened.mkdir()
+    opened.chmod(0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "made"))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(opened))
+    monkeypatch.setattr(trust, "_warned", [])
+    with pytest.warns(BanditmeshWarning) as caught:
+        compiled = [kernel(three), kernel(inner)]
+    kept = f"kept in {home}/made/banditmesh" if has_home else "compiled again in every process"
+    [line] = [str(one.message) for one in caught]
+    assert line == (
+        f"compiled kernels must lie in a folder that no other user can change, but other users can write to {opened.resolve()}; "
+        f"they are {kept}. Use chmod or chown, or set NUMBA_CACHE_DIR to a folder of yours"
+    )
+    assert compiled[0](1) == 4
+    assert not list(opened.rglob("*.kernel"))
+    assert len(list(home.rglob("*.kernel"))) == has_home
+    assert [path.stat().st_mode & 0o777 for path in home.glob("made/banditmesh/*")] == [0o700] * has_home
+
+
+def test_workers_do_not_repeat_the_warning(tmp_path, monkeypatch):
+    monkeypatch.setattr(trust, "_warned", [])
+    monkeypatch.setattr(multiprocessing, "parent_process", lambda: "a worker's")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trust._warn_once("it is open", None)

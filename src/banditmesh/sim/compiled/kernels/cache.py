@@ -7,7 +7,8 @@ bytes. Here
 - a file's name holds a digest of the package's sources, of the versions that compile them, of the settings and the
   machine they were compiled for, and of the types: whatever differs in one of these has another name;
 - a file begins with a digest of its name and content: what is damaged, or is another's, is not there;
-- a file is there whole or not at all.
+- a file is there whole or not at all;
+- a file is read only where no other user could have put or changed it (`trust`), since reading it runs it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from numba.core.serialize import dumps
 
 from .... import atomic
 from .identity import digest
+from .trust import read_trusted, safe_folder
 
 _PACKAGE: Final = Path(__file__).resolve().parents[3]
 #: What lies above the simulator or beside it, and so in no kernel: the layers import one way. Everything else counts.
@@ -80,11 +82,8 @@ class KernelFiles:
     def load(self, key: object) -> Any:
         """What was saved for a key, if it is there and whole; else None."""
         path = self._path(key)
-        try:
-            content = path.read_bytes()
-        except OSError:
-            return None
-        if content[:_DIGEST_SIZE] != _checksum(path, content[_DIGEST_SIZE:]):
+        content = read_trusted(path)
+        if content is None or content[:_DIGEST_SIZE] != _checksum(path, content[_DIGEST_SIZE:]):
             return None
         return pickle.loads(content[_DIGEST_SIZE:])
 
@@ -122,11 +121,17 @@ class KernelFiles:
 
 
 def keep(dispatcher: Any) -> KernelFiles:
-    """Let numba keep a kernel in such files; `AttributeError` if its cache is not built as is expected here."""
+    """Let numba keep a kernel in such files.
+
+    `AttributeError` if its cache is not built as is expected here, `OSError` if no folder can be trusted.
+    """
     kept = dispatcher._cache
     if not isinstance(kept._cache_file, IndexDataCacheFile):
         raise AttributeError("numba keeps its cache in another way")
-    files = KernelFiles(Path(kept.cache_path), kept._impl.filename_base)
+    folder = safe_folder(Path(kept.cache_path))
+    if folder is None:
+        raise OSError("no folder for kernels can be trusted")
+    files = KernelFiles(folder, kept._impl.filename_base)
     kept._cache_file = files
     _kept.append(files)
     return files
