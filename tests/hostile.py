@@ -1,19 +1,24 @@
-"""Damaged network files: small valid ones of every format, and a seeded mutator."""
+"""Damaged network files: small valid ones of every format, and a seeded mutator; and studies that hold too much."""
 
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import zipfile
 from io import BytesIO
 
 import networkx as nx
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import scipy.sparse
 
-from banditmesh import networks
+from banditmesh import networks, parse_spec
 from banditmesh.errors import FileError
 from banditmesh.networks import as_links
+from banditmesh.studies.manifest import layouts_of, new_manifest, read_manifest
+from banditmesh.studies.shards import digest, shard_name
 
 GRAPH = nx.relabel_nodes(nx.cycle_graph(6), {v: f"agent {v}" for v in range(6)})
 SPARSE_FORMATS = ("csr", "csc", "coo", "bsr", "dia")
@@ -162,3 +167,24 @@ def read_all(seed, count, folder):
             assert len(names) == links.n_agents
             links.components()
     return n_read, n_refused
+
+
+def make_study(folder, n_runs, **columns):
+    """A study whose runs are all the same, so that its file is small; some columns may be given. Returns its shard."""
+    text = (
+        f"replicates = {n_runs}\nhorizon = 5\nnetwork = {{name = 'ring', n = 4}}\narms = {{n_arms = 3, per_agent = 2}}"
+    )
+    manifest = new_manifest(parse_spec(text, max_runs=10**9), n_runs, {})
+    (folder / "shards").mkdir(parents=True)
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"state": "complete"}))
+    [layout] = layouts_of(read_manifest(folder)).stages
+    about = {"failed": "0", "study": layout.fingerprint, "chunk": "0"}
+    schema = layout.schema.with_metadata({f"banditmesh.{key}": value for key, value in about.items()})
+    numbers = pa.types.is_int64, pa.types.is_float64
+    usual = [1 if any(is_one(field.type) for is_one in numbers) else None for field in schema]
+    values = [pa.scalar(columns.get(field.name, one), field.type) for field, one in zip(schema, usual, strict=True)]
+    stream = BytesIO()
+    pq.write_table(pa.table([pa.repeat(one, n_runs) for one in values], schema=schema), stream, compression="zstd")
+    path = folder / "shards" / shard_name(0, digest(stream.getvalue()))
+    path.write_bytes(stream.getvalue())
+    return path

@@ -1,13 +1,17 @@
-"""Files and matrices from somebody who means harm: a network, or one line; never a crash, never gigabytes."""
+"""Files and matrices from someone who means harm: what they describe, or one line; never a crash, never gigabytes."""
 
 import gzip
 import subprocess
 import sys
 import tracemalloc
+from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.sparse import coo_array, csr_array
 
@@ -15,8 +19,11 @@ import banditmesh as bm
 import hostile
 from banditmesh import networks
 from banditmesh.cli import main
-from banditmesh.errors import FileError, InputError, NetworkError
+from banditmesh.errors import FileError, InputError, NetworkError, StudyError
 from banditmesh.networks.readers.files import MAX_BYTES, MAX_TEXT
+from banditmesh.parquet_sizes import unpacked_bytes
+from banditmesh.studies.shards import CURVES, digest, shard_name
+from studies import SPEC
 
 RING = nx.to_scipy_sparse_array(nx.cycle_graph(6), dtype=np.int8)
 FORMATS = (*hostile.SPARSE_FORMATS, "lil", "dok")
@@ -279,6 +286,107 @@ def test_damaged_gzip_file_is_refused(tmp_path):
     for content in (whole[:-3], whole[:12], whole[:-8] + bytes(8), whole + b"garbage"):
         path.write_bytes(content)
         refused(path, "must be a whole gzip file, got: ")
+
+
+@pytest.mark.parametrize(
+    "n_runs, columns, ask",
+    [
+        (200_000, {}, bm.Study.table),
+        (1000, {"error": "x" * 100_000}, bm.Study.table),
+        (20, {name: [1] * 50_000 for name in CURVES}, bm.Study.curves),
+    ],
+    ids=["runs", "texts", "curves"],
+)
+def test_a_small_study_that_unpacks_to_much_is_refused(tmp_path, monkeypatch, n_runs, columns, ask):
+    path = hostile.make_study(tmp_path, n_runs, **columns)
+    assert path.stat().st_size < 2**17
+    monkeypatch.setattr("banditmesh.studies.store.FREE", 2**22)
+    assert bm.Study(tmp_path).is_complete
+    # Texts are read to be counted, each once.
+    if "error" not in columns:
+        monkeypatch.setattr(pq.ParquetFile, "read", None)
+    with pytest.raises(
+        StudyError, match=r"must unpack to at most [\d,]+ bytes, got [\d,]+ from [\d,]+; if you trust"
+    ) as caught:
+        ask(bm.Study(tmp_path))
+    assert "\n" not in str(caught.value)
+    monkeypatch.undo()
+    assert len(ask(bm.Study(tmp_path, max_bytes=2**30))) >= n_runs
+    with pytest.raises(StudyError, match="must unpack to at most 1,000 bytes"):
+        ask(bm.Study(tmp_path, max_bytes=1000))
+
+
+def test_a_study_of_many_small_shards_has_one_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr("banditmesh.studies.store.RATIO", 0)
+    spec = bm.parse_spec(SPEC)
+    study = bm.run_study(spec, tmp_path, workers=1)
+    [first, *_] = study.shards()
+    n_bytes = first.nbytes * len(list(study.shards()))
+    assert n_bytes > 4 * first.nbytes
+    with pytest.raises(StudyError, match="must unpack to at most"):
+        bm.Study(tmp_path, max_bytes=n_bytes // 2).curves()
+
+
+def test_what_a_page_unpacks_to_counts_however_few_values_are_announced():
+    stream = BytesIO()
+    pq.write_table(pa.table({"a": np.zeros(10**6)}), stream, compression="zstd", use_dictionary=False)
+    content = stream.getvalue()
+    column = pq.ParquetFile(BytesIO(content)).metadata.row_group(0).column(0)
+    few = SimpleNamespace(
+        num_values=1,
+        path_in_schema="a",
+        data_page_offset=column.data_page_offset,
+        has_dictionary_page=False,
+        dictionary_page_offset=None,
+    )
+    group = SimpleNamespace(num_rows=1, num_columns=1, column=lambda _: few)
+    metadata = SimpleNamespace(num_row_groups=1, row_group=lambda _: group)
+    assert len(content) < 10_000
+    assert unpacked_bytes(content, metadata) > 10**5
+    for damaged in (content[:20], b"PAR1" + b"\xff" * 500, b"PAR1" + b"\x1c" * 500, content[:4] + bytes(100)):
+        with pytest.raises(ValueError, match="damaged pages"):
+            unpacked_bytes(damaged, metadata)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"data_page_version": "2.0"}, {"row_group_size": 700}, {"use_dictionary": False}]
+)
+def test_what_a_parquet_file_unpacks_to_is_what_its_pages_say(options):
+    table = pa.table({"a": range(5000), "b": [f"text {k % 7}" for k in range(5000)], "c": [[1, 2], None] * 2500})
+    stream = BytesIO()
+    pq.write_table(table, stream, **options)
+    metadata = pq.ParquetFile(BytesIO(stream.getvalue())).metadata
+    assert table.nbytes / 2 < unpacked_bytes(stream.getvalue(), metadata) < 4 * table.nbytes
+    assert unpacked_bytes(stream.getvalue(), metadata, ["c"]) < unpacked_bytes(stream.getvalue(), metadata)
+
+
+def test_a_shard_with_damaged_pages_and_the_right_hash_is_one_line(tmp_path):
+    path = hostile.make_study(tmp_path, 100)
+    content = bytearray(path.read_bytes())
+    content[4:400] = b"\xff" * 396
+    path.unlink()
+    (path.parent / shard_name(0, digest(bytes(content)))).write_bytes(content)
+    with pytest.raises(StudyError, match=r"is damaged \(its pages cannot be read\)"):
+        bm.Study(tmp_path).table()
+
+
+def test_lists_in_a_log_count_in_full(tmp_path):
+    path = tmp_path / "log.parquet"
+    columns = {"agent": ["a"] * 50, "arm": ["b"] * 50, "reward": [1.0] * 50, "more": [[0] * 50_000] * 50}
+    pq.write_table(pa.table(columns), path)
+    assert path.stat().st_size < 2**16
+    refused(path, "must hold at most 1,048,576 bytes when unpacked", bm.arms.read_log, max_bytes=2**20)
+
+
+def test_a_trace_whose_line_does_not_end_is_refused(tmp_path):
+    path = tmp_path / "events.jsonl.gz"
+    bm.simulate(bm.Problem.paper("er", seed=0), bm.IRS(), horizon=1, seed=0, engine="reference", trace=path)
+    path.write_bytes(path.read_bytes() + gzip.compress(b" " * 2**25))
+    tracemalloc.start()
+    with pytest.raises(FileError, match=r"line \d+: no event of banditmesh \(a line of 1,048,576 characters or more\)"):
+        list(bm.read_trace(path))
+    assert tracemalloc.get_traced_memory()[1] < 2**24
+    tracemalloc.stop()
 
 
 ENTITIES = '<?xml version="1.0"?>\n<!DOCTYPE graphml [\n<!ENTITY a "0123456789">\n{}]>\n'

@@ -512,6 +512,21 @@ def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(tmp_pa
         bm.Result.load(path)
 
 
+def test_a_header_counts_as_the_objects_that_it_becomes(tmp_path, result):
+    arrays, header = saved(result, tmp_path / "r.npz")
+    header["settings"]["more"] = [[]] * 500_000
+    write(tmp_path / "r.npz", arrays, header)
+    with pytest.raises(FileError, match=r"unpacks to \d\d,\d{3},\d{3} bytes, more than .*raise max_bytes"):
+        bm.Result.load(tmp_path / "r.npz", max_bytes=2**25)
+
+
+def test_more_arms_than_memory_has_room_for_are_refused(tmp_path, result):
+    arrays, header = saved(result, tmp_path / "r.npz")
+    header["names"]["arms"] = {"range": [0, 10**12, 1]}
+    write(tmp_path / "r.npz", arrays, header)
+    refused(tmp_path / "r.npz", "is no whole result, it has a header of another kind (too many agents or arms)")
+
+
 def test_the_limit_can_be_set(tmp_path, result):
     path = tmp_path / "r.npz"
     result.save(path)

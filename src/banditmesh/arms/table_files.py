@@ -14,6 +14,7 @@ from typing import Any
 from ..checks import shown
 from ..data_files import STEP, DataFile, ReadingCallback, one_line
 from ..errors import FileError
+from ..parquet_sizes import unpacked_bytes
 
 
 class TableFile(DataFile):
@@ -74,9 +75,8 @@ class TableFile(DataFile):
             # As dictionaries, so that a long text that is repeated is held once.
             texts = [one.name for one in schema if pa.types.is_string(one.type) or pa.types.is_large_string(one.type)]
             table = pq.ParquetFile(BytesIO(self.content), read_dictionary=texts)
-            groups = [table.metadata.row_group(k) for k in range(table.metadata.num_row_groups)]
             n_rows = table.metadata.num_rows
-            n_bytes = max(sum(one.total_byte_size for one in groups), 8 * n_rows * len(schema))
+            n_bytes = unpacked_bytes(self.content, table.metadata)
         except Exception as error:
             # pyarrow promises no types of exception: whatever it raises means a malformed file.
             raise self.wrong(f"must be a Parquet file, got: {one_line(error)}") from None

@@ -27,6 +27,8 @@ FORMAT: Final = "banditmesh-result"
 VERSION: Final = 1
 #: The most that a file may unpack to, unless the reader says otherwise.
 MAX_BYTES: Final = 2**30
+#: How much more memory the header takes as objects than as text, at most.
+_AS_OBJECTS: Final = 40
 #: Every array: whether it holds integers or floats, and what its axes go over.
 ARRAYS: Final[dict[str, tuple[str, ...]]] = {
     "rounds": ("i", "records"),
@@ -132,7 +134,7 @@ def _read(
     path: str | PathLike[str], stream: IO[bytes], max_bytes: int
 ) -> tuple[dict[str, NDArray[Any]], Header, Names]:
     members = _guard(path, _members, stream)
-    n_bytes = sum(member.file_size for member in members.values())
+    n_bytes = sum(_AS_OBJECTS ** (name == "header") * member.file_size for name, member in members.items())
     if n_bytes > max_bytes:
         raise FileError(
             f"{path} unpacks to {n_bytes:,} bytes, more than the {max_bytes:,} that are allowed; "
@@ -148,6 +150,8 @@ def _read(
         try:
             header = msgspec.convert(raw, Header)
             names = header.names.decode()
+            if 8 * max(len(names.agents), len(names.arms)) > max_bytes:
+                raise OverflowError("too many agents or arms")
         except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
             raise _wrong(path, f"a header of another kind ({error})") from None
         missing = [name for name in ARRAYS if name not in members and name not in OPTIONAL]
@@ -207,7 +211,8 @@ def _read_array(archive: ZipFile, member: ZipInfo) -> NDArray[Any]:
     headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     shape, by_columns, dtype = headers[npy.read_magic(stream)](stream)
     array = np.frombuffer(content, dtype, offset=stream.tell())
-    return array.reshape(shape, order="F" if by_columns else "C").astype(dtype.newbyteorder("="), order="C")
+    array = array.reshape(shape, order="F" if by_columns else "C")
+    return array.astype(dtype.newbyteorder("="), order="C", copy=False)
 
 
 def _check_shapes(path: str | PathLike[str], arrays: Mapping[str, NDArray[Any]], names: Names) -> None:

@@ -24,6 +24,8 @@ from .run import Event
 FORMAT: Final = "banditmesh-trace"
 VERSION: Final = 1
 _GZIP: Final = b"\x1f\x8b"
+#: The most characters of a line: a small file may unpack to a single one that fills the memory.
+_LONGEST: Final = 2**20
 #: The columns that hold names, and of what.
 _NAMES: Final = {"origin": "agents", "arm": "arms", "sender": "agents", "receiver": "agents"}
 _KINDS: Final = [_NAMES.get(field) for field in Event._fields]
@@ -87,17 +89,25 @@ def read_trace(path: str | PathLike[str]) -> Iterator[Event]:
 def _events(path: str | PathLike[str], stream: IO[str]) -> Iterator[Event]:
     number = 1
     try:
-        header = json.loads(next(stream, "{}"))
+        lines = iter(lambda: _line(stream), "")
+        header = json.loads(next(lines, "{}"))
         if not isinstance(header, dict) or header.get("format") != FORMAT:
             raise FileError(f"{path} is no event log of banditmesh; give a file that simulate(trace=...) wrote")
         if header.get("version") != VERSION or header.get("columns") != list(Event._fields):
             raise FileError(f"{path} is an event log of another banditmesh; read it with the version that wrote it")
-        for line in stream:
+        for line in lines:
             number += 1
             columns = zip(json.loads(line), _KINDS, strict=True)
             yield Event._make(value if kind is None else decode_name(value) for value, kind in columns)
     except (ValueError, TypeError) as error:
         raise FileError(f"{path}, line {number}: no event of banditmesh ({error}); write the log again") from None
+
+
+def _line(stream: IO[str]) -> str:
+    line = stream.readline(_LONGEST)
+    if len(line) == _LONGEST:
+        raise ValueError(f"a line of {_LONGEST:,} characters or more")
+    return line
 
 
 def _cannot_write(target: Path, error: OSError) -> FileError:

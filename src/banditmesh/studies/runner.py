@@ -204,7 +204,7 @@ class _Course:
         """See which chunks are there; what is damaged is set aside, and what has failures is run again."""
         for path in store.list_shards(self._folder):
             try:
-                number, file = self._layouts.open(path)
+                number, file, *_ = self._layouts.open(path)
             except StudyError as error:
                 self._set_aside(path, str(error).rpartition(";")[0])
                 continue

@@ -2,7 +2,8 @@
 
 Rules kept here: the hash of a shard's bytes is part of its name, so that both appear in one move and nothing else has
 to be kept in step with them. A shard is taken only if its bytes have that hash, and if it says of itself that it
-belongs to this study and this chunk, with this study's columns and as many runs as the chunk has.
+belongs to this study and this chunk, with this study's columns and as many runs as the chunk has. How much room its
+runs take is known before they are unpacked: a small file of a stranger must not fill the memory.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..errors import StudyError
+from ..parquet_sizes import unpacked_bytes
 from ..regular_files import read_regular
 
 if TYPE_CHECKING:
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 #: Of runs that replay a log: how many arms were used up, added up over agents, and how many agents stopped.
 REPLAY_COLUMNS: Final = ("arms_used_up", "agents_stopped")
 CURVES: Final = ("rounds", "regret_curve", "messages_curve")
+#: How many bytes all runs of a study may take in memory: this many, and more if there is much on disk. Ordinary curves
+#: take about a hundred times what they take on disk, since labels are repeated for each of their points.
+FREE: Final = 2**30
+RATIO: Final = 250
 _NAME: Final = re.compile(r"([0-9]{5,})-([0-9a-f]{32})\.parquet")
 
 
@@ -76,14 +82,16 @@ class Layout:
         import pyarrow.parquet as pq
 
         try:
-            file = pq.ParquetFile(pa.BufferReader(content))
+            # As dictionaries, so that a long text that is repeated is held once.
+            texts = [one.name for one in self.schema if one.type == pa.string()]
+            file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
         except (pa.ArrowException, OSError):
             raise _damaged(path, "not a Parquet file") from None
         about = file.metadata.metadata or {}
         for key, value in self._identity(number).items():
             if about.get(f"banditmesh.{key}".encode()) != value.encode():
                 raise _damaged(path, f"of another {key}")
-        if not file.schema_arrow.equals(self.schema, check_metadata=False):
+        if not _plain(file.schema_arrow).equals(self.schema, check_metadata=False):
             raise _damaged(path, "other columns than the study's")
         if file.metadata.num_rows != self.n_runs_of(number):
             raise _damaged(path, f"{file.metadata.num_rows} runs instead of {self.n_runs_of(number)}")
@@ -128,8 +136,8 @@ class Layouts:
         """How many runs a chunk has."""
         return self.of(number).n_runs_of(number)
 
-    def open(self, path: Path) -> tuple[int, pq.ParquetFile]:
-        """The number of a shard's chunk and the shard itself, or `StudyError` for anything but a whole one."""
+    def open(self, path: Path) -> Opened:
+        """A shard and the number of its chunk, or `StudyError` for anything but a whole one."""
         name = _NAME.fullmatch(path.name)
         number = int(name[1]) if name else -1
         if name is None or path.name != shard_name(number, name[2]) or number >= self.n_chunks:
@@ -140,13 +148,56 @@ class Layouts:
             raise _damaged(path, error.strerror or str(error)) from None
         if digest(content) != name[2]:
             raise _damaged(path, "its bytes do not have the hash in its name")
-        return number, self.of(number).parse(path, number, content)
+        return Opened(number, self.of(number).parse(path, number, content), path, content)
 
-    def read(self, file: pq.ParquetFile) -> pa.Table:
-        """The runs of a shard, with the column types that the study has now."""
-        table = file.read()
+    def read(self, shard: Opened, room: int, curves: bool = True) -> tuple[pa.Table, int]:
+        """The runs of a shard, with the column types that the study has now, and how many bytes of memory they take.
+
+        Parameters
+        ----------
+        shard : Opened
+            The shard.
+        room : int
+            How many bytes they may take; more is a `StudyError`, before they are unpacked.
+        curves : bool
+            Whether to read curves, too.
+        """
+        import pyarrow as pa
+
         schema = self.stages[-1].schema
-        return table if len(self.stages) == 1 else table.cast(schema.with_metadata(table.schema.metadata))
+        if not curves:
+            schema = pa.schema([field for field in schema if field.name not in CURVES])
+        try:
+            n_bytes = shard.n_bytes(curves)
+            if n_bytes <= room:
+                table = shard.file.read(schema.names, use_threads=False)
+                n_bytes += sum(map(_text_bytes, table.columns))
+        except (pa.ArrowException, OSError, ValueError):
+            raise _damaged(shard.path, "its pages cannot be read") from None
+        if n_bytes > room:
+            raise StudyError(
+                f"{shard.path} must unpack to at most {room:,} bytes, got {n_bytes:,} from {len(shard.content):,}; "
+                "if you trust the study, read it with Study(path, max_bytes=...)"
+            )
+        return table.cast(schema.with_metadata(table.schema.metadata)), n_bytes
+
+
+class Opened(NamedTuple):
+    """A shard whose runs are not unpacked yet: the number of its chunk, the file, its path and its bytes."""
+
+    number: int
+    file: pq.ParquetFile
+    path: Path
+    content: bytes
+
+    def n_bytes(self, curves: bool) -> int:
+        """How many bytes of memory its runs take, before texts are repeated; each point of a curve becomes a row."""
+        metadata = self.file.metadata
+        found = unpacked_bytes(self.content, metadata, () if curves else CURVES)
+        if curves:
+            groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+            found += 8 * metadata.num_columns * sum(_n_points(group) for group in groups)
+        return found
 
 
 def shard_name(number: int, hashed: str) -> str:
@@ -185,6 +236,32 @@ def _schema(columns: tuple[tuple[str, str], ...]) -> pa.Schema:
     curves = (pa.int64(), pa.float64(), pa.int64())
     fields += [(name, pa.list_(kind)) for name, kind in zip(CURVES, curves, strict=True)]
     return pa.schema(fields)
+
+
+def _n_points(group: Any) -> int:
+    columns = (group.column(number) for number in range(group.num_columns))
+    return max(int(column.num_values) for column in columns if column.path_in_schema.partition(".")[0] in CURVES)
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """The same columns with texts for dictionaries of texts."""
+    import pyarrow as pa
+
+    def plain(field: pa.Field) -> pa.Field:
+        return field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+
+    return pa.schema([plain(field) for field in schema])
+
+
+def _text_bytes(column: pa.ChunkedArray) -> int:
+    """How many bytes the texts of a column take when each stands in its own place."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        return 0
+    lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
+    return sum(pc.sum(each).as_py() or 0 for each in lengths)
 
 
 def _damaged(path: Path, why: str) -> StudyError:

@@ -20,11 +20,11 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from .. import atomic, file_locks, plots
+from .. import atomic, checks, file_locks, plots
 from ..errors import StudyError
 from ..text_tables import as_html
 from .manifest import layouts_of, read_manifest
-from .shards import CURVES, digest, shard_name
+from .shards import FREE, RATIO, digest, shard_name
 from .summary import summary_rows
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ class Study:
     ----------
     path : str or path
         The folder that `banditmesh run` or `run_study` wrote.
+    max_bytes : int, optional
+        How many bytes of memory its runs may take. If not given, 1 GiB and 250 times what they take on disk, so that a
+        small folder of a stranger cannot fill the memory.
 
     Attributes
     ----------
@@ -68,8 +71,9 @@ class Study:
     3      irs          1       240
     """
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    def __init__(self, path: str | PathLike[str], *, max_bytes: int | None = None) -> None:
         self.path = checked_folder(path)
+        self._max_bytes = None if max_bytes is None else checks.integer("max_bytes", max_bytes, at_least=1)
         self.manifest = read_manifest(self.path)
         self._layouts = layouts_of(self.manifest)
 
@@ -79,7 +83,7 @@ class Study:
         found: Counter[int] = Counter()
         for path in list_shards(self.path):
             with suppress(StudyError):
-                found[self._layouts.open(path)[0]] += 1
+                found[self._layouts.open(path).number] += 1
         return sum(self._layouts.n_runs_of(number) for number, n_shards in found.items() if n_shards == 1)
 
     @property
@@ -97,7 +101,7 @@ class Study:
         """
         import pandas as pd
 
-        parts = [shard.drop_columns(CURVES).to_pandas() for shard in self.shards(partial)]
+        parts = [shard.to_pandas() for shard in self.shards(partial, curves=False)]
         table: pd.DataFrame = pd.concat(parts, ignore_index=True)
         return table
 
@@ -160,8 +164,16 @@ class Study:
         rows, hidden = summary_rows(self.table(partial=True))
         return as_html(about, rows, [f"... and {hidden} more points"] if hidden else [])
 
-    def shards(self, partial: bool = False) -> Iterator[pa.Table]:
-        """The finished shards in order, one at a time; there is at least one, and all unless `partial` is allowed."""
+    def shards(self, partial: bool = False, curves: bool = True) -> Iterator[pa.Table]:
+        """The finished shards in order, one at a time; there is at least one, and all unless `partial` is allowed.
+
+        Parameters
+        ----------
+        partial : bool
+            As for `table`.
+        curves : bool
+            Whether they have their curves.
+        """
         if read_manifest(self.path)["fingerprint"] != self.manifest["fingerprint"]:
             raise StudyError(f"the study in {self.path} has grown since it was read; read it again with Study(path)")
         paths = list_shards(self.path)
@@ -173,12 +185,16 @@ class Study:
                 "or ask for what is there with partial=True"
             )
         latest = -1
+        room = FREE if self._max_bytes is None else self._max_bytes
         for path in paths:
-            number, file = self._layouts.open(path)
-            if number == latest:
+            shard = self._layouts.open(path)
+            if shard.number == latest:
                 raise StudyError(f"{path} is one of two shards of a chunk; run the study again to keep one of them")
-            latest = number
-            yield self._layouts.read(file)
+            latest = shard.number
+            room += RATIO * len(shard.content) if self._max_bytes is None else 0
+            table, n_bytes = self._layouts.read(shard, room, curves)
+            room -= n_bytes
+            yield table
 
     def __repr__(self) -> str:
         n_done, n_runs, state = self.n_done, self._layouts.n_runs, self.manifest["state"]
@@ -227,8 +243,8 @@ def write_table(study: Study) -> None:
     import pyarrow.csv as csv
 
     with writing(study.path / "table.csv") as stream:
-        for number, shard in enumerate(study.shards()):
-            csv.write_csv(shard.drop_columns(CURVES), stream, csv.WriteOptions(include_header=number == 0))
+        for number, shard in enumerate(study.shards(curves=False)):
+            csv.write_csv(shard, stream, csv.WriteOptions(include_header=number == 0))
 
 
 def write_whole(path: Path, content: bytes) -> None:

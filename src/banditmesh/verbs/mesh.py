@@ -116,9 +116,10 @@ def mesh_status(urls: tuple[str, ...], token_file: str | None, once: bool, as_js
     """
     import sys
 
+    from ..live.tokens import read_token
     from ..mesh.status import as_table, gather
 
-    token = Path(token_file).read_text().strip() if token_file else None
+    token = None if token_file is None else read_token(token_file)
     if as_json:
         click.echo(json.dumps([row._asdict() for row in gather(urls, token)], indent=2))
     elif once or not sys.stdout.isatty():
