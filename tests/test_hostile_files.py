@@ -1,6 +1,7 @@
 """Files and matrices from someone who means harm: what they describe, or one line; never a crash, never gigabytes."""
 
 import gzip
+import json
 import subprocess
 import sys
 import tracemalloc
@@ -17,7 +18,7 @@ from scipy.sparse import coo_array, csr_array
 
 import banditmesh as bm
 import hostile
-from banditmesh import networks
+from banditmesh import networks, own
 from banditmesh.cli import main
 from banditmesh.errors import FileError, InputError, NetworkError, StudyError
 from banditmesh.networks.readers.files import MAX_BYTES, MAX_TEXT
@@ -291,9 +292,9 @@ def test_damaged_gzip_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "n_runs, columns, ask",
     [
-        (200_000, {}, bm.Study.table),
+        (50_000, {}, bm.Study.table),
         (1000, {"error": "x" * 100_000}, bm.Study.table),
-        (20, {name: [1] * 50_000 for name in CURVES}, bm.Study.curves),
+        (20, {name: [1] * 10_000 for name in CURVES}, bm.Study.curves),
     ],
     ids=["runs", "texts", "curves"],
 )
@@ -368,6 +369,39 @@ def test_a_shard_with_damaged_pages_and_the_right_hash_is_one_line(tmp_path):
     (path.parent / shard_name(0, digest(bytes(content)))).write_bytes(content)
     with pytest.raises(StudyError, match=r"is damaged \(its pages cannot be read\)"):
         bm.Study(tmp_path).table()
+
+
+def test_opening_a_study_runs_nothing_of_it(tmp_path, monkeypatch):
+    hostile.make_study(tmp_path, 3)
+    path = tmp_path / "manifest.json"
+    text = "raise SystemExit('it ran')"
+    named = {"name": "evil:Boom@0123456789abcdef"}
+    raw = json.loads(path.read_text())
+    raw["spec"] |= {"protocol": named, "policy": named}
+    raw["own_modules"] = {"0123456789abcdef": {"evil": text}}
+    raw["digest"] = digest(json.dumps(raw["spec"], sort_keys=True).encode())
+    raw["fingerprint"] = digest(json.dumps([raw["digest"], raw["network_files"]], sort_keys=True).encode())
+    path.write_text(json.dumps(raw))
+    [shard] = (tmp_path / "shards").iterdir()
+    table = pq.read_table(shard)
+    metadata = {**table.schema.metadata, b"banditmesh.study": raw["fingerprint"].encode()}
+    stream = BytesIO()
+    pq.write_table(table.replace_schema_metadata(metadata), stream)
+    shard.unlink()
+    (tmp_path / "shards" / shard_name(0, digest(stream.getvalue()))).write_bytes(stream.getvalue())
+    for name in ("evil.py", "sitecustomize.py", "shards/evil.py"):
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("load", "address", "tell", "_load_text", "_hash_installed"):
+        monkeypatch.setattr(own, name, None)
+    study = bm.Study(tmp_path)
+    assert study.is_complete
+    assert "3 runs, complete" in repr(study)
+    assert "3 of 3 runs" in study._repr_html_()
+    assert (len(study.table()), len(study.curves())) == (3, 0)
+    study.plot("tradeoff")
+    assert "evil" not in sys.modules
 
 
 def test_lists_in_a_log_count_in_full(tmp_path):
