@@ -50,7 +50,7 @@ def test_file_has_the_mode_of_any_other_new_file(tmp_path):
 def test_a_secret_is_for_its_owner_alone_from_the_first_byte_on(tmp_path):
     before = os.umask(0)
     try:
-        with atomic.writing(tmp_path / "file", private=True) as stream:
+        with atomic.writing(tmp_path / "file", mode=atomic.PRIVATE) as stream:
             stream.write(b"secret")
             assert [one.stat().st_mode & 0o777 for one in tmp_path.iterdir()] == [0o600]
     finally:
@@ -61,7 +61,7 @@ def test_a_secret_is_for_its_owner_alone_from_the_first_byte_on(tmp_path):
 def test_a_new_file_never_takes_the_place_of_another_one(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(FileExistsError):
-        atomic.create(tmp_path / "link", private=True)
+        atomic.create(tmp_path / "link", atomic.PRIVATE)
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -605,6 +605,19 @@ def test_a_file_that_others_can_write_is_not_read(tmp_path):
     assert (tmp_path / "ran").exists()
 
 
+def test_others_cannot_write_what_is_kept_whatever_the_mask(tmp_path, monkeypatch):
+    monkeypatch.setattr(trust, "_is_own_group", lambda *_: False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    before = os.umask(0)
+    try:
+        private = trust._private_folder(tmp_path)
+        files = KernelFiles(private, "kernel")
+        files.save("key", 1)
+    finally:
+        os.umask(before)
+    assert files.load("key") == 1
+
+
 def three(x):
     return x + 3
 

@@ -15,12 +15,14 @@ from typing import IO, Final
 
 #: What the name of a file ends with while it is being written; it begins with a dot.
 PARTIAL: Final = ".partial"
-#: The mode of a file that is for its owner alone.
+#: The modes of files: as any other new file, for its owner alone to write, and for its owner alone.
+USUAL: Final = 0o666
+READABLE: Final = 0o644
 PRIVATE: Final = 0o600
 
 
 @contextmanager
-def writing(path: Path, durable: bool = False, private: bool = False) -> Iterator[IO[bytes]]:
+def writing(path: Path, durable: bool = False, mode: int = USUAL) -> Iterator[IO[bytes]]:
     """A stream into a file that appears under its name only when the block has ended without an error.
 
     Parameters
@@ -30,8 +32,8 @@ def writing(path: Path, durable: bool = False, private: bool = False) -> Iterato
     durable : bool
         Whether the content is on the disk before the file gets its name. Without it, a power cut could leave an empty
         file there. That the move itself may be lost is no harm: then the file is missing.
-    private : bool
-        Whether its owner alone may read it, from its first byte on; otherwise it has the mode of any other new file.
+    mode : int
+        Who may read and write it, from its first byte on, less what the process's mask takes away.
 
     Examples
     --------
@@ -43,7 +45,7 @@ def writing(path: Path, durable: bool = False, private: bool = False) -> Iterato
     ['answer']
     """
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
-    stream = create(partial, private)
+    stream = create(partial, mode)
     try:
         with stream:
             yield stream
@@ -57,6 +59,6 @@ def writing(path: Path, durable: bool = False, private: bool = False) -> Iterato
         raise
 
 
-def create(path: Path, private: bool = False) -> IO[bytes]:
+def create(path: Path, mode: int = USUAL) -> IO[bytes]:
     """A stream into a new file; `FileExistsError` if anything has its name, be it a broken link."""
-    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE if private else 0o666))
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode))

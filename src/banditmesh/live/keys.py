@@ -322,9 +322,9 @@ def _pem(certificate: Any) -> bytes:
 def _write_key(path: Path, key: Any) -> None:
     forms = extras.need("cryptography.hazmat.primitives.serialization")
     data = key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
-    _write(path, data, private=True)
+    _write(path, data, atomic.PRIVATE)
 
 
-def _write(path: Path, data: bytes, private: bool = False) -> None:
-    with atomic.writing(path, durable=True, private=private) as stream:
+def _write(path: Path, data: bytes, mode: int = atomic.USUAL) -> None:
+    with atomic.writing(path, durable=True, mode=mode) as stream:
         stream.write(data)

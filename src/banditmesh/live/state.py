@@ -275,7 +275,7 @@ def _connect(path: Path, readonly: bool = False) -> sqlite3.Connection:
 def _connect_new(path: Path) -> sqlite3.Connection:
     """A connection to an empty file that its owner alone can read, as what SQLite puts beside it."""
     path.unlink(missing_ok=True)
-    atomic.create(path, private=True).close()
+    atomic.create(path, atomic.PRIVATE).close()
     return _connect(path)
 
 

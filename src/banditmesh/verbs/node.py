@@ -104,11 +104,11 @@ def backup_verb(path: str, url: str, token_file: str | None) -> None:
     """
     from pathlib import Path
 
-    from ..atomic import writing
+    from ..atomic import PRIVATE, writing
 
     with _client(url, token_file) as node:
         data = node.backup()
-    with writing(Path(path), durable=True, private=True) as file:
+    with writing(Path(path), durable=True, mode=PRIVATE) as file:
         file.write(data)
     click.echo(click.format_filename(path))
 

@@ -92,7 +92,7 @@ class KernelFiles:
         content = dumps(data)
         with contextlib.suppress(OSError):
             self._remove_outdated()
-            with atomic.writing(self._path(key)) as stream:
+            with atomic.writing(self._path(key), mode=atomic.READABLE) as stream:
                 stream.write(_checksum(self._path(key), content) + content)
 
     def flush(self) -> None:

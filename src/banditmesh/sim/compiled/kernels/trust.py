@@ -100,7 +100,9 @@ def _private_folder(folder: Path) -> Path | None:
         # Nothing is made in a home that is another user's, as it may be under sudo.
         if doubt(there) is not None:
             return None
-        private.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for place in reversed([private, *private.parents]):
+            if not place.exists():
+                place.mkdir(mode=0o700)
     except (OSError, RuntimeError, StopIteration):
         return None
     return private.resolve() if doubt(private) is None else None
