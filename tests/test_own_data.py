@@ -56,7 +56,8 @@ def test_columns_may_have_other_names(write):
     [
         (
             "ann,red\nbob,red\n",
-            r"line 1: the columns must be named agent, arm, got \['ann', 'red'\]; name them so, or say in Python what",
+            r"line 1: the columns must be named agent, arm, got \['ann', 'red'\]; name them so, or say in Python what "
+            r"they are called: columns={'agent': \.\.\.}, and on the command line: --columns AGENT,ARM,REWARD$",
         ),
         ("agent,agent,arm\n", "line 1: the columns must be named agent, arm"),
         ("agent,arm\nann\n", r"line 2: an agent and an arm are required, got \['ann'\]"),
@@ -66,7 +67,7 @@ def test_columns_may_have_other_names(write):
         ("# nothing\n", "must describe a catalogue, got nothing but comments"),
         ('agent,arm\nann,"red\n', "line 2: not valid CSV, unexpected end of data"),
         (f"agent,arm\nann,{'x' * 200_000}\n", "line 2: not valid CSV, field larger than field limit"),
-        (b"agent,arm\n\xff\xfe,a\n", "must be a text file in UTF-8, got binary data"),
+        (b"agent,arm\n\xff\xfe,a\n", "must be a text file in UTF-8, got another encoding on line 2; if it is Latin-1,"),
         ("", "must describe a catalogue, got an empty file"),
     ],
 )
@@ -108,7 +109,7 @@ def test_laws_are_read(write, text, laws):
     [
         (
             "arm,p\nred,0.5\n",
-            r"line 1: the columns must be named arm, successes, trials or arm, law, parameters, got .*; name them so$",
+            r"line 1: the columns must be named arm, successes, trials or arm, law, parameters, got .*; name them so,",
         ),
         ("arm,successes,trials\nred,6,5\n", "line 2: successes must be an integer of at least 0 and at most 5, got 6"),
         ("arm,successes,trials\nred,1,0\n", "line 2: trials must be an integer of at least 1, got 0"),

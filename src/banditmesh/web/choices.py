@@ -212,13 +212,14 @@ def _problem(arms: Mapping[str, str]) -> list[str]:
     law = arms.get("law", "gaussian")
     if law == "data":
         said = {name: json.dumps(text) for name, text in arms.items()}
+        columns = f", columns={said['columns']}" if "columns" in said else ""
         unmatched = f", unmatched={said['unmatched']}" if "unmatched" in said else ""
         if "log" in said:
             rewards = f", law={said['rewards']}" if "rewards" in said else ""
-            who = f"bm.arms.read_catalogue({said['catalogue']})" if "catalogue" in said else "log"
+            who = f"bm.arms.read_catalogue({said['catalogue']}{columns})" if "catalogue" in said else "log"
             made = f"problem = bm.Problem(network, {who}, log{unmatched})"
-            return [f"log = bm.arms.read_log({said['log']}{rewards})", made]
-        files = [f"bm.arms.read_{key}({said.get(key, repr(''))})" for key in ("catalogue", "laws")]
+            return [f"log = bm.arms.read_log({said['log']}{rewards}{columns})", made]
+        files = [f"bm.arms.read_{key}({said.get(key, repr(''))}{columns})" for key in ("catalogue", "laws")]
         return [f"problem = bm.Problem(network, {', '.join(files)}{unmatched})"]
     means = f"[{_as_python('means', arms['means']).strip('[]')}]" if "means" in arms else ""
     n_arms = str(means.count(",") + 1) if means else _as_python("n_arms", arms.get("n_arms", "50"))
