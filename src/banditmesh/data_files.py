@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from .checks import integer, shown
 from .errors import FileError
@@ -175,7 +175,7 @@ class DataFile:
         """The bytes of the file, at most one more than allowed."""
         try:
             with open_regular(self.path) as stream:
-                stored = stream.read(self.max_bytes + 1)
+                stored = _read(stream, self.max_bytes + 1)
         except FileNotFoundError:
             raise self.wrong(f"must be a {self.kind} file, got no such file") from None
         except IsADirectoryError:
@@ -192,7 +192,7 @@ class DataFile:
         if not stored.startswith(_GZIP):
             return stored
         try:
-            content = gzip.GzipFile(fileobj=BytesIO(stored)).read(self.max_bytes + 1)
+            content = _read(gzip.GzipFile(fileobj=BytesIO(stored)), self.max_bytes + 1)
         except (EOFError, OSError, zlib.error) as error:
             raise self.wrong(f"must be a whole gzip file, got: {one_line(error)}") from None
         if len(content) > self.max_bytes:
@@ -213,6 +213,15 @@ def name_cell(file: DataFile, number: int, what: str, cell: Any) -> str:
     if not name:
         raise file.wrong_line(number, f"{what} must have a name, got an empty cell")
     return name
+
+
+def _read(stream: IO[bytes], most: int) -> bytes:
+    """What a stream holds, up to that many bytes; asked for at once, they would be allocated, however short it is."""
+    parts = []
+    while most > 0 and (part := stream.read(min(most, 2**20))):
+        parts.append(part)
+        most -= len(part)
+    return b"".join(parts)
 
 
 def as_frame(source: object) -> pd.DataFrame | None:

@@ -172,8 +172,8 @@ def read_log(
         raise file.wrong("must describe a reward log, got nothing but a header")
     if len(log.rewards) > 1 and 0 < log.rewards[0] == min(log.rewards) == max(log.rewards):
         warn(
-            f"{file.path} has no reward but {log.rewards[0]:g}, so that all arms pay the same; if it lists successes alone, "
-            "add the rows in which there was none",
+            f"{file.path} has no reward but {log.rewards[0]:g}, so that all arms pay the same; "
+            "if it lists successes alone, add the rows in which there was none",
             BanditmeshWarning,
         )
     return RewardLog(

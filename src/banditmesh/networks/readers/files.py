@@ -124,7 +124,7 @@ class NetworkFile(DataFile):
             row = line.split(between)
         else:
             try:
-                [row] = csv.reader([line], delimiter=between or " ", skipinitialspace=True, strict=True)
+                [row] = csv.reader([line.strip()], delimiter=between or " ", skipinitialspace=True, strict=True)
             except (csv.Error, ValueError) as error:
                 raise self.wrong_line(number, f"not valid CSV, {one_line(error)}") from None
         row = [entry.strip() for entry in row]
