@@ -459,7 +459,7 @@ def zipped(name):
         (">>graph6<<A_\n", "got graph6; convert it"),
         ('<gexf xmlns="x"/>', "must be a GraphML network, got GEXF; convert it"),
         (MARKET.replace("3 3 2", "3000000000 3000000000 900000000000"), "must hold what its size line says, got 3,000"),
-        (MARKET.replace("3 2\n", "9 2\n", 1).replace("3 9 2", "3 3 2"), "must hold what|must be a Matrix Market file"),
+        (MARKET.replace("2 1\n", "9 1\n"), "must be a Matrix Market file, got: "),
         ("%%MatrixMarket matrix array real general\n100000 100000\n1\n", "must hold what its size line says"),
         ("0 1 0\n0 0 1\n0 1 0\n", "an adjacency matrix must be symmetric"),
         (
@@ -516,7 +516,7 @@ def test_every_format_can_drop_self_loops(tmp_path, write):
     write("a b b\nb b\n", "a.adjlist")
     write(MARKET.replace("3 3 2", "3 3 3") + "3 3\n", "a.mtx")
     for name in ("a.gml", "a.graphml", "a.npz", "a.adjlist", "a.mtx"):
-        with pytest.raises(FileError, match="self-loops, got a link from .*--self-loops drop"):
+        with pytest.raises(FileError, match=r"self-loops, got a link from .*--self-loops drop"):
             networks.read(tmp_path / name)
         with pytest.warns(BanditmeshWarning, match="self-loops that were dropped: "):
             assert networks.as_links(networks.read(tmp_path / name, self_loops="drop"))[1].n_links in (1, 2)

@@ -33,7 +33,7 @@ STEP: Final = 2**15
 
 #: How many bytes a file may hold, unpacked, unless the caller allows more or less.
 MAX_BYTES: Final = 2**27
-#: The same for text, of which the result takes up to eighty times as much memory.
+#: The same for text, of which the result takes up to a hundred times as much memory.
 MAX_TEXT: Final = 2**25
 _GZIP: Final = b"\x1f\x8b"
 _LONGEST: Final = 200
@@ -215,7 +215,7 @@ def name_cell(file: DataFile, number: int, what: str, cell: Any) -> str:
     return name
 
 
-def _read(stream: IO[bytes], most: int) -> bytes:
+def _read(stream: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
     """What a stream holds, up to that many bytes; asked for at once, they would be allocated, however short it is."""
     parts = []
     while most > 0 and (part := stream.read(min(most, 2**20))):

@@ -7,8 +7,8 @@ by line or, in Parquet and DataFrames, by row, counted from 1.
 from __future__ import annotations
 
 import csv
-import math
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from io import BytesIO, TextIOWrapper
 from itertools import chain
@@ -76,7 +76,7 @@ class TableFile(DataFile):
         if between == "::":
             lines, between = (line.replace("::", "\t") for line in lines), "\t"
         reader = csv.reader(lines, delimiter=between, skipinitialspace=True, strict=True)
-        width = 0.0
+        width = 0
         try:
             for n_rows, row in enumerate(reader):
                 if any(row):
@@ -84,7 +84,7 @@ class TableFile(DataFile):
                     if len(row) > width and any(map(str.strip, row[width:])):
                         raise self.wrong_line(
                             reader.line_num,
-                            f"a line must have at most {width:g} cells, got {len(row)}, more than the first one; "
+                            f"a line must have at most {width} cells, got {len(row)}, more than the first one; "
                             f"put cells that hold {between!r} in quotes, and write decimals with a point",
                         )
                     yield reader.line_num, row
@@ -95,9 +95,9 @@ class TableFile(DataFile):
         if progress is not None:
             progress(len(self.content), len(self.content))
 
-    def _width(self, first: Sequence[str]) -> float:
+    def _width(self, first: Sequence[str]) -> int:
         """How many cells a row may have."""
-        return math.inf if first[-1].strip().lower() == self.open_column else len(first)
+        return sys.maxsize if first[-1].strip().lower() == self.open_column else len(first)
 
     def _parquet_cells(self, progress: ReadingCallback | None) -> Iterator[tuple[int, Sequence[Any]]]:
         import pyarrow as pa

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from ..data_files import MAX_TEXT
 from ..errors import InputError
 from ..protocols.notation import split
 
@@ -114,7 +115,8 @@ def to_toml(choices: Mapping[str, str], *, own_names: bool = False) -> str:
         value = PurePath(text).name if own_names and key in FILES else text.strip()
         tables.setdefault(table, []).append(f"{name} = {_as_toml(name, value)}")
     for table in {key.partition(".")[0] for key in FILES if choices.get(key, "").strip()}:
-        tables[table].append(f"max_bytes = {MOST_UNPACKED}")
+        # A network takes more memory for its bytes than a table does.
+        tables[table].append(f"max_bytes = {min(MOST_UNPACKED, MAX_TEXT) if table == 'network' else MOST_UNPACKED}")
     protocols = [one for one in split(choices.get("protocols", "")) if one]
     if not protocols:
         raise InputError("protocols must name at least one, such as fwa(4); got none")
