@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import warnings
 import zipfile
 from io import BytesIO
 
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import scipy.sparse
 
 from banditmesh import networks, parse_spec
-from banditmesh.errors import FileError
+from banditmesh.errors import BanditmeshWarning, FileError
 from banditmesh.networks import as_links
 from banditmesh.studies.manifest import layouts_of, new_manifest, read_manifest
 from banditmesh.studies.shards import digest, shard_name
@@ -45,6 +46,11 @@ def valid_files():
         "numbers.edgelist": b"0 1\n1 2\n2 3\n3 0\n",
         "links.adjlist": b"0 1 2\n1 2\n2 3\n4\n",
         "contacts.trace": b"1 a b\n2 b c\n2 c a\n4 a b\n",
+        "quoted.csv": b'from;to;weight\n"Lee; Ann";bob;1\nbob;"Carl ""C"" #1"\n',
+        "links.mtx": b"%%MatrixMarket matrix coordinate pattern symmetric\n% a path\n3 3 2\n2 1\n3 2\n",
+        "dense.mtx": b"%%MatrixMarket matrix array integer general\n2 2\n0\n1\n1\n0\n",
+        "square.txt": b"0 1 1\n1 0 0\n1 0 0\n",
+        "links.json": b'{"nodes": [{"id": 1}, {"id": 2}], "links": [{"source": 1, "target": 2, "weight": 1}]}',
         "links.graphml": "\n".join(nx.generate_graphml(GRAPH)).encode(),
         "links.gml": "\n".join(nx.generate_gml(GRAPH)).encode(),
     }
@@ -147,6 +153,7 @@ def deflated(name, size):
 def read_all(seed, count, folder):
     """Read damaged files; each is a network or refused in one line. Returns how many were read and how many refused."""
     n_read = n_refused = 0
+    warnings.simplefilter("ignore", BanditmeshWarning)  # notes of what was read, such as repeated links
     for name, content in injured_files(seed, count):
         path = folder / name
         path.write_bytes(content)

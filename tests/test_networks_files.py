@@ -1,12 +1,18 @@
 import gzip
+import json
+import tracemalloc
+import zipfile
+from io import BytesIO
 
 import networkx as nx
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array, save_npz
 
+import banditmesh as bm
 from banditmesh import networks
 from banditmesh.draws import Draws
-from banditmesh.errors import FileError, InputError
+from banditmesh.errors import BanditmeshWarning, FileError, InputError
 
 
 @pytest.fixture
@@ -159,7 +165,8 @@ DIRECTED = '<graph edgedefault="directed"><node id="0"/><node id="1"/><edge sour
         ("a.adjlist", "0 1\n1 1 2\n", "line 2: network must have no self-loops, got a link from '1'"),
         ("a.graphml", "<graphml>\n<graph>\n", "line 3: not valid GraphML"),
         ("a.graphml", "0 1\n", "line 1: not valid GraphML"),
-        ("a.graphml", "<html/>", "must be a GraphML network"),
+        ("a.graphml", "<html/>", "must be a network file, got an HTML page; download the file that it is about"),
+        ("a.graphml", "<svg/>", "must be a GraphML network"),
         ("a.graphml", GRAPHML.format(DIRECTED), "network must be undirected, got a DiGraph"),
         ("a.gml", "graph [\n  node [ id 0 ]\n  ?\n]\n", "line 3: not valid GML"),
         ("a.gml", "graph [\n  node [ id 0 ]\n", "not valid GML"),
@@ -345,3 +352,218 @@ def test_reading_says_how_far_it_is(write, read):
     assert len(seen) == 3
     assert seen[0][0] < seen[1][0] < seen[2][0]
     assert seen[-1] == (280_000, 280_000)
+
+
+def links_of(path, **options):
+    """The links of a file by name, which both ways of reading agree on."""
+    found = []
+    for read in (networks.read, networks.read_any):
+        names, links = networks.as_links(read(path, **options))
+        found.append((list(names), [(names[i], names[j]) for i, j in links.pairs().tolist()]))
+    assert found[0] == found[1]
+    return found[0][1]
+
+
+@pytest.mark.parametrize(
+    "text, links",
+    [
+        ("Ann Lee,bob\nbob,Carl Roe\n", [("Ann Lee", "bob"), ("bob", "Carl Roe")]),
+        ("Ann Lee\tbob\nbob\tcarl\n", [("Ann Lee", "bob"), ("bob", "carl")]),
+        ('"Lee, Ann",bob\nbob,"Roe ""C"" #2" # a link\n', [("Lee, Ann", "bob"), ("bob", 'Roe "C" #2')]),
+        ('"Ann Lee" bob\nbob   "Carl Roe"\n', [("Ann Lee", "bob"), ("bob", "Carl Roe")]),
+        ("from;to\na;b\nb;c\n", [("a", "b"), ("b", "c")]),
+        ("a;b;1,0\n".replace("1,0", "1"), [("a", "b")]),
+        ("a, b\nb , c\n", [("a", "b"), ("b", "c")]),
+        ("a,b,\nb,c,\n", [("a", "b"), ("b", "c")]),
+        ("1|2\n2|3\n", [(1, 2), (2, 3)]),
+        ("1::2\n2::3\n", [(1, 2), (2, 3)]),
+        ("fe80::1 fe80::2\n", [("fe80::1", "fe80::2")]),
+        ("fe80::1,fe80::2\n", [("fe80::1", "fe80::2")]),
+    ],
+)
+def test_what_separates_entries_is_decided_for_the_file(write, text, links):
+    assert links_of(write(text)) == links
+    assert links_of(write(gzip.compress(text.encode()), "links.gz")) == links
+
+
+def test_decimal_commas_separate_nothing(write):
+    assert links_of(write("a;b;0,5\nb;c;1,5\n"), weights="ignore") == [("a", "b"), ("b", "c")]
+
+
+@pytest.mark.parametrize("weights", ["refuse", "ignore"])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        (
+            "Ann Lee bob\nbob carl\n",
+            r"line 1: .* got \['Ann', 'Lee', 'bob'\]; if names hold blanks, separate entries by",
+        ),
+        ("carl bob\nAnn Lee bob\n", "line 2: an edge list has two agents on a line, got .*; if names hold blanks"),
+        ("a b\nLee,Ann bob\n", "line 2: entries must be separated by blanks, as above, got ','; separate all lines"),
+        ("a,b\nAnn Lee\n", r"line 2: .* got 1 entries, separated by ',': \['Ann Lee'\]$"),
+        ("Lee, Ann;bob\n", "line 1: entries must be separated in one way, got ';' and ','; put entries that hold one"),
+        ("a,b\n,c\n", r"line 2: an agent must have a name, got an empty entry in \['', 'c'\]"),
+        ('a,b\n"c,d\n', "line 2: not valid CSV, "),
+    ],
+)
+def test_line_that_could_be_another_network_is_refused(write, text, message, weights):
+    for read in (networks.read, networks.read_any):
+        with pytest.raises(FileError, match=message):
+            read(write(text), weights=weights)
+
+
+NODE_LINK = {"directed": False, "nodes": [{"id": "a"}, {"id": "b"}], "links": [{"source": "a", "target": "b"}]}
+MARKET = "%%MatrixMarket matrix coordinate pattern symmetric\n% a path\n3 3 2\n2 1\n3 2\n"
+SQUARE = "0 1 0 0\n1 0 1 0\n0 1 0 1\n0 0 1 0\n"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    "name, content, links",
+    [
+        ("a.json", json.dumps(NODE_LINK), [("a", "b")]),
+        ("a.txt", json.dumps(nx.node_link_data(nx.path_graph(3), edges="edges")), [(0, 1), (1, 2)]),
+        ("a.mtx", MARKET, [(0, 1), (1, 2)]),
+        ("a.txt", MARKET, [(0, 1), (1, 2)]),
+        ("a.csv", SQUARE.replace(" ", ","), [(0, 1), (1, 2), (2, 3)]),
+        ("a.txt", SQUARE, [(0, 1), (1, 2), (2, 3)]),
+        ("a.edgelist", "\n".join(nx.generate_graphml(NAMED)), list(NAMED.edges())),
+        ("a.adjlist", "\n".join(nx.generate_gml(NAMED)), list(NAMED.edges())),
+    ],
+)
+def test_format_is_known_by_content_whatever_the_name(write, name, content, links, packed):
+    path = write(gzip.compress(content.encode()) if packed else content, name + ".gz" * packed)
+    assert links_of(path) == links
+
+
+def zipped(name):
+    stream = BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(name, "0 1\n")
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("[[0, 1], [1, 2]]", 'must be a network in JSON, as in {"nodes": .* got a list'),
+        ('{"a": ["b"]}', r"must be a network in JSON, .* got the keys \['a'\]"),
+        ('{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}', "must link agents that stand in nodes"),
+        ('{"nodes": [{"id": [1]}], "links": []}', "must be a network in JSON"),
+        ('{"nodes": [{"name": 1}], "links": []}', "must be a network in JSON"),
+        (json.dumps({**NODE_LINK, "directed": True}), "network must be undirected, got a DiGraph"),
+        ('{"nodes"', "must be valid JSON"),
+        ('{"a": ' * 200_000, "must be valid JSON"),
+        ("*Vertices 2\n1 2\n", "got Pajek; convert it to GraphML, for instance with networkx"),
+        ("graph {\n a -- b\n}\n", "got DOT; convert it"),
+        (">>graph6<<A_\n", "got graph6; convert it"),
+        ('<gexf xmlns="x"/>', "must be a GraphML network, got GEXF; convert it"),
+        (MARKET.replace("3 3 2", "3000000000 3000000000 900000000000"), "must hold what its size line says, got 3,000"),
+        (MARKET.replace("2 1\n", "9 1\n"), "must be a Matrix Market file, got: "),
+        ("%%MatrixMarket matrix array real general\n100000 100000\n1\n", "must hold what its size line says"),
+        ("0 1 0\n0 0 1\n0 1 0\n", "an adjacency matrix must be symmetric"),
+        (
+            "Ren\u00e9e bob\n".encode("latin1"),
+            "got another encoding on line 1; if it is Latin-1, convert it with iconv",
+        ),
+        ("a b\n".encode("utf-16"), "must be a text file in UTF-8, got UTF-16; save it as UTF-8"),
+        ("ab cd\n".encode("utf-16-le"), "must be a text file in UTF-8, got UTF-16"),
+        (zipped("links.txt"), "got a zip archive; unpack it, and name the file that you need"),
+        (zipped("xl/workbook.xml"), "got a spreadsheet or document; save its table as CSV"),
+        (gzip.compress(b"a" * 257 + b"ustar" + bytes(250)), "got a tar archive; unpack it"),
+        (b"PAR1\x00\xff", "got a Parquet file; read it with pandas"),
+    ],
+)
+def test_other_formats_are_refused_by_name(write, content, message):
+    path = write(content, "links")
+    for read in (networks.read, networks.read_edge_list):
+        with pytest.raises(FileError, match=message if read is networks.read else None) as caught:
+            read(path)
+        assert str(caught.value).startswith(str(path))
+        assert "\n" not in str(caught.value)
+
+
+SNAP = "# Directed graph: soc.txt\n# FromNodeId\tToNodeId\n0\t4\n0\t5\n4\t0\n7\t7\n0\t5\n5\t5\n"
+
+
+def test_self_loops_are_refused_with_a_remedy_or_dropped_and_told(write):
+    path = write(SNAP)
+    with pytest.raises(FileError, match=r'line 6: .* to leave them out, say self_loops="drop" \(--self-loops drop on'):
+        networks.read(path)
+    told = (
+        r"soc\.txt was read as an undirected network: its comments call it directed; links in both directions, which "
+        "count once: 1; lines that repeat a link: 1; self-loops that were dropped: 2$"
+    )
+    path = write(SNAP, "soc.txt")
+    for read in (networks.read, networks.read_any):
+        with pytest.warns(BanditmeshWarning, match=told):
+            names, links = networks.as_links(read(path, self_loops="drop"))
+        assert (list(names), links.pairs().tolist()) == ([0, 4, 5, 7], [[0, 1], [0, 2]])
+    with pytest.raises(InputError, match="self_loops must be one of refuse, drop; got 'keep'"):
+        networks.read(path, self_loops="keep")
+
+
+@pytest.mark.filterwarnings("error")
+def test_plain_list_is_read_without_a_word(write):
+    assert links_of(write("# Undirected graph: each link once\n0 1\n1 2\n")) == [(0, 1), (1, 2)]
+
+
+def test_every_format_can_drop_self_loops(tmp_path, write):
+    graph = nx.Graph([("a", "b"), ("b", "b")])
+    nx.write_gml(graph, tmp_path / "a.gml")
+    nx.write_graphml(graph, tmp_path / "a.graphml")
+    save_npz(tmp_path / "a.npz", csr_array([[0, 1], [1, 1]]))
+    write("a b b\nb b\n", "a.adjlist")
+    write(MARKET.replace("3 3 2", "3 3 3") + "3 3\n", "a.mtx")
+    for name in ("a.gml", "a.graphml", "a.npz", "a.adjlist", "a.mtx"):
+        with pytest.raises(FileError, match=r"self-loops, got a link from .*--self-loops drop"):
+            networks.read(tmp_path / name)
+        with pytest.warns(BanditmeshWarning, match="self-loops that were dropped: "):
+            assert networks.as_links(networks.read(tmp_path / name, self_loops="drop"))[1].n_links in (1, 2)
+    path = write("1 a a\n2 a b\n", "trace")
+    assert networks.read_contact_trace(path, self_loops="drop").n_rounds == 2
+    assert list(networks.read(write("5 5\n5 6\n"), self_loops="drop").edges()) == [(5, 6)]
+    assert networks.read(write("5 5\n"), self_loops="drop").number_of_edges() == 0
+
+
+def test_ids_that_are_written_in_two_ways_are_told(write):
+    for text in ("01 1\n1 2\n", "a,1.0\n1,b\n"):
+        with pytest.warns(BanditmeshWarning, match="has '(01|1.0)' and '1', which are two names; write ids in one way"):
+            networks.read(write(text))
+
+
+def test_data_frame_is_an_edge_list():
+    frame = pd.DataFrame({"source": [1, 2], "target": [2, 3]})
+    assert links_of(frame) == [(1, 2), (2, 3)]
+    assert bm.Problem.random(frame, 3, 2).network.n_links == 2
+    assert links_of(frame.set_index("source")) == [(1, 2), (2, 3)]
+    assert links_of(pd.DataFrame([[0, 1], [1, 2]])) == [(0, 1), (1, 2)]
+    frame = pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"], "strength": [1.0, 2.0]})
+    assert links_of(frame, weights="ignore") == [("a", "b"), ("b", "c")]
+    trace = pd.DataFrame({"round": [1, 2], "i": ["a", "b"], "j": ["b", "c"]})
+    assert networks.read_contact_trace(trace).n_rounds == 2
+    for wrong, message in (
+        (frame, "the DataFrame, row 2: network must be unweighted, got the weight '2.0'"),
+        (frame[:0], "the DataFrame must describe a network, got no rows"),
+        (
+            pd.DataFrame({"a": [1.0], "b": [2]}),
+            r"row 1: an agent must be named .*, got 1\.0; make the column one of integers",
+        ),
+        (
+            nx.to_pandas_adjacency(NAMED),
+            "must have two agents in a row, got an adjacency matrix; convert it with networkx",
+        ),
+    ):
+        with pytest.raises(FileError, match=message):
+            networks.read(wrong)
+    with pytest.raises(FileError, match="path must name a network file, got a DataFrame"):
+        networks.read_gml(frame)
+
+
+@pytest.mark.parametrize("text", ["0 1\n" * 100_000, "".join(f"{2 * k},{2 * k + 1}\n" for k in range(30_000))])
+def test_edge_list_takes_memory_in_proportion_to_its_bytes(write, text):
+    path = write(text)
+    tracemalloc.start()
+    networks.read_any(path)
+    assert tracemalloc.get_traced_memory()[1] < 40 * len(text)
+    tracemalloc.stop()

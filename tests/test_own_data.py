@@ -6,6 +6,7 @@ import pickle
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,7 +14,7 @@ import pytest
 import banditmesh as bm
 from banditmesh.arms import Bernoulli, Beta, Empirical, Gaussian, read_catalogue, read_laws, read_log
 from banditmesh.cli import main
-from banditmesh.errors import ArmError, FileError, InputError, NetworkError
+from banditmesh.errors import ArmError, BanditmeshWarning, FileError, InputError, NetworkError
 
 LINKS = [("ann", "bob"), ("bob", "carl")]
 CLICKS = "agent,arm,reward,time\nann,red,1,9\nbob,red,0,8\nann,blue,0,7\ncarl,red,1,6\nbob,blue,1,5\n"
@@ -56,7 +57,8 @@ def test_columns_may_have_other_names(write):
     [
         (
             "ann,red\nbob,red\n",
-            r"line 1: the columns must be named agent, arm, got \['ann', 'red'\]; name them so, or say in Python what",
+            r"line 1: the columns must be named agent, arm, got \['ann', 'red'\]; name them so, or say in Python what "
+            r"they are called: columns={'agent': \.\.\.}, and on the command line: --columns AGENT,ARM,REWARD$",
         ),
         ("agent,agent,arm\n", "line 1: the columns must be named agent, arm"),
         ("agent,arm\nann\n", r"line 2: an agent and an arm are required, got \['ann'\]"),
@@ -66,7 +68,7 @@ def test_columns_may_have_other_names(write):
         ("# nothing\n", "must describe a catalogue, got nothing but comments"),
         ('agent,arm\nann,"red\n', "line 2: not valid CSV, unexpected end of data"),
         (f"agent,arm\nann,{'x' * 200_000}\n", "line 2: not valid CSV, field larger than field limit"),
-        (b"agent,arm\n\xff\xfe,a\n", "must be a text file in UTF-8, got binary data"),
+        (b"agent,arm\n\xff\xfe,a\n", "must be a text file in UTF-8, got another encoding on line 2; if it is Latin-1,"),
         ("", "must describe a catalogue, got an empty file"),
     ],
 )
@@ -108,7 +110,7 @@ def test_laws_are_read(write, text, laws):
     [
         (
             "arm,p\nred,0.5\n",
-            r"line 1: the columns must be named arm, successes, trials or arm, law, parameters, got .*; name them so$",
+            r"line 1: the columns must be named arm, successes, trials or arm, law, parameters, got .*; name them so,",
         ),
         ("arm,successes,trials\nred,6,5\n", "line 2: successes must be an integer of at least 0 and at most 5, got 6"),
         ("arm,successes,trials\nred,1,0\n", "line 2: trials must be an integer of at least 1, got 0"),
@@ -429,3 +431,140 @@ def test_wrong_files_of_a_spec_are_refused_with_their_line(folder, arms, message
 def test_errors_of_networks_stay_their_own():
     with pytest.raises(NetworkError):
         bm.Problem([("a", "a")], bm.arms.Catalogue({"a": ["x"]}), {"x": Bernoulli(0.5)})
+
+
+@pytest.mark.parametrize(
+    "read, header, row",
+    [
+        (read_log, "agent,arm,reward", "ann,red,0,75"),
+        (read_log, "ann,red,1", "ann,red,0,75"),
+        (read_catalogue, "agent,arm", "ann,red,blue"),
+        (read_laws, "arm,successes,trials", "red,1,000,2000"),
+        (read_laws, "arm,law,p", "red,bernoulli,0,5"),
+    ],
+)
+def test_row_longer_than_the_first_is_refused(write, read, header, row):
+    with pytest.raises(
+        FileError, match=r"line 2: a line must have at most \d cells, got \d, .*write decimals with a point"
+    ):
+        read(write(f"{header}\n{row}\n"))
+
+
+def test_empty_cells_at_the_end_are_no_cells(write):
+    assert read_log(write("agent,arm,reward\nann,red,0,\nbob,red,1,,\n")).laws == {"red": Bernoulli(0.5)}
+
+
+RATINGS = ["1{0}10{0}3{0}881", "1{0}20{0}5{0}882", "2{0}10{0}4{0}883"]
+
+
+@pytest.mark.parametrize("between", ["\t", "::", "|", ";", ","])
+def test_ratings_are_read_however_they_are_separated(write, between):
+    log = read_log(write("\n".join(RATINGS).format(between), "ratings.dat"))
+    assert log.laws == {10: Empirical([3, 4]), 20: Empirical([5])}
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"PK\x03\x04" + bytes(26) + b"xl/workbook.xml", "got a spreadsheet or document; save its table as CSV"),
+        (b"PK\x03\x04" + bytes(26) + b"ratings.csv", "got a zip archive; unpack it"),
+        ("agent,arm,reward\nann,red,1\n".encode("utf-16"), "got UTF-16; save it as UTF-8"),
+        ("agent,arm,reward\nRen\u00e9e,red,1\n".encode("latin1"), "got another encoding on line 2; if it is Latin-1"),
+        (
+            b'{"agent": "ann", "arm": "red", "reward": 1}\n',
+            "line 1: .* must be CSV or Parquet, got JSON or XML; read it with",
+        ),
+        (b"<html></html>", "got an HTML page"),
+        (b"agent;arm,reward\n", "line 1: entries must be separated in one way, got ';' and ','"),
+    ],
+)
+def test_what_is_no_table_is_refused_by_name(write, content, message):
+    for read in (read_log, read_catalogue, read_laws):
+        with pytest.raises(FileError, match=message):
+            read(write(content))
+
+
+def test_data_frames_are_tables(write):
+    frame = pd.DataFrame({"user": ["ann", "bob", "ann"], "movie": [7, 7, 8], "stars": [1.0, 0.0, 1.0]})
+    log = read_log(frame, columns="user,movie,stars")
+    assert log.laws == {7: Bernoulli(0.5), 8: Bernoulli(1.0)}
+    assert read_log(frame.set_index("user"), columns="user,movie,stars").laws == log.laws
+    assert dict(read_catalogue(frame, columns={"agent": "user", "arm": "movie"})) == {"ann": (7, 8), "bob": (7,)}
+    laws = read_laws(pd.DataFrame({"arm": ["red"], "successes": [1], "trials": [4]}))
+    assert laws == {"red": Bernoulli(0.25)}
+    with pytest.raises(FileError, match=r"the DataFrame, row 1: the columns must be named agent, arm, reward, got"):
+        read_log(frame)
+    frame["movie"] = [7.0, None, 8.0]
+    with pytest.raises(FileError, match=r"the DataFrame, row 1: an arm must be named .* as with \.astype\('Int64'\)"):
+        read_log(frame, columns="user,movie,stars")
+    with pytest.raises(FileError, match="the DataFrame must describe a catalogue, got no rows"):
+        read_catalogue(frame[:0])
+
+
+def test_hints_tell_of_what_is_probably_meant(write):
+    with pytest.warns(
+        BanditmeshWarning, match="has no reward but 1, so that all arms pay the same; if it lists successes"
+    ):
+        read_log(write("ann,red,1\nbob,blue,1\n"))
+    with pytest.warns(BanditmeshWarning, match=r"has '1' and '1\.0', which are two names"):
+        read_log(write("1,red,1\n1.0,red,0\n"))
+    catalogue = bm.arms.Catalogue({"01": ["a"], "02": ["a"]})
+    with pytest.raises(ArmError, match=r"; '01' and 1 may be one, written in two ways; correct the names$"):
+        bm.Problem([(1, 2)], catalogue, {"a": Bernoulli(0.5)})
+
+
+def test_columns_are_named_on_the_command_line_and_in_a_spec(run, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    named = CLICKS.replace("agent,arm,reward", "user,movie,rating")
+    (folder / "ratings.csv").write_text(named)
+    few = ("--network", "links.txt.gz", "--horizon", 5, "--replicates", 1, "--protocols", "fwa", "--json")
+    expected = run("compare", *few, "--log", "clicks.csv")[1]
+    code, out, _ = run("compare", *few, "--log", "ratings.csv", "--columns", "user,movie,rating")
+    assert (code, out) == (0, expected)
+    code, _, err = run("compare", *few, "--log", "ratings.csv")
+    assert code == 2
+    assert "on the command line: --columns AGENT,ARM,REWARD" in err
+    code, _, err = run("compare", *few, "--log", "ratings.csv", "--columns", "user")
+    assert code == 2
+    assert "columns must name those of agent, arm, reward in this order, as in 'user,movie,rating', got 'user'" in err
+    assert "--columns has no effect: no file gives arms" in run("compare", *few, "--columns", "a,b")[2]
+    (folder / "study.toml").write_text(
+        SPEC + "[arms]\nlaw = 'data'\nlog = 'ratings.csv'\ncolumns = 'user,movie,rating'\n"
+    )
+    assert bm.read_spec(folder / "study.toml").n_points == 1
+
+
+def test_self_loops_are_dropped_on_the_command_line_and_in_a_spec(run, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "soc.txt").write_text("# Directed graph: soc.txt\nann bob\nbob ann\nbob carl\ncarl carl\n")
+    few = ("--network", "soc.txt", "--arms", 3, "--per-agent", 2)
+    short = ("--horizon", 5, "--replicates", 1, "--protocols", "fwa")
+    for verb in (("compare", *short), ("bounds", "--protocols", "fwa"), ("mesh", "up", "--horizon", 1)):
+        code, _, err = run(*verb, *few)
+        assert code == 2
+        assert 'say self_loops="drop" (--self-loops drop on the command line)' in err
+    code, _, err = run("compare", *short, *few, "--self-loops", "drop")
+    assert code == 0
+    assert err.splitlines()[0] == (
+        "banditmesh: soc.txt was read as an undirected network: its comments call it directed; "
+        "links in both directions, which count once: 1; self-loops that were dropped: 1"
+    )
+    assert (
+        "--self-loops has no effect: ring:5 is no file"
+        in run("compare", "--network", "ring:5", "--self-loops", "drop")[2]
+    )
+    spec = SPEC.replace("links.txt.gz'", "soc.txt'").replace('links.txt.gz"', 'soc.txt", self_loops = "drop"')
+    (folder / "study.toml").write_text(spec + "arms = {n_arms = 3, per_agent = 2}\n")
+    assert bm.read_spec(folder / "study.toml").n_points == 1
+
+
+def test_forgotten_network_is_told(run, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    few = ("--log", "clicks.csv", "--horizon", 5, "--replicates", 1, "--protocols", "fwa")
+    code, _, err = run("compare", *few)
+    assert code == 2
+    assert err.endswith("; --network is not given, so er is used, the paper's; name the file of yours\n")
+    (folder / "clicks.csv").write_text("1,red,1\n2,red,0\n")
+    code, _, err = run("compare", *few, "--unmatched", "drop")
+    assert code == 0
+    assert "banditmesh: --network is not given, so er is used, the paper's\n" in err

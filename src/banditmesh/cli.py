@@ -11,10 +11,13 @@ import io
 import os
 import sys
 import traceback
+import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
-from .errors import BanditmeshError, InputError
+from .errors import BanditmeshError, BanditmeshWarning, InputError
 from .verbs.bounds import bounds_verb
 from .verbs.compare import compare_verb
 from .verbs.frontier import frontier_verb
@@ -32,7 +35,8 @@ def main(arguments: list[str] | None = None) -> None:
     _open_streams()
     asked: dict[str, bool] = {}
     try:
-        status = cli.main(arguments, prog_name="banditmesh", standalone_mode=False, obj=asked)
+        with _told_warnings():
+            status = cli.main(arguments, prog_name="banditmesh", standalone_mode=False, obj=asked)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # whatever is left becomes one line: this is the edge
         line, status = _explain(error, sys.argv[1:] if arguments is None else arguments)
@@ -83,6 +87,23 @@ def _open_streams() -> None:
             setattr(sys, name, stream)
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+@contextlib.contextmanager
+def _told_warnings() -> Iterator[None]:
+    """What the package advises is a line on standard error, without the line of code that led to it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", BanditmeshWarning)
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, BanditmeshWarning):
+                _tell(_one_line(f"banditmesh: {message}"))
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def _tell(text: str) -> None:

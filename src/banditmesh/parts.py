@@ -28,6 +28,7 @@ _TYPES: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
     "float": ((int, float), "a number"),
     "str": (str, "a string"),
     "AnyPath": (str, "a string"),
+    "AnyTable": (str, "a string"),
     "Sequence[int]": (list, "a list of integers"),
     "list[float]": (list, "a list of numbers"),
 }

@@ -23,6 +23,7 @@ from . import arms as reward_laws
 from . import checks, networks, plots
 from .arms.matching import match
 from .armsets import uniform_set_array
+from .data_files import as_frame
 from .errors import ArmError, InputError, NetworkError
 from .networks.csr import Links, as_links
 from .networks.dynamic import DynamicNetwork
@@ -43,9 +44,10 @@ class Problem:
 
     Parameters
     ----------
-    network : networkx.Graph, scipy sparse matrix, edge list, path or dynamic network
+    network : networkx.Graph, scipy sparse matrix, edge list, path, DataFrame or dynamic network
         Undirected, unweighted, without self-loops. It may be disconnected, have a single agent or no link. An edge list
-        is a list of tuples of two agents; a path names a file, which is read as `networks.read` does.
+        is a list of tuples of two agents; a path names a file, which is read as `networks.read` does, and so is a
+        pandas DataFrame of links.
     arm_sets : sequence or mapping
         For each agent its arms, in the order of its first pulls: a sequence in the network's node order, or a mapping
         from node to arms. A set is taken in the order of `arms`. With arms 0..K-1, an integer array (agents, k) is
@@ -180,7 +182,7 @@ class Problem:
 
         Parameters
         ----------
-        network : networkx.Graph, scipy sparse matrix, edge list, path or dynamic network
+        network : networkx.Graph, scipy sparse matrix, edge list, path, DataFrame or dynamic network
             Who is linked to whom.
         n_arms, per_agent : int
             How many arms there are, Gaussian of sigma 1, and how many of them each agent has.
@@ -394,7 +396,7 @@ def _read_network(
             f"network must be a graph or the path of a file, got {network!r}, and there is no such file; "
             f"make it with networks.from_text({network!r})"
         )
-    if isinstance(network, str | PathLike):
+    if isinstance(network, str | PathLike) or as_frame(network) is not None:
         network = networks.read_any(network)
     if isinstance(network, DynamicNetwork):
         return network.names, network, None

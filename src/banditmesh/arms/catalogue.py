@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..checks import shown
-from ..data_files import AnyPath
-from .table_files import TableFile, name_cell, places_of, read_columns, typed
+from ..data_files import AnyTable, name_cell
+from .table_files import TableFile, places_of, read_columns, typed
 
 _COLUMNS = ("agent", "arm")
 
@@ -53,16 +53,19 @@ class CatalogueFile(TableFile):
     kind = "catalogue"
 
 
-def read_catalogue(path: AnyPath, *, columns: dict[str, str] | None = None, max_bytes: int | None = None) -> Catalogue:
+def read_catalogue(
+    path: AnyTable, *, columns: dict[str, str] | str | None = None, max_bytes: int | None = None
+) -> Catalogue:
     r"""Read a catalogue: a header row, and then an agent and one of its arms on every line.
 
     Parameters
     ----------
-    path : str or path
-        A CSV file (separated by commas, semicolons or tabs) or a Parquet file, perhaps packed by gzip. Other columns
-        are ignored, and so are lines that begin with `#`.
-    columns : dict, optional
-        What the columns `agent` and `arm` are called in the file, if they are not called so.
+    path : str, path or DataFrame
+        A CSV file (separated by commas, semicolons, tabs, `|` or `::`) or a Parquet file, perhaps packed by gzip; or a
+        pandas DataFrame. Other columns are ignored, and so are lines that begin with `#`.
+    columns : dict or str, optional
+        What the columns `agent` and `arm` are called in the file, if they are not called so: `{"agent": "user"}` or
+        `"user,movie"`.
     max_bytes : int, optional
         How many bytes it may hold, unpacked; 256 MiB if not given.
 
@@ -97,6 +100,6 @@ def read_catalogue(path: AnyPath, *, columns: dict[str, str] | None = None, max_
         held[arm] = arms[arm] = None
     if not found:
         raise file.wrong("must describe a catalogue, got nothing but a header")
-    arm_of: dict[str, Any] = dict(zip(arms, typed(list(arms)), strict=True))
-    agents = zip(typed(list(found)), found.values(), strict=True)
-    return Catalogue({agent: [arm_of[arm] for arm in held] for agent, held in agents}, str(path))
+    arm_of: dict[str, Any] = dict(zip(arms, typed(file, list(arms)), strict=True))
+    agents = zip(typed(file, list(found)), found.values(), strict=True)
+    return Catalogue({agent: [arm_of[arm] for arm in held] for agent, held in agents}, str(file.path))

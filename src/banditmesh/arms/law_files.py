@@ -7,21 +7,24 @@ from dataclasses import fields
 from typing import Any
 
 from .. import checks
-from ..data_files import AnyPath
+from ..data_files import AnyTable, name_cell
 from ..errors import InputError
 from .base import Law
 from .bernoulli import Bernoulli
 from .reading import MAKERS, from_description
-from .table_files import TableFile, name_cell, places_of, typed
+from .table_files import TableFile, places_of, read_columns, typed
 
 
 class LawFile(TableFile):
     """A file that holds laws."""
 
     kind = "table of laws"
+    open_column = "parameters"
 
 
-def read_laws(path: AnyPath, *, max_bytes: int | None = None) -> dict[Hashable, Law]:
+def read_laws(
+    path: AnyTable, *, columns: dict[str, str] | str | None = None, max_bytes: int | None = None
+) -> dict[Hashable, Law]:
     r"""Read what arms pay.
 
     The header row decides how the lines are read:
@@ -33,8 +36,11 @@ def read_laws(path: AnyPath, *, max_bytes: int | None = None) -> dict[Hashable, 
 
     Parameters
     ----------
-    path : str or path
-        A CSV file (separated by commas, semicolons or tabs) or a Parquet file, perhaps packed by gzip.
+    path : str, path or DataFrame
+        A CSV file (separated by commas, semicolons, tabs, `|` or `::`) or a Parquet file, perhaps packed by gzip; or a
+        pandas DataFrame.
+    columns : dict or str, optional
+        What the column `arm` is called in the file, if it is not called so: `{"arm": "movie"}`, or as in `read_log`.
     max_bytes : int, optional
         How many bytes it may hold, unpacked; 256 MiB if not given.
 
@@ -52,13 +58,14 @@ def read_laws(path: AnyPath, *, max_bytes: int | None = None) -> dict[Hashable, 
     ...     read_laws(file)
     {'red': Bernoulli(p=0.015), 'blue': Bernoulli(p=0.02)}
     """
+    names = read_columns(columns, ("arm",))
     file = LawFile(path, max_bytes)
     rows = file.cells()
     number, header = next(rows)
     words = [str(word).strip().lower() for word in header]
     counts = "law" not in words
     wanted = ("arm", "successes", "trials") if counts else ("arm", "law")
-    places = places_of(file, number, header, wanted, also=" or arm, law, parameters" if counts else "")
+    places = places_of(file, number, header, wanted, names, also=" or arm, law, parameters" if counts else "")
     laws: dict[str, Law] = {}
     for number, row in rows:
         if len(row) < 2 or max(places) >= len(row):
@@ -72,7 +79,7 @@ def read_laws(path: AnyPath, *, max_bytes: int | None = None) -> dict[Hashable, 
             raise file.wrong_line(number, str(error)) from None
     if not laws:
         raise file.wrong("must describe laws of arms, got nothing but a header")
-    return dict(zip(typed(list(laws)), laws.values(), strict=True))
+    return dict(zip(typed(file, list(laws)), laws.values(), strict=True))
 
 
 def _from_counts(successes: Any, trials: Any) -> Law:
@@ -89,8 +96,6 @@ def _by_name(words: Sequence[str], row: Sequence[Any], places: Sequence[int]) ->
             raise InputError(f"the law {name} has the parameters {', '.join(wanted)}, got {len(rest)}")
         given = dict(zip(wanted, (_number(row[k]) for k in rest), strict=False))
     else:
-        if rest and rest[-1] >= len(words):
-            raise InputError(f"a line must have at most {len(words)} cells, got {len(row)}")
         given = {words[k]: _number(row[k]) for k in rest}
     return from_description({"law": name, **given})
 

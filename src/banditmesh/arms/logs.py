@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import callback, choice, shown
-from ..data_files import AnyPath, ReadingCallback
-from ..errors import ArmError
+from ..data_files import AnyTable, ReadingCallback, name_cell
+from ..errors import ArmError, BanditmeshWarning, warn
 from .base import MAX_REWARD, Floats, Law
 from .bernoulli import Bernoulli
 from .catalogue import Catalogue
 from .empirical import Empirical
 from .replay import Replay
-from .table_files import TableFile, name_cell, places_of, read_columns, typed
+from .table_files import TableFile, places_of, read_columns, typed
 
 _COLUMNS: Final = ("agent", "arm", "reward")
 #: What a log's rewards can become.
@@ -116,10 +116,10 @@ class LogFile(TableFile):
 
 
 def read_log(
-    path: AnyPath,
+    path: AnyTable,
     *,
     law: str = "auto",
-    columns: dict[str, str] | None = None,
+    columns: dict[str, str] | str | None = None,
     max_bytes: int | None = None,
     progress: ReadingCallback | None = None,
 ) -> RewardLog:
@@ -127,14 +127,15 @@ def read_log(
 
     Parameters
     ----------
-    path : str or path
-        A CSV file (separated by commas, semicolons or tabs) or a Parquet file, perhaps packed by gzip. Other columns,
-        such as a time, are ignored, and so are lines that begin with `#`. CSV without a header row has agent, arm and
-        reward in this order, as MovieLens' `u.data` does.
+    path : str, path or DataFrame
+        A CSV file (separated by commas, semicolons, tabs, `|` or `::`) or a Parquet file, perhaps packed by gzip; or a
+        pandas DataFrame. Other columns, such as a time, are ignored, and so are lines that begin with `#`. CSV
+        without a header row has agent, arm and reward in this order, as MovieLens' `u.data` does.
     law : str
         What the pooled rewards of an arm become, see `RewardLog`.
-    columns : dict, optional
-        What the columns `agent`, `arm` and `reward` are called in the file, if they are not called so.
+    columns : dict or str, optional
+        What the columns `agent`, `arm` and `reward` are called in the file, if they are not called so:
+        `{"agent": "user"}`, or all in this order, as in `"user,movie,rating"`.
     max_bytes : int, optional
         How many bytes it may hold, unpacked; 256 MiB if not given.
     progress : callable, optional
@@ -161,7 +162,7 @@ def read_log(
     rows = file.cells(progress)
     number, first = next(rows)
     log = _Rows(file)
-    if not names and not file.is_parquet and len(first) >= 3 and _is_number(first[2]):
+    if not names and not file.has_names and len(first) >= 3 and _is_number(first[2]):
         places = [0, 1, 2]
         log.add(number, first, *places)
     else:
@@ -169,14 +170,20 @@ def read_log(
     log.add_all(rows, *places)
     if not log.rewards:
         raise file.wrong("must describe a reward log, got nothing but a header")
+    if len(log.rewards) > 1 and 0 < log.rewards[0] == min(log.rewards) == max(log.rewards):
+        warn(
+            f"{file.path} has no reward but {log.rewards[0]:g}, so that all arms pay the same; "
+            "if it lists successes alone, add the rows in which there was none",
+            BanditmeshWarning,
+        )
     return RewardLog(
-        agents=tuple(typed(list(log.agents))),
-        arms=tuple(typed(list(log.arms))),
+        agents=tuple(typed(file, list(log.agents))),
+        arms=tuple(typed(file, list(log.arms))),
         agent_codes=np.array(log.agent_codes, dtype=np.int32),
         arm_codes=np.array(log.arm_codes, dtype=np.int32),
         rewards=np.array(log.rewards, dtype=np.float64),
         law=law,
-        source=str(path),
+        source=str(file.path),
     )
 
 

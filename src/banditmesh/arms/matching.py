@@ -12,6 +12,7 @@ from typing import Final
 
 from .. import checks
 from ..errors import ArmError
+from ..networks.readers.names import as_number
 from .base import Law
 
 _SHOWN: Final = 3
@@ -108,10 +109,23 @@ def match(
     if left_out and (unmatched == "refuse" or not kept):
         remedy = "leave out what does not with unmatched='drop' (--unmatched drop on the command line)"
         raise ArmError(
-            f"agents and arms must match by name, got {left_out}; "
+            f"agents and arms must match by name, got {left_out}{_alike(left_out)}; "
             + (f"correct the names, or {remedy}" if kept else "correct the names")
         )
     return kept, [sets[nodes[number]] for number in kept], {arm: laws[arm] for arm in laws if arm in used}, left_out
+
+
+def _alike(left_out: Unmatched) -> str:
+    """A pair of names that did not match and seem to be one number, written in two ways; often it explains all."""
+    for one_side, other_side in (
+        (left_out.agents_not_in_network, left_out.agents_without_arms),
+        (left_out.arms_without_law, left_out.arms_without_agent),
+    ):
+        written = {number: name for name in other_side if (number := as_number(name)) is not None}
+        for name in one_side:
+            if (number := as_number(name)) in written:
+                return f"; {checks.shown(name)} and {checks.shown(written[number])} may be one, written in two ways"
+    return ""
 
 
 def _finder(names: Iterable[Hashable]) -> Callable[[Hashable], tuple[Hashable] | None]:

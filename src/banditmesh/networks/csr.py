@@ -64,15 +64,17 @@ class Links:
             array = np.empty((0, 2), dtype=np.int64)
         if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):
             raise NetworkError(f"pairs must be an integer array of shape (m, 2), got {array.dtype} {array.shape}")
-        array = array.astype(np.int64)
-        outside = np.flatnonzero(((array < 0) | (array >= n_agents)).any(axis=1))
-        if len(outside):
-            i, j = array[outside[0]].tolist()
+        if array.size and not 0 <= int(array.min()) <= int(array.max()) < n_agents:
+            i, j = array[np.flatnonzero(((array < 0) | (array >= n_agents)).any(axis=1))[0]].tolist()
             raise NetworkError(f"links must join agents 0 to {n_agents - 1}, got ({i}, {j})")
         loops = np.flatnonzero(array[:, 0] == array[:, 1])
         if len(loops):
             raise _self_loop(int(array[loops[0], 0]))
-        codes = np.unique(np.concatenate([array @ [n_agents, 1], array @ [1, n_agents]]))
+        # Each link once and then both ways, so that repeated ones take no more space than they must.
+        codes = array.min(axis=1).astype(np.int64) * n_agents + array.max(axis=1).astype(np.int64)
+        codes = np.unique(codes)
+        codes = np.concatenate([codes, codes % n_agents * n_agents + codes // n_agents])
+        codes.sort()
         degrees = np.bincount(codes // n_agents, minlength=n_agents)
         return cls(n_agents, _row_starts(degrees), (codes % n_agents).astype(np.int32))
 

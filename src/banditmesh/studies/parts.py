@@ -142,9 +142,9 @@ def file_of(point: Mapping[str, Any]) -> FileTable | None:
 def arm_files_of(point: Mapping[str, Any]) -> dict[str, FileTable]:
     """What a point says of each file of its arms, by the key that names it."""
     table = point["arms"]
-    limit = {"max_bytes": table["max_bytes"]} if "max_bytes" in table else {}
+    reading = {key: table[key] for key in ("max_bytes", "columns") if key in table}
     return {
-        key: tuple(sorted({"arms": key, "path": table[key], **limit}.items()))
+        key: tuple(sorted({"arms": key, "path": table[key], **reading}.items()))
         for key in _ARM_FILES
         if isinstance(table.get(key), str)
     }
@@ -243,7 +243,8 @@ def _networks() -> dict[str, Part]:
     for name in ("er", "ba", "sbm"):
         known[name] = replace(known[name], make=partial(_paper_or, name, known[name].make), all_or_nothing=True)
     known["dynamic-er"] = Part(lambda: networks.paper("dynamic-er"), {}, frozenset())
-    known["file"] = _without(_from_signature(networks.read), "progress")
+    # As names and arrays: the networkx graph of an edge list would take several times the memory.
+    known["file"] = _without(_from_signature(networks.read_any), "progress")
     known["trace"] = _from_signature(networks.read_contact_trace)
     return known
 
@@ -275,7 +276,7 @@ def _arms() -> dict[str, Part]:
         "bernoulli": Part(_bernoulli, _DRAWN_ARMS, frozenset()),
         "data": Part(
             _data,
-            dict.fromkeys((*_ARM_FILES, "rewards", "unmatched"), "str") | {"max_bytes": "int"},
+            dict.fromkeys((*_ARM_FILES, "columns", "rewards", "unmatched"), "str") | {"max_bytes": "int"},
             frozenset(),
         ),
     }
@@ -287,6 +288,7 @@ def _data(
     catalogue: Any = None,
     laws: Any = None,
     log: Any = None,
+    columns: str | None = None,
     rewards: str | None = None,
     unmatched: str = "refuse",
     max_bytes: int | None = None,

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .options import policy_option, read_network, read_policy
+from .options import (
+    NETWORK_FILE_OPTIONS,
+    NETWORK_FILES,
+    policy_option,
+    read_network,
+    read_policy,
+    refuse_idle,
+)
 
 if TYPE_CHECKING:
     from ..mesh import MeshRun, Verdict
@@ -34,8 +41,9 @@ def _mesh_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--network",
             default="er",
             show_default=True,
-            help="er, ba or sbm, of the paper's kind, or a file: edge list, GraphML, GML, adjacency list.",
+            help=f"er, ba or sbm, of the paper's kind, or a file: {NETWORK_FILES}.",
         ),
+        *NETWORK_FILE_OPTIONS,
         click.option("--agents", type=int, help="How many nodes er, ba or sbm has; 50 unless given."),
         click.option("--arms", "n_arms", default=50, show_default=True, help="How many arms there are."),
         click.option("--per-agent", default=20, show_default=True, help="How many arms each node has."),
@@ -147,13 +155,16 @@ def _read(options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     from ..protocols import notation
 
     network, agents, n_arms, per_agent = (options.pop(name) for name in ("network", "agents", "n_arms", "per_agent"))
+    weights, self_loops = options.pop("weights"), options.pop("self_loops")
     if network in ("er", "ba", "sbm"):
+        for name in ("weights", "self_loops"):
+            refuse_idle(click.get_current_context(), name, f"{network} is no file")
         graph = networks.like_paper(network, 50 if agents is None and network != "sbm" else agents or 48)
         problem = Problem.random(graph, n_arms, per_agent, options["seed"])
     elif agents is not None:
         raise InputError(f"--agents has no effect: {network} has its own; leave it out")
     else:
-        graph = read_network(network, options["seed"], None, "refuse")
+        graph = read_network(network, options["seed"], None, weights, self_loops)
         problem = Problem.random(graph, n_arms, per_agent, options["seed"])
     protocol = notation.read(options.pop("protocol"))
     options["policy"] = read_policy(options["policy"])

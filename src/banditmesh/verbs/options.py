@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from .. import checks
-from ..errors import InputError
+from ..errors import ArmError, InputError
 
 if TYPE_CHECKING:
     from ..faults import Faults
@@ -29,6 +29,26 @@ PROTOCOLS_HELP = (
 )
 
 
+NETWORK_FILES = "edge list, adjacency list, GraphML, GML, JSON, Matrix Market"
+#: What to do with what a network file holds and no network of agents has.
+NETWORK_FILE_OPTIONS = (
+    click.option(
+        "--weights",
+        type=click.Choice(["refuse", "ignore"]),
+        default="refuse",
+        show_default=True,
+        help="What to do with a network file's weights other than 1.",
+    ),
+    click.option(
+        "--self-loops",
+        type=click.Choice(["refuse", "drop"]),
+        default="refuse",
+        show_default=True,
+        help="What to do with a network file's links from an agent to itself.",
+    ),
+)
+
+
 def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callable[..., Any]:
     """The options that describe a problem and how long to simulate it, with a ttl for all protocols or without."""
     options = [
@@ -37,21 +57,20 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
             default="er",
             show_default=True,
             help="er, ba, sbm or dynamic-er (the paper's); a generator as in ring:12, grid:5x5 or powerlaw:3000,3; "
-            "or a file: edge list, GraphML, GML, adjacency list.",
+            f"or a file: {NETWORK_FILES}.",
         ),
         click.option("--max-bytes", type=int, help="How much a file may hold, unpacked."),
-        click.option(
-            "--weights",
-            type=click.Choice(["refuse", "ignore"]),
-            default="refuse",
-            show_default=True,
-            help="What to do with a network file's weights other than 1.",
-        ),
+        *NETWORK_FILE_OPTIONS,
         click.option("--arms", "n_arms", default=50, show_default=True, help="How many arms there are."),
         click.option("--per-agent", default=20, show_default=True, help="How many arms each agent has."),
         click.option("--catalogue", metavar="FILE", help="Who has which arms: agent,arm. Needs --laws or --log."),
         click.option("--laws", metavar="FILE", help="What arms pay: arm,law,parameters or arm,successes,trials."),
         click.option("--log", metavar="FILE", help="Logged rewards, instead of --laws: agent,arm,reward."),
+        click.option(
+            "--columns",
+            metavar="AGENT,ARM,REWARD",
+            help="What these columns are called in the files, as in user,movie,rating.",
+        ),
         click.option(
             "--log-rewards",
             type=click.Choice(LOG_REWARDS),
@@ -231,9 +250,11 @@ def refuse_options(context: click.Context, but: tuple[str, ...]) -> None:
         "per_agent",
         "max_bytes",
         "weights",
+        "self_loops",
         "catalogue",
         "laws",
         "log",
+        "columns",
         "log_rewards",
         "unmatched",
         "ttl",
@@ -268,9 +289,11 @@ def read_problem(
     per_agent: int,
     max_bytes: int | None,
     weights: str,
+    self_loops: str,
     catalogue: str | None,
     laws: str | None,
     log: str | None,
+    columns: str | None,
     log_rewards: str,
     unmatched: str,
 ) -> Problem:
@@ -279,9 +302,9 @@ def read_problem(
 
     context = click.get_current_context()
     if catalogue is None and laws is None and log is None:
-        for name in ("log_rewards", "unmatched"):
+        for name in ("log_rewards", "unmatched", "columns"):
             refuse_idle(context, name, "no file gives arms")
-        return Problem.random(read_network(network, seed, max_bytes, weights), n_arms, per_agent, seed)
+        return Problem.random(read_network(network, seed, max_bytes, weights, self_loops), n_arms, per_agent, seed)
     for name in ("n_arms", "per_agent"):
         refuse_idle(context, name, "a file gives the arms")
     if laws is None and log is None:
@@ -292,15 +315,22 @@ def read_problem(
         refuse_idle(context, "log_rewards", "there is no --log")
         if catalogue is None:
             raise InputError("--laws needs --catalogue, got none; name a file of who has which arms")
-    who, what = _read_arms(catalogue, laws, log, log_rewards, max_bytes)
-    problem = Problem(read_network(network, seed, max_bytes, weights), who, what, unmatched=unmatched)
+    who, what = _read_arms(catalogue, laws, log, log_rewards, columns=columns, max_bytes=max_bytes)
+    graph = read_network(network, seed, max_bytes, weights, self_loops)
+    hint = "" if is_given(context, "network") else f"--network is not given, so {network} is used, the paper's"
+    try:
+        problem = Problem(graph, who, what, unmatched=unmatched)
+    except ArmError as error:
+        raise ArmError(f"{error}; {hint}; name the file of yours" if hint else str(error)) from None
+    if hint:
+        click.echo(f"banditmesh: {hint}", err=True)
     if problem.unmatched:
         click.echo(f"banditmesh: left out: {problem.unmatched}", err=True)
     return problem
 
 
 def _read_arms(
-    catalogue: str | None, laws: str | None, log: str | None, log_rewards: str, max_bytes: int | None
+    catalogue: str | None, laws: str | None, log: str | None, log_rewards: str, **reading: Any
 ) -> tuple[Any, Any]:
     """Who has which arms, and what they pay, from files."""
     from .. import arms
@@ -309,14 +339,14 @@ def _read_arms(
     what: Any
     if log is None:
         assert laws is not None
-        what = arms.read_laws(laws, max_bytes=max_bytes)
+        what = arms.read_laws(laws, **reading)
     else:
         with patient_bar(f"reading {Path(log).name}", "") as progress:
-            what = arms.read_log(log, law=log_rewards, max_bytes=max_bytes, progress=progress)
-    return what if catalogue is None else arms.read_catalogue(catalogue, max_bytes=max_bytes), what
+            what = arms.read_log(log, law=log_rewards, progress=progress, **reading)
+    return what if catalogue is None else arms.read_catalogue(catalogue, **reading), what
 
 
-def read_network(network: str, seed: int, max_bytes: int | None, weights: str) -> Any:
+def read_network(network: str, seed: int, max_bytes: int | None, weights: str, self_loops: str) -> Any:
     """The network that `--network` names: one of the paper's, one that a generator makes, or a file's."""
     from .. import networks
     from ..networks.named import GENERATORS, names_generator
@@ -326,7 +356,8 @@ def read_network(network: str, seed: int, max_bytes: int | None, weights: str) -
         return networks.from_text(network, seed)  # which says how its numbers are written
     if network in networks.PAPER_NETWORKS or names_generator(network):
         context = click.get_current_context()
-        refuse_idle(context, "weights", f"{network} is no file")
+        for name in ("weights", "self_loops"):
+            refuse_idle(context, name, f"{network} is no file")
         if not any(is_given(context, name) for name in ("catalogue", "laws", "log")):
             refuse_idle(context, "max_bytes", f"{network} is no file")
         return networks.paper(network) if network in networks.PAPER_NETWORKS else networks.from_text(network, seed)
@@ -337,7 +368,9 @@ def read_network(network: str, seed: int, max_bytes: int | None, weights: str) -
             f"got {checks.shown(network)}, and there is no such file{near}"
         )
     with patient_bar(f"reading {Path(network).name}", "bytes") as progress:
-        return networks.read_any(network, max_bytes=max_bytes, weights=weights, progress=progress)
+        return networks.read_any(
+            network, max_bytes=max_bytes, weights=weights, self_loops=self_loops, progress=progress
+        )
 
 
 def check_picture(option: str, path: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from ..data_files import MAX_TEXT
 from ..errors import InputError
 from ..protocols.notation import split
 
@@ -114,7 +115,8 @@ def to_toml(choices: Mapping[str, str], *, own_names: bool = False) -> str:
         value = PurePath(text).name if own_names and key in FILES else text.strip()
         tables.setdefault(table, []).append(f"{name} = {_as_toml(name, value)}")
     for table in {key.partition(".")[0] for key in FILES if choices.get(key, "").strip()}:
-        tables[table].append(f"max_bytes = {MOST_UNPACKED}")
+        # A network takes more memory for its bytes than a table does.
+        tables[table].append(f"max_bytes = {min(MOST_UNPACKED, MAX_TEXT) if table == 'network' else MOST_UNPACKED}")
     protocols = [one for one in split(choices.get("protocols", "")) if one]
     if not protocols:
         raise InputError("protocols must name at least one, such as fwa(4); got none")
@@ -212,13 +214,14 @@ def _problem(arms: Mapping[str, str]) -> list[str]:
     law = arms.get("law", "gaussian")
     if law == "data":
         said = {name: json.dumps(text) for name, text in arms.items()}
+        columns = f", columns={said['columns']}" if "columns" in said else ""
         unmatched = f", unmatched={said['unmatched']}" if "unmatched" in said else ""
         if "log" in said:
             rewards = f", law={said['rewards']}" if "rewards" in said else ""
-            who = f"bm.arms.read_catalogue({said['catalogue']})" if "catalogue" in said else "log"
+            who = f"bm.arms.read_catalogue({said['catalogue']}{columns})" if "catalogue" in said else "log"
             made = f"problem = bm.Problem(network, {who}, log{unmatched})"
-            return [f"log = bm.arms.read_log({said['log']}{rewards})", made]
-        files = [f"bm.arms.read_{key}({said.get(key, repr(''))})" for key in ("catalogue", "laws")]
+            return [f"log = bm.arms.read_log({said['log']}{rewards}{columns})", made]
+        files = [f"bm.arms.read_{key}({said.get(key, repr(''))}{columns})" for key in ("catalogue", "laws")]
         return [f"problem = bm.Problem(network, {', '.join(files)}{unmatched})"]
     means = f"[{_as_python('means', arms['means']).strip('[]')}]" if "means" in arms else ""
     n_arms = str(means.count(",") + 1) if means else _as_python("n_arms", arms.get("n_arms", "50"))

@@ -1,21 +1,20 @@
 """Networks from files: one file a format, and `files` and `names` for what they share.
 
 Every reader returns a network that can be used as it is, or raises `FileError`. Every one also reads what gzip has
-packed, and none reads more than `max_bytes`.
+packed, and none reads more than `max_bytes`. What the content begins like decides the format, then the suffix; what is
+left is an edge list.
 """
 
 from __future__ import annotations
 
-import re
-from codecs import BOM_UTF8
 from collections.abc import Callable
 from typing import Any, Final
 
-from . import adjacency, edge_list, gml, graphml, matrix
+from . import adjacency, edge_list, formats, gml, graphml, matrix, matrix_market, node_link, text_matrix
 from .adjacency import read_adjacency
 from .contacts import read_contact_trace
 from .edge_list import read_edge_list
-from .files import AnyPath, NetworkFile, ReadingCallback
+from .files import AnyTable, NetworkFile, ReadingCallback
 from .gml import read_gml
 from .graphml import read_graphml
 
@@ -33,32 +32,46 @@ _BY_SUFFIX: Final[dict[str, Callable[[NetworkFile], Any]]] = {
     ".adjlist": adjacency.parse,
     ".gml": gml.parse,
     ".graphml": graphml.parse,
+    ".json": node_link.parse,
+    ".mtx": matrix_market.parse,
     ".npz": matrix.parse,
+}
+BY_FORMAT: Final[dict[str, Callable[[NetworkFile], Any]]] = {
+    formats.GML: gml.parse,
+    formats.GRAPHML: graphml.parse,
+    formats.JSON: node_link.parse,
+    formats.MATRIX_MARKET: matrix_market.parse,
+    formats.NPZ: matrix.parse,
 }
 
 
 def read(
-    path: AnyPath,
+    path: AnyTable,
     *,
     max_bytes: int | None = None,
     weights: str = "refuse",
+    self_loops: str = "refuse",
     header: bool | None = None,
     progress: ReadingCallback | None = None,
 ) -> Any:
-    r"""Read a network, its format found from the suffix or, failing that, from the content.
+    r"""Read a network, its format found from the content or, failing that, from the suffix.
 
-    `.graphml` and `.gml`; `.adjlist` and `.npz` as adjacency; anything else is an edge list, unless it
-    begins like GraphML, GML or .npz. Each may be packed by gzip, as in `links.graphml.gz`. Places of agents in
-    GraphML and GML become the node attribute "pos".
+    GraphML, GML, node-link JSON, Matrix Market and sparse matrices of scipy (`.npz`) are known by how they begin, a
+    text of zeros and ones in a square is an adjacency matrix, `.adjlist` is an adjacency list, and anything else an
+    edge list. Each may be packed by gzip, as in `links.graphml.gz`. Other formats are refused by name. Places of agents
+    in GraphML, GML and JSON become the node attribute "pos". A warning tells what was read otherwise than it stands in
+    the file: directed links, repeated ones, and self-loops that were dropped.
 
     Parameters
     ----------
-    path : str or path
-        The file.
+    path : str, path or DataFrame
+        The file; or a DataFrame whose first two columns are the agents of links.
     max_bytes : int, optional
         How many bytes it may hold, unpacked; if not given, 32 MiB, and 128 MiB in `.npz`.
     weights : str
         "refuse" a network with weights other than 1, or "ignore" the weights.
+    self_loops : str
+        "refuse" a network with links from an agent to itself, or "drop" these links.
     header : bool, optional
         Whether the first line of an edge list names its columns; see `read_edge_list`.
     progress : callable, optional
@@ -66,7 +79,7 @@ def read(
 
     Returns
     -------
-    networkx.Graph, or a scipy sparse matrix from `.npz`
+    networkx.Graph, or a scipy sparse matrix from a file that holds a matrix
 
     Examples
     --------
@@ -77,16 +90,17 @@ def read(
     ...     read(file).number_of_edges()
     2
     """
-    file = NetworkFile(path, max_bytes, weights, progress)
+    file = NetworkFile(path, max_bytes, weights, self_loops, progress)
     parse = _parser_of(file, header)
     return edge_list.parse(file, header) if parse is None else parse(file)
 
 
 def read_any(
-    path: AnyPath,
+    path: AnyTable,
     *,
     max_bytes: int | None = None,
     weights: str = "refuse",
+    self_loops: str = "refuse",
     header: bool | None = None,
     progress: ReadingCallback | None = None,
 ) -> Any:
@@ -102,26 +116,21 @@ def read_any(
     >>> names, links.n_links
     (('a', 'b'), 1)
     """
-    file = NetworkFile(path, max_bytes, weights, progress)
+    file = NetworkFile(path, max_bytes, weights, self_loops, progress)
     parse = _parser_of(file, header)
     return edge_list.parse_links(file, header) if parse is None else parse(file)
 
 
 def _parser_of(file: NetworkFile, header: bool | None) -> Callable[[NetworkFile], Any] | None:
     """What reads the file's format; None for an edge list, which alone may have a header."""
-    parse = None
-    if file.suffix != ".edgelist":
-        parse = _BY_SUFFIX.get(file.suffix) or _by_content(file.content[:4096].removeprefix(BOM_UTF8).lstrip())
+    if file.frame is not None:
+        parse = None
+    elif (name := formats.recognised(file.content)) is not None:
+        if name not in BY_FORMAT:
+            raise file.wrong(f"must be in a format that is read here, got {name}; {formats.REMEDY}")
+        parse = BY_FORMAT[name]
+    else:
+        parse = _BY_SUFFIX.get(file.suffix) or (text_matrix.parse if text_matrix.is_matrix(file) else None)
     if parse is not None and header is not None:
         raise file.wrong(f"must be an edge list to have a header, got header={header}; leave it out")
     return parse
-
-
-def _by_content(start: bytes) -> Callable[[NetworkFile], Any] | None:
-    if start.startswith(b"PK\x03\x04"):
-        return matrix.parse
-    if start.startswith(b"<"):
-        return graphml.parse
-    if re.match(rb"(?:\s|(?:#|Creator|Version).*\n)*graph\s*\[", start):
-        return gml.parse
-    return None

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...checks import shown
 from . import matrix
 from .files import AnyPath, NetworkFile
-from .names import graph_of, refuse_loop
+from .names import graph_of
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
-def read_adjacency(path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse") -> Any:
+def read_adjacency(
+    path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse", self_loops: str = "refuse"
+) -> Any:
     r"""Read an adjacency list, or a sparse adjacency matrix saved by scipy as `.npz`.
 
     A line of an adjacency list is an agent and then its neighbours, as networkx writes it; an agent alone
@@ -27,6 +30,8 @@ def read_adjacency(path: AnyPath, *, max_bytes: int | None = None, weights: str 
         agent, a matrix must stay below it too.
     weights : str
         "refuse" entries of a matrix other than 0 and 1, or "ignore" their size.
+    self_loops : str
+        "refuse" links from an agent to itself, or "drop" them.
 
     Returns
     -------
@@ -41,16 +46,19 @@ def read_adjacency(path: AnyPath, *, max_bytes: int | None = None, weights: str 
     ...     read_adjacency(file).adj
     AdjacencyView({0: {1: {}, 2: {}}, 1: {0: {}}, 2: {0: {}}, 3: {}})
     """
-    file = NetworkFile(path, max_bytes, weights)
+    file = NetworkFile(path, max_bytes, weights, self_loops)
     return matrix.parse(file) if file.suffix == ".npz" else parse(file)
 
 
 def parse(file: NetworkFile) -> nx.Graph:
     """The network that an adjacency list describes."""
+    file.text()  # refuses what is no text, DataFrames among it
     agents: dict[str, None] = {}
     links: dict[tuple[str, str], None] = {}
     for number, row in file.rows():
-        refuse_loop(file, number, row[0], row[1:])
+        if "" in row:
+            raise file.wrong_line(number, f"an agent must have a name, got an empty entry in {shown(row)}")
+        others = [other for other in row[1:] if other != row[0]] if file.is_loop(number, row[0], row[1:]) else row[1:]
         agents.update(dict.fromkeys(row))
-        links.update(((row[0], other), None) for other in row[1:])
+        links.update(((row[0], other), None) for other in others)
     return graph_of(file, agents, links)

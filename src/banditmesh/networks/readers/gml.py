@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-def read_gml(path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse") -> nx.Graph:
+def read_gml(
+    path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse", self_loops: str = "refuse"
+) -> nx.Graph:
     """Read a GML file. Agents are named by their labels if all have distinct ones, and else by their ids.
 
     Places of agents, if all have one, become the node attribute "pos".
@@ -26,6 +28,8 @@ def read_gml(path: AnyPath, *, max_bytes: int | None = None, weights: str = "ref
         How many bytes it may hold, unpacked; 32 MiB if not given.
     weights : str
         "refuse" weights other than 1, or "ignore" them.
+    self_loops : str
+        "refuse" links from an agent to itself, or "drop" them.
 
     Returns
     -------
@@ -40,7 +44,7 @@ def read_gml(path: AnyPath, *, max_bytes: int | None = None, weights: str = "ref
     ...     list(read_gml(file).edges())
     [(0, 1), (1, 2)]
     """
-    return parse(NetworkFile(path, max_bytes, weights))
+    return parse(NetworkFile(path, max_bytes, weights, self_loops))
 
 
 def parse(file: NetworkFile) -> nx.Graph:

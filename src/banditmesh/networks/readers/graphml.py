@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-def read_graphml(path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse") -> nx.Graph:
+def read_graphml(
+    path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse", self_loops: str = "refuse"
+) -> nx.Graph:
     """Read a GraphML file. Places of agents, if all have one, become the node attribute "pos".
 
     Parameters
@@ -29,6 +31,8 @@ def read_graphml(path: AnyPath, *, max_bytes: int | None = None, weights: str = 
         How many bytes it may hold, unpacked; 32 MiB if not given.
     weights : str
         "refuse" weights other than 1, or "ignore" them.
+    self_loops : str
+        "refuse" links from an agent to itself, or "drop" them.
 
     Returns
     -------
@@ -43,7 +47,7 @@ def read_graphml(path: AnyPath, *, max_bytes: int | None = None, weights: str = 
     ...     list(read_graphml(file).edges())
     [(0, 1), (1, 2)]
     """
-    return parse(NetworkFile(path, max_bytes, weights))
+    return parse(NetworkFile(path, max_bytes, weights, self_loops))
 
 
 def parse(file: NetworkFile) -> nx.Graph:
@@ -55,6 +59,8 @@ def parse(file: NetworkFile) -> nx.Graph:
     if declared:
         number = text.count("\n", 0, declared.start()) + 1
         raise file.wrong_line(number, f"GraphML must not declare entities or attributes, got {declared[0]}; remove it")
+    if re.search(r"<(?:\w+:)?gexf\b", text[:4096]):
+        raise file.wrong("must be a GraphML network, got GEXF; convert it with networkx.read_gexf and write_graphml")
     graphs = list(re.finditer(r"<(?:\w+:)?graph[\s>/]", text))
     if len(graphs) > 1:
         number = text.count("\n", 0, graphs[1].start()) + 1

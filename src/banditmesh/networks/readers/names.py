@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from ...checks import shown
+from ...data_files import DataFile
+from ...errors import BanditmeshWarning, warn
 from .files import NetworkFile
 
 if TYPE_CHECKING:
@@ -21,9 +22,33 @@ def is_integer(token: str) -> bool:
     return re.fullmatch(r"0|-?[1-9][0-9]{0,639}", token) is not None
 
 
-def naming(tokens: Iterable[str]) -> Callable[[str], Hashable]:
-    """How a token becomes a name."""
-    return int if all(map(is_integer, tokens)) else str
+def naming(tokens: Sequence[str], file: DataFile) -> Callable[[str], Hashable]:
+    """How a token becomes a name; a warning tells of names that seem to be one number, written in two ways."""
+    if all(map(is_integer, tokens)):
+        return int
+    found: dict[int, str] = {}
+    for token in tokens:
+        number = as_number(token)
+        if number is not None and found.setdefault(number, token) != token:
+            warn(
+                f"{file.path} has {found[number]!r} and {token!r}, which are two names; write ids in one way if they "
+                "are the same",
+                BanditmeshWarning,
+            )
+            break
+    return str
+
+
+def as_number(name: Hashable) -> int | None:
+    """The whole number that a name seems to be, however it is written: 1, 01 and 1.0 are alike.
+
+    Examples
+    --------
+    >>> as_number("01"), as_number("1.0"), as_number("1.5"), as_number("ann")
+    (1, 1, None, None)
+    """
+    found = re.fullmatch(r"\s*([-+]?[0-9]{1,30})(\.0*)?\s*", str(name))
+    return int(found[1]) if found else None
 
 
 def with_integers(graph: nx.Graph) -> nx.Graph:
@@ -71,14 +96,8 @@ def graph_of(file: NetworkFile, tokens: Iterable[str], pairs: Iterable[tuple[str
     import networkx as nx
 
     alone, linked = dict.fromkeys(tokens), dict.fromkeys(pairs)
-    name = naming(chain(alone, chain.from_iterable(linked)))
+    name = naming([*chain(alone, chain.from_iterable(linked))], file)
     graph = nx.Graph()
     graph.add_nodes_from(map(name, alone))
     graph.add_edges_from((name(i), name(j)) for i, j in linked)
     return file.checked(graph)
-
-
-def refuse_loop(file: NetworkFile, number: int, agent: str, others: list[str]) -> None:
-    """Refuse a line that links an agent to itself."""
-    if agent in others:
-        raise file.wrong_line(number, f"network must have no self-loops, got a link from {shown(agent)} to itself")
