@@ -77,7 +77,7 @@ EXPLAINED: tuple[Explained, ...] = (
 
 PROTOCOLS = {
     "none": lambda ttl, emission: bm.NoCooperation(emission=emission),
-    "centralised": lambda ttl, emission: bm.Centralised(emission=emission),
+    "centralised": lambda ttl, emission: bm.Centralised(),
     "irs": lambda ttl, emission: bm.IRS(emission=emission),
     "flooding": lambda ttl, emission: bm.Flooding(ttl, emission=emission),
     "fwa": lambda ttl, emission: bm.FwA(ttl, emission=emission),

@@ -152,7 +152,7 @@ def make_protocol(row):
         "probabilistic": lambda: bm.ProbabilisticFlooding(ttl, stop=0.3, emission=emission),
         "fwa": lambda: bm.FwA(ttl, emission=emission),
         "flooding": lambda: bm.Flooding(ttl, emission=emission),
-        "centralised": lambda: bm.Centralised(emission=emission),
+        "centralised": bm.Centralised,
     }[row["protocol"]]()
 
 

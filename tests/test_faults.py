@@ -404,6 +404,29 @@ def test_by_the_published_rules_a_changed_copy_is_another_message():
     assert duplicates["published", noisy] == 0 < duplicates["published", None]
 
 
+@pytest.mark.parametrize("rules", ["sound", "published"])
+def test_of_changed_copies_of_a_statistic_the_first_counts_or_by_the_published_rules_the_smallest_sum(rules):
+    # What agent 0 tells reaches agent 2 by way of 1 and 3 in the same round, changed on each link by itself.
+    problem = bm.Problem(nx.cycle_graph(4), [[0]] * 4, [bm.arms.Gaussian(0.0, 1.0)])
+    faults = bm.Faults(corruption=bm.Corruption("gaussian", 1.0, 5.0))
+    protocol = bm.Flooding(2, emission=bm.Growth(0.0))
+    result = bm.simulate(problem, protocol, horizon=40, seed=0, rules=rules, faults=faults, trace=True)
+    copies = collections.defaultdict(list)
+    for event in result.trace:
+        if (event.origin, event.receiver) == (0, 2):
+            copies[event.sequence].append(event)
+    winners = []
+    for one, other in copies.values():
+        assert (one.sender, other.sender, one.arrival, one.n_pulls) == (1, 3, other.arrival, other.n_pulls)
+        assert one.reward != other.reward
+        [winner] = [event for event in (one, other) if event.learned]
+        assert (other.fate == "duplicate") == (rules == "sound")
+        assert winner.reward == (one.reward if rules == "sound" else min(one.reward, other.reward))
+        winners.append(winner.sender)
+    assert len(winners) == 39
+    assert set(winners) == ({1} if rules == "sound" else {1, 3})
+
+
 def test_a_cumulative_message_heals_what_was_changed_before():
     # The last statistic that an agent heard of an origin is all that it keeps of it, so the noise of earlier ones goes.
     problem = common_arms(nx.path_graph(2), 1)

@@ -653,3 +653,37 @@ def test_workers_do_not_repeat_the_warning(tmp_path, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         trust._warn_once("it is open", None)
+
+
+class OwnFwA(bm.FwA):
+    """A relay rule that does not draw is asked in Python: its kernels are the built-in ones."""
+
+
+class OwnUCB(bm.UCB):
+    """So are those of a clock."""
+
+
+class OwnEmission(bm.EveryPull):
+    """And of an emission that is the built-in one."""
+
+    sends = bm.EveryPull.sends
+
+
+@pytest.mark.parametrize(
+    ("protocol", "policy", "costs"),
+    [
+        (bm.FwA(2), bm.UCB(), True),
+        (OwnFwA(2), bm.UCB(), False),
+        (bm.FwA(2), OwnUCB(), False),
+        (bm.FwA(2, emission=OwnEmission()), bm.UCB(), False),
+    ],
+)
+def test_what_a_users_class_does_wrong_never_costs_the_cache(protocol, policy, costs, monkeypatch):
+    removed = []
+    monkeypatch.setattr(warmup, "_ready", set())
+    monkeypatch.setattr(warmup, "equals_reference", lambda run: False)
+    monkeypatch.setattr(warmup, "distrust", removed.append)
+    problem = bm.Problem(bm.networks.path(3), [[0], [0], [0]], [bm.arms.Gaussian(0.0, 1.0)])
+    with pytest.raises(UnsupportedError, match=warmup.DIFFERS):
+        bm.simulate(problem, protocol, policy=policy, horizon=5, seed=0, engine="compiled")
+    assert bool(removed) == costs

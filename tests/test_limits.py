@@ -1,6 +1,7 @@
 """Integers that would not hold a run's numbers are widened, or the run is refused beforehand."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.sim import limits, memory
+from banditmesh.sim.compiled import engine, replicates
 from banditmesh.sim.compiled.crew import Stop, Stopped
 from banditmesh.sim.compiled.kernels.special import USUAL
 from banditmesh.sim.compiled.linkcounts import LinkCounts
@@ -16,7 +18,7 @@ from banditmesh.sim.compiled.packing import pack
 from banditmesh.sim.compiled.plans import make_plan
 from banditmesh.sim.compiled.spreading import Spread
 from banditmesh.sim.compiled.walking import Walk
-from cases import common_arms
+from cases import common_arms, normal_tape
 
 
 class Kept(Exception):
@@ -164,3 +166,73 @@ def test_link_counts_are_kept_by_record_and_not_by_round():
     links, traffic = counts.arrays()
     assert links.tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
     assert traffic.tolist() == [[999, 1998, 5, 7]]
+
+
+def test_link_counts_keep_nothing_of_rounds_without_links():
+    counts = LinkCounts(2, np.array([1000, 1001]))
+    for t in range(1, 1000):
+        up = t in (3, 500)
+        counts.add(t, np.array([0, up, up]), np.zeros(int(up), dtype=np.int32) + 1, np.full(int(up), t))
+        assert len(counts._parts) <= 2
+    for t in (1000, 1001):
+        counts.add(t, np.array([0, 0, 0]), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))
+    links, traffic = counts.arrays()
+    assert links.tolist() == [[0, 1]]
+    assert traffic.tolist() == [[503], [0]]
+
+
+# Long horizons: many chunks
+
+
+ONE = bm.Problem(nx.empty_graph(1), [[0, 1]], [bm.arms.Gaussian(m, 1.0) for m in (0.0, 0.5)])
+CHANGING = bm.Problem(bm.networks.EdgeMarkovian(nx.path_graph(4), 0.3, 0.3), [[0, 1], [0], [1], [0, 1]], ONE.laws)
+N_CHUNKS = 600
+LONG_RUNS = {
+    "one agent": (ONE, bm.NoCooperation(), {}),
+    "dynamic": (CHANGING, bm.FwA(2), {}),
+    "dynamic, links": (CHANGING, bm.Gossip(2), {"link_traffic": True, "record_every": 250}),
+    "published": (CHANGING, bm.FwA(2), {"rules": "published"}),
+    "tape": (PATH, bm.Flooding(2), {"rewards": normal_tape(PATH, N_CHUNKS)}),
+    "outages": (PATH, bm.Flooding(2), {"faults": bm.Faults(loss=0.1, outages=bm.Outages(0.1, 0.5))}),
+    "forgetful": (PATH, bm.FwA(2), {"faults": bm.Faults(outages=bm.Outages(0.1, 0.5, memory=False))}),
+    "record_every": (PATH, bm.IRS(), {"record_every": 7, "agents": True}),
+    "growth": (PATH, bm.Flooding(2, emission=bm.Growth(0.1, echoes=1)), {"every": [1, 2, 3]}),
+    "tree": (PATH, bm.TreeAggregation(), {}),
+}
+
+
+@pytest.mark.parametrize("name", LONG_RUNS)
+def test_a_run_of_many_quick_chunks_is_that_of_few(name, monkeypatch):
+    problem, protocol, settings = LONG_RUNS[name]
+    arguments = {"horizon": N_CHUNKS, "seed": 0, "engine": "compiled", "threads": 1, **settings}
+    few = bm.simulate(problem, protocol, **arguments)
+    # Chunks of one round that take no time: what doubled or quadrupled with each would be beyond all floats.
+    monkeypatch.setattr(engine, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    monkeypatch.setattr(replicates, "LONGEST_CHUNK", 1)
+    monkeypatch.setattr(replicates, "LONGEST_WINDOW", 1)
+    assert bm.simulate(problem, protocol, **arguments) == few
+
+
+def test_recording_every_agent_in_every_round_goes_on_for_long():
+    problem = bm.Problem.paper("er", seed=0)
+    result = bm.simulate(problem, bm.FwA(4), horizon=1000, agents=True, seed=0, engine="compiled")
+    assert np.allclose(result.agent_regret_curve[0].sum(axis=1), result.regret[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("problem", "protocol", "horizon", "settings"),
+    [
+        (ONE, bm.NoCooperation(), 20_000_000, {}),
+        (ONE, bm.NoCooperation(), 3_000_000, {"faults": bm.Faults(outages=bm.Outages(0.1, 0.5))}),
+        (CHANGING, bm.Flooding(2), 300_000, {}),
+        (CHANGING, bm.Flooding(2), 200_000, {"link_traffic": True}),
+        (PATH, bm.FwA(2), 1_000_000, {"rewards": normal_tape(PATH, 1_000_000)}),
+    ],
+    ids=["one agent", "outages", "dynamic", "links", "tape"],
+)
+def test_long_horizons(problem, protocol, horizon, settings):
+    arguments = {"horizon": horizon, "seed": 0, "record_every": 10_000, "engine": "compiled", **settings}
+    result = bm.simulate(problem, protocol, **arguments)
+    assert result.rounds[-1] == horizon
+    assert np.isfinite(result.regret).all()

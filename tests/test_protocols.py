@@ -1,10 +1,15 @@
 import dataclasses
+from dataclasses import dataclass
 
+import networkx as nx
 import pytest
 
 import banditmesh as bm
+from banditmesh import parts
 from banditmesh.draws import TARGET_STRIDE
-from banditmesh.protocols.base import MAX_TTL, Delivery
+from banditmesh.live.runnable import refuse_live
+from banditmesh.protocols.base import MAX_TTL, AnyProtocol, Delivery
+from cases import common_arms
 
 ALL = [
     bm.NoCooperation(),
@@ -96,3 +101,87 @@ def test_every_pull_always_sends():
 def test_base_classes_say_what_is_missing(call):
     with pytest.raises(NotImplementedError, match="static method"):
         call()
+
+
+# Ways of delivery
+
+
+def a_protocol(base, **namespace):
+    """A frozen dataclass with an emission, as a user would write it."""
+    fields = {"__annotations__": {"emission": bm.Emission}, "emission": bm.EveryPull(), "name": "mine"}
+    return dataclass(frozen=True)(type("Mine", (base,), {**fields, **namespace}))
+
+
+class NoDataclass(AnyProtocol):
+    name = "mine"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "message"),
+    [
+        (
+            a_protocol(AnyProtocol, delivery=Delivery.HOPS)(),
+            "must be NOTHING or EVERYONE, .* got HOPS; derive",
+        ),
+        (
+            a_protocol(AnyProtocol, delivery=Delivery.TREE)(),
+            "must be NOTHING or EVERYONE, as its class",
+        ),
+        (a_protocol(AnyProtocol, delivery="hops")(), "must be a Delivery such as Delivery.NOTHING, got 'hops'"),
+        (
+            a_protocol(bm.Flooding, delivery=Delivery.NOTHING)(2),
+            "must be HOPS, as its class can .* got NOTHING",
+        ),
+        (a_protocol(bm.Flooding, delivery=Delivery.EVERYONE)(2), "must be HOPS, as its class can do no other"),
+        (
+            a_protocol(bm.TreeAggregation, delivery=Delivery.HOPS)(),
+            "must be TREE, as its class can .* got HOPS",
+        ),
+        (
+            NoDataclass(),
+            "'mine' must be a frozen dataclass with the field emission, got <test_protocols",
+        ),
+    ],
+)
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_a_way_of_delivery_that_a_class_does_not_have_is_refused(protocol, message, engine):
+    problem = common_arms(nx.path_graph(3))
+    with pytest.raises(bm.InputError, match=message) as caught:
+        bm.simulate(problem, protocol, horizon=5, seed=0, engine=engine)
+    assert "\n" not in str(caught.value)
+    for call in (
+        lambda: bm.compare(problem, [protocol], horizon=5, seed=0),
+        lambda: bm.Simulation(problem, protocol, horizon=5, seed=0),
+        lambda: bm.theory.bounds(problem, protocol),
+        lambda: refuse_live(protocol),
+    ):
+        with pytest.raises(bm.InputError, match=message):
+            call()
+
+
+@pytest.mark.parametrize("delivery", [Delivery.NOTHING, Delivery.EVERYONE])
+def test_a_users_own_end_of_the_scale_is_simulated(delivery, engine):
+    problem = common_arms(nx.path_graph(3))
+    ours, theirs = (
+        bm.simulate(problem, protocol, horizon=10, seed=0, engine=engine)
+        for protocol in (
+            a_protocol(AnyProtocol, delivery=delivery)(),
+            bm.NoCooperation() if delivery is Delivery.NOTHING else bm.Centralised(),
+        )
+    )
+    assert ours.regret.tolist() == theirs.regret.tolist()
+
+
+def test_an_emission_that_would_have_no_effect_is_refused_however_it_is_given(tmp_path):
+    what = "takes no emission, since everybody hears every observation at once, got 'growth'; leave it out"
+    for make in (
+        lambda: bm.Centralised(emission=bm.Growth(0.25)),
+        lambda: bm.Centralised().with_emission(bm.Growth(0.25)),
+        lambda: bm.simulate(common_arms(nx.path_graph(3)), "centralised+growth(0.25)", horizon=5),
+        lambda: bm.protocols.notation.parse("centralised + growth(0.25)"),
+        lambda: parts.build_protocol({"protocol": {"name": "centralised"}, "emission": {"name": "growth"}}),
+        lambda: a_protocol(AnyProtocol, delivery=Delivery.EVERYONE)(emission=bm.Growth()),
+    ):
+        with pytest.raises(bm.InputError, match=what):
+            make()
+    assert bm.protocols.notation.read("centralised+every-pull") == bm.Centralised()

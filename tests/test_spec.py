@@ -57,6 +57,25 @@ def test_values_without_effect_do_not_multiply_a_point():
     ]
 
 
+def test_emissions_do_not_multiply_a_protocol_that_takes_none():
+    text = 'sweep.emission.name = ["every-pull", "growth"]\nsweep.protocol.name = ["centralised", "irs"]'
+    assert labels(SMALL + text, "emission", "protocol") == [
+        (None, "centralised"),
+        ("every-pull", "irs"),
+        ("growth", "irs"),
+    ]
+    spec = bm.parse_spec(
+        SMALL + 'emission = {name = "growth", factor = 0.5}\nsweep.protocol.name = ["centralised", "irs"]'
+    )
+    assert case_of(spec).protocols == (bm.Centralised(), bm.IRS(emission=bm.Growth(0.5)))
+
+
+@pytest.mark.parametrize("emission", ['{name = "contested"}', '{name = "growth", factor = 0.5}'])
+def test_an_emission_that_no_protocol_takes_is_refused(emission):
+    with pytest.raises(bm.SpecError, match=r"nothing uses emission\.\w+: the protocol takes no emission; remove it"):
+        bm.parse_spec(f'{SMALL}protocol.name = "centralised"\nemission = {emission}')
+
+
 def test_whole_tables_can_be_swept_and_are_set_before_single_keys():
     text = "horizon = 5\narms = {n_arms = 4, per_agent = 2}\n[sweep]\nnetwork.n = [5, 6]\n"
     text += 'network.name = ["ring", "star"]'
@@ -330,6 +349,8 @@ def test_a_protocol_keeps_its_own_emission_unless_told_otherwise(text):
         ('sweep.protocol = ["fwa(2)+growth(1)"]\nsweep.emission.name = ["contested"]', "got both"),
         ('sweep.protocol = ["fwa(2)+grow(1)"]', "emissions must be among"),
         ('sweep.protocol = ["fwa(2)+growth(-1)"]', "factor must be"),
+        ('protocol = "centralised+growth(1)"', "takes no emission, since everybody hears every observation at once"),
+        ('sweep.protocol = ["irs", "centralised+growth(1)"]', "takes no emission"),
     ],
 )
 def test_protocols_that_are_wrongly_written_out_are_refused_with_their_line(text, words):

@@ -9,9 +9,13 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Collection
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 #: Whatever is counted has 64 bits.
 LARGEST: Final = 2**63 - 1
@@ -70,6 +74,37 @@ def probability(name: str, value: object) -> float:
     return number
 
 
+def floats(name: str, value: object) -> npt.NDArray[np.float64]:
+    """`value` as an array of floats. What is masked, complex, text or of other objects is refused, not read as numbers.
+
+    Examples
+    --------
+    >>> floats("means", [1, 2.5])
+    array([1. , 2.5])
+    >>> floats("means", [1, 2j])
+    Traceback (most recent call last):
+        ...
+    banditmesh.errors.InputError: means must be an array of real numbers, got complex128; take its real part
+    """
+    import numpy as np
+
+    unmasked(name, value)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} must be an array of real numbers, got {shown(value)}") from None
+    if array.dtype.kind not in "biuf":
+        remedy = "take its real part" if array.dtype.kind == "c" else "convert it, say array.astype(float)"
+        raise InputError(f"{name} must be an array of real numbers, got {array.dtype}; {remedy}")
+    return array.astype(np.float64, copy=False)
+
+
+def unmasked(name: str, value: object) -> None:
+    """Refuse an array with a mask, or a list of some: numpy would read what lies under it."""
+    if _is_masked(value):
+        raise InputError(f"{name} must be an array without a mask, got a masked one; fill it, say array.filled(0)")
+
+
 def choice(name: str, value: object, allowed: Collection[str]) -> str:
     """`value` if it is one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
@@ -120,6 +155,13 @@ def shown(value: object) -> str:
         return f"an integer of about {round(value.bit_length() * math.log10(2))} digits"
     text = " ".join(repr(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
+
+
+def _is_masked(value: object) -> bool:
+    """Whether an array has a mask, or one that a list holds."""
+    if isinstance(value, list | tuple):
+        return any(map(_is_masked, value))
+    return hasattr(value, "mask") and hasattr(value, "filled")
 
 
 def _integer(value: object) -> int | None:

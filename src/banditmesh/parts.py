@@ -122,8 +122,9 @@ def build_protocol(tables: Mapping[str, Any]) -> AnyProtocol:
     >>> build_protocol({"protocol": {"name": "fwa", "ttl": 4}, "emission": {"name": "default"}})
     FloodingWithAbsorption(ttl=4, emission=EveryPull())
     """
-    emission = build_emission(tables)
+    emission = build_emission(tables) if "emission" in tables else None
     protocol: AnyProtocol = _make("protocol", tables, **({} if emission is None else {"emission": emission}))
+    protocol.check_delivery()
     return protocol
 
 

@@ -514,6 +514,7 @@ def _read_arm_set(arm_set: Any, agent: Hashable, number: dict[Hashable, int]) ->
 def _read_arm_array(
     arm_sets: NDArray[Any], n_agents: int, ids: tuple[Hashable, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    checks.unmasked("arm_sets", arm_sets)
     if arm_sets.ndim != 2 or arm_sets.shape[0] != n_agents or not np.issubdtype(arm_sets.dtype, np.integer):
         raise ArmError(
             f"an arm_sets array must be of integers with shape ({n_agents}, arms per agent), "

@@ -72,16 +72,6 @@ class Recorder:
         if not isinstance(problem, Problem):
             raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
         sites = Sites.of_problem(problem)
-        self._gaps = {
-            agent: dict(
-                zip(
-                    (problem.arms[arm] for arm in problem.arm_set(number)),
-                    problem.arm_gaps[problem.arm_offsets[number] : problem.arm_offsets[number + 1]].tolist(),
-                    strict=True,
-                )
-            )
-            for number, agent in enumerate(problem.agents)
-        }
         chosen = chosen_arms(problem, arms)
         holders = [problem.holders[arm] for arm in chosen]
         agents, pairs = problem.agents, usual_links(problem.network).tolist()
@@ -95,8 +85,7 @@ class Recorder:
 
     def add(self, one: Round) -> None:
         """Take the next round, as `Simulation.step` gives it."""
-        gaps = {agent: self._gaps[agent][arm] for agent, arm in one.choices.items()}
-        self._film.add(one.round, one.links, gaps, one.regret, one.transmissions, one.messages, one.events)
+        self._film.add(one.round, one.links, one.gaps, one.regret, one.transmissions, one.messages, one.events)
 
     def finish(self) -> None:
         """Close the last frame, whose rounds may not be complete; what is added later begins another one."""

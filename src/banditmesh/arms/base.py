@@ -36,9 +36,9 @@ class Law:
     sigma : float or None
         The sub-Gaussian parameter; None if there is none or none is known.
     continuous : bool
-        Whether two rewards, as floats, are never equal; False unless a law says otherwise. The compiled engine tells
-        messages apart by it under the published rules, so a law that may round two rewards to the same float is not
-        continuous.
+        Whether two rewards, as floats, are hardly ever equal; False unless a law says otherwise. Under the published
+        rules, which take equal rewards for one message, the compiled engine runs such laws, unless it finds that two
+        rewards of the run would be equal.
     kernel : tuple of (int, float, float) or None
         The law as `law_quantile` takes it, for the compiled engine; None if it cannot be put so.
 
@@ -88,7 +88,9 @@ def reward_of(law: Law, u: float) -> float:
     >>> reward_of(bm.arms.Uniform(0.0, 4.0), 0.25)
     1.0
     """
-    reward = law.quantile(u)
+    reward: Any = law.quantile(u)
+    if isinstance(reward, str | bytes):
+        raise _out_of_bounds(law, u, reward)
     try:
         number = float(reward)
     except (TypeError, ValueError, OverflowError):
@@ -107,7 +109,7 @@ def rewards_of(law: Law, u: Floats) -> Floats:
     >>> rewards_of(bm.arms.Uniform(0.0, 4.0), np.array([0.25, 0.5]))
     array([1., 2.])
     """
-    rewards = np.asarray(law.quantiles(u), dtype=np.float64)
+    rewards = checks.floats(f"quantiles of the law {type(law).__name__}", law.quantiles(u))
     if rewards.shape != u.shape:
         raise ArmError(f"quantiles of the law {type(law).__name__} must have shape {u.shape}, got {rewards.shape}")
     bad = np.flatnonzero(~(np.abs(rewards) <= MAX_REWARD))
@@ -136,7 +138,7 @@ def derive(law: Law, **values: object) -> None:
 
 
 def never_equal(spread: float, largest: float) -> bool:
-    """Whether rewards spread this far, around values up to this size, can be taken never to round to the same float.
+    """Whether rewards spread this far, around values up to this size, hardly ever round to the same float.
 
     Floats near `largest` are at most 2**-52 of it apart, so at least 2**32 of them lie within the spread, and two
     rewards are equal with a probability of at most about 2**-32. The absolute end keeps away from where floats run out

@@ -310,6 +310,7 @@ def compare(
     link_traffic: bool = False,
     agents: bool = False,
     rewards: ArrayLike | None = None,
+    means: ArrayLike | None = None,
     every: int | Sequence[int] | None = None,
     faults: Faults | None = None,
     record_every: int = 1,
@@ -328,7 +329,7 @@ def compare(
         configurations such as `{"protocol": "fwa(4)", "rules": "published"}`, which may also hold faults and every. A
         mapping gives each a name of its own. Otherwise a protocol that is the only one of its name and sends every
         pull goes by its plain name, and any other is written out, as in "flooding(8)+growth(0.25)".
-    policy, horizon, rules, engine, link_traffic, agents, rewards, every, faults, record_every, threads, progress
+    policy, horizon, rules, engine, link_traffic, agents, rewards, means, every, faults, record_every, threads, progress
         As for `simulate`, for all that do not say otherwise.
     replicates : int
         The number of independent repetitions: 10 unless given, so that there are standard deviations.
@@ -359,6 +360,7 @@ def compare(
         "link_traffic": link_traffic,
         "agents": agents,
         "rewards": rewards,
+        "means": means,
         "every": every,
         "faults": faults,
         "record_every": record_every,

@@ -315,7 +315,10 @@ def _protocol(emission: object, key: str, raw: Any) -> AnyProtocol:
     if problems:
         raise ConfigError(*problems)
     protocol: AnyProtocol = built[0]
-    return protocol if built[1] is None else protocol.with_emission(built[1])
+    try:
+        return protocol if built[1] is None else protocol.with_emission(built[1])
+    except InputError as error:
+        raise ConfigError(f"[emission]: {error}") from None
 
 
 def _build(table: str, raw: Any) -> Any:

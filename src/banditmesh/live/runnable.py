@@ -32,6 +32,8 @@ def refuse_live(protocol: AnyProtocol, policy: Policy | None = None) -> None:
     banditmesh.errors.InputError: protocol 'centralised' cannot run live: no network delivers to everybody at once; take
     fwa(4) or flooding(4), with growth(0.25) for fewer messages
     """
+    if isinstance(protocol, AnyProtocol):
+        protocol.check_delivery()
     reason = _against_protocol(protocol) or (None if policy is None else _against_policy(policy))
     if reason is not None:
         raise InputError(reason)

@@ -17,7 +17,7 @@ exception; so a rule should be defined for all its inputs. Both hold for emissio
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar, Final, Self
 
@@ -73,6 +73,8 @@ class AnyProtocol:
     emission: Emission
     name: ClassVar[str] = "protocol"
     delivery: ClassVar[Delivery] = Delivery.NOTHING
+    #: The ways of delivery that the simulator has for protocols of this class.
+    _deliveries: ClassVar[tuple[Delivery, ...]] = (Delivery.NOTHING, Delivery.EVERYONE)
 
     def __post_init__(self) -> None:
         if not isinstance(self.emission, Emission):
@@ -81,12 +83,44 @@ class AnyProtocol:
         if n_echoes and not self.emission.cumulative:
             name = self.emission.name
             raise InputError(f"echoes need an emission of counts and sums (cumulative), got {name!r} of single pulls")
+        if self.emission != EveryPull():
+            self.check_takes_emission(self.emission.name)
 
     def with_emission(self, emission: Emission) -> Self:
         """The same protocol with another emission."""
         changed: Any = self
         other: Self = replace(changed, emission=emission)
         return other
+
+    @classmethod
+    def check_takes_emission(cls, emission: str) -> None:
+        """Refuse an emission, by its name, that would have no effect because everybody hears everything anyway."""
+        if cls.delivery is Delivery.EVERYONE:
+            raise InputError(
+                f"protocol {cls.name!r} takes no emission, since everybody hears every observation at once, "
+                f"got {emission!r}; leave it out"
+            )
+
+    def check_delivery(self) -> None:
+        """Refuse a protocol whose way of delivery is none, or is not the one that its class is made for."""
+        if not isinstance(self.delivery, Delivery):
+            raise InputError(
+                f"delivery of protocol {self.name!r} must be a Delivery such as Delivery.NOTHING, "
+                f"got {checks.shown(self.delivery)}"
+            )
+        made: Any = self
+        is_whole = is_dataclass(made) and any(one.name == "emission" for one in fields(made))
+        if not is_whole or not isinstance(made.emission, Emission):
+            raise InputError(
+                f"protocol {self.name!r} must be a frozen dataclass with the field emission, got {checks.shown(self)}; "
+                "add `emission: Emission = EveryPull()`"
+            )
+        if self.delivery not in self._deliveries:
+            allowed = " or ".join(one.name for one in self._deliveries)
+            raise InputError(
+                f"delivery of protocol {self.name!r} must be {allowed}, as its class can do no other, "
+                f"got {self.delivery.name}; derive from Protocol for HOPS or from TreeAggregation for TREE"
+            )
 
     @property
     def sends_messages(self) -> bool:
@@ -139,6 +173,7 @@ class Protocol(AnyProtocol):
     emission: Emission = field(default_factory=EveryPull)
 
     delivery: ClassVar[Delivery] = Delivery.HOPS
+    _deliveries: ClassVar[tuple[Delivery, ...]] = (Delivery.HOPS,)
     #: Whether `relay` uses its random number `u`. If not, none is drawn and `u` is 0.
     random: ClassVar[bool] = False
 

@@ -130,9 +130,12 @@ def parse(text: str) -> Written:
             f"{own.with_colon(text.partition('(')[0].strip())}"
         )
     name, given, emission, emission_given = match.groups() if match else ("", None, None, None)
+    kind = get_class("protocols", name)
+    if emission not in (None, EveryPull.name):
+        kind.check_takes_emission(emission)
     return Written(
         name,
-        _parameters(get_class("protocols", name), given),
+        _parameters(kind, given),
         emission,
         {} if emission is None else _parameters(get_class("emissions", emission), emission_given),
     )
@@ -177,10 +180,10 @@ def as_protocol(value: object) -> AnyProtocol:
     >>> as_protocol("fwa(4)") == as_protocol(bm.FwA(4))
     True
     """
-    if isinstance(value, str):
-        return read(value)
+    value = read(value) if isinstance(value, str) else value
     if not isinstance(value, AnyProtocol):
         raise InputError(f'protocol must be a protocol such as FwA(4) or "fwa(4)", got {checks.shown(value)}')
+    value.check_delivery()
     return value
 
 

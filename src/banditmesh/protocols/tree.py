@@ -53,6 +53,7 @@ class TreeAggregation(AnyProtocol):
 
     name: ClassVar[str] = "tree"
     delivery: ClassVar[Delivery] = Delivery.TREE
+    _deliveries: ClassVar[tuple[Delivery, ...]] = (Delivery.TREE,)
 
     def __post_init__(self) -> None:
         super().__post_init__()

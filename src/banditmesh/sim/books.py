@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..core import Fate
 from .chances import LinkId, sequence_of
-from .run import TRAFFIC, Event, Outcome, Run, agent_regret
+from .run import TRAFFIC, AgentRegret, Event, Outcome, Run
 from .transit import Transmission
 from .watching import Curve
 
@@ -55,27 +55,34 @@ class Observer:
 class Records(Observer):
     """Cumulative regret and transmissions in the recorded rounds, and pulls."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, replicate: int) -> None:
+        self._run = run
+        self._replicate = replicate
         self._rounds = run.records.tolist()
-        self._gaps = [
-            run.problem.arm_gaps[start:stop].tolist()
-            for start, stop in itertools.pairwise(run.problem.arm_offsets.tolist())
-        ]
+        self._gaps = self._gaps_in(1)
         self._pulls = [[0] * len(gaps) for gaps in self._gaps]
         self._round_regret = 0.0
         self._total_regret = 0.0
         self._n_sent = run.n_control
         self.curve = Curve(len(self._rounds))
-        self._problem = run.problem
+        self._of_agents = AgentRegret(run, replicate)
         self.agent_regret = np.zeros((len(self._rounds), run.problem.n_agents)) if run.agents else None
+
+    def _gaps_in(self, t: int) -> list[list[float]]:
+        """Each agent's gaps in a round."""
+        gaps = self._run.gaps_in(self._replicate, t).tolist()
+        return [gaps[start:stop] for start, stop in itertools.pairwise(self._run.problem.arm_offsets.tolist())]
 
     def began(self, t: int, neighbours: list[list[int]]) -> None:
         """A round's regret is added up by itself, then to the rest."""
         self._round_regret = 0.0
+        if self._run.means_change:
+            self._gaps = self._gaps_in(t)
 
     def pulled(self, agent: int, position: int, reward: float) -> None:
         """Count the pull and its regret."""
         self._round_regret += self._gaps[agent][position]
+        self._of_agents.add(agent, self._gaps[agent][position])
         self._pulls[agent][position] += 1
 
     def sent(self, sender: int, receivers: Sequence[int]) -> None:
@@ -90,13 +97,18 @@ class Records(Observer):
             self.curve.regret[record] = self._total_regret
             self.curve.messages[record] = self._n_sent
             if self.agent_regret is not None:
-                self.agent_regret[record] = agent_regret(self._problem, self.pulls)
+                self.agent_regret[record] = self._of_agents.after(self.pulls)
             self.curve.n_known += 1
 
     @property
     def pulls(self) -> NDArray[np.int32]:
         """Pull counts, laid out as the problem's `arm_indices`."""
         return np.array(list(itertools.chain(*self._pulls)), dtype=np.int32)
+
+    @property
+    def last_agent_regret(self) -> NDArray[np.float64] | None:
+        """Each agent's regret up to now, if it is not judged by the arms' laws."""
+        return None if self._run.means is None else self._of_agents.after(self.pulls)
 
 
 class Traffic(Observer):
@@ -231,7 +243,7 @@ class Books:
     """
 
     def __init__(self, run: Run, replicate: int) -> None:
-        self._records = Records(run)
+        self._records = Records(run, replicate)
         self.curve = self._records.curve
         self._traffic = Traffic(run)
         self._links = LinkTraffic(run) if run.link_traffic else None
@@ -251,6 +263,7 @@ class Books:
             pulls=self._records.pulls,
             trace=self._trace,
             agent_regret=self._records.agent_regret,
+            last_agent_regret=self._records.last_agent_regret,
         )
         if self._links is not None:
             outcome.links, outcome.link_traffic = self._links.as_arrays()

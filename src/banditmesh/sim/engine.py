@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import checks
 from ..arms.base import MAX_REWARD
 from ..draws import MAX_COUNTER, fresh_seed
-from ..errors import InputError, UnsupportedError, warn
+from ..errors import BanditmeshWarning, InputError, UnsupportedError, warn
 from ..faults import Faults
 from ..networks.csr import Links
 from ..networks.dynamic import DynamicNetwork
@@ -56,6 +57,7 @@ def simulate(
     link_traffic: bool = False,
     agents: bool = False,
     rewards: ArrayLike | None = None,
+    means: ArrayLike | None = None,
     every: int | Sequence[int] | None = None,
     faults: Faults | None = None,
     record_every: int = 1,
@@ -93,7 +95,11 @@ def simulate(
     rewards : array (horizon, agents, arms) or (replicates, horizon, agents, arms), optional
         A tape of what each pull would pay, columns in the order of `problem.arms`, used instead of the arms' laws.
         Entries are numbers of at most 1e100 in size; those of arms that an agent does not have are ignored and may be
-        NaN.
+        NaN. Regret is judged by the laws all the same, with a warning if they contradict the tape, unless `means` are
+        given.
+    means : array (arms,) or (horizon, arms), or with a leading axis of replicates, optional
+        What the arms pay on average, beside `rewards`: regret is judged by these means instead of those of the laws.
+        If they are given by round, it is added up pull by pull.
     every : int or sequence of int, optional
         Agent v pulls in rounds t with (t - 1) % every[v] == 0; by default in every round.
     faults : Faults, optional
@@ -140,6 +146,7 @@ def simulate(
             link_traffic=link_traffic,
             agents=agents,
             rewards=rewards,
+            means=means,
             every=every,
             faults=faults,
             record_every=record_every,
@@ -185,6 +192,7 @@ def read_run(
     link_traffic: bool,
     agents: bool,
     rewards: ArrayLike | None,
+    means: ArrayLike | None = None,
     every: int | Sequence[int] | None,
     faults: Faults | None,
     record_every: int,
@@ -210,6 +218,7 @@ def read_run(
         seed=fresh_seed() if seed is None else checks.seed(seed),
         every=_read_every(every, problem.n_agents),
         tape=None if rewards is None else _read_tape(rewards, problem, horizon, replicates),
+        means=None if means is None else _read_means(means, problem, horizon, replicates),
         records=_records(horizon, record_every),
         link_traffic=bool(link_traffic),
         trace=_read_trace(trace),
@@ -217,6 +226,12 @@ def read_run(
         agents=bool(agents),
     )
     _check_network_lasts(problem, horizon)
+    if run.tape is None and run.means is not None:
+        raise InputError(
+            "means are taken beside rewards, got none of those; leave them out, or give laws with these means"
+        )
+    if run.tape is not None and run.means is None:
+        _warn_of_contradiction(problem, run.tape)
     if run.trace is True:
         check_log_fits(run)
     return run
@@ -273,7 +288,7 @@ def settings_of(run: Run) -> dict[str, Any]:
         "replicates": run.replicates,
         "seed": run.seed,
         "version": __version__,
-    }
+    } | ({} if run.means is None else {"means": "given by round" if run.means_change else "given"})
 
 
 def _check_protocol(protocol: AnyProtocol) -> None:
@@ -341,10 +356,7 @@ def _read_faults(faults: Faults | None) -> Faults | None:
 
 def _read_tape(rewards: ArrayLike, problem: Problem, horizon: int, replicates: int) -> NDArray[np.float64]:
     shape = (horizon, problem.n_agents, problem.n_arms)
-    try:
-        tape = np.asarray(rewards, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"rewards must be an array of numbers with shape {shape}") from None
+    tape = checks.floats("rewards", rewards)
     if tape.shape not in (shape, (replicates, *shape)):
         raise InputError(
             f"rewards must have the shape (horizon, agents, arms) = {shape}, or {(replicates, *shape)} with one "
@@ -361,6 +373,51 @@ def _read_tape(rewards: ArrayLike, problem: Problem, horizon: int, replicates: i
             f"and arm {problem.arms[arm]!r}"
         )
     return tape
+
+
+def _read_means(means: ArrayLike, problem: Problem, horizon: int, replicates: int) -> NDArray[np.float64]:
+    n_arms = problem.n_arms
+    array = checks.floats("means", means)
+    by_round, by_replicate = (horizon, n_arms), (replicates, n_arms)
+    shapes = {
+        (n_arms,): (1, 1, n_arms),
+        by_replicate: (replicates, 1, n_arms),
+        by_round: (1, horizon, n_arms),
+        (replicates, horizon, n_arms): (replicates, horizon, n_arms),
+    }
+    if array.shape not in shapes:
+        raise InputError(
+            f"means must have the shape (arms,) = {(n_arms,)} or (horizon, arms) = {by_round}, or a leading axis of "
+            f"{replicates} replicates, got {array.shape}"
+        )
+    if array.shape == by_round == by_replicate and horizon > 1:
+        raise InputError(
+            f"means must say whether they are by round or by replicate, got {by_round}, which may be either; "
+            "give (replicates, horizon, arms)"
+        )
+    bad = array[~(np.abs(array) <= MAX_REWARD)]
+    if bad.size:
+        raise InputError(f"means must be numbers between {-MAX_REWARD:g} and {MAX_REWARD:g}, got {bad[0]}")
+    return array.reshape(shapes[array.shape])
+
+
+def _warn_of_contradiction(problem: Problem, tape: NDArray[np.float64]) -> None:
+    """Warn if an arm pays by the tape, on average, what its law makes next to impossible."""
+    owner = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
+    for arm, (law, sigma) in enumerate(zip(problem.laws, problem.sigmas.tolist(), strict=True)):
+        if math.isnan(sigma):
+            continue
+        entries = tape[:, :, owner[problem.arm_indices == arm], arm]
+        paid = float(entries.mean())
+        # Beside chance, the mean of many equal numbers may differ from them by some rounding.
+        allowed = 6.0 * sigma / math.sqrt(entries.size) + 1e-9 * max(abs(paid), abs(law.mean))
+        if abs(paid - law.mean) > allowed:
+            warn(
+                f"rewards contradict the arms' laws: arm {problem.arms[arm]!r} pays {paid:g} on average and its law "
+                f"says {law.mean:g}; regret is judged by the laws, so give means= to judge it by what the tape pays",
+                BanditmeshWarning,
+            )
+            return
 
 
 def _records(horizon: int, record_every: int) -> NDArray[np.int64]:

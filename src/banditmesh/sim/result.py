@@ -65,7 +65,8 @@ class Result:
     Attributes
     ----------
     settings : mapping
-        What was simulated: protocol, policy, rules, faults, seed, horizon, replicates and the package's version.
+        What was simulated: protocol, policy, rules, faults, seed, horizon, replicates and the package's version; and
+        "means", if regret was judged by means that were given with a tape.
     engine : str
         Which engine did it: "reference" or "compiled".
     agents, arms : sequence
@@ -370,13 +371,14 @@ def assemble(run: Run, engine: str, outcomes: list[Outcome], settings: Mapping[s
     """One result from the outcomes of all replicates."""
     problem = run.problem
     arm_pulls = np.stack([outcome.pulls for outcome in outcomes])
+    last = _stack([outcome.last_agent_regret for outcome in outcomes])
     links, link_traffic = _merge_links(run, outcomes)
     traffic = np.stack([outcome.traffic for outcome in outcomes])
     arrays: dict[str, NDArray[Any]] = {
         "rounds": run.records,
         "regret": np.stack([outcome.regret for outcome in outcomes]),
         "messages": np.stack([outcome.messages for outcome in outcomes]),
-        "agent_regret": agent_regret(problem, arm_pulls),
+        "agent_regret": agent_regret(problem.arm_offsets, problem.arm_gaps, arm_pulls) if last is None else last,
         "arm_offsets": problem.arm_offsets,
         "arm_indices": problem.arm_indices,
         "arm_pulls": arm_pulls,

@@ -81,6 +81,8 @@ class Run:
         Agent v pulls in rounds t with (t - 1) % every[v] == 0.
     tape : float array (1 or replicates, horizon, agents, arms) or None
         What each pull would pay; drawn from the arms' laws if None.
+    means : float array (1 or replicates, 1 or horizon, arms) or None
+        What arms pay on average, which regret is judged by: for all rounds or for each; by the arms' laws if None.
     records : int array
         The rounds whose cumulative values are kept, ascending; the last is the horizon.
     trace : bool or callable
@@ -105,6 +107,7 @@ class Run:
     trace: bool | Callable[[Event], object]
     faults: Faults | None = None
     agents: bool = False
+    means: NDArray[np.float64] | None = None
 
     @cached_property
     def tree(self) -> Tree | None:
@@ -135,6 +138,35 @@ class Run:
         tape: NDArray[np.float64] = self.tape[replicate if len(self.tape) > 1 else 0]
         return tape
 
+    @property
+    def means_change(self) -> bool:
+        """Whether the means that regret is judged by differ from round to round."""
+        return self.means is not None and self.means.shape[1] > 1
+
+    def means_in(self, replicate: int, t: int) -> NDArray[np.float64]:
+        """The means that regret is judged by in round `t` of a replicate: (arms,)."""
+        if self.means is None:
+            return self.problem.means
+        means: NDArray[np.float64] = self.means[replicate if len(self.means) > 1 else 0]
+        row: NDArray[np.float64] = means[t - 1 if len(means) > 1 else 0]
+        return row
+
+    def best_in(self, replicate: int, t: int) -> NDArray[np.float64]:
+        """For each agent the best of these means in its arm set."""
+        if self.means is None:
+            return self.problem.best_means
+        held = self.means_in(replicate, t)[self.problem.arm_indices]
+        best: NDArray[np.float64] = np.maximum.reduceat(held, self.problem.arm_offsets[:-1])
+        return best
+
+    def gaps_in(self, replicate: int, t: int) -> NDArray[np.float64]:
+        """How much less each agent's arms pay than its best, laid out as the problem's `arm_indices`."""
+        if self.means is None:
+            return self.problem.arm_gaps
+        best = np.repeat(self.best_in(replicate, t), np.diff(self.problem.arm_offsets))
+        gaps: NDArray[np.float64] = best - self.means_in(replicate, t)[self.problem.arm_indices]
+        return gaps
+
 
 def ended_early(horizon: int, n_rounds: int) -> NetworkError:
     """The error for a dynamic network that does not last for the whole run."""
@@ -161,6 +193,8 @@ class Outcome:
         Transmissions on each link since the record before.
     agent_regret : float array (records, agents) or None
         Each agent's regret up to each recorded round.
+    last_agent_regret : float array (agents,) or None
+        Each agent's regret at the horizon, of runs whose regret is not judged by the arms' laws.
     """
 
     regret: NDArray[np.float64]
@@ -171,9 +205,37 @@ class Outcome:
     link_traffic: NDArray[np.int64] | None = None
     trace: list[Event] = field(default_factory=list)
     agent_regret: NDArray[np.float64] | None = None
+    last_agent_regret: NDArray[np.float64] | None = None
 
 
-def agent_regret(problem: Problem, pulls: NDArray[Any]) -> NDArray[np.float64]:
-    """Each agent's regret, (..., agents), after so many pulls, (..., slots): one sum for every engine and any round."""
-    regret: NDArray[np.float64] = np.add.reduceat(pulls * problem.arm_gaps, problem.arm_offsets[:-1], axis=-1)
+class AgentRegret:
+    """Each agent's regret, the same sum for every engine and any round.
+
+    It is pulls times gaps; where means change from round to round, it is added up pull by pull.
+
+    Parameters
+    ----------
+    run : Run
+    replicate : int
+        Which one.
+    """
+
+    def __init__(self, run: Run, replicate: int) -> None:
+        self._offsets = run.problem.arm_offsets
+        self._gaps = run.gaps_in(replicate, 1)
+        self._added = np.zeros(run.problem.n_agents) if run.means_change else None
+
+    def add(self, agents: Any, gaps: Any) -> None:
+        """These agents, or this one, pulled arms that pay so much less than their best."""
+        if self._added is not None:
+            self._added[agents] += gaps
+
+    def after(self, pulls: NDArray[Any]) -> NDArray[np.float64]:
+        """Each agent's regret after so many pulls, by slot."""
+        return agent_regret(self._offsets, self._gaps, pulls) if self._added is None else self._added.copy()
+
+
+def agent_regret(offsets: NDArray[np.int64], gaps: NDArray[np.float64], pulls: NDArray[Any]) -> NDArray[np.float64]:
+    """Each agent's regret, (..., agents), after so many pulls, (..., slots), of arms with these gaps."""
+    regret: NDArray[np.float64] = np.add.reduceat(pulls * gaps, offsets[:-1], axis=-1)
     return regret

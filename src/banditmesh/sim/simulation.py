@@ -49,6 +49,8 @@ class Round:
         How many copies were sent in this round, by (sender, receiver); links without any are not in it.
     messages : int
         How many transmissions there have been up to now, counted as in `Result.messages`.
+    gaps : dict
+        How much less the arm that each agent pulled pays on average than its best one, by agent.
     """
 
     round: int
@@ -60,6 +62,7 @@ class Round:
     estimates: dict[Hashable, dict[Hashable, tuple[int, float]]]
     transmissions: dict[tuple[Hashable, Hashable], int]
     messages: int
+    gaps: dict[Hashable, float]
 
 
 class Simulation:
@@ -67,7 +70,7 @@ class Simulation:
 
     Parameters
     ----------
-    problem, protocol, policy, horizon, seed, rules, link_traffic, agents, rewards, every, faults, record_every
+    problem, protocol, policy, horizon, seed, rules, link_traffic, agents, rewards, means, every, faults, record_every
         As in `simulate`.
     replicate : int
         Which replicate of `simulate` with the same seed it is.
@@ -120,6 +123,7 @@ class Simulation:
         link_traffic: bool = False,
         agents: bool = False,
         rewards: ArrayLike | None = None,
+        means: ArrayLike | None = None,
         every: int | Sequence[int] | None = None,
         faults: Faults | None = None,
         record_every: int = 1,
@@ -136,6 +140,7 @@ class Simulation:
             link_traffic=link_traffic,
             agents=agents,
             rewards=rewards,
+            means=means,
             every=every,
             faults=faults,
             record_every=record_every,
@@ -253,6 +258,8 @@ class _Watch(Observer):
     """Remembers one round, while it listens."""
 
     def __init__(self, run: Run, replicate: int) -> None:
+        self._run = run
+        self._replicate = replicate
         self._problem = run.problem
         self.listens = False
         self._neighbours: list[list[int]] = []
@@ -286,12 +293,14 @@ class _Watch(Observer):
         """What was remembered."""
         problem = self._problem
         names, arms, offsets = problem.agents, problem.arms, problem.arm_offsets
+        every_gap = self._run.gaps_in(self._replicate, t)
+        gaps = {names[v]: float(every_gap[offsets[v] + position]) for v, position, _ in self._pulls}
         return Round(
             round=t,
             links=[(names[i], names[j]) for i, row in enumerate(self._neighbours) for j in row if i < j],
             choices={names[v]: arms[problem.arm_set(v)[position]] for v, position, _ in self._pulls},
             rewards={names[v]: reward for v, _, reward in self._pulls},
-            regret=float(sum(problem.arm_gaps[offsets[v] + position] for v, position, _ in self._pulls)),
+            regret=float(sum(gaps.values())),
             events=list(self._events),
             estimates={
                 names[v]: {
@@ -304,4 +313,5 @@ class _Watch(Observer):
             },
             transmissions={(names[i], names[j]): n for (i, j), n in self._on_links.items()},
             messages=self._n_sent,
+            gaps=gaps,
         )

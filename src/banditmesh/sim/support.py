@@ -16,7 +16,7 @@ from ..networks.csr import Links
 from ..networks.dynamic import EdgeMarkovian
 from ..policies import UCB, Policy
 from ..problem import Problem
-from ..protocols import AnyProtocol, Emission
+from ..protocols import AnyProtocol, Delivery, Emission
 from ..protocols.notation import needs_ttl
 from ..rules import RULE_SETS, Rules
 from ..text_tables import as_text
@@ -126,7 +126,7 @@ def _part_runs() -> Iterator[tuple[tuple[str, str], str, list[Run]]]:
             where = f"{rules.name}, {name}"
             relays = [relay for relay in _instances(AnyProtocol) if _works(relay, problem)]
             for emission in _instances(Emission):
-                sending = [replace(relay, emission=emission) for relay in relays]
+                sending = [replace(relay, emission=emission) for relay in relays if _takes_emission(relay)]
                 yield ("emission", emission.name), where, [_run(problem, rules, relay) for relay in sending]
             for policy in _instances(Policy):
                 yield ("policy", policy.name), where, [_run(problem, rules, relay, policy) for relay in relays]
@@ -141,6 +141,10 @@ def _works(protocol: AnyProtocol, problem: Problem) -> bool:
     except InputError:
         return False
     return True
+
+
+def _takes_emission(protocol: AnyProtocol) -> bool:
+    return protocol.delivery is not Delivery.EVERYONE
 
 
 def _instances(base: type[Any]) -> list[Any]:

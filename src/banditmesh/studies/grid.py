@@ -435,7 +435,7 @@ def _without_unused(tables: dict[str, Any]) -> dict[str, Any]:
     """The settings of a section without the parameters that its parts do not take."""
     settings = dict(tables)
     for table, name_key in NAME_KEYS.items():
-        if table not in tables:
+        if table not in settings:
             continue
         given = tables[table]
         if name_key not in given:
@@ -444,6 +444,8 @@ def _without_unused(tables: dict[str, Any]) -> dict[str, Any]:
         settings[table] = {key: value for key, value in given.items() if key == name_key or key in part.parameters}
         if table == "protocol" and part.make.delivery in (Delivery.NOTHING, Delivery.EVERYONE):
             settings["faults"] = without_traffic(tables["faults"])
+            if part.make.delivery is Delivery.EVERYONE:
+                del settings["emission"]
     return settings
 
 

@@ -74,7 +74,7 @@ def check_settings(spec: Spec, by_hand: set[str]) -> None:
             if name not in family.settings:
                 continue
             # A protocol is made with its emission.
-            names = (name, "emission") if name == "protocol" else (name,)
+            names = (name, "emission") if name == "protocol" and "emission" in family.settings else (name,)
             # Many families share a table.
             written = f"{names} {[family.settings[one] for one in names]!r} {list(family.free_in(*names))}"
             if written not in seen:
@@ -86,6 +86,10 @@ def check_settings(spec: Spec, by_hand: set[str]) -> None:
         where = f"sweep.{key}" if key in spec.grid else key
         if table == "faults":
             raise BadKey(where, f"nothing uses {where}: no message is sent; remove it, or take another protocol")
+        if table == "emission" and not any("emission" in family.settings for family in spec.families()):
+            raise BadKey(
+                where, f"nothing uses {where}: the protocol takes no emission; remove it, or take another protocol"
+            )
         known = sorted({p for part in _named_parts(spec, table) for p in part.parameters} | {NAME_KEYS[table]})
         raise BadKey(where, f"unknown key {where}, or nothing uses it; [{table}] takes {', '.join(known)} here")
 

@@ -110,8 +110,9 @@ def check_learned_once(trial: Trial, case: NamedProblem) -> None:
     shape = HORIZON, problem.n_agents, problem.n_arms
     for how, faults in (("", None), (" with loss", Faults(loss=0.3))):
         watchers = [Watcher() for _ in range(problem.n_agents)]
-        # Every reward is 1, so that sums are counts.
-        result = trial.run(case, policy=watchers, rewards=np.ones(shape), trace=True, faults=faults)
+        # Every reward is 1, so that sums are counts; regret is that of the laws.
+        ones = {"rewards": np.ones(shape), "means": problem.means}
+        result = trial.run(case, policy=watchers, **ones, trace=True, faults=faults)
         for agent, watcher in enumerate(watchers):
             check_counts(trial, f"{case.name}{how}", case, result, agent, watcher)
 

@@ -42,7 +42,7 @@ class Estimate:
     def at(self, rounds: ArrayLike) -> Any:
         """The estimate in the given rounds; between recorded ones a straight line."""
         return np.interp(
-            np.asarray(rounds, dtype=float), np.concatenate([[0], self.rounds]), np.concatenate([[0.0], self.regret])
+            checks.floats("rounds", rounds), np.concatenate([[0], self.rounds]), np.concatenate([[0.0], self.regret])
         )
 
 

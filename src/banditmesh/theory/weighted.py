@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
@@ -84,7 +83,7 @@ def weighted_cover(
     """
     checks.choice("method", method, covers.METHODS)
     names, masks = read_graph(graph)
-    values = [gaps[name] for name in names] if isinstance(gaps, Mapping) else np.asarray(gaps, dtype=float).tolist()
+    values = [gaps[name] for name in names] if isinstance(gaps, Mapping) else checks.floats("gaps", gaps).tolist()
     if len(values) != len(names) or not all(0 < gap < math.inf for gap in values):
         raise InputError(f"gaps must be one positive number for each of {len(names)} vertices, got {values!r}")
     deadline = time.monotonic() + checks.positive("time_limit", time_limit)

@@ -82,11 +82,10 @@ def run_all(
         n_rounds = max(1, FIRST_PULLS // run.problem.n_agents)
         while one.t <= run.horizon:
             stop.check()
-            began = time.perf_counter()
+            first, began = one.t, time.perf_counter()
             one.advance(one.end_of_chunk(n_rounds))
-            seconds = time.perf_counter() - began
             done[replicate] = one.t - 1
-            n_rounds = max(1, min(4 * n_rounds, int(n_rounds * CHUNK_SECONDS / max(seconds, 1e-6))))
+            n_rounds = next_chunk(n_rounds, one.t - first, time.perf_counter() - began, one.longest_chunk)
         return [one.close()]
 
     shown = 0
@@ -102,6 +101,19 @@ def run_all(
     some = [range(first, min(first + each, run.replicates)) for first in range(0, run.replicates, each)]
     outcomes = crew.work([partial(simulate, replicates) for replicates in some], threads, stop, look)
     return list(chain.from_iterable(outcomes))
+
+
+def next_chunk(n_rounds: int, n_done: int, seconds: float, longest: int) -> int:
+    """How many rounds the next chunk should have, after one of `n_rounds` of which `n_done` took so many seconds.
+
+    At most four times as many, and never more than `longest`: what ends chunks early says nothing of how long they are.
+
+    Examples
+    --------
+    >>> next_chunk(100, 100, 0.1, 4096), next_chunk(100, 100, 0.0, 4096), next_chunk(4096, 1, 0.0, 4096)
+    (50, 400, 4096)
+    """
+    return max(1, min(4 * n_rounds, longest, int(n_done * CHUNK_SECONDS / max(seconds, 1e-6))))
 
 
 def _delivery(packed: Packed) -> Delivering:

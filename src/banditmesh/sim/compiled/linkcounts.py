@@ -32,17 +32,21 @@ class LinkCounts:
         self._records = records
         #: Of each record that has ended: its links as ascending codes, and how often each was used.
         self._ended: list[tuple[Int64s, Int64s]] = []
-        #: The same of the record under way, in several parts; the first is a sum of earlier ones.
+        #: The same of the record under way, in several parts; the first is a sum of earlier ones. How long others are.
         self._parts: list[tuple[Int64s, Int64s]] = []
+        self._n_waiting = 0
 
     def add(self, t: int, starts: Int64s, indices: Int32s, on_link: Int64s) -> None:
         """Round `t`, the next one, is over: its links, as neighbour lists, and how often each was used in it."""
         senders = np.repeat(np.arange(self._n_agents, dtype=np.int64), np.diff(starts))
-        self._parts.append((senders * self._n_agents + indices, on_link))
+        # A round without links is no part: of those there could be as many as rounds.
+        if len(indices) or not self._parts:
+            self._n_waiting += len(indices) if self._parts else 0
+            self._parts.append((senders * self._n_agents + indices, on_link))
         ends = t == self._records[len(self._ended)]
         # Parts wait until they are a quarter of their sum, so that adding up costs little time and memory.
-        if ends or sum(len(codes) for codes, _ in self._parts[1:]) > len(self._parts[0][0]) // 4:
-            self._parts = [_summed(self._parts)]
+        if ends or self._n_waiting > len(self._parts[0][0]) // 4:
+            self._parts, self._n_waiting = [_summed(self._parts)], 0
         if ends:
             self._ended += self._parts
             self._parts = []

@@ -44,6 +44,7 @@ from .kernels.layout import (
     Rule,
 )
 from .kernels.special import CLOCKS
+from .repeats import pays_twice
 
 MOST_ARMS_PER_AGENT: Final = 2**15 - 1
 #: The most memory that the published rules' ids of repeating rewards may take, in bytes.
@@ -96,8 +97,11 @@ def _unsupported_walk(run: Run) -> str | None:
         return f"the ids that agents remember by the published rules would take more than {ID_BUDGET >> 30} GiB"
     if traits(run).sends_sums:
         return "by the published rules ids come twice when agents forget their sums" if traits(run).forgets else None
-    if run.tape is None and not all(law.continuous or _is_bernoulli(law) for law in run.problem.laws):
-        return "by the published rules it runs Bernoulli laws and laws whose rewards never repeat"
+    if run.tape is None and any(
+        discrete and not _is_bernoulli(law)
+        for law, discrete in zip(run.problem.laws, traits(run).discrete, strict=True)
+    ):
+        return "by the published rules it runs Bernoulli laws and rewards that never repeat"
     return None
 
 
@@ -184,7 +188,8 @@ class Traits:
         if self.sends_sums:
             return np.zeros(run.problem.n_arms, dtype=np.int16)
         if run.tape is None:
-            return np.array([not law.continuous for law in run.problem.laws], dtype=np.int16)
+            repeats = pays_twice(run)
+            return np.array([repeats or not law.continuous for law in run.problem.laws], dtype=np.int16)
         ordered = np.sort(run.tape, axis=1)
         repeats = run.horizon > 1 and bool((ordered[:, 1:] == ordered[:, :-1]).any())
         return np.full(run.problem.n_arms, repeats, dtype=np.int16)

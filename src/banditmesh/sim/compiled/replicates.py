@@ -5,6 +5,7 @@ What all ways of delivery share is here; `quiet`, `spreading`, `walking` and `me
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...draws import Draws
 from ...networks.dynamic import DynamicNetwork
 from ...protocols.emission import EveryPull
 from ..expected_links import links_ever_up
-from ..run import Outcome, agent_regret
+from ..run import AgentRegret, Outcome
 from ..watching import Curve
 from .crew import Stop
 from .kernels import layout
@@ -81,6 +82,10 @@ class Replicate:
 
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int, lookahead: int, stop: Stop) -> None:
         run = packed.run
+        self._replicate = replicate
+        if run.means is not None:
+            means, best_means = run.means_in(replicate, 1).copy(), run.best_in(replicate, 1)
+            packed = replace(packed, agents=packed.agents._replace(means=means, best_means=best_means))
         self.packed = packed
         self.kernels = kernels
         self.stop = stop
@@ -128,6 +133,7 @@ class Replicate:
         self._total_sent = run.n_control
         self.curve = Curve(len(run.records))
         self._agent_regret = np.zeros((len(run.records), n_agents)) if run.agents else None
+        self._of_agents = AgentRegret(run, replicate)
         self._lookahead = lookahead
         self._outages = OutageWindow(run, draws, stop)
         self._timeline: Timeline | None = None
@@ -151,7 +157,8 @@ class Replicate:
         elif run.link_traffic:
             assert packed.network is not None
             self._on_link = np.zeros(len(run.records) * len(packed.network.indices), dtype=np.int64)
-        self.longest_chunk = min(LONGEST_CHUNK, self._outages.longest_chunk)
+        # Means that change are set before each round.
+        self.longest_chunk = 1 if run.means_change else min(LONGEST_CHUNK, self._outages.longest_chunk)
         if self._timeline is not None:
             self.longest_chunk = min(self.longest_chunk, rounds_at_once(_row_bytes(packed), LONGEST_WINDOW))
         if packed.traits.has_tape:
@@ -177,13 +184,24 @@ class Replicate:
     def advance(self, last: int) -> None:
         """Simulate the rounds up to before `last`."""
         first, chunk = self.t, self._chunk(self.t, last)
-        self._simulate(chunk, last)
+        if self.packed.run.means_change:
+            self._simulate_round(chunk, last)
+        else:
+            self._simulate(chunk, last)
         self._record(first, last, chunk.regret, chunk.sent)
         if self._timeline is not None:
             for t, row in self._timeline.finish(last, chunk.links):
                 if self.packed.run.link_traffic:
                     self._link_counts.add(t, row.starts, row.indices, row.on_link)
         self.t = last
+
+    def _simulate_round(self, chunk: Chunk, last: int) -> None:
+        """The same of the one round of a chunk, by its own means."""
+        run, agents, t = self.packed.run, self.packed.agents, chunk.first
+        agents.means[:], agents.best_means[:] = run.means_in(self._replicate, t), run.best_in(self._replicate, t)
+        self._simulate(chunk, last)
+        pulled = np.flatnonzero(self.pulls.slots >= 0)
+        self._of_agents.add(pulled, run.gaps_in(self._replicate, t)[self.pulls.slots[pulled]])
 
     def _chunk(self, first: int, last: int) -> Chunk:
         """What the rounds from `first` to before `last` are given."""
@@ -251,7 +269,7 @@ class Replicate:
         self.curve.messages[begin:end] = total_sent[recorded]
         if self._agent_regret is not None and end > begin:
             # Each record ends a chunk, see `end_of_chunk`.
-            self._agent_regret[begin] = agent_regret(self.packed.run.problem, self._all_pulls())
+            self._agent_regret[begin] = self._of_agents.after(self._all_pulls())
         self.curve.n_known = end
         self._total_regret, self._total_sent = float(total_regret[-1]), int(total_sent[-1])
 
@@ -284,6 +302,8 @@ class Replicate:
         ]
         outcome = Outcome(self.curve.regret, self.curve.messages, np.array(traffic, dtype=np.int64), self._all_pulls())
         outcome.agent_regret = self._agent_regret
+        if run.means is not None:
+            outcome.last_agent_regret = self._of_agents.after(outcome.pulls)
         if run.link_traffic:
             outcome.links, outcome.link_traffic = self._link_arrays()
         return outcome

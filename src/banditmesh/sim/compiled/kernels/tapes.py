@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .compiling import kernel
-from .layout import ZERO, Agents, Floats, Int64s, Keys
+from .layout import FIRST_ROUND, ZERO, Agents, Floats, Int64s, Keys
 from .scalars import law_quantile, uniform
 from .stopping import is_set
 
@@ -20,3 +20,13 @@ def draw_tape(first: int, agents: Agents, keys: Keys, stop: Int64s, uniforms: Fl
             for slot in range(agents.offsets[v], agents.offsets[v + 1]):
                 arm = agents.arms[slot]
                 tape[step, slot] = law_quantile(agents.law_code[arm], agents.law_a[arm], agents.law_b[arm], u)
+
+
+@kernel
+def draw_uniforms(k0: int, k1: int, first: int, every: Int64s, uniforms: Floats) -> None:
+    """Draw the numbers of the rounds in which each agent pulls, one agent a row; `first` is that of the first row."""
+    for row in range(len(uniforms)):
+        t = FIRST_ROUND
+        for place in range(-(-uniforms.shape[1] // every[first + row])):
+            uniforms[row, place] = uniform(k0, k1, first + row, t, ZERO, ZERO)
+            t += every[first + row]
