@@ -411,9 +411,24 @@ def test_link_of_another_site_has_nothing_asked_and_nothing_read(server, path):
     assert "Another site led here" not in opened(f"{server}/{path}", **{**led, "Sec-Fetch-Site": "none"})
 
 
-@pytest.mark.parametrize("path", ["follow?case=nowhere", "?rules=mine", "?network.name=mine", "compare?cost=mine"])
-def test_link_with_a_wrong_choice_still_opens(server, path):
-    assert "Words on this page" in opened(f"{server}/{path}")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "?rules=mine",
+        "?network.name=mine",
+        "?policy.name=thompson&policy.alpha=1",
+        "?horizn=5",
+        "?network.name=ring&network.name=path",
+        "follow?case=nowhere",
+        "follow?case=own&policy.c=1",
+        "compare?cost=mine",
+        "compare?max_link_load=few",
+    ],
+)
+def test_link_with_a_wrong_choice_opens_and_is_refused(server, path):
+    page = opened(f"{server}/{path}")
+    assert "Words on this page" in page
+    assert "this link cannot be followed as it is: " in page
 
 
 def explained(tab):

@@ -180,6 +180,33 @@ def test_frontier_is_drawn_as_in_the_documents():
     assert b"<svg" in asked.frontier_picture(found, "svg")[:1000]
 
 
+def test_comparison_without_protocols_takes_all_that_the_library_does(monkeypatch):
+    asked = []
+    monkeypatch.setattr("banditmesh.comparisons.frontier.frontier", lambda problem, **given: asked.append(given))
+    for protocols in ("", " , ", "fwa, tree(1)"):
+        Desk(print).frontier({**ENDLESS, "protocols": protocols, "faults.loss": "0.1"}, Path(), {})
+    assert [given["protocols"] for given in asked] == [None, None, [bm.FwA, bm.TreeAggregation(1)]]
+
+
+def test_default_policy_on_coins_is_hinted_at(monkeypatch):
+    monkeypatch.setattr(engine, "simulate", partial(engine.simulate, engine="reference"))
+    monkeypatch.setattr("banditmesh.comparisons.frontier.frontier", lambda problem, **given: None)
+    small = {**ENDLESS, "horizon": "3", "replicates": "1"}
+    coins = {**small, "arms.law": "bernoulli"}
+    for chosen, is_hinted in ((small, False), (coins, True), ({**coins, "policy.name": "klucb"}, False)):
+        told = []
+        Desk(told.append).simulate(chosen, Path())
+        assert told[0]["hint"].startswith("all rewards lie between 0 and 1: UCB(alpha=3.0) explores") is is_hinted
+        compared = []
+        Desk(compared.append).frontier(chosen, Path(), {})
+        assert compared == ([told[0]["hint"]] if is_hinted else [])
+
+
+def test_seed_that_is_no_number_is_refused_whatever_it_is():
+    with pytest.raises(InputError, match="^seed must be an integer, got '🙂'$"):
+        Desk(print).simulate({**ENDLESS, "seed": "🙂"}, Path())
+
+
 def test_bounds_are_those_of_the_library_and_none_where_theory_says_nothing():
     chosen = {**ENDLESS, "horizon": "100"}
     told = []

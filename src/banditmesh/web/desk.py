@@ -72,7 +72,8 @@ class Desk:
 
         case = _case(choices, folder)
         protocols = labels(case.protocols)
-        self._tell({"problem": repr(case.problem), "labels": list(protocols), "horizon": case.horizon})
+        told = {"problem": repr(case.problem), "labels": list(protocols), "horizon": case.horizon}
+        self._tell({**told, "hint": _hint(case)})
         results = {}
         for number, (label, protocol) in enumerate(protocols.items()):
             pace = _Pace()
@@ -217,6 +218,8 @@ class Desk:
             settings = {"rules": own.rules, "faults": own.faults, "seed": own.seed}
         if wanted.get("agent"):
             origin = _named(problem.agents, wanted["agent"], "agent")
+        if wanted.get("arm"):
+            _named(problem.arms, wanted["arm"], "arm")
         number = list(problem.agents).index(origin)
         held = [problem.arms[one] for one in problem.arm_set(number)]
         arm = _named(held, wanted["arm"], "arm") if wanted.get("arm", "") in map(_shown, held) else arm
@@ -251,19 +254,21 @@ class Desk:
         from ..comparisons.frontier import frontier
         from ..protocols import notation
 
-        case = _case(choices, folder)
+        case = _one_case(choices, folder)
+        if hint := _hint(case):
+            self._tell(hint)
         pace = _Pace()
 
         def look(done: int, total: int) -> None:
             if pace.is_due():
                 self._tell(done / total)
 
-        names = notation.split(choices.get("protocols", ""))
+        names = [one for one in notation.split(choices.get("protocols", "")) if one]
         ttls = [one.strip() for one in wanted.get("ttls", "").split(",") if one.strip()]
         emissions = [one for one in notation.split(wanted.get("emissions", "")) if one]
         return frontier(
             case.problem,
-            protocols=[notation.protocol_or_class(name) for name in names],
+            protocols=[notation.protocol_or_class(name) for name in names] or None,
             ttls=[_integer("ttl", one) for one in ttls] or None,
             emissions=[notation.read_emission(one) for one in emissions] or None,
             progress=look,
@@ -281,7 +286,7 @@ class Desk:
         from ..policies import UCB
         from ..theory.bounds import bounds
 
-        case = _case(choices, folder)
+        case = _one_case(choices, folder)
         if not isinstance(case.policy, UCB):
             raise InputError(f"bounds are for the policy UCB, got {case.policy!r}; choose ucb to see them")
         found = {}
@@ -381,6 +386,21 @@ def _case(choices: Mapping[str, str], folder: Path) -> Case:
         # Files go by the names that their users know, and what nobody can do on the page is no remedy.
         line = re.sub(rf"({re.escape(str(folder))}/)?\b[0-9a-f]{{16}}/|; if that is what you expect, .*", "", line)
         raise SpecError(line.replace("sweep.protocol", "protocols")) from None
+
+
+def _one_case(choices: Mapping[str, str], folder: Path) -> Case:
+    """The same where protocols need not be named; any one that sends stands for them, so that faults have a use."""
+    return _case({**choices, "protocols": choices.get("protocols", "").strip(" ,") or "irs"}, folder)
+
+
+def _hint(case: Case) -> str:
+    """What to say if another policy than the default fits the arms better; empty if not."""
+    from ..policies import UCB
+    from ..policies.choice import WEAKNESS, suits_rates
+
+    if case.policy != UCB() or not suits_rates(case.problem):
+        return ""
+    return f"all rewards lie between 0 and 1: {case.policy!r} {WEAKNESS}; choose klucb or thompson as the policy"
 
 
 def readable(text: str) -> str:

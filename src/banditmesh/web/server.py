@@ -95,7 +95,10 @@ def application(address: str, uploads: Any, *, token: str | None = None, hosts: 
         def show(request: Request, path: str = path, fill: Callable[[Shell], None] = fill) -> None:
             ui.add_head_html('<script src="/banditmesh-player.js"></script>')
             came_from = request.headers.get("sec-fetch-site", "none")
-            fill(Shell(path, dict(request.query_params), uploads, is_own=came_from in ("none", "same-origin")))
+            given = request.query_params
+            # What is said twice is not said once: both are shown, for the user to choose.
+            query = {key: ", ".join(given.getlist(key)) for key in given}
+            fill(Shell(path, query, uploads, is_own=came_from in ("none", "same-origin")))
 
         # The parameters with defaults are ours, not the link's.
         ui.page(path, title=f"{VIEWS[path]} · banditmesh")(_only_request(show))

@@ -216,6 +216,11 @@ class Notice:
         """Show an error."""
         self._show(line, "bm-error", "bm-note", "alert")
 
+    def refuse(self, line: str) -> None:
+        """Show what is wrong with a link, if anything is: a line, or an empty one."""
+        if line:
+            self.fail(f"this link cannot be followed as it is: {line}")
+
     def clear(self) -> None:
         """Show nothing."""
         self._line.set_text("")
