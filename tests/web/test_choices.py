@@ -70,7 +70,24 @@ def test_what_goes_without_saying_is_not_in_the_link():
 
 
 @pytest.mark.parametrize(
-    "text", ["007", "1.", "-.5", "+3", "1e400", "\x7f", 'a"\\b\n', "9" * 5000, "٣", "0x10", "1_0", "[", "1,", "🙂", "\U0010ffff"]
+    "text",
+    [
+        "007",
+        "1.",
+        "-.5",
+        "+3",
+        "1e400",
+        "\x7f",
+        'a"\\b\n',
+        "9" * 5000,
+        "٣",
+        "0x10",
+        "1_0",
+        "[",
+        "1,",
+        "🙂",
+        "\U0010ffff",
+    ],
 )
 def test_whatever_is_typed_makes_a_spec_that_can_be_read(text):
     tables = tomllib.loads(to_toml({**DEFAULTS, "faults.loss": text, "seed": text, "network.name": text}))

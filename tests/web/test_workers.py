@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.errors import InputError, StudyError
+from banditmesh.executors import count_cores
 from banditmesh.sim import engine
 from banditmesh.web import choices, desk, workers
 from banditmesh.web.choices import DEFAULTS
@@ -20,6 +22,7 @@ from banditmesh.web.workers import Latest, StoppedError, Worker, WorkError
 
 ENDLESS = {**DEFAULTS, "network.name": "ring", "network.n": "6", "arms.n_arms": "4", "arms.per_agent": "2"}
 ENDLESS |= {"protocols": "fwa(2)", "horizon": "1000000"}
+SMALL = {"horizon": "2", "replicates": "1", "protocols": "irs"}
 
 
 async def begun(worker, *question):
@@ -63,12 +66,59 @@ def test_worker_answers_fails_in_a_line_and_ends_at_once(tmp_path, monkeypatch):
         with pytest.raises(WorkError, match="ended unexpectedly"):
             await asking
         monkeypatch.setattr(workers, "MOST_WORKERS", 0)
-        with pytest.raises(WorkError, match="0 workers are running, which is the most"):
+        with pytest.raises(WorkError, match="0 workers of all visitors are running, which is the most"):
             await worker.ask("curves_csv")
 
     workers.prepare()
     asyncio.run(live_through())
     assert not workers._running
+
+
+def test_visitor_has_a_share_of_the_workers_and_tabs_that_are_gone_make_way(monkeypatch):
+    monkeypatch.setattr(workers, "SHARE", 2)
+    monkeypatch.setattr(workers, "MOST_WORKERS", 3)
+    monkeypatch.setattr(workers, "_running", set())
+    gone = []
+
+    def begin(visitor):
+        """A worker as `ask` begins one, without its process."""
+        worker = Worker(visitor, lambda: worker not in gone)
+        worker._make_room()
+        workers._running.add(worker)
+        return worker
+
+    first, second = begin("ann"), begin("ann")
+    with pytest.raises(WorkError, match="2 workers of yours are running, which is the most; close other tabs first"):
+        begin("ann")
+    third = begin("bob")
+    with pytest.raises(WorkError, match="3 workers of all visitors are running, which is the most"):
+        begin("cem")
+    assert workers._running == {first, second, third}
+    gone += [first, second]
+    assert workers._running - {begin("ann")} in ({first, third}, {second, third})
+    assert workers._running >= {begin("cem"), third}
+
+
+def test_worker_refuses_what_is_larger_than_its_part_of_the_memory():
+    async def ask():
+        worker = Worker()
+        try:
+            for chosen in (
+                {"network.name": "complete", "network.n": "12000"},
+                {"network.name": "ring", "network.n": "9000000"},
+                {"network.name": "sbm", "network.sizes": "9000, 9000", "network.p_in": "0.9", "network.p_out": "0.1"},
+                {"arms.n_arms": "9999999", "arms.per_agent": "9999999"},
+                {"replicates": "1000000", "horizon": "2000"},
+            ):
+                with pytest.raises(WorkError, match=r"would need [\d,.]+ GiB of memory, and [\d.]+ GiB are free; "):
+                    await worker.ask("simulate", {**SMALL, **chosen}, Path())
+            return resource.prlimit(worker._process.pid, resource.RLIMIT_AS)[0]
+        finally:
+            worker.stop()
+
+    limit = asyncio.run(ask())
+    most = workers.memory_limit()
+    assert most < limit < most + 2**30 * (2 + count_cores())
 
 
 def test_what_is_chosen_while_a_question_is_on_its_way_is_asked_right_after_it():
@@ -203,7 +253,7 @@ def test_default_policy_on_coins_is_hinted_at(monkeypatch):
 
 
 def test_seed_that_is_no_number_is_refused_whatever_it_is():
-    with pytest.raises(InputError, match="^seed must be an integer, got '🙂'$"):
+    with pytest.raises(InputError, match=r"^seed must be an integer, got '🙂'$"):
         Desk(print).simulate({**ENDLESS, "seed": "🙂"}, Path())
 
 

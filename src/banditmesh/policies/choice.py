@@ -15,9 +15,7 @@ WEAKNESS: Final = (
     "explores as if they spread by 1, and learns slowly where means are small; KL-UCB or Thompson sampling fits such "
     "arms better"
 )
-ADVICE: Final = (
-    f"all rewards lie between 0 and 1 and no policy was chosen: UCB(alpha=3.0), the default, {WEAKNESS}"
-)
+ADVICE: Final = f"all rewards lie between 0 and 1 and no policy was chosen: UCB(alpha=3.0), the default, {WEAKNESS}"
 _said = False
 
 

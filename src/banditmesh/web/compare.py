@@ -307,8 +307,10 @@ class Compare:
             given["emissions"] = repr(split(self._wanted["emissions"]))
         given |= {name: f"{self._limit(name):g}" for name in _BUDGETS if self._limit(name) is not None}
         more = "".join(f"    {name}={value},\n" for name, value in given.items())
-        lines = lines.replace("    [],\n", "").replace("    problem,\n    [", "    problem,\n    protocols=[").replace(
-            ")\nprint(comparison)", f"{more})"
+        lines = (
+            lines.replace("    [],\n", "")
+            .replace("    problem,\n    [", "    problem,\n    protocols=[")
+            .replace(")\nprint(comparison)", f"{more})")
         )
         ui.download.content(f"{lines}print(found.advice)\n", "frontier.py")
 
