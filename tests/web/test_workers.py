@@ -206,6 +206,49 @@ def test_folder_of_nobody_is_no_study():
         Desk(print).study("~nobody-at-all/x", {})
 
 
+def test_study_of_five_keys_is_shown_at_one_value_of_each_that_is_not_drawn(tmp_path):
+    spec = """
+        horizon = 3
+        replicates = 2
+        engine = "reference"
+        network = {name = "ring", n = 5}
+        arms = {n_arms = 4, per_agent = 2}
+        sweep.protocol = {name = ["none", "fwa"], ttl = [1, 2]}
+        sweep.policy.alpha = [1.0, 3.0]
+        sweep.arms.seed = [0, 1]
+        sweep.network.n = [5, 6]
+    """
+    study = bm.run_study(bm.parse_spec(spec), tmp_path / "study", workers=1)
+    table = study.table()
+
+    def ask(where=None, **wanted):
+        told = Desk(print).study(str(study.path), wanted, where)
+        assert {n for points in told["series"].values() for *_, n in points} == {2}
+        return told, {key: one["value"] for key, one in told["where"].items()}
+
+    told, at = ask(x="protocol.ttl", by="protocol")
+    assert at == {"policy.alpha": "1", "arms.seed": "0", "network.n": "5"}
+    assert told["where"]["network.n"]["options"] == ["5", "6"]
+    told, at = ask({"network.n": "6", "arms.seed": "1.0"}, x="protocol.ttl", by="policy.alpha")
+    assert at == {"protocol": "fwa", "network.n": "6", "arms.seed": "1"}
+    runs = table[(table["network.n"] == 6) & (table["arms.seed"] == 1) & (table["protocol"] == "fwa")]
+    for (ttl, alpha), group in runs.groupby(["protocol.ttl", "policy.alpha"]):
+        point = next(one for one in told["series"][f"alpha {alpha:g}"] if one[0] == ttl)
+        assert point[1:3] == pytest.approx([group["regret"].mean(), group["regret"].std()])
+    # What has no ttl is shown beside what has this one; and where nothing has one, there is none to choose.
+    assert list(ask({"protocol.ttl": "2"}, x="network.n", by="protocol")[0]["series"]) == ["none", "fwa"]
+    assert "protocol.ttl" not in ask({"protocol": "none", "protocol.ttl": "2"}, x="network.n", by="arms.seed")[1]
+    for where, wanted, line in (
+        ({}, {"x": "network.m"}, "x must be one of "),
+        ({}, {"column": "regrets"}, "column must be one of "),
+        ({"network.m": "1"}, {}, "where must be over one of "),
+        ({"network.n": "7"}, {}, r"network\.n must be among 5, 6 in these runs, got '7'"),
+        ({"network.n": "5"}, {"x": "network.n"}, "where must be over other keys than x and by"),
+    ):
+        with pytest.raises(InputError, match=line):
+            ask(where, **wanted)
+
+
 def test_frames_that_are_told_at_a_time_are_bounded(monkeypatch):
     monkeypatch.setattr(desk, "TELL_EVERY", 0.0)
     told = []
