@@ -69,12 +69,12 @@ _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)
 _DYNAMICS: Final = {"edge-markovian": "EdgeMarkovian", "link-failures": "LinkFailures", "churn": "Churn"}
 
 
-def fields(choices: Mapping[str, str]) -> list[str]:
+def known_keys(choices: Mapping[str, str]) -> list[str]:
     """The keys that have a field, with the parts that are chosen.
 
     Examples
     --------
-    >>> [key for key in fields({**DEFAULTS, "network.name": "ring"}) if key.startswith("network.")]
+    >>> [key for key in known_keys({**DEFAULTS, "network.name": "ring"}) if key.startswith("network.")]
     ['network.name', 'network.n']
     """
     run = [key for key in DEFAULTS if "." not in key]
@@ -100,7 +100,7 @@ def from_query(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS)
     >>> from_query({"arms.law": "data"}).get("arms.n_arms")
     """
     choices = {**defaults, **query}
-    known = fields(choices)
+    known = known_keys(choices)
     return {key: text for key, text in choices.items() if key in known}
 
 
@@ -119,7 +119,7 @@ def misfit(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> 
     for key, allowed in options.items():
         if (word := choices[key]) not in allowed:
             return f"{key} must be one of {', '.join(allowed)}; got {checks.shown(word)}{checks.meant(word, allowed)}"
-    known = fields(choices)
+    known = known_keys(choices)
     for key in query:
         if key in known:
             continue
@@ -140,7 +140,7 @@ def to_query(choices: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS,
     >>> to_query({**DEFAULTS, "horizon": "30"}), to_query({**DEFAULTS, "network.name": "ring", "network.n": "5"})
     ('horizon=30', 'network.name=ring&network.n=5')
     """
-    known = fields({**defaults, **choices})
+    known = known_keys({**defaults, **choices})
     # What was emptied is said, too: left out it would come back.
     now = dict.fromkeys((key for key in defaults if key in known), "") | dict(choices)
     said = {key: text for key, text in now.items() if text != defaults.get(key, "")}

@@ -504,15 +504,18 @@ def _swept(table: Any, keys: list[str], wanted: Mapping[str, str], where: Mappin
         shown = shown[shown[list(chosen)].notna().all(axis=1)]
     series: dict[str, list[list[Any]]] = {}
     for name, runs in lines(shown, keys, axis, [by] if by else []).items():
-        for place, values in itertools.islice(runs.groupby(axis, sort=True)[column], MOST_PLACES):
+        for place, here in itertools.islice(runs.groupby(axis, sort=True)[column], MOST_PLACES):
             value = place.item() if hasattr(place, "item") else place
-            sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+            sd = float(here.std(ddof=1)) if len(here) > 1 else 0.0
             found = series.setdefault(name if by else column, [])
-            found.append([value, float(values.mean()), sd, len(values)])
-    told = {"is_numeric": bool(is_numeric_dtype(table[axis])), "n_without": int(table[axis].isna().sum())}
-    told |= {"x": axis, "by": by, "column": column, "where": chosen}
-    return {
-        "keys": list(dict.fromkeys([*several, axis, *([by] if by else [])])),
+            found.append([value, float(here.mean()), sd, len(here)])
+    told: dict[str, Any] = {
+        "x": axis,
+        "by": by,
+        "column": column,
+        "where": chosen,
         "columns": columns,
         "series": series,
-    } | told
+    }
+    told |= {"is_numeric": bool(is_numeric_dtype(table[axis])), "n_without": int(table[axis].isna().sum())}
+    return told | {"keys": list(dict.fromkeys([*several, axis, *([by] if by else [])]))}

@@ -14,7 +14,7 @@ from nicegui import events, ui
 from ..errors import InputError
 from ..rules import RULE_SETS
 from ..studies.parts import parts
-from .choices import DEFAULTS, FAULTS, FILES, fields, keys_of
+from .choices import DEFAULTS, FAULTS, FILES, keys_of, known_keys
 from .shell import Shell
 from .uploads import MOST_BYTES
 
@@ -139,7 +139,7 @@ class Form:
     @property
     def choices(self) -> dict[str, str]:
         """What is chosen now, in the order of the fields."""
-        shown = fields(self._values)
+        shown = known_keys(self._values)
         order = [*DEFAULTS, *sorted(self._values)]
         return {key: self._values[key] for key in dict.fromkeys(order) if key in shown and key in self._values}
 

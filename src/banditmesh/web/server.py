@@ -73,7 +73,7 @@ def serve(
         try:
             workers.prepare()
             config = uvicorn.Config(
-                application(address, uploads, token=token, hosts=hosts, mesh=meshes),
+                application(address, uploads, token=token, hosts=hosts, meshes=meshes),
                 log_level="warning",
                 access_log=False,
                 proxy_headers=False,
@@ -91,7 +91,7 @@ def serve(
 
 
 def application(
-    address: str, uploads: Any, *, token: str | None = None, hosts: Iterable[str] = (), mesh: Meshes | None = None
+    address: str, uploads: Any, *, token: str | None = None, hosts: Iterable[str] = (), meshes: Meshes | None = None
 ) -> Any:
     """The application with all views, behind its guard."""
     # Nothing of a user is stored, so no folder is needed; NiceGUI looks for one all the same.
@@ -117,7 +117,7 @@ def application(
             # What is said twice is not said once: both are shown, for the user to choose.
             query = {key: ", ".join(given.getlist(key)) for key in given}
             is_own, visitor = came_from in ("none", "same-origin"), request.scope.get(VISITOR, "")
-            fill(Shell(path, query, uploads, is_own=is_own, visitor=visitor, mesh=mesh))
+            fill(Shell(path, query, uploads, is_own=is_own, visitor=visitor, mesh=meshes))
 
         # The parameters with defaults are ours, not the link's.
         ui.page(path, title=f"{VIEWS[path]} · banditmesh")(_only_request(show))
