@@ -230,7 +230,7 @@ def test_study_of_five_keys_is_shown_at_one_value_of_each_that_is_not_drawn(tmp_
     assert at == {"policy.alpha": "1", "arms.seed": "0", "network.n": "5"}
     assert told["where"]["network.n"]["options"] == ["5", "6"]
     told, at = ask({"network.n": "6", "arms.seed": "1.0"}, x="protocol.ttl", by="policy.alpha")
-    assert at == {"protocol": "fwa", "network.n": "6", "arms.seed": "1"}
+    assert at == {"network.n": "6", "arms.seed": "1"}
     runs = table[(table["network.n"] == 6) & (table["arms.seed"] == 1) & (table["protocol"] == "fwa")]
     for (ttl, alpha), group in runs.groupby(["protocol.ttl", "policy.alpha"]):
         point = next(one for one in told["series"][f"alpha {alpha:g}"] if one[0] == ttl)
