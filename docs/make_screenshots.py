@@ -50,7 +50,7 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="page-")))
         study = bm.run_study(bm.parse_spec(STUDY), folder / "study", workers=2).path
         nodes = stack.enter_context(mesh(folder))
-        address = stack.enter_context(serving())
+        address = stack.enter_context(serving(nodes))
         playwright = stack.enter_context(sync_playwright())
         program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
@@ -114,9 +114,10 @@ VIEWS = {"lab": lab, "follow": follow, "compare": compare, "studies": studies, "
 
 
 @contextlib.contextmanager
-def serving():
-    """The page, on a free port: its address."""
+def serving(nodes):
+    """The page, on a free port, which may ask some nodes: its address."""
     command = [sys.executable, "-c", "from banditmesh.cli import main; main()", "serve", "--no-open", "--port", "0"]
+    command += [part for node in nodes for part in ("--mesh", f"unix:{node.folder}/api")]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
-from banditmesh.sim import limits, memory
+from banditmesh import memory
+from banditmesh.sim import limits
 from banditmesh.sim.compiled import engine, replicates
 from banditmesh.sim.compiled.crew import Stop, Stopped
 from banditmesh.sim.compiled.kernels.special import USUAL

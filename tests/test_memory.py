@@ -5,11 +5,12 @@ import os
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 
 import pytest
 
 import banditmesh as bm
-from banditmesh.sim import memory
+from banditmesh import memory
 from banditmesh.sim.compiled import plans
 
 GIB = 2**30
@@ -92,6 +93,45 @@ def test_what_is_more_than_little_is_refused_where_there_is_less(monkeypatch):
         memory.check(2.0**25 + 1, "it", "take less")
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: bm.networks.complete(12_000),
+        lambda: bm.networks.er(12_000, 0.5, seed=0),
+        lambda: bm.networks.ba(500_000, 3, seed=0),
+        lambda: bm.networks.sbm([6000, 6000], 0.5, 0.1, seed=0),
+        lambda: bm.networks.watts_strogatz(500_000, 4, 0.1, seed=0),
+        lambda: bm.networks.random_regular(500_000, 4, seed=0),
+        lambda: bm.networks.random_geometric(12_000, 0.5, seed=0),
+        lambda: bm.networks.grid(1000, 1000),
+        lambda: bm.networks.path(500_000),
+        lambda: bm.networks.ring(500_000),
+        lambda: bm.networks.star(500_000),
+        lambda: bm.arms.uniform_sets(100, 10**6, 10**6, seed=0),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch, make):
+    monkeypatch.setattr(memory, "available", lambda: 2.0**27)
+    with pytest.raises(
+        bm.errors.InsufficientMemoryError, match=r"would need [\d.]+ GiB of memory, and 0.1 GiB are free"
+    ):
+        make()
+
+
+@pytest.mark.parametrize("make", [lambda: bm.networks.path(4000), lambda: bm.networks.complete(150)])
+def test_no_network_takes_more_than_is_estimated(monkeypatch, make):
+    bm.Problem.random(make(), 4, 2)  # imports what it needs
+    estimates = []
+    monkeypatch.setattr(memory, "check", lambda n_bytes, what, remedy: estimates.append(n_bytes))
+    tracemalloc.start()
+    try:
+        bm.Problem.random(make(), 4, 2)
+        _, used = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert used <= max(estimates) + 2**20
+
+
 def test_no_more_messages_are_sampled_than_there_are(monkeypatch):
     # So large that a sample of that size does not fit into any memory.
     monkeypatch.setattr(plans, "_SAMPLE_WORK", 2**60)
@@ -126,7 +166,7 @@ def run_script(text, *arguments, prefix=""):
 
 def test_a_limit_of_address_space_counts():
     mebibytes = run_script(
-        "from banditmesh.sim import memory; print(int(memory.available() / 2**20))", prefix="ulimit -v 3000000;"
+        "from banditmesh import memory; print(int(memory.available() / 2**20))", prefix="ulimit -v 3000000;"
     )
     assert 0 < int(mebibytes) < 3000
 
@@ -135,7 +175,7 @@ MEASURE = """
     import json, sys
     import networkx as nx
     import banditmesh as bm
-    from banditmesh.sim import memory
+    from banditmesh import memory
 
     def kibibytes(name):
         lines = open("/proc/self/status").read().splitlines()

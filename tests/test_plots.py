@@ -6,9 +6,11 @@ import matplotlib as mpl
 import networkx as nx
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import banditmesh as bm
 from banditmesh import plots
+from banditmesh.cli import cli
 from banditmesh.plots import style
 from banditmesh.plots.style import style_of
 from banditmesh.plots.sweeps import find_sweep
@@ -148,6 +150,97 @@ def test_a_study_is_drawn_over_time_over_a_key_and_as_tradeoff(tmp_path):
     bare = bm.run_study(bm.parse_spec(SPEC.replace("record_every", "# ")), tmp_path / "bare", workers=1)
     with pytest.raises(bm.InputError, match="curves need a study with record_every"):
         bare.plot()
+
+
+FIVE = """
+horizon = 4
+replicates = 2
+engine = "reference"
+record_every = 2
+arms = {n_arms = 4, per_agent = 2}
+[sweep]
+network = [{name = "ring", n = 5}, {name = "path", n = 5}]
+policy.alpha = [1.0, 3.0000001, 3.0000002]
+protocol = {name = ["none", "fwa"], ttl = [1, 2]}
+faults = [{}, {loss = 0.2}]
+arms.seed = [0, 1]
+"""
+AT = {"network": "ring(n=5)", "faults": "none", "arms.seed": 0}
+
+
+@pytest.fixture(scope="module")
+def five(tmp_path_factory):
+    """A study with five swept keys."""
+    return bm.run_study(bm.parse_spec(FIVE), tmp_path_factory.mktemp("five"), workers=1)
+
+
+def drawn_names(figure):
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def test_runs_of_a_study_are_chosen_and_told_apart(five):
+    figure = five.plot("sweep", "protocol.ttl", where={**AT, "policy.alpha": "1"}, by="protocol")
+    assert drawn_names(figure) == ["none", "fwa"]
+    table = five.table()
+    here = (table["network"] == "ring(n=5)") & (table["faults"] == "none") & (table["arms.seed"] == 0)
+    here &= table["policy.alpha"] == 1.0
+    means = [table[here & (table["protocol.ttl"] == ttl)]["regret"].mean() for ttl in (1, 2)]
+    assert figure.axes[0].lines[-3].get_ydata().tolist() == pytest.approx(means)
+    figure = five.plot("curves", where={**AT, "protocol": "fwa", "protocol.ttl": 2, "policy.alpha": [1, 3.0000001]})
+    assert drawn_names(figure) == ["fwa, alpha 1", "fwa, alpha 3"]
+    # What a few words do not tell apart is told in full, and never put into one band.
+    figure = five.plot("tradeoff", where={**AT, "protocol": "fwa", "protocol.ttl": 2}, by="policy.alpha")
+    assert drawn_names(figure) == ["policy.alpha 1.0", "policy.alpha 3.0000001", "policy.alpha 3.0000002"]
+
+
+@pytest.mark.parametrize("kind", ["curves", "sweep", "tradeoff"])
+def test_no_band_mixes_swept_values(five, kind):
+    with pytest.raises(bm.InputError, match=r"a line must not mix swept values, got several of .*network.*arms\.seed"):
+        five.plot(kind, by="protocol")
+    with pytest.raises(
+        bm.InputError, match=r"got several of arms\.seed in one; add them to by \(--by\), or choose one"
+    ):
+        five.plot(
+            kind,
+            "protocol.ttl",
+            where={**AT, "arms.seed": [0, 1], "policy.alpha": 1},
+            by=["protocol", *([] if kind == "sweep" else ["protocol.ttl"])],
+        )
+
+
+def test_more_lines_than_can_be_read_are_refused_with_what_to_choose(five):
+    with pytest.raises(bm.InputError, match=r"can show 30 lines, and these would be 72; .* network \(2 values\), "):
+        five.plot("tradeoff")
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"where": {"netwrk": "ring(n=5)"}}, "where .* must be over keys of the study .*did you mean 'network'"),
+        ({"where": {"network": "ring"}}, r"where .* network must be among ring\(n=5\), path\(n=5\) in these runs, got"),
+        ({"where": {"policy.alpha": []}}, r"where .* policy\.alpha must be among 1, 3\.0000001, 3\.0000002 in these"),
+        ({"where": {"protocol": "none", "protocol.ttl": 1}}, r"where .* protocol\.ttl must be among no value in these"),
+        ({"by": "alpha"}, r"by \(--by\) must be over other keys of the study"),
+        ({"kind": "sweep", "x": "protocol.ttl", "by": "protocol.ttl"}, r"by \(--by\) must be over other keys"),
+    ],
+)
+def test_what_a_study_does_not_have_cannot_be_chosen(five, settings, line):
+    with pytest.raises(bm.InputError, match=line):
+        five.plot(**settings)
+
+
+def test_command_line_chooses_runs_of_a_study(five, tmp_path):
+    def plot(*options):
+        command = ["plot", str(five.path), "--out", str(tmp_path), "--kind", "svg", *options]
+        return CliRunner().invoke(cli, command, obj={})
+
+    at = [option for key, value in AT.items() for option in ("--where", f"{key}={value}")]
+    values = ("--where", "policy.alpha=1", "--where", "policy.alpha=3.0000001")
+    done = plot(*at, *values, "--x", "protocol.ttl", "--by", "protocol", "--by", "policy.alpha")
+    assert done.exit_code == 0, done.output
+    assert {path.name for path in tmp_path.iterdir()} == {"tradeoff.svg", "over-protocol.ttl.svg", "over-time.svg"}
+    assert isinstance(plot("--where", "network").exception, bm.InputError)
+    assert "must not mix" in str(plot("--by", "protocol").exception)
 
 
 @pytest.fixture(scope="module")

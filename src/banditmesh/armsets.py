@@ -13,12 +13,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from . import checks
+from . import checks, memory
 from .errors import ArmError
 from .networks.csr import as_links
 
 # Random blocks are drawn in parts of about this many numbers, so that memory stays small.
 _BLOCK = 2**22
+#: What an arm of an agent takes while a set is drawn, in bytes.
+_SLOT_BYTES: Final = 12.0
 #: A row of random numbers for this many arms takes 80 MB.
 MOST_ARMS: Final = 10_000_000
 
@@ -62,6 +64,7 @@ def uniform_set_array(n_agents: int, n_arms: int, per_agent: int, seed: int) -> 
             f"n_agents * per_agent must be at least n_arms = {n_arms} so that every arm has a holder, "
             f"got {n_agents} * {per_agent}"
         )
+    memory.check(_SLOT_BYTES * n_agents * per_agent, "the arm sets", "take fewer arms per agent")
     sets = np.empty((n_agents, per_agent), dtype=np.int32)
     for first, last in _parts(n_agents, n_arms):
         # The places of the smallest of n_arms uniform numbers are a uniformly drawn set.

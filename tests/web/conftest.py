@@ -18,9 +18,19 @@ sys.path.append(str(Path(__file__).parents[1] / "live"))
 PATIENCE = 120_000
 
 
+#: How many nodes the server may ask.
+N_NODES = 5
+
+
 @pytest.fixture(scope="session")
-def server():
-    with serving() as address:
+def mesh_folder(tmp_path_factory):
+    """Where the nodes that the server may ask have their folders: 0, 1 and so on."""
+    return tmp_path_factory.mktemp("mesh")
+
+
+@pytest.fixture(scope="session")
+def server(mesh_folder):
+    with serving(*(f"--mesh=unix:{mesh_folder}/{k}/api" for k in range(N_NODES))) as address:
         yield address
 
 

@@ -7,18 +7,20 @@ import pytest
 
 from banditmesh.errors import InputError
 from banditmesh.web import access
-from banditmesh.web.access import COOKIE, Access
+from banditmesh.web.access import COOKIE, VISITOR, Access
 from banditmesh.web.server import listening
 
 TOKEN = "correct-horse-battery"
 OWN = {"host": "127.0.0.1:8470"}
 
 
-def ask(guard, headers, *, kind="http", method="GET", path="/", query="", body=b""):
+def ask(guard, headers, *, kind="http", method="GET", path="/", query="", body=b"", seen=None):
     """The status of an answer (of a websocket: 101, or its code), its headers and its body."""
     sent = []
 
     async def app(scope, receive, send):
+        if seen is not None:
+            seen.append(scope[VISITOR])
         if scope["type"] == "websocket":
             await send({"type": "websocket.accept"})
             return
@@ -44,6 +46,7 @@ def ask(guard, headers, *, kind="http", method="GET", path="/", query="", body=b
         "method": method,
         "path": path,
         "query_string": query.encode(),
+        "client": ("192.0.2.7", 1234),
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
     }
     asyncio.run(guard.around(app)(scope, receive, send))
@@ -122,6 +125,29 @@ def test_beyond_loopback_a_token_opens_the_page_and_its_websocket():
     assert ask(Access("0.0.0.0", hosts=["lab.example"], token=TOKEN), {**host, **cookie})[0] == 401
     assert ask(guard, {**host, "cookie": f"{COOKIE}=guess"})[0] == 401
     assert ask(guard, {**host, **cookie, "origin": "http://evil.example"}, kind="websocket") == 1008
+
+
+@pytest.mark.parametrize("token", [None, TOKEN])
+def test_browsers_are_told_apart_by_names_that_the_server_signed(token):
+    guard = Access("127.0.0.1", token=token)
+    seen = []
+
+    def visit(cookie="", **more):
+        """Whose request it is, and the cookie that comes back."""
+        _, found, _ = ask(guard, {**OWN, **({"cookie": cookie} if cookie else {})}, seen=seen, **more)
+        return seen.pop() if seen else None, found.get("set-cookie", "").partition(";")[0]
+
+    sign_in = {"method": "POST", "path": "/sign-in", "body": f"token={TOKEN}".encode()} if token else {}
+    (_, ann), (_, bob) = visit(**sign_in), visit(**sign_in)
+    assert ann
+    assert ann != bob
+    for cookie in (ann, bob):
+        name, again = visit(cookie)
+        assert name == cookie.partition("=")[2].partition(".")[0]
+        assert again == ""
+    # One that it did not sign names nobody, and without a token such a visitor goes by the address.
+    forged = f"{ann}0"
+    assert visit(forged)[0] == (None if token else "from 192.0.2.7")
 
 
 @pytest.mark.parametrize(

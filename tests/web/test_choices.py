@@ -1,5 +1,6 @@
 """What is chosen on the page: the same as a spec, as a link and as lines of Python; and files that were handed over."""
 
+import ast
 import contextlib
 import re
 import tomllib
@@ -11,7 +12,7 @@ import banditmesh as bm
 from banditmesh.errors import InputError
 from banditmesh.studies.case import case_of
 from banditmesh.web import uploads
-from banditmesh.web.choices import DEFAULTS, from_query, to_python, to_query, to_toml
+from banditmesh.web.choices import DEFAULTS, from_query, keys_of, misfit, to_python, to_query, to_toml
 from banditmesh.web.taking import node_toml, spec_of
 from banditmesh.web.uploads import Uploads
 
@@ -35,7 +36,9 @@ CASES = [
 def test_spec_link_and_python_say_the_same(chosen):
     choices = {**DEFAULTS, **SMALL, **chosen}
     choices = {key: text for key, text in choices.items() if text}
-    again = from_query(dict(parse_qsl(to_query(choices))))
+    query = dict(parse_qsl(to_query(choices), keep_blank_values=True))
+    assert misfit(query) == ""
+    again = from_query(query)
     assert to_toml(again).split() != []
     case, same = (case_of(bm.parse_spec(to_toml(one))) for one in (choices, again))
     assert same.settings == case.settings
@@ -67,16 +70,86 @@ def test_what_goes_without_saying_is_not_in_the_link():
 
 
 @pytest.mark.parametrize(
-    "text", ["007", "1.", "-.5", "+3", "1e400", "\x7f", 'a"\\b\n', "9" * 5000, "٣", "0x10", "1_0", "[", "1,"]
+    "text",
+    [
+        "007",
+        "1.",
+        "-.5",
+        "+3",
+        "1e400",
+        "\x7f",
+        'a"\\b\n',
+        "9" * 5000,
+        "٣",
+        "0x10",
+        "1_0",
+        "[",
+        "1,",
+        "🙂",
+        "\U0010ffff",
+    ],
 )
 def test_whatever_is_typed_makes_a_spec_that_can_be_read(text):
-    tables = tomllib.loads(to_toml({**DEFAULTS, "faults.loss": text, "network.name": text}))
+    tables = tomllib.loads(to_toml({**DEFAULTS, "faults.loss": text, "seed": text, "network.name": text}))
     assert tables["network"]["name"] == text.strip()
+    assert tomllib.loads(to_toml({**DEFAULTS, "protocols": text}))["sweep"]["protocol"][0] == text.strip().rstrip(",")
+    chosen = {**DEFAULTS, "arms.law": "data", "arms.unmatched": text}
+    assert repr(text.strip()) in ast.unparse(ast.parse(to_python(chosen)))
 
 
 def test_link_cannot_slip_lines_into_the_spec():
     lines = "network]\npath = '/etc/passwd'\n[network.x"
     assert from_query({lines: "1", "faults.loss": "0.5"}) == {**DEFAULTS, "faults.loss": "0.5"}
+    assert "is no field of this page" in misfit({lines: "1"})
+    assert "\n" not in misfit({lines: "1"})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"policy.alpha": "1"},
+        {"arms.n_arms": "6", "arms.per_agent": "3"},
+        {"arms.law": "bernoulli"},
+        {"arms.seed": "4"},
+        {"dynamics.name": "churn", "dynamics.leave": "0.1", "dynamics.join": "0.2"},
+        {"faults.corruption.kind": "zero", "faults.corruption.probability": "0.5"},
+    ],
+)
+def test_link_says_what_differs_from_what_the_fields_show(said):
+    assert from_query(said) == {**DEFAULTS, **said}
+    assert misfit(said) == ""
+    assert dict(parse_qsl(to_query(from_query(said)))) == said
+
+
+def test_link_that_names_another_part_has_the_defaults_of_that_part_alone():
+    assert from_query({"arms.law": "data"}).keys() & set(keys_of("arms", DEFAULTS)) == {"arms.law"}
+    assert from_query({"network.name": "ring"})["arms.n_arms"] == "50"
+
+
+def test_field_that_was_emptied_is_empty_again():
+    chosen = {**DEFAULTS, "horizon": "", "arms.n_arms": ""}
+    assert to_query(chosen) == "arms.n_arms=&horizon="
+    assert from_query(dict(parse_qsl(to_query(chosen), keep_blank_values=True))) == chosen
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ({"policy.name": "klucb", "policy.alpha": "1"}, "policy.alpha does not fit klucb, which takes c; the fields"),
+        ({"policy.name": "UCB"}, "policy.name must be one of klucb, .* did you mean 'ucb'"),
+        ({"arms.law": "data", "arms.n_arms": "6"}, "arms.n_arms does not fit data, which takes catalogue, "),
+        ({"network.n": "6", "network.name": "grid"}, "network.n does not fit grid, which takes rows, columns;"),
+        ({"network.name": "file", "network.max_bytes": "1"}, "network.max_bytes does not fit file, which takes "),
+        ({"horizn": "6"}, "'horizn' is no field of this page; did you mean 'horizon'"),
+        ({"sweep.protocol": "6"}, "'sweep.protocol' is no field of this page"),
+        ({"faults.los": "6"}, "'faults.los' is no field of this page; did you mean 'faults.loss'"),
+        ({"rules": "mine"}, "rules must be one of sound, published; got 'mine'"),
+        ({"policy.name": "mine:Mine"}, "policy.name must be one of"),
+    ],
+)
+def test_what_has_no_field_is_refused_in_a_line(said, line):
+    assert re.match(line, misfit(said))
+    assert set(from_query(said)) <= {*DEFAULTS, *said}
 
 
 def test_spec_to_take_away_names_files_by_their_own_names_and_node_lines_the_protocol():

@@ -367,12 +367,12 @@ def test_study_is_shown_while_it_runs_with_what_failed(tab, tmp_path, monkeypatc
 # --- the live mesh
 
 
-def test_mesh_of_five_shows_a_node_that_dies_and_comes_back(tab, tmp_path):
+def test_mesh_of_five_shows_a_node_that_dies_and_comes_back(tab, mesh_folder):
     with contextlib.ExitStack() as stack:
         nodes = []
         for k in range(5):
             neighbours = {f"node{k - 1}": nodes[-1].address} if nodes else {}
-            nodes.append(stack.enter_context(NodeProcess(tmp_path / str(k), f"node{k}", neighbours=neighbours)))
+            nodes.append(stack.enter_context(NodeProcess(mesh_folder / str(k), f"node{k}", neighbours=neighbours)))
         with nodes[0].client() as client:
             client.observe(client.choose(), 0.5)
         tab.goto(f"/mesh?{urlencode({'nodes': ','.join(f'unix:{node.folder}/api' for node in nodes)})}")
@@ -393,6 +393,10 @@ def test_mesh_of_five_shows_a_node_that_dies_and_comes_back(tab, tmp_path):
     tab.locator('[data-bm="nodes"]').fill("ftp://nowhere")
     tab.locator('[data-bm="watch"]').click()
     tab.locator('[data-bm="notice"]', has_text="url must be http://HOST:PORT").wait_for()
+    # No other address is asked: whoever may use the page may not have its server ask whatever that reaches.
+    tab.locator('[data-bm="nodes"]').fill(f"unix:{mesh_folder}/0/api\nhttp://127.0.0.1:9")
+    tab.locator('[data-bm="watch"]').click()
+    tab.locator('[data-bm="notice"]', has_text="http://127.0.0.1:9 may not be asked from this page").wait_for()
 
 
 # --- for everybody
@@ -411,9 +415,28 @@ def test_link_of_another_site_has_nothing_asked_and_nothing_read(server, path):
     assert "Another site led here" not in opened(f"{server}/{path}", **{**led, "Sec-Fetch-Site": "none"})
 
 
-@pytest.mark.parametrize("path", ["follow?case=nowhere", "?rules=mine", "?network.name=mine", "compare?cost=mine"])
-def test_link_with_a_wrong_choice_still_opens(server, path):
-    assert "Words on this page" in opened(f"{server}/{path}")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "?rules=mine",
+        "?network.name=mine",
+        "?policy.name=thompson&policy.alpha=1",
+        "?horizn=5",
+        "?network.name=ring&network.name=path",
+        "follow?case=nowhere",
+        "follow?case=own&policy.c=1",
+        "compare?cost=mine",
+        "compare?max_link_load=few",
+    ],
+)
+def test_link_with_a_wrong_choice_opens_and_is_refused(server, path):
+    page = opened(f"{server}/{path}")
+    assert "Words on this page" in page
+    assert "this link cannot be followed as it is: " in page
+
+
+def test_mesh_view_begins_with_the_addresses_that_the_server_was_started_with(server, mesh_folder):
+    assert f"unix:{mesh_folder}/4/api" in opened(f"{server}/mesh")
 
 
 def explained(tab):

@@ -8,8 +8,9 @@ import time
 
 import pytest
 
+from banditmesh.errors import InputError
 from banditmesh.web import polling
-from banditmesh.web.polling import Poller
+from banditmesh.web.polling import Meshes, Poller
 
 ARM = {"name": "red", "own_count": 1, "heard_count": 2, "mean": 0.5, "index": None, "n_origins": 1}
 STATE = {"node": "ann", "n_choices": 3, "arms": [ARM], "counters": {"heard": 2, "refused_forged": 1, "refused_x": 0}}
@@ -53,6 +54,26 @@ def sidecar(bodies, *, pause=0.0, endless=False):
         finally:
             ends.set()
             server.shutdown()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:7781",
+        "http://127.0.0.1",
+        "http://localhost:7780",
+        "unix:/run/other",
+        "unix:/run/node.sock/../other",
+        "http://[::1]:7780",
+    ],
+)
+def test_no_address_is_asked_but_those_that_the_server_was_started_with(address):
+    known = Meshes(("http://127.0.0.1:7780/", "unix:/run/node.sock"))
+    known.check(["http://127.0.0.1:7780", "/run/node.sock"])
+    Meshes(is_any=True).check([address])
+    for meshes in (known, Meshes()):
+        with pytest.raises(InputError, match=r"may not be asked from this page; start it with banditmesh serve --mesh"):
+            meshes.check(["http://127.0.0.1:7780", address] if meshes is known else [address])
 
 
 @pytest.fixture

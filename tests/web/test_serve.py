@@ -31,6 +31,14 @@ def test_without_the_extra_a_line_has_the_command(monkeypatch):
         need_nicegui()
 
 
+def test_mesh_must_be_addresses_of_sidecars():
+    done = run("--mesh", "ftp://127.0.0.1")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "banditmesh: --mesh: url must be http://HOST:PORT or the path of a Unix socket, got 'ftp://127.0.0.1'\n"
+    )
+
+
 def test_other_addresses_need_a_token():
     done = run("--host", "0.0.0.0")
     assert done.returncode == 2

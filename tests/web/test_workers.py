@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.errors import InputError, StudyError
+from banditmesh.executors import count_cores
 from banditmesh.sim import engine
 from banditmesh.web import choices, desk, workers
 from banditmesh.web.choices import DEFAULTS
@@ -20,6 +22,7 @@ from banditmesh.web.workers import Latest, StoppedError, Worker, WorkError
 
 ENDLESS = {**DEFAULTS, "network.name": "ring", "network.n": "6", "arms.n_arms": "4", "arms.per_agent": "2"}
 ENDLESS |= {"protocols": "fwa(2)", "horizon": "1000000"}
+SMALL = {"horizon": "2", "replicates": "1", "protocols": "irs"}
 
 
 async def begun(worker, *question):
@@ -63,12 +66,59 @@ def test_worker_answers_fails_in_a_line_and_ends_at_once(tmp_path, monkeypatch):
         with pytest.raises(WorkError, match="ended unexpectedly"):
             await asking
         monkeypatch.setattr(workers, "MOST_WORKERS", 0)
-        with pytest.raises(WorkError, match="0 workers are running, which is the most"):
+        with pytest.raises(WorkError, match="0 workers of all visitors are running, which is the most"):
             await worker.ask("curves_csv")
 
     workers.prepare()
     asyncio.run(live_through())
     assert not workers._running
+
+
+def test_visitor_has_a_share_of_the_workers_and_tabs_that_are_gone_make_way(monkeypatch):
+    monkeypatch.setattr(workers, "SHARE", 2)
+    monkeypatch.setattr(workers, "MOST_WORKERS", 3)
+    monkeypatch.setattr(workers, "_running", set())
+    gone = []
+
+    def begin(visitor):
+        """A worker as `ask` begins one, without its process."""
+        worker = Worker(visitor, lambda: worker not in gone)
+        worker._make_room()
+        workers._running.add(worker)
+        return worker
+
+    first, second = begin("ann"), begin("ann")
+    with pytest.raises(WorkError, match="2 workers of yours are running, which is the most; close other tabs first"):
+        begin("ann")
+    third = begin("bob")
+    with pytest.raises(WorkError, match="3 workers of all visitors are running, which is the most"):
+        begin("cem")
+    assert workers._running == {first, second, third}
+    gone += [first, second]
+    assert workers._running - {begin("ann")} in ({first, third}, {second, third})
+    assert workers._running >= {begin("cem"), third}
+
+
+def test_worker_refuses_what_is_larger_than_its_part_of_the_memory():
+    async def ask():
+        worker = Worker()
+        try:
+            for chosen in (
+                {"network.name": "complete", "network.n": "12000"},
+                {"network.name": "ring", "network.n": "9000000"},
+                {"network.name": "sbm", "network.sizes": "9000, 9000", "network.p_in": "0.9", "network.p_out": "0.1"},
+                {"arms.n_arms": "9999999", "arms.per_agent": "9999999"},
+                {"replicates": "1000000", "horizon": "2000"},
+            ):
+                with pytest.raises(WorkError, match=r"would need [\d,.]+ GiB of memory, and [\d.]+ GiB are free; "):
+                    await worker.ask("simulate", {**SMALL, **chosen}, Path())
+            return resource.prlimit(worker._process.pid, resource.RLIMIT_AS)[0]
+        finally:
+            worker.stop()
+
+    limit = asyncio.run(ask())
+    most = workers.memory_limit()
+    assert most < limit < most + 2**30 * (2 + count_cores())
 
 
 def test_what_is_chosen_while_a_question_is_on_its_way_is_asked_right_after_it():
@@ -156,6 +206,49 @@ def test_folder_of_nobody_is_no_study():
         Desk(print).study("~nobody-at-all/x", {})
 
 
+def test_study_of_five_keys_is_shown_at_one_value_of_each_that_is_not_drawn(tmp_path):
+    spec = """
+        horizon = 3
+        replicates = 2
+        engine = "reference"
+        network = {name = "ring", n = 5}
+        arms = {n_arms = 4, per_agent = 2}
+        sweep.protocol = {name = ["none", "fwa"], ttl = [1, 2]}
+        sweep.policy.alpha = [1.0, 3.0]
+        sweep.arms.seed = [0, 1]
+        sweep.network.n = [5, 6]
+    """
+    study = bm.run_study(bm.parse_spec(spec), tmp_path / "study", workers=1)
+    table = study.table()
+
+    def ask(where=None, **wanted):
+        told = Desk(print).study(str(study.path), wanted, where)
+        assert {n for points in told["series"].values() for *_, n in points} == {2}
+        return told, {key: one["value"] for key, one in told["where"].items()}
+
+    told, at = ask(x="protocol.ttl", by="protocol")
+    assert at == {"policy.alpha": "1", "arms.seed": "0", "network.n": "5"}
+    assert told["where"]["network.n"]["options"] == ["5", "6"]
+    told, at = ask({"network.n": "6", "arms.seed": "1.0"}, x="protocol.ttl", by="policy.alpha")
+    assert at == {"network.n": "6", "arms.seed": "1"}
+    runs = table[(table["network.n"] == 6) & (table["arms.seed"] == 1) & (table["protocol"] == "fwa")]
+    for (ttl, alpha), group in runs.groupby(["protocol.ttl", "policy.alpha"]):
+        point = next(one for one in told["series"][f"alpha {alpha:g}"] if one[0] == ttl)
+        assert point[1:3] == pytest.approx([group["regret"].mean(), group["regret"].std()])
+    # What has no ttl is shown beside what has this one; and where nothing has one, there is none to choose.
+    assert list(ask({"protocol.ttl": "2"}, x="network.n", by="protocol")[0]["series"]) == ["none", "fwa"]
+    assert "protocol.ttl" not in ask({"protocol": "none", "protocol.ttl": "2"}, x="network.n", by="arms.seed")[1]
+    for where, wanted, line in (
+        ({}, {"x": "network.m"}, "x must be one of "),
+        ({}, {"column": "regrets"}, "column must be one of "),
+        ({"network.m": "1"}, {}, "where must be over one of "),
+        ({"network.n": "7"}, {}, r"network\.n must be among 5, 6 in these runs, got '7'"),
+        ({"network.n": "5"}, {"x": "network.n"}, "where must be over other keys than x and by"),
+    ):
+        with pytest.raises(InputError, match=line):
+            ask(where, **wanted)
+
+
 def test_frames_that_are_told_at_a_time_are_bounded(monkeypatch):
     monkeypatch.setattr(desk, "TELL_EVERY", 0.0)
     told = []
@@ -178,6 +271,33 @@ def test_frontier_is_drawn_as_in_the_documents():
     asked = Desk(print)
     assert asked.frontier_picture(found, "png").startswith(b"\x89PNG")
     assert b"<svg" in asked.frontier_picture(found, "svg")[:1000]
+
+
+def test_comparison_without_protocols_takes_all_that_the_library_does(monkeypatch):
+    asked = []
+    monkeypatch.setattr("banditmesh.comparisons.frontier.frontier", lambda problem, **given: asked.append(given))
+    for protocols in ("", " , ", "fwa, tree(1)"):
+        Desk(print).frontier({**ENDLESS, "protocols": protocols, "faults.loss": "0.1"}, Path(), {})
+    assert [given["protocols"] for given in asked] == [None, None, [bm.FwA, bm.TreeAggregation(1)]]
+
+
+def test_default_policy_on_coins_is_hinted_at(monkeypatch):
+    monkeypatch.setattr(engine, "simulate", partial(engine.simulate, engine="reference"))
+    monkeypatch.setattr("banditmesh.comparisons.frontier.frontier", lambda problem, **given: None)
+    small = {**ENDLESS, "horizon": "3", "replicates": "1"}
+    coins = {**small, "arms.law": "bernoulli"}
+    for chosen, is_hinted in ((small, False), (coins, True), ({**coins, "policy.name": "klucb"}, False)):
+        told = []
+        Desk(told.append).simulate(chosen, Path())
+        assert told[0]["hint"].startswith("all rewards lie between 0 and 1: UCB(alpha=3.0) explores") is is_hinted
+        compared = []
+        Desk(compared.append).frontier(chosen, Path(), {})
+        assert compared == ([told[0]["hint"]] if is_hinted else [])
+
+
+def test_seed_that_is_no_number_is_refused_whatever_it_is():
+    with pytest.raises(InputError, match=r"^seed must be an integer, got '🙂'$"):
+        Desk(print).simulate({**ENDLESS, "seed": "🙂"}, Path())
 
 
 def test_bounds_are_those_of_the_library_and_none_where_theory_says_nothing():

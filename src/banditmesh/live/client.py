@@ -310,6 +310,11 @@ class Client:
         raise InputError(line)
 
     @property
+    def address(self) -> str:
+        """Where it asks, written in one way."""
+        return self._where
+
+    @property
     def _where(self) -> str:
         if self._path is not None:
             return f"unix:{self._path}"

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from .. import checks
+from .. import checks, memory
 from ..errors import NetworkError
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MOST_AGENTS: Final = 10_000_000
 MOST_LINKS: Final = 100_000_000
 MOST_PAIRS: Final = 2_000_000_000
+#: What an agent and a link take while networkx makes them and a problem reads them, in bytes.
+_AGENT_BYTES: Final = 600.0
+_LINK_BYTES: Final = 250.0
 
 
 def er(n: int, p: float, seed: int) -> nx.Graph:
@@ -119,7 +122,9 @@ def path(n: int) -> nx.Graph:
     """
     import networkx as nx
 
-    return nx.path_graph(_agents("n", n, 1))
+    n = _agents("n", n, 1)
+    _check_size(n, n - 1)
+    return nx.path_graph(n)
 
 
 def ring(n: int) -> nx.Graph:
@@ -132,7 +137,9 @@ def ring(n: int) -> nx.Graph:
     """
     import networkx as nx
 
-    return nx.cycle_graph(_agents("n", n, 3))
+    n = _agents("n", n, 3)
+    _check_size(n, n)
+    return nx.cycle_graph(n)
 
 
 def star(n: int) -> nx.Graph:
@@ -145,7 +152,9 @@ def star(n: int) -> nx.Graph:
     """
     import networkx as nx
 
-    return nx.star_graph(_agents("n", n, 1) - 1)
+    n = _agents("n", n, 1)
+    _check_size(n, n - 1)
+    return nx.star_graph(n - 1)
 
 
 def complete(n: int) -> nx.Graph:
@@ -271,7 +280,7 @@ def _agents(name: str, value: object, at_least: int) -> int:
 
 
 def _check_size(n_agents: int, n_links: float, pairs: int = 0) -> None:
-    """Refuse what networkx would not make in reasonable time and memory."""
+    """Refuse what networkx would not make in reasonable time, or what does not fit into this machine's memory."""
     for what, number, most in (
         ("agents", n_agents, MOST_AGENTS),
         ("links", n_links, MOST_LINKS),
@@ -282,6 +291,8 @@ def _check_size(n_agents: int, n_links: float, pairs: int = 0) -> None:
                 f"a network that networkx makes must have at most {most:,} {what}, got about {number:.3g}; "
                 "make it smaller, or see sparse_er and sparse_ba"
             )
+    n_bytes = _AGENT_BYTES * n_agents + _LINK_BYTES * n_links
+    memory.check(n_bytes, f"a network of {n_agents:,} agents and about {n_links:,.0f} links", "make it smaller")
 
 
 def _seed(seed: int) -> int:

@@ -10,11 +10,12 @@ from ..draws import GREATEST_UNIFORM, LEAST_UNIFORM
 from ..errors import BanditmeshWarning, warn
 from ..problem import Problem
 
-#: What is said where rewards lie between 0 and 1 and the default policy would choose.
-ADVICE: Final = (
-    "all rewards lie between 0 and 1 and no policy was chosen: UCB(alpha=3.0), the default, explores as if they spread "
-    "by 1, and learns slowly where means are small; KL-UCB or Thompson sampling fits such arms better"
+#: What the default policy does where rewards lie between 0 and 1, and what is said where it would choose.
+WEAKNESS: Final = (
+    "explores as if they spread by 1, and learns slowly where means are small; KL-UCB or Thompson sampling fits such "
+    "arms better"
 )
+ADVICE: Final = f"all rewards lie between 0 and 1 and no policy was chosen: UCB(alpha=3.0), the default, {WEAKNESS}"
 _said = False
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import checks
+from .. import checks, memory
 from ..arms.base import MAX_REWARD
 from ..draws import MAX_COUNTER, fresh_seed
 from ..errors import BanditmeshWarning, InputError, UnsupportedError, warn
@@ -27,8 +27,7 @@ from ..protocols.notation import as_protocol, write
 from ..rules import get_rules
 from ..version import __version__
 from . import reference
-from .limits import MOST_ROUNDS
-from .memory import available, check, check_result_fits
+from .limits import MOST_ROUNDS, check_result_fits
 from .progress import Progress
 from .result import Result, assemble
 from .run import Event, ProgressCallback, Run, ended_early
@@ -243,9 +242,13 @@ def check_log_fits(run: Run) -> None:
     n_links = 2.0 * network.n_links if isinstance(network, Links) else float(n_agents * (n_agents - 1))
     # A message crosses a link at most once each way (or some times, by the published rules): rarely is the bound near.
     at_most = EVENT_BYTES * float((run.horizon / run.every).sum()) * run.replicates * n_links
-    if at_most > 0.5 * available():
+    if at_most > 0.5 * memory.available():
         expected = EVENT_BYTES * reference.expected_events(run)
-        check(expected, "the event log", "write it to a file, as in trace='events.jsonl.gz', or hand it to a callable")
+        memory.check(
+            expected,
+            "the event log",
+            "write it to a file, as in trace='events.jsonl.gz', or hand it to a callable",
+        )
 
 
 def _pick(run: Run, engine: str) -> str:

@@ -16,9 +16,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import memory
 from ..errors import InputError
+from ..networks.csr import Links
+from ..problem import Problem
 from .compiled.kernels.layout import Plan
-from .run import Run
+from .expected_links import links_ever_up
+from .run import TRAFFIC, Run
 
 INT32: Final = 2**31 - 1
 INT64: Final = 2**63 - 1
@@ -35,6 +39,26 @@ def check_sizes(n_agents: int, n_slots: int, n_directed_links: int, reach: int) 
     ):
         if n > INT32:
             raise InputError(f"the compiled engine takes at most {INT32} {what}, got {n}; take fewer {remedy}")
+
+
+def check_result_fits(
+    problem: Problem, horizon: int, record_every: int, replicates: int, link_traffic: bool, agents: bool = False
+) -> None:
+    """Refuse a run whose result alone does not fit into this machine's memory."""
+    n_agents, n_slots, n_records = problem.n_agents, len(problem.arm_indices), -(-horizon // record_every)
+    each = 24.0 * n_records + 8 * len(TRAFFIC) + 4 * n_slots + 8 * n_agents
+    if agents:
+        each += 8.0 * n_records * n_agents
+    n_links = 0.0
+    if link_traffic:
+        network = problem.network
+        n_links = 2.0 * network.n_links if isinstance(network, Links) else links_ever_up(network, horizon)
+        each += 8.0 * n_records * n_links
+    # Links are also named.
+    names = 80.0 * n_links
+    memory.check(
+        2.0 * each * replicates + names, "the result", "record fewer rounds with record_every, or fewer replicates"
+    )
 
 
 def check_traffic(run: Run, plan: Plan) -> None:

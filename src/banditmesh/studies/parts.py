@@ -14,7 +14,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .. import checks, own
+from .. import checks, memory, own
 from ..errors import InputError
 from ..parts import TABLES, Part, build_emission, build_policy, build_protocol, find, from_signature, named
 
@@ -65,6 +65,8 @@ _GENERATORS: Final = (
 FILE_TABLES: Final = ("network", "arms")
 #: The keys of `[arms]` for arms that are drawn, whatever their law.
 _DRAWN_ARMS: Final = {"n_arms": "int", "per_agent": "int", "seed": "int", "means": "list[float]"}
+#: What an arm of an agent takes in lists of arm sets, in bytes.
+_LISTED_BYTES: Final = 60.0
 #: The keys of `[arms]` that name files.
 _ARM_FILES: Final = ("catalogue", "laws", "log")
 
@@ -350,6 +352,7 @@ def _sets_and_laws(
     if network is None:
         return [], laws
     problem = Problem.random(network, n_arms, per_agent, seed)
+    memory.check(_LISTED_BYTES * len(problem.arm_indices), "the arm sets", "take fewer arms per agent")
     sets = [problem.arm_set(agent).tolist() for agent in range(problem.n_agents)]
     return sets, laws if means is not None else [law(mean) for mean in problem.means.tolist()]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .. import checks, plots
 from ..errors import InputError, StudyError
+from ..plots.sweeps import find_sweep
+from .lines import Where, lines, select
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,8 +17,8 @@ if TYPE_CHECKING:
 
     from .store import Study
 
-#: Columns in which points differ, besides those of swept keys inside tables.
-_NAMES = ("network", "policy", "protocol", "rules", "emission", "dynamics", "faults", "horizon", "every")
+#: The most lines that a picture can be read with, unless colours go by a number.
+MOST_LINES: Final = 30
 
 
 def draw_study(
@@ -25,6 +27,9 @@ def draw_study(
     axis: str | None = None,
     kinds: Sequence[str] = ("png", "svg"),
     look: plots.Look | None = None,
+    *,
+    where: Where | None = None,
+    by: Sequence[str] | None = None,
 ) -> list[Path]:
     """Draw a study into a folder.
 
@@ -40,39 +45,65 @@ def draw_study(
         "png", "svg" and "pdf".
     look : Look, optional
         Size, scales and bands.
+    where, by
+        As for `Study.plot`; in pictures without this axis, its key tells lines apart, too.
 
     Returns
     -------
     list of Path
         What was written.
     """
-    numeric = _numeric_keys(study, _succeeded(study))
+    numeric = _numeric_keys(study, select(_succeeded(study), list(study.manifest["columns"]), where))
     stems = {"tradeoff": "tradeoff"}
     if numeric or axis is not None:
         stems["sweep"] = f"over-{axis or numeric[0]}"
     if study.manifest["spec"]["record_every"]:
         stems["curves"] = "over-time"
-    figures = {stem: plot_study(study, kind, axis, look) for kind, stem in stems.items()}
+    # The axis of one picture tells the lines of the others apart.
+    figures = {
+        stem: plot_study(study, kind, axis, look, where=where, by=_by(by, axis or next(iter(numeric), None), kind))
+        for kind, stem in stems.items()
+    }
     out.mkdir(parents=True, exist_ok=True)
     return [path for stem, figure in figures.items() for path in plots.save(figure, out / stem, kinds)]
 
 
-def plot_study(study: Study, kind: str, axis: str | None = None, look: plots.Look | None = None) -> Figure:
+def _by(by: Sequence[str] | None, axis: str | None, kind: str) -> list[str] | None:
+    """What tells the lines of one of several pictures apart."""
+    if by is None:
+        return None
+    others = [key for key in by if key != axis]
+    return others if kind == "sweep" or axis is None else [*others, axis]
+
+
+def plot_study(
+    study: Study,
+    kind: str,
+    axis: str | None = None,
+    look: plots.Look | None = None,
+    *,
+    where: Where | None = None,
+    by: str | Sequence[str] | None = None,
+) -> Figure:
     """One picture of a study; see `Study.plot`."""
     checks.choice("kind", kind, ("curves", "tradeoff", "sweep"))
-    table = _succeeded(study)
+    keys = list(study.manifest["columns"])
+    table = select(_succeeded(study), keys, where)
     if kind == "tradeoff":
-        return plots.tradeoff({study.manifest["spec"]["name"]: _tradeoff(table)}, look)
+        found = _readable(lines(table, keys, by=by), keys)
+        return plots.tradeoff({study.manifest["spec"]["name"]: _tradeoff(found)}, look)
     if kind == "sweep":
         numeric = _numeric_keys(study, table)
         axis = numeric[0] if numeric and axis is None else axis
-        if axis not in numeric:
-            keys = ", ".join(numeric) or "there is none"
-            raise InputError(f"x (--x) must be a swept key with numbers ({keys}), got {axis}")
-        return plots.over_key(axis, _series(table, axis), look)
+        if axis is None or axis not in numeric:
+            named = ", ".join(numeric) or "there is none"
+            raise InputError(f"x (--x) must be a swept key with numbers ({named}), got {axis}")
+        found = _readable(lines(table, keys, axis, by), keys, by_colour=False)
+        return plots.over_key(axis, _series(found, axis), look)
     if not study.manifest["spec"]["record_every"]:
         raise InputError(f"curves need a study with record_every, got none in {study.path}; set it and run it again")
-    return plots.regret_and_messages(_curves(study.curves(partial=True)), look)
+    curves = select(study.curves(partial=True), keys, where)
+    return plots.regret_and_messages(_curves(_readable(lines(curves, keys, by=by), keys)), look)
 
 
 def _succeeded(study: Study) -> pd.DataFrame:
@@ -90,36 +121,27 @@ def _numeric_keys(study: Study, table: pd.DataFrame) -> list[str]:
     return [key for key in study.manifest["spec"]["sweep"] if key in table and is_numeric_dtype(table[key])]
 
 
-def _label(frame: pd.DataFrame, without: str = "") -> pd.Series[str]:
-    """What distinguishes the points of a table, in a few words: the protocol, and any other key that varies."""
-    keys = [
-        key for key in frame.columns if (key in _NAMES or "." in key or key in ("horizon", "every")) and key != without
-    ]
-    varied = [key for key in keys if key != "protocol" and frame[key].nunique(dropna=True) > 1]
-    label = frame["protocol"].astype(str)
-    for key in varied:
-        words = frame[key].map(lambda value, key=key: _words(key, value))
-        label = label + words
-    return label
+def _readable(found: dict[str, pd.DataFrame], keys: Sequence[str], by_colour: bool = True) -> dict[str, pd.DataFrame]:
+    """The same lines, unless there are too many to tell apart."""
+    if len(found) > MOST_LINES and not (by_colour and find_sweep(found)):
+        counts = {key: len(set().union(*(runs[key].dropna() for runs in found.values()))) for key in keys}
+        told = ", ".join(f"{key} ({n} values)" for key, n in counts.items() if n > 1)
+        raise InputError(
+            f"a picture can show {MOST_LINES} lines, and these would be {len(found)}; choose values with where "
+            f"(--where), there are {told}"
+        )
+    return found
 
 
-def _words(key: str, value: Any) -> str:
-    if value is None or value != value:
-        return ""
-    short = key.rpartition(".")[2]
-    return f", {short} {value:g}" if isinstance(value, int | float) else f", {value}"
+def _tradeoff(found: dict[str, pd.DataFrame]) -> dict[str, tuple[Any, Any]]:
+    return {name: (runs["messages"].to_numpy(float), runs["regret"].to_numpy()) for name, runs in found.items()}
 
 
-def _tradeoff(table: pd.DataFrame) -> dict[str, tuple[Any, Any]]:
-    groups = table.groupby(_label(table), sort=False)
-    return {str(name): (group["messages"].to_numpy(float), group["regret"].to_numpy()) for name, group in groups}
-
-
-def _series(table: pd.DataFrame, axis: str) -> dict[str, tuple[list[float], list[Any], list[Any]]]:
-    """For each kind of point the runs at every value of the axis; a point without a value counts at all of them."""
-    every = sorted(table[axis].dropna().unique())
+def _series(found: dict[str, pd.DataFrame], axis: str) -> dict[str, tuple[list[float], list[Any], list[Any]]]:
+    """For each line the runs at every value of the axis; a point without a value counts at all of them."""
+    every = sorted({value for runs in found.values() for value in runs[axis].dropna().unique()})
     series: dict[str, tuple[list[float], list[Any], list[Any]]] = {}
-    for name, group in table.groupby(_label(table, without=axis), sort=False):
+    for name, group in found.items():
         values, regrets, messages = [], [], []
         for value in every:
             runs = group[(group[axis] == value) | group[axis].isna()]
@@ -127,15 +149,15 @@ def _series(table: pd.DataFrame, axis: str) -> dict[str, tuple[list[float], list
                 values.append(float(value))
                 regrets.append(runs["regret"].to_numpy())
                 messages.append(runs["messages"].to_numpy(float))
-        series[str(name)] = values, regrets, messages
+        series[name] = values, regrets, messages
     return series
 
 
-def _curves(curves: pd.DataFrame) -> dict[str, plots.Curves]:
-    """Curves by kind of point; runs whose horizons differ are cut to the rounds that all have."""
-    found: dict[str, plots.Curves] = {}
-    for name, group in curves.groupby(_label(curves), sort=False):
+def _curves(found: dict[str, pd.DataFrame]) -> dict[str, plots.Curves]:
+    """Curves of each line."""
+    curves: dict[str, plots.Curves] = {}
+    for name, group in found.items():
         regret = group.pivot(index="run", columns="round", values="regret").dropna(axis=1)
         messages = group.pivot(index="run", columns="round", values="messages")[regret.columns]
-        found[str(name)] = regret.columns.to_numpy(), regret.to_numpy(), messages.to_numpy()
-    return found
+        curves[name] = regret.columns.to_numpy(), regret.to_numpy(), messages.to_numpy()
+    return curves

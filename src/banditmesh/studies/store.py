@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
+    from .lines import Where
     from .worker import Shard
 
 
@@ -130,6 +131,8 @@ class Study:
         kind: str = "curves",
         x: str | None = None,
         *,
+        where: Where | None = None,
+        by: str | Sequence[str] | None = None,
         ax: Any = None,
         figsize: tuple[float, float] | None = None,
         log: str = "",
@@ -144,6 +147,12 @@ class Study:
             the horizon over a swept key; or "tradeoff", one against the other at the horizon.
         x : str, optional
             The key of "sweep", such as "protocol.ttl"; the first swept one with numbers if not given.
+        where : mapping, optional
+            Which runs to draw, by the columns of the table: `{"network": "ring(n=5)", "protocol.ttl": [2, 4]}`. Runs
+            that have no value of a key, as those of `none` have no ttl, are kept.
+        by : str or sequence of str, optional
+            The columns that tell lines apart; all that vary, but x, if not given. What a line would mix must be given
+            here or in `where`: bands are of replicates alone.
         ax : axes or sequence of axes, optional
             Where to draw instead of in a new figure; two of them but for "tradeoff".
         figsize : (float, float), optional
@@ -155,7 +164,7 @@ class Study:
         """
         from .pictures import plot_study
 
-        return plot_study(self, kind, x, plots.Look(ax, figsize, log, band))
+        return plot_study(self, kind, x, plots.Look(ax, figsize, log, band), where=where, by=by)
 
     def _repr_html_(self) -> str:
         about = f"{self.manifest['spec']['name']}: {self.n_done} of {self._layouts.n_runs} runs, in {self.path}"

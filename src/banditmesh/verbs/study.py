@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from .. import checks
-from ..errors import StudyError
+from ..errors import InputError, StudyError
 from ..text_tables import as_text
 
 
@@ -146,6 +146,16 @@ def _failures(n_failed: int) -> str:
     "--x", "axis", metavar="KEY", help="The swept key along the horizontal axis; the first numeric one if not given."
 )
 @click.option(
+    "--where",
+    "wheres",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Draw only the runs with this value; may be repeated, also for several values of a key.",
+)
+@click.option(
+    "--by", multiple=True, metavar="KEY", help="What tells lines apart, instead of all keys that vary; may be repeated."
+)
+@click.option(
     "--kind",
     "kinds",
     type=click.Choice(["png", "svg", "pdf"]),
@@ -167,6 +177,8 @@ def plot_verb(
     study: str,
     out: str | None,
     axis: str | None,
+    wheres: tuple[str, ...],
+    by: tuple[str, ...],
     kinds: tuple[str, ...],
     log: str | None,
     band: str,
@@ -178,6 +190,7 @@ def plot_verb(
     Examples:
       banditmesh plot results --x protocol.ttl --kind pdf
       banditmesh plot results --kind pdf --size 3.3 4 --log y --band ci
+      banditmesh plot results --where protocol.ttl=4 --where policy=ucb --where policy=klucb --by policy
     """
     from ..plots import Look
     from ..studies.pictures import draw_study
@@ -187,7 +200,13 @@ def plot_verb(
         checks.positive("--size", side)
     found = Study(study)
     look = Look(figsize=size, log=log or "", band=band)
-    paths = draw_study(found, Path(out or study), axis, kinds, look)
+    where: dict[str, list[str]] = {}
+    for one in wheres:
+        key, equals, value = one.partition("=")
+        if not equals:
+            raise InputError(f"--where must be KEY=VALUE, got {checks.shown(one)}")
+        where.setdefault(key.strip(), []).append(value)
+    paths = draw_study(found, Path(out or study), axis, kinds, look, where=where, by=by or None)
     n_done, n_runs = found.n_done, found.manifest["n_runs"]
     if n_done < n_runs:
         line = f"banditmesh: {study} holds {n_done} of {n_runs} runs, and only these are drawn; run it to complete it"

@@ -5,6 +5,9 @@ can drive this one. A browser cannot be told to send a token, so it signs in onc
 that is worth nothing to another run of the server, that no script can read and that no other site's request carries.
 Whoever came by a link of their own then goes on to it; a link of another site leads to the first view. Programs may
 send `Authorization: Bearer TOKEN`.
+
+Every browser has a cookie with a name that this server gave and signed, so that visitors can be told apart: with a
+token it is the one of the sign-in, without one it opens nothing. Whoever brings none goes by their address.
 """
 
 from __future__ import annotations
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE: Final = "banditmesh_page"
+#: Where no token is asked for: another name, since browsers send the cookies of one server to all on the same host.
+NAME_COOKIE: Final = "banditmesh_visitor"
+#: Where a request's scope says whose it is.
+VISITOR: Final = "banditmesh.visitor"
 SIGN_IN: Final = "/sign-in"
 #: The most bytes of a request: the largest upload, and what a form adds to it.
 MOST_BYTES: Final = 9 * 2**20
@@ -74,7 +81,8 @@ class Access:
             address, hosts=hosts, service="page", option="--allow-host", json_only=False, may_be_linked=True
         )
         self._token = token
-        self._pass = secrets.token_urlsafe(32)
+        self._cookie = COOKIE if token is not None else NAME_COOKIE
+        self._key = secrets.token_bytes(32)
 
     def around(self, app: ASGIApp) -> ASGIApp:
         """The same application, behind this."""
@@ -84,29 +92,45 @@ class Access:
                 await app(scope, receive, send)
                 return
             refusal = self._guard.refusal(scope.get("method", "GET"), scope["path"], scope["headers"])
-            if refusal is None and self._token is not None and not self._knows(scope):
+            visitor = self._visitor(scope)
+            if refusal is None and self._token is not None and visitor is None and not self._is_told(scope):
                 await self._ask(scope, receive, send)
             elif refusal is not None:
                 await _refuse(scope, receive, send, refusal)
             elif _length(scope) > MOST_BYTES:
                 await _refuse(scope, receive, send, Refusal(413, f"a request may have {MOST_BYTES:,} bytes at most"))
             else:
-                await app(scope, _bounded(receive), _with_headers(send))
+                host, _ = scope.get("client") or ("", 0)
+                scope = {**scope, VISITOR: visitor or f"from {host}"}
+                is_new = self._token is None and visitor is None and scope["type"] == "http" and _wants_a_page(scope)
+                named = f"{self._cookie}={self._new_name()}; Path=/; HttpOnly; SameSite=Lax"
+                await app(scope, _bounded(receive), _with_headers(send, named if is_new else ""))
 
         return guarded
 
-    def _knows(self, scope: Scope) -> bool:
-        """Whether a request has the cookie of this server, or the token itself."""
+    def _is_told(self, scope: Scope) -> bool:
+        """Whether a request has the token itself."""
         assert self._token is not None
-        headers = dict(scope["headers"])
-        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-        if scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._token.encode()):
-            return True
+        scheme, _, given = dict(scope["headers"]).get(b"authorization", b"").partition(b" ")
+        return scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._token.encode())
+
+    def _visitor(self, scope: Scope) -> str | None:
+        """The name that this server gave a browser, by its cookie; None if it brings none that is signed."""
         try:
-            cookie = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
+            cookie = SimpleCookie(dict(scope["headers"]).get(b"cookie", b"").decode("latin-1")).get(self._cookie)
         except CookieError:
-            return False
-        return cookie is not None and hmac.compare_digest(cookie.value.encode(), self._pass.encode())
+            return None
+        if cookie is None or not hmac.compare_digest(cookie.value.encode(), self._signed(cookie.value).encode()):
+            return None
+        return cookie.value.partition(".")[0]
+
+    def _new_name(self) -> str:
+        return self._signed(secrets.token_hex(16))
+
+    def _signed(self, name: str) -> str:
+        """A visitor's name with the signature that it must have, whatever follows it now."""
+        name = name.partition(".")[0]
+        return f"{name}.{hmac.digest(self._key, name.encode(), 'sha256').hex()}"
 
     async def _ask(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let somebody sign in, and refuse everything else."""
@@ -119,7 +143,7 @@ class Access:
             given, to = (form.get(name, [""])[0] for name in ("token", "to"))
             if hmac.compare_digest(given.strip().encode(), self._token.encode()):
                 answer = RedirectResponse(to if _OWN_LINK.fullmatch(to) else "/", 303)
-                answer.set_cookie(COOKIE, self._pass, httponly=True, samesite="strict")
+                answer.set_cookie(COOKIE, self._new_name(), httponly=True, samesite="strict")
             else:
                 answer = HTMLResponse(_form("The token is wrong.", to), 401)
         elif scope["type"] == "http" and scope["method"] == "GET" and _wants_a_page(scope):
@@ -189,10 +213,12 @@ async def _body(receive: Receive) -> bytes:
     return b""
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, cookie: str = "") -> Send:
+    more = [(b"set-cookie", cookie.encode())] if cookie else []
+
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", []), *HEADERS]}
+            message = {**message, "headers": [*message.get("headers", []), *HEADERS, *more]}
         await send(message)
 
     return sent

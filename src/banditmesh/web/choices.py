@@ -2,6 +2,7 @@
 
 A choice is what stands in a field, as it stands there: `{"network.name": "ring", "network.n": "12", "horizon": "abc"}`.
 It is not checked here but as every spec is, so that the page says what the command line says. Empty texts are not said.
+A link says what differs from what the fields show at first, and only what has a field: `misfit` says what else it says.
 Files that were uploaded are named by `network.path` and the like, as `uploads` names them.
 """
 
@@ -14,11 +15,14 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from .. import checks
 from ..data_files import MAX_TEXT
 from ..errors import InputError
 from ..protocols.notation import split
+from ..rules import RULE_SETS
+from ..studies.parts import NAME_KEYS, parts
 
-#: What is chosen unless somebody chooses.
+#: What is chosen at first.
 DEFAULTS: Final[dict[str, str]] = {
     "network.name": "er",
     "dynamics.name": "none",
@@ -33,54 +37,114 @@ DEFAULTS: Final[dict[str, str]] = {
     "seed": "0",
     "rules": "sound",
 }
-#: The protocols under which a message of the lab's problem is followed unless somebody chooses.
+#: The protocols under which a message of the lab's problem is followed at first.
 FOLLOWED: Final = ("flooding(4)", "fwa(4)")
 #: Keys that hold words, whatever they look like.
 _WORDS: Final = frozenset({"name", "law", "rules", "path", "catalogue", "laws", "log", "rewards", "weights", "kind"})
 #: Keys that name files, and the most bytes that such a file may hold, unpacked.
 FILES: Final = ("network.path", "arms.catalogue", "arms.laws", "arms.log")
 MOST_UNPACKED: Final = 64 * 2**20
-#: A key within a table; anything else might be lines of a spec.
-_KEY: Final = re.compile(r"[a-z_]+(\.[a-z_]+)+")
+#: The tables whose keys go by the part that they name, and those of faults.
+TABLES: Final = ("network", "dynamics", "arms", "policy")
+FAULTS: Final = (
+    "faults.loss",
+    "faults.delay",
+    "faults.jitter",
+    "faults.link_cap",
+    "faults.outages.down",
+    "faults.outages.up",
+    "faults.outages.memory",
+    "faults.corruption.kind",
+    "faults.corruption.probability",
+    "faults.corruption.scale",
+)
+#: Parameters of parts that have no field.
+_NO_FIELD: Final = frozenset({"max_bytes", "prior", "fmt", "format", "progress"})
 #: The most rounds of a run that are kept.
 MOST_RECORDS: Final = 2000
 #: What is said of a run besides its protocols.
 _RUN: Final = ("horizon", "replicates", "seed", "rules")
+_REST: Final = "the fields show the rest of this link"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,400}")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DYNAMICS: Final = {"edge-markovian": "EdgeMarkovian", "link-failures": "LinkFailures", "churn": "Churn"}
 
 
-def from_query(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> dict[str, str]:
-    """The choices of a link: the defaults, with what it says otherwise.
-
-    A link that names another part of a table says all of that table.
+def known_keys(choices: Mapping[str, str]) -> list[str]:
+    """The keys that have a field, with the parts that are chosen.
 
     Examples
     --------
-    >>> found = from_query({"horizon": "30", "arms.law": "data"})
-    >>> found["horizon"], found["rules"], found.get("arms.n_arms")
-    ('30', 'sound', None)
+    >>> [key for key in known_keys({**DEFAULTS, "network.name": "ring"}) if key.startswith("network.")]
+    ['network.name', 'network.n']
     """
-    told = {key.partition(".")[0] for key in query if "." in key}
-    kept = {key: value for key, value in defaults.items() if "." not in key or key.partition(".")[0] not in told}
-    return kept | {key: value for key, value in query.items() if key in DEFAULTS or _KEY.fullmatch(key)}
+    run = [key for key in DEFAULTS if "." not in key]
+    return [*(key for table in TABLES for key in keys_of(table, choices)), *run, *FAULTS]
+
+
+def keys_of(table: str, choices: Mapping[str, str]) -> list[str]:
+    """The keys of a table that have a field, with the part that is chosen: first the one that names the part."""
+    name = f"{table}.{NAME_KEYS[table]}"
+    part = parts(table).get(choices.get(name, ""))
+    more = [] if part is None else [key for key in part.parameters if key not in _NO_FIELD]
+    return [name, *(f"{table}.{key}" for key in more)]
+
+
+def from_query(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> dict[str, str]:
+    """The choices of a link: what the fields show at first, with what it says otherwise; see `misfit` for the rest.
+
+    Examples
+    --------
+    >>> found = from_query({"arms.n_arms": "6", "policy.alpha": "1"})
+    >>> found["arms.n_arms"], found["arms.per_agent"], found["policy.name"], found["policy.alpha"]
+    ('6', '20', 'ucb', '1')
+    >>> from_query({"arms.law": "data"}).get("arms.n_arms")
+    """
+    choices = {**defaults, **query}
+    known = known_keys(choices)
+    return {key: text for key, text in choices.items() if key in known}
+
+
+def misfit(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> str:
+    """What a link says that has no field, or names nothing: the first such thing, in a line; empty if all of it fits.
+
+    Examples
+    --------
+    >>> misfit({"policy.alpha": "1"})
+    ''
+    >>> misfit({"policy.name": "thompson", "policy.alpha": "1"})
+    'policy.alpha does not fit thompson, which takes nothing; the fields show the rest of this link'
+    """
+    choices = {**defaults, **query}
+    options = {f"{table}.{NAME_KEYS[table]}": list(parts(table)) for table in TABLES} | {"rules": list(RULE_SETS)}
+    for key, allowed in options.items():
+        if (word := choices[key]) not in allowed:
+            return f"{key} must be one of {', '.join(allowed)}; got {checks.shown(word)}{checks.meant(word, allowed)}"
+    known = known_keys(choices)
+    for key in query:
+        if key in known:
+            continue
+        table = key.partition(".")[0]
+        if table not in TABLES:
+            return f"{checks.shown(key)} is no field of this page{checks.meant(key, known)}; {_REST}"
+        name, *others = keys_of(table, choices)
+        takes = ", ".join(other.partition(".")[2] for other in others) or "nothing"
+        return f"{key} does not fit {choices[name]}, which takes {takes}; {_REST}"
+    return ""
 
 
 def to_query(choices: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS, **more: str) -> str:
-    """The part of a link behind the question mark; what goes without saying is left out.
+    """The part of a link behind the question mark; what the fields show at first is left out.
 
     Examples
     --------
     >>> to_query({**DEFAULTS, "horizon": "30"}), to_query({**DEFAULTS, "network.name": "ring", "network.n": "5"})
     ('horizon=30', 'network.name=ring&network.n=5')
     """
-    told = {key.partition(".")[0] for key, value in choices.items() if value != defaults.get(key, "")}
-    said = {
-        key: value
-        for key, value in choices.items()
-        if value != "" and (value != defaults.get(key) or ("." in key and key.partition(".")[0] in told))
-    }
+    known = known_keys({**defaults, **choices})
+    # What was emptied is said, too: left out it would come back.
+    now = dict.fromkeys((key for key in defaults if key in known), "") | dict(choices)
+    said = {key: text for key, text in now.items() if text != defaults.get(key, "")}
     return urlencode({**said, **{key: value for key, value in more.items() if value}}, safe="(),:/")
 
 
@@ -121,7 +185,7 @@ def to_toml(choices: Mapping[str, str], *, own_names: bool = False) -> str:
     if not protocols:
         raise InputError("protocols must name at least one, such as fwa(4); got none")
     # One protocol is a sweep over one, so that it is written out the same way.
-    tables["sweep"] = [f"protocol = [{', '.join(json.dumps(one) for one in protocols)}]"]
+    tables["sweep"] = [f"protocol = [{', '.join(map(_quoted, protocols))}]"]
     first = tables.pop("", [])
     parts = ["\n".join(first)] + [f"[{table}]\n" + "\n".join(lines) for table, lines in tables.items()]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -136,7 +200,7 @@ def to_python(choices: Mapping[str, str]) -> str:
             value = PurePath(text).name if key in FILES else text.strip()
             tables.setdefault(table, {})[name] = value
     run = tables[""]
-    protocols = ", ".join(json.dumps(one) for one in split(run.get("protocols", "")))
+    protocols = ", ".join(_quoted(one) for one in split(run.get("protocols", "")) if one)
     lines = ["import banditmesh as bm", "", _network(tables), *_problem(tables.get("arms", {}))]
     settings = [f"policy={_policy(tables.get('policy', {}))}"]
     settings += [f"{name}={_as_python(name, run[name])}" for name in _RUN if name in run]
@@ -158,16 +222,27 @@ def record_every(horizon: int) -> int:
     return max(1, -(-horizon // MOST_RECORDS))
 
 
+def _quoted(text: str) -> str:
+    r"""A text as specs and Python write it; JSON would write two halves for a sign like 🙂, which neither reads as one.
+
+    Examples
+    --------
+    >>> print(_quoted("🙂 \x7f\n"))
+    "🙂 \u007f\n"
+    """
+    return json.dumps(text.encode(errors="replace").decode(), ensure_ascii=False).replace("\x7f", r"\u007f")
+
+
 def _as_toml(name: str, text: str) -> str:
     if name in _WORDS:
-        return json.dumps(text)
+        return _quoted(text)
     if text in ("true", "false"):
         return text
     items = [one.strip() for one in text.strip("[]").split(",")]
     if all(_NUMBER.fullmatch(one) for one in items):
         numbers = [_number(one) for one in items]
         return numbers[0] if len(items) == 1 and text == items[0] else f"[{', '.join(numbers)}]"
-    return json.dumps(text)
+    return _quoted(text)
 
 
 def _number(text: str) -> str:
@@ -213,7 +288,7 @@ def _network(tables: Mapping[str, Mapping[str, str]]) -> str:
 def _problem(arms: Mapping[str, str]) -> list[str]:
     law = arms.get("law", "gaussian")
     if law == "data":
-        said = {name: json.dumps(text) for name, text in arms.items()}
+        said = {name: _quoted(text) for name, text in arms.items()}
         columns = f", columns={said['columns']}" if "columns" in said else ""
         unmatched = f", unmatched={said['unmatched']}" if "unmatched" in said else ""
         if "log" in said:

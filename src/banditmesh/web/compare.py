@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from nicegui import ui
 
+from .. import checks
 from ..comparisons.configurations import COSTS, Configuration, Frontier
 from . import charts, choices
 from .form import Form
@@ -21,10 +22,11 @@ _BUDGETS: Final = {
 }
 _DEFAULTS: Final = {
     **choices.DEFAULTS,
-    "protocols": "none, irs, gossip, fwa, flooding",
+    "protocols": "",
     "horizon": "500",
     "replicates": "5",
 }
+_HINTS: Final = {"protocols": "fwa, flooding(8)+growth(0.25); if empty all of them, trees on static networks too"}
 #: What this view's link holds besides the choices.
 _OWN: Final = ("ttls", "emissions", "cost", *_BUDGETS)
 #: The slider's steps from the least cost to the most; the last one is no budget.
@@ -69,7 +71,7 @@ class Compare:
                         ):
                             field = ui.input(name, value=self._own[name], on_change=self._setter(name))
                             field.props(f'dense hint="{hint}" data-bm="{name}"')
-                    self._form = Form(shell, chosen, self._remember)
+                    self._form = Form(shell, chosen, self._remember, _HINTS)
                 with ui.element("div").classes("bm-stack"):
                     with ui.element("div").classes("bm-stack bm-told"):
                         self._notice = Notice()
@@ -84,6 +86,7 @@ class Compare:
                     self._shown.set_visibility(False)
                     with self._shown:
                         self._results()
+        self._notice.refuse(choices.misfit(shell.query, _DEFAULTS) or _misfit(self._own))
         shell.on_theme(self._redraw)
 
     def _buttons(self) -> None:
@@ -182,7 +185,10 @@ class Compare:
         self._progress.set_visibility(True)
         self._status.set_text(f"{doing} ...")
 
-        def told(done: float) -> None:
+        def told(done: float | str) -> None:
+            if isinstance(done, str):
+                self._notice.say(done)
+                return
             self._progress.set_value(done)
             self._status.set_text(f"{doing}: {done:.0%} done.")
 
@@ -223,9 +229,9 @@ class Compare:
     def _place(self, name: str) -> None:
         """Put a slider where the link says."""
         text, value = self._own[name], float(_STEPS)
-        if text and self._found is not None:
+        if text and _number(text) > 0 and self._found is not None:
             most = max(one.mean(_BUDGETS[name][0]) for one in self._found.configurations)
-            value = _STEPS * min(1.0, max(0.0, _number(text)) / max(most, 1e-9)) ** 0.5
+            value = _STEPS * min(1.0, _number(text) / max(most, 1e-9)) ** 0.5
         self._sliders[name].set_value(round(value, 2))
 
     def _budget(self, name: str) -> None:
@@ -288,7 +294,7 @@ class Compare:
             await self._shell.download(self._worker, "frontier_picture", f"frontier.{kind}", self._budgeted(), kind)
 
     def _take_spec(self) -> None:
-        names = ", ".join(self._names()) or self._ran["protocols"]
+        names = ", ".join(self._names()) or self._ran["protocols"] or "none"
         ui.download.content(spec_of({**self._ran, "protocols": names}), "study.toml")
 
     def _take_python(self) -> None:
@@ -301,8 +307,10 @@ class Compare:
             given["emissions"] = repr(split(self._wanted["emissions"]))
         given |= {name: f"{self._limit(name):g}" for name in _BUDGETS if self._limit(name) is not None}
         more = "".join(f"    {name}={value},\n" for name, value in given.items())
-        lines = lines.replace("    problem,\n    [", "    problem,\n    protocols=[").replace(
-            ")\nprint(comparison)", f"{more})"
+        lines = (
+            lines.replace("    [],\n", "")
+            .replace("    problem,\n    [", "    problem,\n    protocols=[")
+            .replace(")\nprint(comparison)", f"{more})")
         )
         ui.download.content(f"{lines}print(found.advice)\n", "frontier.py")
 
@@ -395,9 +403,19 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
     return charts.with_legend(options, [*names, "front", "recommended", *more])
 
 
+def _misfit(own: dict[str, str]) -> str:
+    """What is wrong with what a link says besides the choices, in a line; empty if nothing is."""
+    if own["cost"] and own["cost"] not in COSTS:
+        return f"cost must be one of {', '.join(COSTS)}; got {checks.shown(own['cost'])}"
+    for name in _BUDGETS:
+        if own[name] and not _number(own[name]) > 0:
+            return f"{name} must be a number above 0, got {checks.shown(own[name])}; no budget is set"
+    return ""
+
+
 def _number(text: str) -> float:
-    """The number of a link; what is none sets no budget."""
+    """The number of a link; not a number if it is none."""
     try:
         return float(text)
     except ValueError:
-        return math.inf
+        return math.nan

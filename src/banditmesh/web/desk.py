@@ -72,7 +72,8 @@ class Desk:
 
         case = _case(choices, folder)
         protocols = labels(case.protocols)
-        self._tell({"problem": repr(case.problem), "labels": list(protocols), "horizon": case.horizon})
+        told = {"problem": repr(case.problem), "labels": list(protocols), "horizon": case.horizon}
+        self._tell({**told, "hint": _hint(case)})
         results = {}
         for number, (label, protocol) in enumerate(protocols.items()):
             pace = _Pace()
@@ -217,6 +218,8 @@ class Desk:
             settings = {"rules": own.rules, "faults": own.faults, "seed": own.seed}
         if wanted.get("agent"):
             origin = _named(problem.agents, wanted["agent"], "agent")
+        if wanted.get("arm"):
+            _named(problem.arms, wanted["arm"], "arm")
         number = list(problem.agents).index(origin)
         held = [problem.arms[one] for one in problem.arm_set(number)]
         arm = _named(held, wanted["arm"], "arm") if wanted.get("arm", "") in map(_shown, held) else arm
@@ -251,19 +254,21 @@ class Desk:
         from ..comparisons.frontier import frontier
         from ..protocols import notation
 
-        case = _case(choices, folder)
+        case = _one_case(choices, folder)
+        if hint := _hint(case):
+            self._tell(hint)
         pace = _Pace()
 
         def look(done: int, total: int) -> None:
             if pace.is_due():
                 self._tell(done / total)
 
-        names = notation.split(choices.get("protocols", ""))
+        names = [one for one in notation.split(choices.get("protocols", "")) if one]
         ttls = [one.strip() for one in wanted.get("ttls", "").split(",") if one.strip()]
         emissions = [one for one in notation.split(wanted.get("emissions", "")) if one]
         return frontier(
             case.problem,
-            protocols=[notation.protocol_or_class(name) for name in names],
+            protocols=[notation.protocol_or_class(name) for name in names] or None,
             ttls=[_integer("ttl", one) for one in ttls] or None,
             emissions=[notation.read_emission(one) for one in emissions] or None,
             progress=look,
@@ -281,7 +286,7 @@ class Desk:
         from ..policies import UCB
         from ..theory.bounds import bounds
 
-        case = _case(choices, folder)
+        case = _one_case(choices, folder)
         if not isinstance(case.policy, UCB):
             raise InputError(f"bounds are for the policy UCB, got {case.policy!r}; choose ucb to see them")
         found = {}
@@ -294,8 +299,18 @@ class Desk:
 
     # Studies.
 
-    def study(self, path: str, wanted: Mapping[str, str]) -> dict[str, Any]:
-        """How far a study is, what failed, and a column of its table against one or two of its keys."""
+    def study(self, path: str, wanted: Mapping[str, str], where: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """How far a study is, what failed, and a column of its table against one or two of its keys.
+
+        Parameters
+        ----------
+        path : str
+            Its folder.
+        wanted : mapping
+            The keys `x` and `by`, and the `column`; of what is empty or missing, one that has something to show.
+        where : mapping, optional
+            The values of further keys; the first of each if not given.
+        """
         from ..studies.store import Study, list_shards
 
         study = Study(os.path.expanduser(path))
@@ -310,6 +325,7 @@ class Desk:
             "failed": [],
             "n_failed": 0,
             "series": {},
+            "where": {},
         }
         if not list_shards(study.path):
             return told
@@ -320,7 +336,7 @@ class Desk:
             {"run": int(row["run"]), "point": _point(row, manifest["columns"]), "error": str(row["error"])}
             for _, row in failed.head(MOST_ROWS).iterrows()
         ]
-        return told | _swept(table[table["error"].isna()], list(manifest["columns"]), wanted)
+        return told | _swept(table[table["error"].isna()], list(manifest["columns"]), wanted, where or {})
 
 
 class _Pace:
@@ -383,6 +399,21 @@ def _case(choices: Mapping[str, str], folder: Path) -> Case:
         raise SpecError(line.replace("sweep.protocol", "protocols")) from None
 
 
+def _one_case(choices: Mapping[str, str], folder: Path) -> Case:
+    """The same where protocols need not be named; any one that sends stands for them, so that faults have a use."""
+    return _case({**choices, "protocols": choices.get("protocols", "").strip(" ,") or "irs"}, folder)
+
+
+def _hint(case: Case) -> str:
+    """What to say if another policy than the default fits the arms better; empty if not."""
+    from ..policies import UCB
+    from ..policies.choice import WEAKNESS, suits_rates
+
+    if case.policy != UCB() or not suits_rates(case.problem):
+        return ""
+    return f"all rewards lie between 0 and 1: {case.policy!r} {WEAKNESS}; choose klucb or thompson as the policy"
+
+
 def readable(text: str) -> str:
     r"""The same text, of signs that can be sent: names are whatever a file says, half characters too.
 
@@ -435,25 +466,56 @@ def _point(row: Any, columns: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {row[name]}" for name in columns if row[name] is not None and row[name] == row[name])
 
 
-def _swept(table: Any, keys: list[str], wanted: Mapping[str, str]) -> dict[str, Any]:
-    """Means and standard deviations of a column, by a key along the axis and by another one."""
+def _swept(table: Any, keys: list[str], wanted: Mapping[str, str], where: Mapping[str, str]) -> dict[str, Any]:
+    """Means and standard deviations of a column, by a key along the axis and by another one, at values of the rest.
+
+    Of every further key that varies one value is shown, since a mean or a band of several would be of none of them.
+    """
     from pandas.api.types import is_numeric_dtype
 
-    varied = [key for key in keys if table[key].nunique(dropna=True) > 1] or keys[:1]
+    from ..studies.lines import as_text, is_mixed, lines, select, varied
+
     left_out = {*keys, "run", "point", "replicate", "seed", "error"}
     columns = [str(name) for name in table.columns if name not in left_out and is_numeric_dtype(table[name])]
-    axis = (
-        wanted["x"] if wanted.get("x") in varied else next((k for k in varied if is_numeric_dtype(table[k])), varied[0])
-    )
-    by = wanted["by"] if wanted.get("by") in varied else next((key for key in varied if key != axis), "")
-    column = wanted["column"] if wanted.get("column") in columns else "regret"
-    groups = table.groupby([axis, by] if by and by != axis else [axis], dropna=True, sort=True)[column]
+    for name, known in (("x", keys), ("by", keys), ("column", columns)):
+        if wanted.get(name, "") not in ("", *known):
+            raise InputError(f"{name} must be one of {', '.join(known)}; got {wanted[name]!r}")
+    for key in where:
+        if key not in keys:
+            raise InputError(f"where must be over one of {', '.join(keys)}; got {key!r}")
+    several = varied(table, keys) or keys[:1]
+    free = [key for key in several if key not in where] or several
+    axis = wanted.get("x") or next((key for key in free if is_numeric_dtype(table[key])), free[0])
+    by = wanted.get("by") or next((key for key in free if key != axis), "")
+    by = "" if by == axis else by
+    if both := [key for key in (axis, by) if key in where]:
+        raise InputError(f"where must be over other keys than x and by, got {both[0]!r}")
+    column = wanted.get("column") or "regret"
+    shown = table[table[axis].notna()]
+    chosen: dict[str, dict[str, Any]] = {}
+    for key in keys:
+        values = list(map(as_text, shown[key].dropna().unique()))[:MOST_PLACES]
+        if key in (axis, by) or len(values) < (1 if key in where else 2):
+            continue
+        chosen[key] = {"value": as_text(where[key]) if key in where else values[0], "options": values}
+        shown = select(shown, keys, {key: chosen[key]["value"]})
+    # What has no value of such a key is shown beside it, unless it would be in the same line.
+    if any(is_mixed(runs, axis) for _, runs in (shown.groupby([by], dropna=False) if by else [("", shown)])):
+        shown = shown[shown[list(chosen)].notna().all(axis=1)]
     series: dict[str, list[list[Any]]] = {}
-    for place, values in itertools.islice(groups, MOST_PLACES):
-        name = str(place[1]) if len(place) > 1 else column
-        value = place[0].item() if hasattr(place[0], "item") else place[0]
-        sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-        series.setdefault(name, []).append([value, float(values.mean()), sd, len(values)])
-    chosen = {"x": axis, "by": by, "column": column}
-    told = {"is_numeric": bool(is_numeric_dtype(table[axis])), "n_without": int(table[axis].isna().sum())}
-    return {"keys": varied, "columns": columns, "series": series, **told, **chosen}
+    for name, runs in lines(shown, keys, axis, [by] if by else []).items():
+        for place, here in itertools.islice(runs.groupby(axis, sort=True)[column], MOST_PLACES):
+            value = place.item() if hasattr(place, "item") else place
+            sd = float(here.std(ddof=1)) if len(here) > 1 else 0.0
+            found = series.setdefault(name if by else column, [])
+            found.append([value, float(here.mean()), sd, len(here)])
+    told: dict[str, Any] = {
+        "x": axis,
+        "by": by,
+        "column": column,
+        "where": chosen,
+        "columns": columns,
+        "series": series,
+    }
+    told |= {"is_numeric": bool(is_numeric_dtype(table[axis])), "n_without": int(table[axis].isna().sum())}
+    return told | {"keys": list(dict.fromkeys([*several, axis, *([by] if by else [])]))}

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from nicegui import ui
 
+from .. import checks
 from ..animations import GALLERY, as_json
 from . import choices
 from .choices import DEFAULTS, FOLLOWED, to_query
@@ -31,10 +32,12 @@ class Follow:
         self._shell = shell
         self._worker = shell.worker()
         cases = {name: case.title for name, case in GALLERY.items()} | {OWN: "The problem of the lab's link"}
-        self._case = shell.query.pop("case", "")
+        self._case = shell.query.pop("case", "") or next(iter(cases))
+        wrong = "" if self._case in cases else f"case must be one of {', '.join(cases)}; got {checks.shown(self._case)}"
         self._case = self._case if self._case in cases else next(iter(cases))
         self._wanted: dict[str, str] = {name: shell.query.pop(name) for name in _WANTED if name in shell.query}
         self._choices = choices.from_query(shell.query)
+        wrong = wrong or choices.misfit(shell.query)
         self._told: dict[str, Any] = {}
         self._filling = False
         self._asking = Latest(self._ask)
@@ -50,7 +53,9 @@ class Follow:
             with ui.element("div").classes("bm-stack").style("margin-top: .8rem"):
                 with ui.element("div").classes("bm-buttons"):
                     self._select = {
-                        "case": ui.select(cases, value=self._case, label="Case", on_change=self._chose_case),
+                        "case": ui.select(
+                            cases, value=None if wrong else self._case, label="Case", on_change=self._chose_case
+                        ),
                         "agent": ui.select([], label="Agent", with_input=True, on_change=self._chose("agent")),
                         "arm": ui.select([], label="Arm", on_change=self._chose("arm")),
                     }
@@ -73,7 +78,11 @@ class Follow:
                     ).classes("bm-quiet")
                 self._words = ui.element("div").classes("bm-columns")
         shell.on_theme(self._turn)
-        ui.timer(0.05, self._asking.ask, once=True)
+        self._notice.refuse(wrong)
+        if wrong:
+            self._about.set_text("Choose a case.")
+        else:
+            ui.timer(0.05, self._asking.ask, once=True)
 
     async def _ask(self) -> None:
         typed = {name: self._select[name].value for name in _PROTOCOLS}

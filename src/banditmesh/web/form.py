@@ -14,7 +14,7 @@ from nicegui import events, ui
 from ..errors import InputError
 from ..rules import RULE_SETS
 from ..studies.parts import parts
-from .choices import DEFAULTS, FILES
+from .choices import DEFAULTS, FAULTS, FILES, keys_of, known_keys
 from .shell import Shell
 from .uploads import MOST_BYTES
 
@@ -71,6 +71,10 @@ HINTS: Final[dict[str, str]] = {
     "faults.link_cap": "most messages a link and round",
     "faults.outages.down": "chance that an agent goes down",
     "faults.outages.up": "chance that it comes back",
+    "faults.outages.memory": "whether it keeps what it knew: false",
+    "faults.corruption.kind": "gaussian, heavy or zero",
+    "faults.corruption.probability": "chance that a reward is changed",
+    "faults.corruption.scale": "how large the noise is",
 }
 _LABELS: Final = {
     "network.name": "Network",
@@ -86,9 +90,6 @@ _LABELS: Final = {
     "rules": "Rules",
     "arms.seed": "Arms' seed",
 }
-_FAULTS: Final = ("loss", "delay", "jitter", "link_cap", "outages.down", "outages.up")
-#: Parameters of parts that have no field of their own here.
-_NO_FIELD: Final = frozenset({"max_bytes", "prior", "fmt", "format", "progress"})
 #: What files hold, in words.
 _HELD: Final = {
     "network.path": "the network",
@@ -109,12 +110,22 @@ class Form:
         What stands in the fields at first.
     changed : callable
         Called whenever something was chosen.
+    hints : mapping from str to str
+        What stands below some of the fields instead of `HINTS`.
     """
 
-    def __init__(self, shell: Shell, choices: Mapping[str, str], changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        shell: Shell,
+        choices: Mapping[str, str],
+        changed: Callable[[], None],
+        hints: Mapping[str, str] | None = None,
+    ) -> None:
         self._shell = shell
-        self._values = dict(choices)
+        # What has no field yet, because of the part that is chosen, has its default when it gets one.
+        self._values = {**DEFAULTS, **choices}
         self._changed = changed
+        self._hints = {**HINTS, **(hints or {})}
         with ui.element("div").classes("bm-card"):
             self._group("Network", "network", "name")
             with ui.expansion("Moving links", value=self._values.get("dynamics.name") != "none").props("dense"):
@@ -122,32 +133,22 @@ class Form:
             self._group("Arms", "arms", "law")
             self._group("Policy", "policy", "name")
             self._run()
-            faulty = any(key.startswith("faults.") for key in self._values)
+            faulty = any(key in self._values for key in FAULTS)
             with ui.expansion("Faults", value=faulty).props("dense"), ui.element("div").classes("bm-fields"):
-                for name in _FAULTS:
-                    self._field(f"faults.{name}", name.replace("_", " ").replace(".", ": "))
+                for key in FAULTS:
+                    self._field(key, key.removeprefix("faults.").replace("_", " ").replace(".", ": "))
 
     @property
     def choices(self) -> dict[str, str]:
         """What is chosen now, in the order of the fields."""
-        shown = {key for table in ("network", "dynamics", "arms", "policy") for key in self._keys(table)}
-        tables = ("network", "dynamics", "arms", "policy")
-        kept = {key: text for key, text in self._values.items() if key.partition(".")[0] not in tables or key in shown}
-        order = [*DEFAULTS, *sorted(kept)]
-        return {key: kept[key] for key in dict.fromkeys(order) if key in kept}
+        shown = known_keys(self._values)
+        order = [*DEFAULTS, *sorted(self._values)]
+        return {key: self._values[key] for key in dict.fromkeys(order) if key in shown and key in self._values}
 
     def set(self, key: str, text: str) -> None:
         """Choose something from outside."""
         self._values[key] = text
         self._changed()
-
-    def _keys(self, table: str) -> list[str]:
-        """The keys of a table that have an effect with the part that is chosen."""
-        name = "law" if table == "arms" else "name"
-        known = parts(table)
-        part = known.get(self._values.get(f"{table}.{name}", ""))
-        more = [] if part is None else [key for key in part.parameters if key not in _NO_FIELD]
-        return [f"{table}.{name}", *(f"{table}.{key}" for key in more)]
 
     def _group(self, legend: str, table: str, name: str) -> None:
         key = f"{table}.{name}"
@@ -155,7 +156,7 @@ class Form:
         def fill() -> None:
             fields.clear()
             with fields:
-                for other in self._keys(table)[1:]:
+                for other in keys_of(table, self._values)[1:]:
                     if other in FILES:
                         self._upload(other)
                     else:
@@ -200,7 +201,7 @@ class Form:
     def _hint(self, key: str) -> str:
         table, _, name = key.partition(".")
         part = self._values.get(f"{table}.{'law' if table == 'arms' else 'name'}", "")
-        return HINTS.get(f"{table}.{part}.{name}", HINTS.get(key, ""))
+        return self._hints.get(f"{table}.{part}.{name}", self._hints.get(key, ""))
 
     def _upload(self, key: str) -> None:
         about = _HELD[key]

@@ -68,6 +68,7 @@ class Lab:
                         self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="run-status"')
                     self._empty = ui.label("Nothing has run yet: press Run, or Ctrl-Enter.").classes("bm-empty")
                     self._results()
+        self._notice.refuse(choices.misfit(shell.query))
         shell.on_theme(self._redraw)
 
     def _buttons(self) -> None:
@@ -195,6 +196,8 @@ class Lab:
             self._table.rows = []
             self._empty.set_visibility(False)
             self._shown.set_visibility(True)
+            if news["hint"]:
+                self._notice.say(news["hint"])
             self._status.set_text(
                 f"Running on {news['problem']}; a kind's first run compiles the engine for it, once on this machine."
             )

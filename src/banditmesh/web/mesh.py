@@ -40,6 +40,11 @@ _LINKS: Final = {
     "behind": "behind (seconds)",
     "refusal": "last refusal",
 }
+_ONLY: Final = "This page asks the sidecars that it was started with; for others, start it with --mesh ADDRESS."
+_NONE: Final = (
+    "This page was started without a mesh, and asks no sidecar: start it with banditmesh serve --mesh ADDRESS, once "
+    "for each sidecar, or with --any-mesh to have it ask whatever its visitors name."
+)
 #: The most letters of a name that fits beside the circle.
 _SHORT: Final = 7
 #: What is left out of both first where there is little room.
@@ -68,7 +73,7 @@ class Mesh:
             with ui.element("div").classes("bm-split"):
                 with ui.element("div").classes("bm-stack"):
                     addresses = shell.query.get("nodes", "").replace(",", "\n")
-                    self._addresses = ui.textarea("Sidecars", value=addresses)
+                    self._addresses = ui.textarea("Sidecars", value=addresses or "\n".join(shell.mesh.addresses))
                     self._addresses.props(
                         'dense outlined autogrow spellcheck=false data-bm="nodes" '
                         'hint="one address a line; its token, if it asks for one, behind it"'
@@ -79,6 +84,8 @@ class Mesh:
                         )
                         ui.button("Stop", icon="stop", on_click=self._end).props('outline data-bm-key="stop"')
                     ui.label("Links that are copied hold the addresses, and never a token.").classes("bm-quiet")
+                    if not shell.mesh.is_any:
+                        ui.label(_ONLY if shell.mesh.addresses else _NONE).classes("bm-quiet").props('data-bm="may"')
                 with ui.element("div").classes("bm-stack"):
                     self._notice = Notice()
                     self._empty = ui.label("No mesh is watched: give the addresses of some sidecars.").classes(
@@ -131,6 +138,7 @@ class Mesh:
         self._notice.clear()
         try:
             addresses = read_addresses(self._addresses.value or "")
+            self._shell.mesh.check(addresses)
         except InputError as error:
             self._notice.fail(str(error))
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
@@ -115,6 +115,44 @@ def read_addresses(text: str) -> dict[str, str | None]:
     if len(found) > MOST_NODES:
         raise InputError(f"at most {MOST_NODES} sidecars are shown, got {len(found)}; leave some out")
     return found
+
+
+@dataclass(frozen=True)
+class Meshes:
+    """Which sidecars the server may ask: those that it was started with, or any.
+
+    Whoever may use the page could otherwise have the server ask whatever it reaches, and read the answers.
+
+    Attributes
+    ----------
+    addresses : tuple of str
+        Those that it was started with.
+    is_any : bool
+        Whether others may be asked, too.
+    """
+
+    addresses: tuple[str, ...] = ()
+    is_any: bool = False
+
+    def check(self, wanted: Iterable[str]) -> None:
+        """Refuse addresses that may not be asked.
+
+        Examples
+        --------
+        >>> Meshes(("http://127.0.0.1:7780",)).check(["http://127.0.0.1:7780/"])
+        >>> Meshes().check(["http://127.0.0.1:80"])  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        banditmesh.errors.InputError: http://127.0.0.1:80 may not be asked from this page; start it with ...
+        """
+        known = {Client(one).address for one in self.addresses}
+        for one in wanted:
+            address = Client(one).address
+            if not self.is_any and address not in known:
+                raise InputError(
+                    f"{address} may not be asked from this page; start it with banditmesh serve --mesh {address}, "
+                    "or with --any-mesh"
+                )
 
 
 class Poller:

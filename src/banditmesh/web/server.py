@@ -9,9 +9,12 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import BanditmeshError, InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from .polling import Meshes
 
 #: Where the page listens by default.
 HOST: Final = "127.0.0.1"
@@ -29,6 +32,8 @@ def serve(
     *,
     token: str | None = None,
     hosts: Iterable[str] = (),
+    mesh: Iterable[str] = (),
+    any_mesh: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the page until the process is told to end.
@@ -41,10 +46,21 @@ def serve(
         What users must know; required unless the address is loopback.
     hosts : iterable of str
         Further names that browsers may call the server by.
+    mesh : iterable of str
+        The addresses of the sidecars that visitors may have the server ask.
+    any_mesh : bool
+        Whether visitors may have it ask any other address, too.
     ready : callable, optional
         Called with the address of the page once it answers.
     """
     need_nicegui()
+    from .polling import Meshes
+
+    meshes = Meshes(tuple(mesh), any_mesh)
+    try:
+        meshes.check(meshes.addresses)
+    except InputError as error:
+        raise InputError(f"--mesh: {error}") from None
     with listening(host, port, token) as listener:
         address, number = listener.getsockname()[:2]
         url = f"http://{f'[{address}]' if ':' in address else address}:{number}/"
@@ -57,7 +73,7 @@ def serve(
         try:
             workers.prepare()
             config = uvicorn.Config(
-                application(address, uploads, token=token, hosts=hosts),
+                application(address, uploads, token=token, hosts=hosts, meshes=meshes),
                 log_level="warning",
                 access_log=False,
                 proxy_headers=False,
@@ -74,7 +90,9 @@ def serve(
             uploads.close()
 
 
-def application(address: str, uploads: Any, *, token: str | None = None, hosts: Iterable[str] = ()) -> Any:
+def application(
+    address: str, uploads: Any, *, token: str | None = None, hosts: Iterable[str] = (), meshes: Meshes | None = None
+) -> Any:
     """The application with all views, behind its guard."""
     # Nothing of a user is stored, so no folder is needed; NiceGUI looks for one all the same.
     os.environ.setdefault("NICEGUI_STORAGE_PATH", str(uploads.folder / "nicegui"))
@@ -83,7 +101,7 @@ def application(address: str, uploads: Any, *, token: str | None = None, hosts: 
 
     from ..animations import PLAYER
     from . import compare, follow, lab, mesh, studies
-    from .access import Access
+    from .access import VISITOR, Access
     from .shell import VIEWS, Shell
 
     logging.getLogger("nicegui").setLevel(logging.ERROR)
@@ -95,7 +113,11 @@ def application(address: str, uploads: Any, *, token: str | None = None, hosts: 
         def show(request: Request, path: str = path, fill: Callable[[Shell], None] = fill) -> None:
             ui.add_head_html('<script src="/banditmesh-player.js"></script>')
             came_from = request.headers.get("sec-fetch-site", "none")
-            fill(Shell(path, dict(request.query_params), uploads, is_own=came_from in ("none", "same-origin")))
+            given = request.query_params
+            # What is said twice is not said once: both are shown, for the user to choose.
+            query = {key: ", ".join(given.getlist(key)) for key in given}
+            is_own, visitor = came_from in ("none", "same-origin"), request.scope.get(VISITOR, "")
+            fill(Shell(path, query, uploads, is_own=is_own, visitor=visitor, mesh=meshes))
 
         # The parameters with defaults are ours, not the link's.
         ui.page(path, title=f"{VIEWS[path]} · banditmesh")(_only_request(show))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nicegui import ui
 
+from .polling import Meshes
 from .words import WORDS
 from .workers import Worker, WorkError
 
@@ -71,10 +72,23 @@ class Shell:
         have the server ask or read something.
     is_dark : bool
         Whether it is shown in dark mode now.
+    mesh : Meshes
+        Which sidecars the server may ask.
     """
 
-    def __init__(self, path: str, query: Mapping[str, str], uploads: Uploads, *, is_own: bool = True) -> None:
+    def __init__(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        uploads: Uploads,
+        *,
+        is_own: bool = True,
+        visitor: str = "",
+        mesh: Meshes | None = None,
+    ) -> None:
         self.path = path
+        self.mesh = mesh or Meshes()
+        self._visitor = visitor
         self.is_own = is_own
         self.query = dict(query)
         self.uploads = uploads
@@ -95,7 +109,7 @@ class Shell:
 
     def worker(self) -> Worker:
         """A worker for this tab; it ends with the tab."""
-        self._workers.append(Worker())
+        self._workers.append(Worker(self._visitor, lambda: bool(self.client.has_socket_connection)))
         return self._workers[-1]
 
     def on_theme(self, redraw: Callable[[], None]) -> None:
@@ -215,6 +229,11 @@ class Notice:
     def fail(self, line: str) -> None:
         """Show an error."""
         self._show(line, "bm-error", "bm-note", "alert")
+
+    def refuse(self, line: str) -> None:
+        """Show what is wrong with a link, if anything is: a line, or an empty one."""
+        if line:
+            self.fail(f"this link cannot be followed as it is: {line}")
 
     def clear(self) -> None:
         """Show nothing."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from nicegui import ui
 
+from .. import checks
 from ..sim.run import TRAFFIC
 from . import charts
 from .shell import Notice, Shell
@@ -15,6 +16,8 @@ from .workers import Latest, StoppedError, WorkError
 #: How often a study that runs is read again, in seconds.
 READ_EVERY: Final = 1.0
 _CHOSEN: Final = {"x": "Along the axis", "by": "A line for each", "column": "Column"}
+#: What a link calls the values of further keys.
+_WHERE: Final = "where."
 #: Columns whose names do not say what they count.
 _UNITS: Final = {
     "regret": "group regret (reward)",
@@ -46,8 +49,13 @@ class Studies:
         self._shell = shell
         self._worker = shell.worker()
         self._wanted = {name: shell.query.get(name, "") for name in _CHOSEN}
+        self._where = {
+            key.removeprefix(_WHERE): text for key, text in shell.query.items() if key.startswith(_WHERE) and text
+        }
+        unknown = [key for key in shell.query if key not in ("folder", *_CHOSEN) and not key.startswith(_WHERE)]
         self._told: dict[str, Any] = {}
         self._filling = False
+        self._opened = ""
         self._reading = Latest(self._read)
         with shell.main:
             shell.title(
@@ -72,7 +80,9 @@ class Studies:
                     self._results()
         self._timer = ui.timer(READ_EVERY, self._look_again, active=False)
         shell.on_theme(self._redraw)
-        if self._path.value and shell.is_own:
+        if unknown:
+            self._notice.refuse(f"{checks.shown(unknown[0])} is no field of this page; open the folder without it")
+        elif self._path.value and shell.is_own:
             ui.timer(0.1, self._open, once=True)
         elif self._path.value:
             self._notice.say("Another site led here: press Open if you want this folder to be read.")
@@ -88,6 +98,8 @@ class Studies:
                 for name, label in _CHOSEN.items():
                     select = ui.select([], label=label, on_change=self._choose(name)).style("min-width: 11rem")
                     self._selects[name] = select.props(f'dense options-dense data-bm="{name}"')
+            # The keys that are neither along the axis nor tell lines apart: one value of each.
+            self._fixed = ui.element("div").classes("bm-buttons")
             self._chart = ui.echart(charts.frame("", "", self._shell.is_dark)).classes("bm-tall")
             self._chart.props('role="img" data-bm="chart-study"')
             self._caption = ui.label().classes("bm-quiet").props('data-bm="caption"')
@@ -99,6 +111,11 @@ class Studies:
             self._table = ui.table(columns=columns, rows=[], row_key="run").props('flat dense data-bm="failed"')
 
     async def _open(self) -> None:
+        folder = (self._path.value or "").strip()
+        if self._opened not in ("", folder):
+            # Another study has other keys.
+            self._wanted, self._where = dict.fromkeys(_CHOSEN, ""), {}
+        self._opened = folder
         self._told = {}
         self._timer.active = False
         self._notice.clear()
@@ -114,13 +131,14 @@ class Studies:
 
     async def _read(self) -> None:
         folder = (self._path.value or "").strip()
-        self._shell.remember(_query({"folder": folder, **self._wanted}))
+        where = {f"{_WHERE}{key}": text for key, text in self._where.items()}
+        self._shell.remember(_query({"folder": folder, **self._wanted, **where}))
         if not folder:
             self._notice.fail("a folder is required, got none; name the one that was given to banditmesh run --out")
             self._empty.set_text(_EMPTY)
             return
         try:
-            told = await self._worker.ask("study", folder, dict(self._wanted))
+            told = await self._worker.ask("study", folder, dict(self._wanted), dict(self._where))
         except StoppedError:
             return
         except WorkError as error:
@@ -150,6 +168,12 @@ class Studies:
         for name, select in self._selects.items():
             options = told["columns"] if name == "column" else told["keys"]
             select.set_options(options, value=told.get(name) if told.get(name) in options else None)
+        self._fixed.clear()
+        with self._fixed:
+            for key, one in told["where"].items():
+                label = f"At {_with_unit(key)}"
+                select = ui.select(one["options"], label=label, value=one["value"], on_change=self._fix(key))
+                select.style("min-width: 11rem").props(f'dense options-dense data-bm="where-{key}"')
         self._filling = False
         self._failures.set_visibility(bool(told["n_failed"]))
         self._failed.set_text(f"{told['n_failed']} runs failed; the first of them:")
@@ -162,6 +186,17 @@ class Studies:
             if self._filling:
                 return None
             self._wanted[name] = event.value or ""
+            if name != "column":
+                self._where.pop(self._wanted[name], None)
+            return self._reading.ask()
+
+        return chosen
+
+    def _fix(self, key: str) -> Any:
+        def chosen(event: Any) -> Awaitable[None] | None:
+            if self._filling:
+                return None
+            self._where[key] = event.value or ""
             return self._reading.ask()
 
         return chosen
@@ -196,7 +231,11 @@ class Studies:
             series += drawn
         options["series"] = series
         without = f" {told['n_without']} runs have no {told['x']} and are left out." if told["n_without"] else ""
-        self._caption.set_text(f"Means over the runs that are there; bands show one standard deviation.{without}")
+        at = ", ".join(f"{key} {one['value']}" for key, one in told["where"].items())
+        self._caption.set_text(
+            f"{f'At {at}: means' if at else 'Means'} over the replicates that are there; bands show one standard "
+            f"deviation.{without}"
+        )
         self._chart.options.clear()
         self._chart.options.update(options)
         self._chart.update()

@@ -31,7 +31,7 @@ def node_toml(protocol: str, chosen: Mapping[str, str]) -> str:
 
     policy = {key: text for key, text in chosen.items() if key.startswith("policy.")}
     tables = tomllib.loads(to_toml({**policy, "protocols": "none"}))
-    known = labels([read(one, 4) for one in split(chosen["protocols"])])
+    known = labels([read(one, 4) for one in split(chosen["protocols"]) if one])
     return protocol_lines(known.get(protocol) or read(protocol, 4), build_policy(tables))
 
 

@@ -4,6 +4,9 @@ A worker is a process of its own, so that the event loop answers whatever a simu
 by ending the process: within a moment, on either engine, and whatever it was doing. Its next question begins a new
 one. Processes are forked from a server that has imported what they need, where the system can do that.
 
+No worker takes more than its part of the machine's memory, where the system can limit that, and no visitor more than a
+share of the workers. Those of tabs that are gone make way when another one is needed.
+
 A worker answers over a pipe: ("tell", value) on the way, then ("answer", value), or ("failed", line) once.
 """
 
@@ -21,10 +24,20 @@ from collections.abc import Awaitable, Callable
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
+from .. import memory
 from ..errors import BanditmeshError
+from ..executors import count_cores
 
 #: The most workers of all browsers together.
 MOST_WORKERS: Final = 32
+#: The most of one visitor.
+SHARE: Final = 8
+#: What a worker may take besides what it has loaded, as a part of the machine's memory, and between which limits.
+MEMORY_PART: Final = 1 / 16
+LEAST_MEMORY: Final = 1.5 * 2**30
+MOST_MEMORY: Final = 8.0 * 2**30
+#: Address space that a thread reserves without using it.
+_THREAD_BYTES: Final = 80.0 * 2**20
 #: By how much less urgent a worker is than the page.
 NICE: Final = 5
 #: The most letters of an error.
@@ -60,9 +73,19 @@ def stop_all() -> None:
 
 
 class Worker:
-    """A process that answers questions, begun when it is first needed."""
+    """A process that answers questions, begun when it is first needed.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    visitor : str
+        Who it works for.
+    is_wanted : callable, optional
+        Whether there still is a tab that waits for it.
+    """
+
+    def __init__(self, visitor: str = "", is_wanted: Callable[[], bool] = lambda: True) -> None:
+        self.visitor = visitor
+        self._is_wanted = is_wanted
         self._process: Any = None
         self._pipe: Connection | None = None
         #: The question that it works on; another one as soon as that one is given up.
@@ -124,8 +147,7 @@ class Worker:
     def _begin(self) -> Connection:
         if self._pipe is not None and self._process is not None and self._process.is_alive():
             return self._pipe
-        if len(_running) >= MOST_WORKERS:
-            raise WorkError(f"{MOST_WORKERS} workers are running, which is the most; close other pages first")
+        self._make_room()
         methods = multiprocessing.get_all_start_methods()
         context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
         ours: Connection
@@ -136,6 +158,16 @@ class Worker:
         self._pipe = ours
         _running.add(self)
         return ours
+
+    def _make_room(self) -> None:
+        """Refuse one worker more than there may be; those that no tab waits for go first."""
+        for most, whose, mine in ((SHARE, "of yours", [self.visitor]), (MOST_WORKERS, "of all visitors", None)):
+            others = [one for one in _running if one is not self and (mine is None or one.visitor in mine)]
+            gone = [one for one in others if not one._is_wanted()]
+            for one in gone[: max(0, len(others) + 1 - most)]:
+                one.stop()
+            if len(others) - len(gone) >= most:
+                raise WorkError(f"{most} workers {whose} are running, which is the most; close other tabs first")
 
 
 class Latest:
@@ -201,6 +233,32 @@ def _line(error: str) -> str:
     return line.encode(errors="replace").decode()
 
 
+def memory_limit() -> float:
+    """How many bytes a worker may take besides what it has loaded.
+
+    Examples
+    --------
+    >>> LEAST_MEMORY <= memory_limit() <= MOST_MEMORY
+    True
+    """
+    return min(MOST_MEMORY, max(LEAST_MEMORY, MEMORY_PART * memory.total()))
+
+
+def _limit_memory() -> None:
+    """Have this process fail, instead of the machine, when it takes more than its part of the memory."""
+    try:
+        import resource
+    except ImportError:  # no such limits on this system
+        return
+    mapped = memory.mapped()
+    if mapped is None:
+        return
+    most = int(mapped + memory_limit() + _THREAD_BYTES * count_cores())
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    known = [most, *(one for one in (soft, hard) if one != resource.RLIM_INFINITY)]
+    resource.setrlimit(resource.RLIMIT_AS, (min(known), hard))
+
+
 def work(pipe: Connection) -> None:
     """What a worker process does until its pipe is closed."""
     # Ctrl-C is the server's to hear; it ends its workers itself.
@@ -208,6 +266,7 @@ def work(pipe: Connection) -> None:
     # The page and the browser that shows it come first.
     if hasattr(os, "nice"):
         os.nice(NICE)
+    _limit_memory()
     from .. import own
     from .desk import Desk
 

@@ -19,10 +19,11 @@ from functools import partial
 from itertools import chain
 from typing import Final, TypeAlias
 
+from ... import memory
 from ...draws import Draws
 from ...protocols.base import Delivery
 from ...protocols.emission import EveryPull
-from .. import limits, memory
+from .. import limits
 from ..run import Outcome, Run
 from ..watching import Curve, Watch
 from . import crew, plans

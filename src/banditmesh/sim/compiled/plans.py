@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import memory
 from ...draws import Draws
 from ...networks.dynamic import DynamicNetwork
 from ...protocols.base import ABSORB, STOP
-from .. import memory
 from ..expected_links import links_at_a_time
 from ..run import Run
 from . import crew

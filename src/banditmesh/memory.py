@@ -1,4 +1,4 @@
-"""How much memory there is, and how much a result needs: what does not fit is refused before the run.
+"""How much memory there is: what does not fit is refused before it is made.
 
 What can be had is the least of what the machine has free, what the process may still map (`ulimit -v`) and what is left
 of the limits of its control groups, version 1 or 2, from its own up to the root.
@@ -11,33 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ..errors import InsufficientMemoryError
-from ..networks.csr import Links
-from ..problem import Problem
-from .expected_links import links_ever_up
-from .run import TRAFFIC
+from .errors import InsufficientMemoryError
 
 #: What takes no more than this, in bytes, is never refused: to ask the system costs more than a small run.
 TRIFLE: Final = 2.0**24
 _ROOT: Final = Path("/")
-
-
-def check_result_fits(
-    problem: Problem, horizon: int, record_every: int, replicates: int, link_traffic: bool, agents: bool = False
-) -> None:
-    """Refuse a run whose result alone does not fit into this machine's memory."""
-    n_agents, n_slots, n_records = problem.n_agents, len(problem.arm_indices), -(-horizon // record_every)
-    each = 24.0 * n_records + 8 * len(TRAFFIC) + 4 * n_slots + 8 * n_agents
-    if agents:
-        each += 8.0 * n_records * n_agents
-    n_links = 0.0
-    if link_traffic:
-        network = problem.network
-        n_links = 2.0 * network.n_links if isinstance(network, Links) else links_ever_up(network, horizon)
-        each += 8.0 * n_records * n_links
-    # Links are also named.
-    names = 80.0 * n_links
-    check(2.0 * each * replicates + names, "the result", "record fewer rounds with record_every, or fewer replicates")
 
 
 def check(n_bytes: float, what: str, remedy: str) -> None:
@@ -49,7 +27,7 @@ def check(n_bytes: float, what: str, remedy: str) -> None:
 
 
 def suffices(n_bytes: float) -> bool:
-    """Whether so much memory is free."""
+    """Whether this much memory is free."""
     return n_bytes <= TRIFLE or n_bytes <= available()
 
 
@@ -62,15 +40,26 @@ def available(root: Path = _ROOT) -> float:
     return max(0.0, min((limit for limit in limits if limit is not None), default=float("inf")))
 
 
-def _free(root: Path) -> float | None:
+def total() -> float:
+    """Bytes of memory that the machine has; without limit where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
+
+
+def mapped(root: Path = _ROOT) -> float | None:
+    """Bytes of address space that this process has mapped; None where the system does not say."""
+    pages = [int(line.split()[0]) for line in _lines(root / "proc/self/statm")]
+    return float(pages[0] * os.sysconf("SC_PAGE_SIZE")) if pages else None
+
+
+def _free(root: Path) -> float:
     """What the machine has free."""
     for line in _lines(root / "proc/meminfo"):
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024.0
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):
-        return None
+    return total()
 
 
 def _left_to_map(root: Path) -> float | None:
@@ -82,8 +71,7 @@ def _left_to_map(root: Path) -> float | None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
         return None
-    mapped = [int(line.split()[0]) for line in _lines(root / "proc/self/statm")]
-    return float(limit - sum(mapped) * resource.getpagesize())
+    return float(limit - (mapped(root) or 0.0))
 
 
 def _left_to_groups(root: Path) -> Iterator[float]:
