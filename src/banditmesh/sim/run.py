@@ -89,6 +89,8 @@ class Run:
         What goes wrong; None, never a value of which nothing strikes, if all goes well.
     agents : bool
         Whether each agent's regret is kept over time.
+    first : int
+        The number of the first replicate, by which it draws.
     """
 
     problem: Problem
@@ -105,6 +107,7 @@ class Run:
     trace: bool | Callable[[Event], object]
     faults: Faults | None = None
     agents: bool = False
+    first: int = 0
 
     @cached_property
     def tree(self) -> Tree | None:
