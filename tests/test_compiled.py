@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 import banditmesh as bm
 from banditmesh.sim import engine, reference, support
-from banditmesh.sim.compiled import kernels, packing, plans, quiet, replicates
+from banditmesh.sim.compiled import crew, kernels, packing, plans, quiet, replicates
 from cases import dynamic_networks, emitting_protocols, graphs, normal_tape, problems
 
 HORIZON = 12
@@ -660,6 +661,31 @@ def test_all_that_a_run_needs_is_compiled_before_it_begins(run):
     )
     out, error = process.communicate(timeout=300)
     assert out == "True True\n", error
+
+
+def test_control_c_ends_what_does_not_look_whether_to_stop():
+    """As numba does not, while it compiles: another thread is at it, and the one that hears Ctrl-C waits for it."""
+    begun, ended = threading.Event(), []
+
+    def compile_forever():
+        begun.set()
+        try:
+            while True:
+                time.sleep(0.01)
+        finally:
+            ended.append(threading.get_ident())
+
+    def interrupt():
+        if begun.is_set():
+            raise KeyboardInterrupt
+
+    stop = crew.Stop()
+    with pytest.raises(KeyboardInterrupt):
+        crew.work([compile_forever], 1, stop, interrupt)
+    assert len(ended) == 1
+    assert stop.flag.tolist() == [1]
+    # The next crew is not disturbed.
+    assert crew.alone(lambda: 1 + 1, crew.Stop()) == 2
 
 
 def test_control_c_stops_a_long_run_at_once():

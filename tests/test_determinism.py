@@ -81,6 +81,25 @@ def test_a_replicate_is_the_same_whatever_the_number_of_replicates(protocol, eng
         np.testing.assert_array_equal(many.traffic[name][:2], few.traffic[name])
 
 
+@pytest.mark.parametrize("protocol", [bm.NoCooperation(), bm.FwA(2), bm.TreeAggregation()])
+def test_a_range_gives_some_of_the_replicates(engine, protocol):
+    problem = bm.Problem.random(bm.networks.ring(5), n_arms=4, per_agent=2, seed=0)
+    whole, some = (
+        bm.simulate(problem, protocol, engine=engine, horizon=20, replicates=replicates, seed=3)
+        for replicates in (4, range(1, 4))
+    )
+    assert np.array_equal(some.regret, whole.regret[1:])
+    assert np.array_equal(some.pulls, whole.pulls[1:])
+    assert (some.replicates, some.settings["first_replicate"]) == (3, 1)
+
+
+@pytest.mark.parametrize("replicates", [range(0), range(-1, 2), range(0, 6, 2)])
+def test_a_range_of_replicates_without_sense_is_refused(replicates):
+    problem = bm.Problem.random(bm.networks.ring(5), n_arms=4, per_agent=2, seed=0)
+    with pytest.raises(bm.InputError, match="replicates must be a number, or a range such as"):
+        bm.simulate(problem, bm.FwA(2), replicates=replicates)
+
+
 def test_replicates_differ(engine):
     result = bm.simulate(small_problem(dynamic=False), bm.IRS(), horizon=40, replicates=3, seed=0, engine=engine)
     assert len({tuple(pulls.ravel()) for pulls in result.pulls}) == 3

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Executor
+from types import ModuleType
 
 import pytest
 
@@ -110,6 +111,19 @@ def test_a_wrong_address_is_one_line(tmp_path, capfd, address):
     assert "dask:tcp://127.0.0.1:8786" in str(caught.value)
     gc.collect()
     assert capfd.readouterr().err == ""
+
+
+def test_workers_of_dask_leave_the_script_alone(tmp_path, monkeypatch):
+    """So a script needs no `if __name__ == "__main__"`: it is not run again in every worker."""
+    script = ModuleType("__main__")
+    script.__file__ = str(tmp_path / "script.py")
+    (tmp_path / "script.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    monkeypatch.setitem(sys.modules, "__main__", script)
+    with open_executor("dask", 1) as (executor, n_workers):
+        assert n_workers == 1
+        assert executor.submit(max, 1, 2).result() == 2
+    assert sys.modules["__main__"] is script
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("name, module", [("dask", "distributed"), ("ray", "ray")])

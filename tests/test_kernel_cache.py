@@ -23,10 +23,11 @@ import banditmesh as bm
 from banditmesh.arms import BERNOULLI, GAUSSIAN
 from banditmesh.errors import BanditmeshWarning, UnsupportedError
 from banditmesh.sim.compiled import beside, warmup
-from banditmesh.sim.compiled.kernels import cache, trust, turns
+from banditmesh.sim.compiled.kernels import cache, special, trust, turns
 from banditmesh.sim.compiled.kernels.cache import KernelFiles
 from banditmesh.sim.compiled.kernels.compiling import kernel, rebind
 from banditmesh.sim.compiled.kernels.identity import Undescribed, identity
+from banditmesh.sim.compiled.kernels.planning import plan_slots
 from banditmesh.sim.compiled.kernels.special import USUAL, specialise
 
 POLICIES = ("ucb", "klucb", "thompson")
@@ -377,19 +378,29 @@ def test_random_pairs_agree_on_a_cache_filled_in_random_order(tmp_path):
 
 
 def test_that_the_engine_is_compiled_is_said_once_in_a_process(capsys, monkeypatch):
-    monkeypatch.setattr(warmup, "_announced", set())
-    begun, ended = (SimpleNamespace(is_start=start) for start in (True, False))
-    for _ in range(3):
-        notice = warmup._Notice("the engine, once on this machine", None)
-        notice.notify(begun)
-        notice.notify(ended)
-        notice.notify(begun)
-    own = object()
-    for _ in range(2):
-        warmup._Notice("your rule, once in this process", own).notify(begun)
+    monkeypatch.setattr(warmup, "_said", set())
+
+    class Compiled:
+        _cache = None
+
+    rule, stranger = Compiled(), Compiled()
+    own = special.USUAL._replace(spread_rounds=rule, is_built_in=False)
+    # What is compiled for another run's rule, or by the application itself, is none of ours.
+    for dispatcher, kernels in (
+        (stranger, special.USUAL),
+        (rule, special.USUAL),
+        (stranger, own),
+        (special.USUAL.spread_rounds, special.USUAL),
+        (plan_slots, own),
+        (rule, own),
+        (rule, own),
+    ):
+        for is_start in (True, False):
+            happened = SimpleNamespace(kind="numba:compile", is_start=is_start, data={"dispatcher": dispatcher})
+            warmup._Notice(kernels).notify(happened)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(",")[0] for line in lines] == [
-        "banditmesh: compiling the engine",
+        "banditmesh: compiling the engine for this kind of run",
         "banditmesh: compiling your rule",
     ]
 
@@ -437,9 +448,27 @@ def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path):
     assert sorted(process.communicate(timeout=60)[0] for process in both) == ["45 0\n", "45 1\n"]
 
 
+def test_waiting_for_another_thread_is_not_called_compiling(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(warmup, "_said", set())
+    monkeypatch.setattr(turns, "PATIENCE", 0.0)
+    run = SimpleNamespace()
+    monkeypatch.setattr(warmup.compiled, "kernels_of", lambda _: special.USUAL)
+    # Whoever holds the lock for a moment only reads.
+    with warmup.announced(run), turns.turn(tmp_path / "lock"):
+        pass
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(turns, "_SILENT", 0.0)
+    for _ in range(2):
+        with turns.turn(tmp_path / "lock"), warmup.announced(run), turns.turn(tmp_path / "lock"):
+            pass
+    line = "banditmesh: waiting until another process or thread has the engine ready ...\n"
+    assert capsys.readouterr().err == line
+
+
 def test_a_turn_that_cannot_be_had_is_gone_without(tmp_path, monkeypatch):
     monkeypatch.setattr(turns, "PATIENCE", 0.1)
-    with turns.turn(tmp_path / "lock"), event.install_recorder("numba:compile") as heard, turns.turn(tmp_path / "lock"):
+    monkeypatch.setattr(turns, "_SILENT", 0.1)
+    with turns.turn(tmp_path / "lock"), event.install_recorder(turns.WAITING) as heard, turns.turn(tmp_path / "lock"):
         pass
     assert [what.is_start for _, what in heard.buffer] == [True, False]
     (tmp_path / "file").touch()

@@ -5,13 +5,14 @@ import itertools
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import banditmesh as bm
 from banditmesh.errors import ContractError
+from banditmesh.policies import Arms, Chooser
 from banditmesh.testing import check_emission, check_policy, check_protocol, runs
 from banditmesh.testing.cases import cases
 
@@ -385,7 +386,7 @@ CHOICES = {
     "asks for variances": (by_variance, "although choose.. asks for Estimates.variance; set counts_and_sums = False"),
     "beyond the last arm": (lambda self, t, estimates, draw: len(estimates), "the position of an arm, 0 to 0, got 1"),
     "nothing": (lambda self, t, estimates, draw: None, "must return the position of an arm, 0 to 0, got None"),
-    "an error": (lambda self, t, estimates, draw: estimates.mean[t], "must choose in every round, got IndexError"),
+    "an error": (lambda self, t, estimates, draw: estimates.mean[t], "must answer in every round, got IndexError"),
     "draws for no arm": (lambda self, t, estimates, draw: int(draw(1)), r"got draw\(1\) with 1 arms"),
     "meddles with estimates": (meddle, "must leave the agent's estimates alone"),
     "remembers": (
@@ -403,6 +404,127 @@ def test_broken_choices_are_refused(what):
     choose, message = CHOICES[what]
     with pytest.raises(ContractError, match=message):
         check_policy(policy_of(choose=choose), compiled=False)
+
+
+class Recent(Chooser):
+    """Takes the arm whose latest rewards were the best: what it keeps decides."""
+
+    def __init__(self, policy, arms):
+        super().__init__(policy, arms)
+        self.recent = [0.0] * len(arms.names)
+
+    def observe(self, position, reward):
+        self.recent[position] += 0.1 * (reward - self.recent[position])
+
+    def choose(self, clock, estimates, draw):
+        least = min(estimates.count)
+        return estimates.count.index(least) if least < 5 else self.recent.index(max(self.recent))
+
+    @property
+    def state(self):
+        return self.recent
+
+    @state.setter
+    def state(self, value):
+        self.recent = value
+
+
+def choosing_by(made):
+    return policy_of(chooser=lambda self, arms: made(self, arms))
+
+
+def chooser_of(**parts):
+    return choosing_by(type("Own", (Recent,), parts))
+
+
+class Failing(Recent):
+    def __init__(self, policy, arms):
+        raise RuntimeError("no arms")
+
+
+class Common(Recent):
+    """All choosers keep the same list."""
+
+    kept: ClassVar = [0.0] * 7
+
+    def choose(self, clock, estimates, draw):
+        return self.kept.index(max(self.kept[: len(estimates)]))
+
+    def observe(self, position, reward):
+        self.kept[position] = reward if position else 0.0
+
+
+class Forgetting(Recent):
+    """What it keeps of the arm that it left is not in its state."""
+
+    last = 0
+
+    def choose(self, clock, estimates, draw):
+        self.last = (self.last + 1) % len(estimates)
+        return self.last
+
+
+def counting_is_best(self, position, estimates):
+    self.recent[0] += 1.0
+    return True
+
+
+CHOOSERS = {
+    "none": (choosing_by(lambda policy, arms: None), "must return a Chooser, got None"),
+    "none can be made": (choosing_by(Failing), "chooser.. of .* must answer in every round, got RuntimeError: no arms"),
+    "one for all": (
+        choosing_by(lambda policy, arms: ONLY),
+        "must make a chooser for each agent, got the same one twice",
+    ),
+    "shared lists": (choosing_by(Common), "two choosers of .* must choose the same for agents that observe"),
+    "draws of its own": (
+        chooser_of(choose=lambda self, clock, estimates, draw: next(calls) % len(estimates)),
+        "two choosers of .* must choose the same for agents that observe",
+    ),
+    "no state": (
+        choosing_by(type("Stateless", (Chooser,), {"choose": lambda *_: 0})),
+        "must offer its state: Stateless must offer its state, to be read and put back, got none",
+    ),
+    "a state that cannot be stored": (
+        chooser_of(state=property(lambda self: {1, 2})),
+        "must be lists, texts and numbers, got Object of type set",
+    ),
+    "a state that cannot be put back": (
+        chooser_of(state=property(lambda self: self.recent)),
+        "must take back its state, got AttributeError.*give `state` a setter",
+    ),
+    "half a state": (choosing_by(Forgetting), "must go on from a state that is put back"),
+    "no answer to what is best": (chooser_of(is_best=lambda *_: None), "is_best.. of .* must be True or False"),
+    "a question that changes it": (chooser_of(is_best=counting_is_best), "must leave the chooser's state alone"),
+    "beyond the last arm": (
+        chooser_of(choose=lambda self, clock, estimates, draw: len(estimates)),
+        "must return the position of an arm, 0 to 0, got 1",
+    ),
+    "an error later on": (
+        chooser_of(choose=lambda self, clock, estimates, draw: [0][clock > 100 and len(estimates) == 5]),
+        "choose.. of .* must answer in every round, got IndexError",
+    ),
+    "an error when it hears": (chooser_of(hear=lambda *_: 1 // 0), "hear.. of .* got ZeroDivisionError"),
+    "meddles with estimates": (
+        chooser_of(choose=lambda self, clock, estimates, draw: estimates.count.sort() or 0),
+        "must leave the agent's estimates alone",
+    ),
+    "asks for variances": (
+        chooser_of(choose=lambda self, clock, estimates, draw: int(estimates.variance(0) > 2.0)),
+        "although choose.. asks for Estimates.variance",
+    ),
+    "does not learn": (chooser_of(choose=lambda *_: 0), "must learn: .* after 1000 rounds"),
+}
+#: The chooser of a policy that has but one.
+ONLY = Recent(None, Arms.gaussian(range(7), 1.0))
+
+
+@pytest.mark.parametrize("what", CHOOSERS)
+def test_broken_choosers_are_refused(what):
+    policy, message = CHOOSERS[what]
+    with pytest.raises(ContractError, match=message) as error:
+        check_policy(policy, compiled=False)
+    assert "\n" not in str(error.value)
 
 
 def emission_of(sends, **flags):

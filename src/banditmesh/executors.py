@@ -212,12 +212,14 @@ def _dask_client(address: str, workers: int | None) -> Iterator[Any]:
             ) from None
         cluster = None
     else:
-        cluster = LocalCluster(
-            n_workers=workers or count_cores(),
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address=None,
-        )
+        # Dask sends what a script defines along with the tasks, so its workers need not run the script.
+        with _script_hidden():
+            cluster = LocalCluster(
+                n_workers=workers or count_cores(),
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address=None,
+            )
         client = OwnClient(cluster, set_as_default=False)
     try:
         yield client

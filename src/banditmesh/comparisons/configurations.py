@@ -105,9 +105,10 @@ class Frontier:
     rounds_per_second : float or None
         The pace, if costs are also wanted per second.
     left_out : mapping from str to str
-        Configurations that were left out on the way from coarse to fine, each with the reason: over the budget by
-        what it sent in its first rounds alone; not worth it, since another has nearly all that there is to gain for at
-        most half of its cost; or beaten by another that costs no more.
+        Configurations that were left out on the way from coarse to fine, each with the reason and what that rests on:
+        how many paired replicates, by how much, and the margin that it is beyond. A configuration is over the budget by
+        what it sent so far; beaten by another that costs no more; or, where it takes long, not worth it, since another
+        has nearly all that there is to gain for at most half of its cost.
     """
 
     configurations: tuple[Configuration, ...]

@@ -197,17 +197,17 @@ def frontier(
         if notice is not None:
             notice(_estimate(first, horizon, replicates, settings))
 
-    found = Screened(grid, {})
     total, opening = len(grid) * horizon * replicates, _opened(executor, workers, problem, [*grid.values()], settings)
     with Progress(progress, total, "frontier") as bar, opening as opened:
         bench = Bench(problem, simulated, opened, kept, bar)
         if prune:
-            found = screen(bench, grid, horizon, limits, tolerance, problem.n_agents, begun)
-            bar.advance(len(found.left_out) * horizon * replicates)
-        measured = bench.run([Task(name, protocol, horizon, replicates) for name, protocol in found.left.items()])
-    one = next(iter(measured.values()))
+            found = screen(bench, grid, horizon, replicates, limits, tolerance, problem.n_agents, begun)
+        else:
+            tasks = [Task(name, protocol, horizon, replicates) for name, protocol in grid.items()]
+            found = Screened(bench.run(tasks), {})
+    one = next(iter(found.left.values()))
     return Frontier(
-        configurations=tuple(one.configuration for one in measured.values()),
+        configurations=tuple(one.configuration for one in found.left.values()),
         problem=repr(problem),
         horizon=horizon,
         replicates=replicates,

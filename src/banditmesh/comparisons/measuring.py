@@ -44,6 +44,10 @@ class Task:
         How long, and how often.
     timed : bool
         Whether the time of a round is wanted too; then a run of one round is made before.
+    first : int
+        The number of the first replicate.
+    part_of : int
+        Of how many replicates these are a part: that decides how long the windows of link peaks are.
     """
 
     name: str
@@ -51,6 +55,8 @@ class Task:
     horizon: int
     replicates: int
     timed: bool = False
+    first: int = 0
+    part_of: int = 0
 
 
 @dataclass(frozen=True)
@@ -181,9 +187,9 @@ def _simulate(problem: Problem, task: Task, settings: Mapping[str, Any], horizon
         problem,
         task.protocol,
         horizon=horizon,
-        replicates=task.replicates,
+        replicates=range(task.first, task.first + task.replicates),
         link_traffic=True,
-        record_every=_window(problem, horizon, task.replicates),
+        record_every=_window(problem, horizon, max(task.replicates, task.part_of)),
         progress=progress,
         **settings,
     )
@@ -215,7 +221,7 @@ def _configuration(name: str, protocol: AnyProtocol, result: Result) -> Configur
 
 
 def _key(task: Task) -> tuple[Any, ...]:
-    return (repr(task.protocol), task.name, task.horizon, task.replicates)
+    return (repr(task.protocol), task.name, task.horizon, task.replicates, task.first, task.part_of)
 
 
 def _to_plain(measured: Measured) -> dict[str, Any]:

@@ -1,40 +1,52 @@
 """From coarse to fine: which of many configurations are worth simulating to the end.
 
-Rules kept here: everything depends on the seed alone, not on time or on where it runs.
+Rules kept here: everything depends on the seed alone, not on time or on where it runs. Regrets and costs are judged by
+paired differences over at least three replicates, since all configurations meet the same rewards; a difference counts
+if it is larger than its *margin*, that of Student's t at 95 per cent.
 
-First every configuration runs for five rounds, once. Then those that are cheapest to continue run on, four times as
-long each time, up to the horizon. A configuration is left out as soon as one of these holds:
+First every configuration runs for five rounds, three times. Then those that are cheapest to continue run on, up to the
+horizon; where there is a budget, or where it takes long, in steps of four times as long each. Those that are left run
+with more replicates, twice as many each time. A configuration is left out as soon as one of these holds:
 
-- *over the budget*: what it has sent so far alone is more than the budget allows over the whole horizon;
-- *not worth it*: one that has run to the end, once, has nearly all that there is to gain, for at most half of what
-  this one has sent so far: in transmissions, in bytes and on the busiest link. What there is to gain is the regret of
-  agents on their own minus that of a centre which hears everything at once (or of anything that did better), and nearly
-  all is 1 minus the tolerance of it. So whatever this one would end with, it has little left to gain;
-- *beaten*: when all that is left has run to the end once, one that costs no more in any of the three has less regret
-  by a tenth.
+- *over the budget*: what it has sent so far alone is more than the budget allows over the whole horizon, and another is
+  within it;
+- *beaten*: one that has run to the end costs no more, in transmissions, in bytes and on the busiest link, than this one
+  has sent so far, and has less regret than this one has had so far, by more than a tenth and the margin together. Both
+  only grow, so this holds at the end as well;
+- *not worth it*, only for what takes long (more than a billion transmissions): one that has run to the end has nearly
+  all that there is to gain, for at most half of what this one has sent so far. What there is to gain is the regret
+  of agents on their own minus that of a centre which hears everything at once (or of anything that did better), and
+  nearly all is 1 minus the tolerance of it.
 
-Only what is left runs with all replicates. What has sent little so far is never left out by the first two, and no
-regret of a short horizon is ever used.
+What has run with all replicates is not simulated again: its numbers are those of a frontier in full.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
-from ..protocols import AnyProtocol, Centralised, Delivery, NoCooperation
-from .configurations import COSTS, Configuration
+import numpy as np
+from numpy.typing import NDArray
+
+from ..protocols import AnyProtocol, Centralised, NoCooperation
+from .configurations import COSTS, MEASURES, Configuration
+from .intervals import lead
 from .measuring import Bench, Measured, Task
 
 #: Where agents x rounds x replicates x configurations are more than this, screening is the default.
 LARGE: Final = 500_000_000
+#: Fewer replicates say nothing of how much they scatter.
+_REPLICATES: Final = 3
 _FIRST: Final = 5
 _FACTOR: Final = 4
-#: At least so many times the cost, to be not worth it.
+#: What is expected to send more than this, in all replicates together, takes long.
+_LONG: Final = 1e9
+#: At least this many times the cost, to be not worth it.
 _DEARER: Final = 2.0
-#: At least so much more regret, to be beaten.
-_WORSE: Final = 1.1
+#: By more than this share of the winner's regret, beyond the margin, to be beaten.
+_WORSE: Final = 0.1
 _ALONE, _CENTRE = "agents on their own", "a centre"
 
 
@@ -44,13 +56,13 @@ class Screened:
 
     Attributes
     ----------
-    left : mapping from str to AnyProtocol
-        What is worth simulating to the end.
+    left : mapping from str to Measured
+        What ran to the end, with all replicates.
     left_out : mapping from str to str
         Everything else, and why.
     """
 
-    left: Mapping[str, AnyProtocol]
+    left: Mapping[str, Measured]
     left_out: Mapping[str, str]
 
 
@@ -58,6 +70,7 @@ def screen(
     bench: Bench,
     grid: Mapping[str, AnyProtocol],
     horizon: int,
+    replicates: int,
     limits: Mapping[str, float],
     tolerance: float,
     n_agents: int,
@@ -71,8 +84,8 @@ def screen(
         Where they run.
     grid : mapping from str to AnyProtocol
         The configurations.
-    horizon : int
-        The last round.
+    horizon, replicates : int
+        The last round, and how often what is left is to run.
     limits : mapping from cost to float
         The budget.
     tolerance : float
@@ -82,77 +95,201 @@ def screen(
     begun : callable
         Told what the first rounds gave, with the seconds that a round takes.
     """
-    first = bench.run([Task(name, one, min(_FIRST, horizon), 1, timed=True) for name, one in grid.items()], False)
-    begun(first)
-    ends = bench.run([Task(_ALONE, NoCooperation(), horizon, 1), Task(_CENTRE, Centralised(), horizon, 1)], False)
-    alone, centre = (ends[name].configuration.mean("regret") for name in (_ALONE, _CENTRE))
-    stands = {name: _Standing(one.configuration, min(_FIRST, horizon), horizon) for name, one in first.items()}
-    out: dict[str, str] = {}
-    while running := [name for name, stand in stands.items() if name not in out and stand.reached < horizon]:
-        work = {name: stands[name].work(n_agents) for name in running}
-        wave = [name for name in running if work[name] <= _FACTOR * min(work.values())]
-        tasks = [Task(name, grid[name], stands[name].next_horizon, 1) for name in wave]
-        for name, measured in bench.run(tasks, False).items():
-            stands[name] = _Standing(measured.configuration, stands[name].next_horizon, horizon)
-        ended = [stand for stand in stands.values() if stand.reached == horizon]
-        for name in running:
-            if why := _why_not(stands[name], ended, limits, alone, centre, tolerance):
-                out[name] = why
-    left = [stand for name, stand in stands.items() if name not in out]
-    for stand in left:
-        if winner := next((one for one in left if one.beats(stand)), None):
-            out[stand.one.name] = f"{winner.one.name} has less regret by a tenth and costs no more"
-    return Screened({name: one for name, one in grid.items() if name not in out}, out)
+    screening = _Screening(bench, grid, horizon, replicates, limits, tolerance)
+    begun(screening.begin())
+    screening.reach_the_horizon(n_agents)
+    screening.repeat()
+    return Screened(
+        {name: _first_of(replicates, screening.stands[name].measured) for name in screening.left()}, screening.out
+    )
 
 
 @dataclass(frozen=True)
 class _Standing:
     """How far a configuration has run, and what it has sent so far, in shares of the whole horizon."""
 
-    one: Configuration
+    measured: Measured
     reached: int
     horizon: int
 
     @property
-    def next_horizon(self) -> int:
-        return min(self.horizon, _FACTOR * self.reached)
+    def one(self) -> Configuration:
+        return self.measured.configuration
 
-    def cost(self, cost: str) -> float:
-        return self.one.mean(cost) * self.reached / self.horizon
+    @property
+    def n_replicates(self) -> int:
+        return len(self.one.regret)
 
-    def work(self, n_agents: int) -> float:
-        """About how much there is to do up to the next horizon."""
-        return (self.one.mean("messages_per_round") + n_agents) * self.next_horizon
+    def cost(self, cost: str) -> NDArray[np.float64]:
+        values: NDArray[np.float64] = getattr(self.one, cost) * (self.reached / self.horizon)
+        return values
 
-    def beats(self, other: _Standing) -> bool:
-        if self.one.protocol.delivery is Delivery.EVERYONE:
-            return False
-        cheaper = all(self.cost(cost) <= other.cost(cost) for cost in COSTS)
-        return cheaper and self.one.mean("regret") * _WORSE <= other.one.mean("regret")
+    def expected_sent(self, horizon: int) -> float:
+        return self.one.mean("messages_per_round") * horizon
 
 
-def _why_not(
-    stand: _Standing,
-    ended: list[_Standing],
-    limits: Mapping[str, float],
-    alone: float,
-    centre: float,
-    tolerance: float,
-) -> str:
-    """Why a configuration need not run on; empty if it should."""
-    # By chance something may do better than the centre.
-    to_gain = alone - min([centre, *(one.one.mean("regret") for one in ended)])
-    real = [one for one in ended if one.one.sends]
-    allowed = [one for one in real if all(one.cost(cost) <= limit for cost, limit in limits.items())]
-    for cost, limit in limits.items():
-        if allowed and stand.cost(cost) > limit:
-            return f"over the budget of {limit:,g} {COSTS[cost]} by its first {stand.reached} rounds alone"
-    for one in real:
-        gain = alone - one.one.mean("regret")
-        if (
-            one is not stand
-            and gain >= (1 - tolerance) * to_gain > 0
-            and all(_DEARER * one.cost(cost) <= stand.cost(cost) for cost in COSTS)
-        ):
-            return f"{one.one.name} has {gain / to_gain:.0%} of what there is to gain for at most half of its cost"
-    return ""
+@dataclass
+class _Screening:
+    """All configurations on their way."""
+
+    bench: Bench
+    grid: Mapping[str, AnyProtocol]
+    horizon: int
+    replicates: int
+    limits: Mapping[str, float]
+    tolerance: float
+    stands: dict[str, _Standing] = field(default_factory=dict)
+    out: dict[str, str] = field(default_factory=dict)
+    _ends: tuple[Configuration, Configuration] | None = None
+
+    def left(self) -> list[str]:
+        return [name for name in self.grid if name not in self.out]
+
+    def begin(self) -> Mapping[str, Measured]:
+        """Run all of them for some rounds."""
+        self._advance(self.grid, lambda _: min(_FIRST, self.horizon), timed=True)
+        return {name: stand.measured for name, stand in self.stands.items()}
+
+    def reach_the_horizon(self, n_agents: int) -> None:
+        """Let those that are cheapest to continue run on, until none that is left has rounds to go."""
+
+        def work(name: str) -> float:
+            stand = self.stands[name]
+            return stand.expected_sent(self._next(stand)) + n_agents * self._next(stand)
+
+        self._judge()
+        while running := [name for name in self.left() if self.stands[name].reached < self.horizon]:
+            least = min(map(work, running))
+            self._advance(
+                [name for name in running if work(name) <= _FACTOR * least], lambda name: self._next(self.stands[name])
+            )
+            self._judge()
+
+    def repeat(self) -> None:
+        """Run what is left with more replicates."""
+        done = _REPLICATES
+        while done < self.replicates:
+            more = min(done, self.replicates - done)
+            for name, measured in self._run(self.left(), lambda _: self.horizon, done, more).items():
+                self.stands[name] = replace(self.stands[name], measured=_joined(self.stands[name].measured, measured))
+            done += more
+            if done < self.replicates:
+                self._judge()
+
+    def _takes_long(self, stand: _Standing) -> bool:
+        return stand.expected_sent(self.horizon) * self.replicates > _LONG
+
+    def _next(self, stand: _Standing) -> int:
+        by_steps = self.limits or self._takes_long(stand)
+        return min(self.horizon, _FACTOR * stand.reached) if by_steps else self.horizon
+
+    def _run(
+        self, names: Iterable[str], horizon: Callable[[str], int], first: int, replicates: int, timed: bool = False
+    ) -> dict[str, Measured]:
+        tasks = [
+            Task(name, self.grid[name], horizon(name), replicates, timed, first, self.replicates) for name in names
+        ]
+        # Rounds count as progress where they are those of the frontier in full.
+        long, short = (
+            [task for task in tasks if (task.horizon == self.horizon) == is_long] for is_long in (True, False)
+        )
+        return self.bench.run(short, False) | self.bench.run(long, first + replicates <= self.replicates)
+
+    def _advance(self, names: Iterable[str], horizon: Callable[[str], int], timed: bool = False) -> None:
+        goals = {name: horizon(name) for name in names}
+        for name, measured in self._run(goals, goals.__getitem__, 0, _REPLICATES, timed).items():
+            self.stands[name] = _Standing(measured, goals[name], self.horizon)
+
+    def _judge(self) -> None:
+        """Leave out whatever there is a reason for by now."""
+        ended = [self.stands[name] for name in self.left() if self.stands[name].reached == self.horizon]
+        rivals = [stand for stand in ended if stand.one.sends]
+        for name in self.left():
+            stand = self.stands[name]
+            if why := self._over(stand, rivals) or self._beaten(stand, rivals) or self._not_worth_it(stand, rivals):
+                self.out[name] = why
+                done = stand.n_replicates if stand.reached == self.horizon else 0
+                self.bench.progress.advance(max(0, self.replicates - done) * self.horizon)
+
+    def _over(self, stand: _Standing, rivals: list[_Standing]) -> str:
+        for cost, limit in self.limits.items():
+            excess, margin = lead(stand.cost(cost) - limit)
+            if excess > margin and any(self._is_within_budget(rival) for rival in rivals):
+                when = f"its first {stand.reached} rounds alone" if stand.reached < self.horizon else "what it sends"
+                return (
+                    f"over the budget of {limit:,g} {COSTS[cost]} by {when} "
+                    f"({excess + limit:,.4g}; {_rests_on(stand, margin)})"
+                )
+        return ""
+
+    def _is_within_budget(self, rival: _Standing) -> bool:
+        return all(_surely(limit - rival.cost(cost)) for cost, limit in self.limits.items())
+
+    def _beaten(self, stand: _Standing, rivals: list[_Standing]) -> str:
+        for rival in rivals:
+            if rival is stand or rival.one.mean("regret") >= stand.one.mean("regret"):
+                continue
+            n = min(stand.n_replicates, rival.n_replicates)
+            difference, margin = lead(stand.one.regret[:n] - rival.one.regret[:n])
+            if difference > margin + _WORSE * rival.one.mean("regret") and _costs_no_more(rival, stand):
+                so_far = "" if stand.reached == self.horizon else f" than this one after {stand.reached} rounds"
+                return (
+                    f"{rival.one.name} costs no more and has less regret{so_far}: by {difference:,.4g} "
+                    f"({_rests_on(stand, margin)})"
+                )
+        return ""
+
+    def _not_worth_it(self, stand: _Standing, rivals: list[_Standing]) -> str:
+        if not rivals or stand.reached == self.horizon or not self._takes_long(stand):
+            return ""
+        alone, centre = self._alone_and_centre()
+        # By chance something may do better than the centre.
+        best = min([centre, *(rival.one for rival in rivals)], key=lambda one: one.mean("regret"))
+        to_gain = alone.regret - best.regret
+        for rival in rivals:
+            gain = alone.regret - rival.one.regret
+            enough, margin = lead(gain - (1 - self.tolerance) * to_gain)
+            if to_gain.mean() > 0 and enough > margin and _costs_no_more(rival, stand, _DEARER):
+                return (
+                    f"{rival.one.name} has {gain.mean() / to_gain.mean():.0%} of what there is to gain for at most "
+                    f"half of its cost so far ({_rests_on(stand, margin / float(to_gain.mean()), '.2%')})"
+                )
+        return ""
+
+    def _alone_and_centre(self) -> tuple[Configuration, Configuration]:
+        if self._ends is None:
+            ends = {_ALONE: NoCooperation(), _CENTRE: Centralised()}
+            tasks = [Task(name, one, self.horizon, _REPLICATES) for name, one in ends.items()]
+            found = self.bench.run(tasks, False)
+            self._ends = found[_ALONE].configuration, found[_CENTRE].configuration
+        return self._ends
+
+
+def _rests_on(stand: _Standing, margin: float, form: str = ",.3g") -> str:
+    return f"{stand.n_replicates} paired replicates, margin {margin:{form}}"
+
+
+def _surely(differences: NDArray[np.float64]) -> bool:
+    """Whether they are not negative, by more than their margin; equal ones are not."""
+    mean, margin = lead(differences)
+    return mean >= margin
+
+
+def _costs_no_more(rival: _Standing, stand: _Standing, times: float = 1.0) -> bool:
+    n = min(stand.n_replicates, rival.n_replicates)
+    return all(_surely(stand.cost(cost)[:n] - times * rival.cost(cost)[:n]) for cost in COSTS)
+
+
+def _joined(one: Measured, more: Measured) -> Measured:
+    """What two runs gave, the second with the replicates that follow those of the first."""
+    return _mapped(one, lambda measure, values: np.concatenate([values, getattr(more.configuration, measure)]))
+
+
+def _first_of(replicates: int, measured: Measured) -> Measured:
+    return _mapped(measured, lambda _, values: values[:replicates])
+
+
+def _mapped(measured: Measured, function: Callable[[str, NDArray[np.float64]], NDArray[np.float64]]) -> Measured:
+    one = measured.configuration
+    values: dict[str, Any] = {measure: function(measure, getattr(one, measure)) for measure in MEASURES}
+    return replace(measured, configuration=replace(one, **values))

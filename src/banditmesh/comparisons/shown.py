@@ -78,9 +78,10 @@ def front_note(found: Frontier) -> str:
         note += f"; ±: {found.confidence:.0%} confidence"
     if found.left_out:
         note += (
-            f"\n{len(found.left_out)} configurations were left out early: over the budget by what they sent in their "
-            f"first rounds alone, not worth it (another has {1 - found.tolerance:.0%} of what there is to gain for at "
-            "most half of their cost), or beaten (another has less regret by a tenth and costs no more)"
+            f"\n{len(found.left_out)} configurations were left out early, by paired differences of at least three "
+            "replicates beyond their margin: over the budget, beaten (another costs no more and has less regret by "
+            f"more than a tenth) or not worth it (another has {1 - found.tolerance:.0%} of what there is to gain for "
+            "at most half of their cost)"
         )
     return note
 

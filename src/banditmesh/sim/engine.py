@@ -49,7 +49,7 @@ def simulate(
     *,
     policy: Policy | Sequence[Policy] | None = None,
     horizon: int = 1000,
-    replicates: int = 1,
+    replicates: int | range = 1,
     seed: int | None = None,
     rules: str = "sound",
     engine: str = "auto",
@@ -77,8 +77,9 @@ def simulate(
         How arms are chosen: one for all agents, or one for each; by default `UCB(alpha=3.0)`.
     horizon : int
         The number of rounds.
-    replicates : int
-        The number of independent repetitions. Replicate r is the same whatever the number of replicates.
+    replicates : int or range
+        The number of independent repetitions. Replicate r is the same whatever the number of replicates. A range, such
+        as `range(3, 10)`, gives some of them: those that ten replicates have beyond the first three.
     seed : int, optional
         Decides all randomness. The same seed gives the same numbers, and every protocol meets the same rewards and
         the same networks. If not given, one is drawn and recorded in the result.
@@ -185,7 +186,7 @@ def read_run(
     *,
     policy: Policy | Sequence[Policy] | None,
     horizon: int,
-    replicates: int,
+    replicates: int | range,
     seed: int | None,
     rules: str,
     link_traffic: bool,
@@ -204,7 +205,7 @@ def read_run(
     _check_protocol(protocol)
     protocol.check_network(not problem.is_dynamic)
     horizon = checks.integer("horizon", horizon, at_least=1, at_most=MOST_ROUNDS)
-    replicates = checks.integer("replicates", replicates, at_least=1)
+    first, replicates = _read_replicates(replicates)
     record_every = checks.integer("record_every", record_every, at_least=1)
     check_result_fits(problem, horizon, record_every, replicates, bool(link_traffic), bool(agents))
     run = Run(
@@ -223,6 +224,7 @@ def read_run(
         trace=_read_trace(trace),
         faults=_read_faults(faults),
         agents=bool(agents),
+        first=first,
     )
     _check_network_lasts(problem, horizon)
     if run.tape is None and run.means is not None:
@@ -289,6 +291,7 @@ def settings_of(run: Run) -> dict[str, Any]:
         "faults": repr(run.faults),
         "horizon": run.horizon,
         "replicates": run.replicates,
+        **({"first_replicate": run.first} if run.first else {}),
         "seed": run.seed,
         "version": __version__,
     } | ({} if run.means is None else {"means": "given by round" if run.means_change else "given"})
@@ -301,6 +304,15 @@ def _check_protocol(protocol: AnyProtocol) -> None:
     checks.real(f"the parameter of protocol {protocol.name!r}", protocol.parameter)
     if protocol.n_targets is not None:
         checks.integer(f"n_targets of protocol {protocol.name!r}", protocol.n_targets, at_least=1)
+
+
+def _read_replicates(replicates: int | range) -> tuple[int, int]:
+    """The number of the first replicate, and how many there are."""
+    if not isinstance(replicates, range):
+        return 0, checks.integer("replicates", replicates, at_least=1)
+    if not replicates or replicates.step != 1 or replicates.start < 0:
+        raise InputError(f"replicates must be a number, or a range such as range(3, 10), got {replicates}")
+    return replicates.start, len(replicates)
 
 
 def _read_threads(threads: int | None) -> int:

@@ -91,6 +91,8 @@ class Run:
         What goes wrong; None, never a value of which nothing strikes, if all goes well.
     agents : bool
         Whether each agent's regret is kept over time.
+    first : int
+        The number of the first replicate, by which it draws.
     """
 
     problem: Problem
@@ -108,6 +110,7 @@ class Run:
     faults: Faults | None = None
     agents: bool = False
     means: NDArray[np.float64] | None = None
+    first: int = 0
 
     @cached_property
     def tree(self) -> Tree | None:

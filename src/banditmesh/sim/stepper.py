@@ -56,7 +56,7 @@ class Stepper:
     def __init__(self, run: Run, replicate: int, observers: Sequence[Observer]) -> None:
         self.t = 1
         self._run = run
-        draws = Draws(run.seed, replicate)
+        draws = Draws(run.seed, run.first + replicate)
         self._chances = RoundChances(draws)
         self._memories: list[RecentIds | RecentRewards] = []
         self.agents = self._make_agents()

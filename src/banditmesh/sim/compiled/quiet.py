@@ -38,7 +38,7 @@ class Quiet(Replicate):
     def together(self, replicates: Sequence[int]) -> list[Outcome]:
         """What these replicates give, the first of which is this one."""
         run = self.packed.run
-        keys = [self.packed.keys(Draws(run.seed, replicate)) for replicate in replicates]
+        keys = [self.packed.keys(Draws(run.seed, run.first + replicate)) for replicate in replicates]
         regrets = np.zeros((len(replicates), run.horizon))
         pulled = np.zeros((len(replicates), len(self.state.pulls)), dtype=np.int32)
         self._pull(self._chunk(1, run.horizon + 1), run.horizon + 1, keys, regrets, pulled)

@@ -34,7 +34,7 @@ def pays_twice(run: Run) -> bool:
     farthest = np.maximum.reduceat(distances[run.problem.arm_indices], run.problem.arm_offsets[:-1])
     at_once = max(1, AT_ONCE // run.horizon)
     for replicate in range(run.replicates):
-        key = Draws(run.seed, replicate).key(REWARD)
+        key = Draws(run.seed, run.first + replicate).key(REWARD)
         for first in range(0, n_agents, at_once):
             # Rounds in which an agent does not pull stay NaN, which is sorted to the end.
             uniforms = np.full((min(at_once, n_agents - first), run.horizon), np.nan)

@@ -90,7 +90,7 @@ class Replicate:
         self.kernels = kernels
         self.stop = stop
         self.t = 1
-        draws = Draws(run.seed, replicate)
+        draws = Draws(run.seed, run.first + replicate)
         self.rule = packed.rule(draws)
         self.keys = packed.keys(draws)
         self.tape = run.tape_of(replicate)

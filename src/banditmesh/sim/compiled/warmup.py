@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -29,8 +29,10 @@ from .. import reference
 from ..run import Run
 from . import beside, plans
 from . import engine as compiled
+from .kernels import cache
 from .kernels.identity import Undescribed
 from .kernels.special import Kernels, distrust, is_built_in
+from .kernels.turns import WAITING
 from .packing import traits
 
 #: What is said of a rule that fails the check.
@@ -38,8 +40,9 @@ DIFFERS: Final = "gives other numbers compiled than in Python"
 #: How many rounds the small run lasts.
 _HORIZON: Final = 24
 _ready: set[Any] = set()
-#: What has been said to be compiled: None is the engine itself, the others are kernels of a user's own rules.
-_announced: set[Kernels | None] = set()
+#: What has been said in this process, and of which kernels if they are of a user's own rules.
+_said: set[tuple[str, Kernels | None]] = set()
+_DURATION: Final = "this takes about ten seconds ..."
 
 
 def prepare(run: Run) -> str | None:
@@ -102,17 +105,15 @@ def unknown(run: Run) -> str | None:
     return None
 
 
-def announced(run: Run) -> AbstractContextManager[None]:
-    """While this is open, whatever is compiled is announced, once in a process.
+@contextmanager
+def announced(run: Run) -> Iterator[None]:
+    """While this is open, whatever is compiled or waited for is announced, once in a process.
 
     The engine has several parts, each compiled when a run first needs it; one line speaks for all.
     """
-    kernels = compiled.kernels_of(run)
-    built_in = kernels.is_built_in
-    what = "the engine for this kind of run, once on this machine" if built_in else "your rule, once in this process"
-    notice = _Notice(what, None if built_in else kernels)
-    listening: AbstractContextManager[None] = event.install_listener("numba:compile", notice)
-    return listening
+    notice = _Notice(compiled.kernels_of(run))
+    with event.install_listener("numba:compile", notice), event.install_listener(WAITING, notice):
+        yield
 
 
 def is_prompt(run: Run) -> bool:
@@ -163,17 +164,33 @@ def _say(line: str) -> None:
 
 
 class _Notice:
-    """Says, once in a process for each subject, that something is compiled; reading from the cache is no event."""
+    """Says, once in a process, that something is compiled or waited for; reading from the cache is no event.
 
-    def __init__(self, what: str, subject: Kernels | None) -> None:
-        self._what = what
-        self._subject = subject
+    Events come from all threads, so what is compiled is looked at: it may be for another run, or none of ours.
+    """
+
+    def __init__(self, kernels: Kernels) -> None:
+        self._kernels = kernels
 
     def notify(self, event: Any) -> None:
-        """A compilation begins or ends."""
-        if event.is_start and self._subject not in _announced:
-            _announced.add(self._subject)
-            _say(f"compiling {self._what}; this takes about ten seconds ...")
+        """A compilation, or waiting for one, begins or ends."""
+        if not event.is_start:
+            return
+        if event.kind == WAITING:
+            _say_once("waiting until another process or thread has the engine ready ...")
+            return
+        dispatcher = event.data["dispatcher"]
+        is_ours = any(one is dispatcher for one in self._kernels)
+        if cache.has_some(dispatcher) is not None or (is_ours and self._kernels.is_built_in):
+            _say_once(f"compiling the engine for this kind of run, once on this machine; {_DURATION}")
+        elif is_ours:
+            _say_once(f"compiling your rule, once in this process; {_DURATION}", self._kernels)
+
+
+def _say_once(line: str, subject: Kernels | None = None) -> None:
+    if (line, subject) not in _said:
+        _said.add((line, subject))
+        _say(line)
 
 
 event.Listener.register(_Notice)

@@ -21,6 +21,10 @@ from .... import file_locks
 #: How long a process waits for another one, in seconds, and how often it looks: a kernel compiles in a few seconds.
 PATIENCE: Final = 60.0
 _LOOK: Final = 0.05
+#: Whoever waits longer than this says so: a kernel that is read takes less.
+_SILENT: Final = 1.0
+#: The event of waiting for another process or thread, beside numba's own for compiling.
+WAITING: Final = "banditmesh:wait"
 
 
 def in_turn(compile_: Callable[[Any], Any], path: Path) -> Callable[[Any], Any]:
@@ -43,19 +47,20 @@ def turn(path: Path) -> Iterator[None]:
         yield
         return
     try:
-        if not _taken(descriptor):
-            # Whoever listens for compilations hears of this one too: another process is at it.
-            with event.trigger_event("numba:compile"):
-                _wait(descriptor)
+        if not _wait(descriptor, _SILENT):
+            with event.trigger_event(WAITING):
+                _wait(descriptor, PATIENCE)
         yield
     finally:
         os.close(descriptor)
 
 
-def _wait(descriptor: int) -> None:
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until and not _taken(descriptor):
+def _wait(descriptor: int, seconds: float) -> bool:
+    """Wait for the lock, for at most so long; whether it was had."""
+    until = time.monotonic() + seconds
+    while not (taken := _taken(descriptor)) and time.monotonic() < until:
         time.sleep(_LOOK)
+    return taken
 
 
 def _taken(descriptor: int) -> bool:
