@@ -250,10 +250,11 @@ class Table:
         """What is known may travel further than was thought."""
         self._counters["heard_extended"] += 1
         row.ttl = ttl
-        row.passes = self._fate(row.position >= 0, ttl) == RELAYED
+        passed, row.passes = row.passes, self._fate(row.position >= 0, ttl) == RELAYED
         self._soil(row)
         if row.passes:
-            self._outboxes.put(row, EXTENDED, peer, self._n_targets)
+            # What came first by a longer way, and went no further, is passed on only now: news to the neighbours.
+            self._outboxes.put(row, EXTENDED if passed else NEWS, peer, self._n_targets)
 
     def _stand_for(self, row: Row) -> None:
         """The node stands for what it saw in an earlier life."""
