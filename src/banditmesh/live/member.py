@@ -402,11 +402,17 @@ class Member:
         """Begin a new life of this epoch. What the old one observed moves into the table, unless it is retired."""
         old, table = self.life, self._table
         life = Life(epoch, 1, self._n_choices)
+        observed = {arm: (own.count, own.total) for arm, own in self._ledger.own.items() if own.count}
         moved: dict[str, tuple[int, float]] = {}
         if move and not table.roster.is_unwanted(self.node, old.epoch):
-            moved = {arm: (own.count, own.total) for arm, own in self._ledger.own.items() if own.count}
+            moved = dict(observed)
+            room = table.roster.room_for_own() - len(moved)
             for arm, proof in table.proofs.items():
-                moved[arm] = max(moved.get(arm, proof), proof)
+                # What it did not observe on this disk may be invented: it gets no more than the room there is.
+                if arm not in moved:
+                    room -= 1
+                if arm in moved or room >= 0:
+                    moved[arm] = max(moved.get(arm, proof), proof)
         entries = [Entry(self.node, old.epoch, arm, *sums, table.full_ttl, True) for arm, sums in moved.items()]
         own = [OwnArm(arm, 0, 0.0, n_chosen=own.n_chosen) for arm, own in self._ledger.own.items() if own.n_chosen]
         changes = Changes(life=life, clear_own=True, own=own, starts=[Start(1, now)], entries=entries)
@@ -424,7 +430,7 @@ class Member:
             self._ledger.tickets.begin(1, now, self._n_choices)
             table.use_life(epoch)
             for arm, sums in [*moved.items(), *later.items()]:
-                table.adopt(old.epoch, arm, *sums)
+                table.adopt(old.epoch, arm, *sums, is_observed=arm in observed)
             # The old life may have been retired in the meantime.
             table.purge()
             self._make_agent()

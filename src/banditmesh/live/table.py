@@ -322,6 +322,8 @@ class Table:
         self._counters["heard_proofs"] += 1
         if arm in self.proofs or len(self.proofs) < self._most_proofs:
             self.proofs[arm] = max(self.proofs.get(arm, (0, 0.0)), (count, total))
+        else:
+            self._counters["proofs_without_room"] += 1
 
     def place(self, entry: Entry) -> None:
         """Put back an entry that was stored, unless it would be refused today."""
@@ -335,9 +337,19 @@ class Table:
         if row is not None:
             row.count, row.total, row.ttl, row.passes = entry.count, entry.total, entry.ttl, entry.passes or row.stands
 
-    def adopt(self, epoch: int, arm: str, count: int, total: float) -> None:
-        """What the node saw in the life that has just ended: it stands for it now, and it goes to all links."""
-        row = self._rows.get((self._node, epoch, arm)) or self._add(self._node, epoch, arm)
+    def adopt(self, epoch: int, arm: str, count: int, total: float, is_observed: bool) -> None:
+        """What the life that has just ended told: the node stands for it now, and it goes to all links.
+
+        What the node observed itself always has a place. What it only heard that it told, which anybody can invent, has
+        one as long as there is room.
+        """
+        row = self._rows.get((self._node, epoch, arm))
+        if row is None:
+            if not is_observed and self.roster.room_for_own() <= 0:
+                self._counters["proofs_without_room"] += 1
+                self._removed[self._node, epoch, arm] = None
+                return
+            row = self._add(self._node, epoch, arm)
         if (count, total) > (row.count, row.total):
             row.count, row.total = count, total
         self._stand_for(row)
