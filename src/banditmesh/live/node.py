@@ -46,7 +46,10 @@ LOG = logging.getLogger("banditmesh.live.node")
 DRAIN_WITHIN: Final = 5.0
 BYE_WITHIN: Final = 2.0
 #: What a running node cannot change.
-_FIXED: Final = ("mesh", "node", "state", "listen", "plain", "policy", "caps", "max_ttl", "ticket_lifetime")
+_FIXED: Final = (
+    *("mesh", "node", "state", "listen", "plain"),
+    *("policy", "caps", "max_ttl", "ticket_lifetime", "open_choices"),
+)
 
 
 class Choice(NamedTuple):
@@ -156,6 +159,7 @@ class Node:
             max_ttl=config.max_ttl,
             ignore=config.ignore,
             ticket_lifetime=config.ticket_lifetime,
+            open_choices=config.open_choices,
             rng=self._rng,
         )
         self._committer = Committer(
