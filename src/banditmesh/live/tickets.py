@@ -63,7 +63,7 @@ class Ticket(NamedTuple):
         """The ticket that a text stands for."""
         try:
             sealed = _SEALED.fullmatch(text)  # type: ignore[call-overload]
-            plain, seal = sealed.groups() if sealed else (text, "")
+            plain, seal = sealed.groups() if sealed else (str(text), "")
             epoch, start, number, arm = plain.split("-", 3)
             ticket = cls(parse_epoch(epoch), int(start), int(number), unquote(arm, errors="strict"), seal)
             is_sound = is_name(ticket.arm) and str(ticket) == text and min(ticket.start, ticket.number) >= 1
