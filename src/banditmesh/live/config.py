@@ -251,6 +251,13 @@ def check(path: str | PathLike[str]) -> list[str]:
     return [f"{path}: {problem}" for problem in file_problems(config)]
 
 
+def warnings(path: str | PathLike[str]) -> list[str]:
+    """What an operator should know of a node.toml in which nothing is wrong, a line each."""
+    from .files import file_warnings
+
+    return [f"{path}: {warning}" for warning in file_warnings(load(path))]
+
+
 def _keys(folder: Path, emission: object) -> dict[str, Check]:
     """The checks of all keys, table by table."""
     path = path_in(folder)
