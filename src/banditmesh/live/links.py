@@ -247,7 +247,8 @@ class Links:
     def _part_from(self, refusal_of: Callable[[Neighbour], RefusedError | None]) -> None:
         for neighbour in list(self.neighbours.values()):
             if neighbour.conversation is not None and (refusal := refusal_of(neighbour)) is not None:
-                self.refused(refusal, neighbour.name)
+                # Not counted as refused: with a new authority, say, the next attempt is none. If it is, that counts.
+                note(LOG, logging.WARNING, "link ends", peer=neighbour.name, reason=refusal.reason, detail=refusal)
                 self._end(neighbour, neighbour.conversation, LinkEnded(refusal.reason, str(refusal)))
 
     def renew(self, reason: str) -> None:
