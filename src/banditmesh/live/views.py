@@ -45,8 +45,8 @@ class StateView(Struct, frozen=True):
     arms: list[ArmView]
     counters: dict[str, int]
     caps: dict[str, CapView]
-    warnings: list[str] = []
     certificate_ends: float | None = None
+    warnings: list[str] = []
 
 
 class PeerView(Struct, frozen=True):
