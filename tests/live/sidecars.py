@@ -87,6 +87,15 @@ class Beside:
         connection.connect(self.address)
         return connection
 
+    def begun(self):
+        """A connection with a request that is being answered: the sidecar waits for its body."""
+        connection = self.connect()
+        head = b"POST /v1/observe HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        # The answer to Expect shows that the body is waited for.
+        connection.sendall(head + b"Expect: 100-continue\r\nContent-Length: 10\r\n\r\n")
+        connection.recv(1000, socket.MSG_PEEK)
+        return connection
+
     def ask(self, method, path, body=None, **headers):
         """Status, headers and body of an answer; `body` is sent as it is or as JSON, a header of None is left out."""
         data = body if isinstance(body, bytes | None) else json.dumps(body).encode()

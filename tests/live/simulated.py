@@ -358,5 +358,5 @@ class DiskStore:
         self.store.close()
 
 
-def identity(mesh, node, not_before=0):
-    return Identity(mesh, node, not_before, 2**40)
+def identity(mesh, node, not_before=0, not_after=2**40):
+    return Identity(mesh, node, not_before, not_after)

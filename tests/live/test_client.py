@@ -9,7 +9,7 @@ import pytest
 from sidecars import Beside, a_node
 
 from banditmesh.errors import InputError, SidecarError
-from banditmesh.live import Client, serving
+from banditmesh.live import Client, callers
 
 TOKEN = "correct-horse-battery"
 
@@ -226,9 +226,16 @@ def test_somebody_else_answers(answer):
 
 
 def test_too_many_callers(tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "MOST_CONNECTIONS", 2)
-    with Beside(a_node(tmp_path)) as beside, Client(beside.url) as one, Client(beside.url, patience=60) as other:
-        ticket = one.choose().ticket
-        with beside.connect(), pytest.raises(SidecarError, match="too many callers"):
-            other.choose()
-        assert other.observe(ticket, 0.5) == "counted"
+    monkeypatch.setattr(callers, "MOST_CALLERS", 2)
+    monkeypatch.setattr(callers, "FOR_PROBES", 1)
+    with Beside(a_node(tmp_path)) as beside, Client(beside.url, patience=60) as node:
+        ticket = node.choose().ticket
+        with beside.begun(), beside.begun():
+            with pytest.raises(SidecarError, match="too many callers: 2 requests are being answered"):
+                node.choose()
+            # One place is kept for probes: on the same connection, and where all others are taken.
+            assert node.ready() is None
+            with beside.begun() as third:
+                assert third.recv(1000).startswith(b"HTTP/1.1 503 ")
+                assert node.ready() is None
+        assert node.observe(ticket, 0.5) == "counted"

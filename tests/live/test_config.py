@@ -1,6 +1,7 @@
 """What a node is told: every mistake is a line with its key, and what is written can be read."""
 
 import re
+import time
 import tomllib
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from banditmesh.errors import ConfigError, InputError
 from banditmesh.live import config, keys
 from banditmesh.live.arms import ArmSpec
 from banditmesh.live.config import NodeConfig
-from banditmesh.live.files import file_problems
+from banditmesh.live.files import file_problems, file_warnings
 from banditmesh.live.identity import KeyFiles
 from banditmesh.live.runnable import refuse_live, runs_live
 from banditmesh.live.template import protocol_lines, template, toml
@@ -364,9 +365,12 @@ def test_a_certificate_of_another_authority_is_a_problem(secure, tmp_path):
     assert "must be issued by an authority" in line
 
 
-def test_a_certificate_that_has_expired_is_a_problem(secure):
-    [line] = file_problems(secure, now=4e9)
-    assert "certificate must be valid now" in line
+@pytest.mark.parametrize(
+    "days, line", [(-2, "is valid from"), (0, None), (334, None), (336, "ends at"), (400, "has ended at")]
+)
+def test_a_certificate_that_is_not_valid_now_or_not_for_long_is_a_warning(secure, days, line):
+    found = file_warnings(secure, now=time.time() + days * 86400)
+    assert [one.startswith(f"[keys]: the certificate {line}") for one in found] == ([] if line is None else [True])
 
 
 def test_files_that_are_not_there_are_problems(secure, tmp_path):

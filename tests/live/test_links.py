@@ -29,7 +29,7 @@ class Site:
     def address(self, name):
         return self.addresses.setdefault(name, f"127.0.0.1:{1000 + len(self.addresses)}")
 
-    def node(self, name, knows=(), waits_for=(), *, mesh=MESH, not_before=0, **more):
+    def node(self, name, knows=(), waits_for=(), *, mesh=MESH, not_before=0, not_after=2**40, **more):
         """A node that knows some neighbours' addresses, and waits for others."""
         neighbours = [NeighbourConfig(name=one, address=self.address(one)) for one in knows]
         neighbours += [NeighbourConfig(name=one) for one in waits_for]
@@ -37,7 +37,7 @@ class Site:
         config = NodeConfig(mesh=mesh, node=name, listen=self.address(name), neighbours=neighbours, **settings)
         return Node(
             config,
-            transport=SimulatedTransport(self.network, identity(mesh, name, not_before)),
+            transport=SimulatedTransport(self.network, identity(mesh, name, not_before, not_after)),
             store=Disk(self.folder / name, mesh, name, self.rng).open(),
             signers=[SIGNER],
             clock=lambda: 1000.0 + asyncio.get_running_loop().time(),
@@ -550,5 +550,47 @@ def test_longer_ttl_lets_what_was_heard_before_travel_further(tmp_path):
             await b.reload(msgspec.structs.replace(b.config, protocol=bm.Flooding(2)))
             await asyncio.sleep(5)
             assert counters(b, "links") == links
+
+    run(main())
+
+
+# --- what a link rests on
+
+
+def test_a_link_ends_with_the_certificate_it_rests_on_and_comes_back_with_a_new_one(tmp_path):
+    async def main():
+        site = Site(tmp_path)
+        async with site.node("a", waits_for=["b"]) as a, site.node("b", ["a"], not_after=1030) as b:
+            await asyncio.sleep(29)
+            assert is_up(a, "b")
+            await asyncio.sleep(3)
+            await b.observe(b.choose(), 0.5)
+            await asyncio.sleep(30)
+            # Nothing more is believed, and the dialler is told why.
+            assert a.state().arms[0].heard_count == 0
+            assert counters(a, "ended_expired", "links") == (1, 1)
+            assert "expired: the certificate of 'b' has ended" in b.peers()[0].last_refusal
+            b._transport.identity = identity(MESH, "b")
+            await asyncio.sleep(40)
+            assert is_up(a, "b")
+            assert a.state().arms[0].heard_count == 1
+
+    run(main())
+
+
+def test_links_that_a_stricter_accept_does_not_allow_end_at_once(tmp_path):
+    async def main():
+        site = Site(tmp_path)
+        a = site.node("a", waits_for=["b"], accept="members")
+        async with a, site.node("b", ["a"]), site.node("c", ["a"]) as c:
+            await asyncio.sleep(1)
+            assert is_up(a, "b")
+            assert is_up(a, "c")
+            await a.reload(msgspec.structs.replace(a.config, accept="neighbours"))
+            assert [peer.name for peer in a.peers()] == ["b"]
+            assert is_up(a, "b")
+            await asyncio.sleep(10)
+            assert "not_a_neighbour" in c.peers()[0].last_refusal
+            assert counters(a, "ended_not_a_neighbour") == (1,)
 
     run(main())

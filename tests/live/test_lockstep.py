@@ -6,7 +6,7 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
-from members import observe, taken
+from members import hear, observe, taken
 
 import banditmesh as bm
 from banditmesh.live.member import ArmSpec, Member, Observation
@@ -137,6 +137,28 @@ def test_lockstep_on_two_components_and_a_single_agent():
         assert [arm for arm, _ in choices] == [str(play.choices[agent]) for agent in problem.agents]
         for number, agent in enumerate(problem.agents):
             assert lockstep.estimates(number) == list(play.estimates[agent].values())
+
+
+@pytest.mark.parametrize("protocol", [bm.Flooding(4), bm.FwA(4)], ids=["flooding", "fwa"])
+def test_whichever_path_is_quicker_every_relay_is_counted_once(protocol):
+    """On links of any delay as many copies are counted as in the simulator, where the shortest path always wins."""
+    protocol = protocol.with_emission(bm.Growth(0.25))
+    # One arm each: choices do not depend on what is heard. Round 15 is the last in which anything is told.
+    problem = bm.Problem.random(nx.barabasi_albert_graph(20, 2, seed=1), n_arms=4, per_agent=1, seed=3)
+    simulated = bm.simulate(problem, protocol, horizon=18, seed=0, engine="reference").messages[0, -1]
+    rng, mesh = random.Random(0), Lockstep(problem, protocol, bm.UCB())
+    neighbours = [[int(j) for j in others] for others in problem.network.neighbour_lists()]
+    mesh.connect([(i, j) for i, others in enumerate(neighbours) for j in others])
+    for _ in range(18):
+        under_way = [one for one in mesh.tell(mesh.choose(), [0.5] * problem.n_agents) if one[2]]
+        while under_way:
+            i, j, statistics = under_way.pop(rng.randrange(len(under_way)))
+            hear(mesh.members[j], mesh.names[i], *statistics)
+            sent = [(j, k, taken(mesh.members[j], mesh.names[k])) for k in neighbours[j]]
+            under_way += [one for one in sent if one[2]]
+    counts = sum((member.counters for member in mesh.members), Counter())
+    assert counts["heard_extended"] > 0
+    assert counts["sent_news"] == simulated
 
 
 def free_run(problem, protocol, horizon, seed):

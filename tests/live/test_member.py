@@ -298,6 +298,23 @@ def test_proof_of_an_older_copy_leads_to_a_new_life_that_knows_it():
     }
 
 
+def test_invented_rows_of_the_present_life_fill_no_more_than_the_cap():
+    member = make("n", epoch=1, caps=Caps(entries=5, arms=4), links="p")
+    for epoch in range(1, 6):
+        observe(member, (arm := "red" if epoch % 2 else "blue", 1.0))
+        hear(member, "p", *(("n", epoch, f"invented {number}", 1, 1.0, 4) for number in range(6)))
+        commit = member.new_life(epoch + 1, 0.0)
+        # While that is being stored more may come.
+        hear(member, "p", *(("n", 0, f"{epoch}/{number}", 1, 1.0, 4) for number in range(6)))
+        member.committed(commit)
+        # What it observed itself always has a place.
+        assert ("n", epoch, arm) in {one.key for one in member.entries()}
+        assert len(member.entries()) <= 5 + epoch
+        _, removed = member.dirty_entries()
+        assert {one.key for one in commit.changes.entries} <= {one.key for one in member.entries()} | set(removed)
+    assert member.counters["proofs_without_room"] > 0
+
+
 def test_new_life_that_could_not_be_stored_has_not_begun():
     member = make()
     observe(member, ("red", 1.0))

@@ -12,7 +12,8 @@ import pytest
 from sidecars import Beside, a_node
 
 from banditmesh.cli import main
-from banditmesh.live import Client, serving
+from banditmesh.live import Client, files, keys, serving
+from banditmesh.live.template import template
 from banditmesh.live.tokens import read_token
 
 CONFIG = """\
@@ -166,6 +167,17 @@ def test_check_says_everything_that_is_wrong(run, tmp_path):
     assert (status, out) == (2, "")
     assert re.search(r"^.*\blog\b.*xml.*$", err, re.M)
     assert re.search(r"^.*\bnode\b.*7.*$", err, re.M)
+
+
+def test_check_warns_of_a_certificate_that_has_ended(run, tmp_path, monkeypatch):
+    keys.init(tmp_path / "authority", "shop")
+    keys.issue(tmp_path / "authority", "a", tmp_path / "keys")
+    path = tmp_path / "node.toml"
+    path.write_text(template("shop", "a"))
+    monkeypatch.setattr(files.time, "time", lambda: 4e9)
+    status, out, err = run("node", "check", path)
+    assert (status, out) == (0, f"{path}: a node can start with it\n")
+    assert err.startswith(f"warning: {path}: [keys]: the certificate has ended at 20")
 
 
 def test_wrong_use_is_one_line(run, tmp_path):

@@ -1,6 +1,8 @@
 """The sidecar over real sockets: every operation, strangers, and whatever a fuzzer makes of its own description."""
 
 import asyncio
+import contextlib
+import http.client
 import json
 import random
 import socket
@@ -14,7 +16,7 @@ import schemas
 from sidecars import Beside, Disk, a_node
 
 from banditmesh.errors import InputError, SidecarError
-from banditmesh.live import openapi, serving, sidecar
+from banditmesh.live import callers, openapi, serving, sidecar
 from banditmesh.live.sidecar import Sidecar
 
 DESCRIPTION = openapi.describe()
@@ -483,6 +485,80 @@ def test_a_body_that_never_ends_is_given_up(shared, monkeypatch):
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
+def said(connection, end):
+    """What comes on a connection until a mark."""
+    data = b""
+    while end not in data:
+        data += connection.recv(1000)
+    return data.decode()
+
+
+def test_silent_connections_keep_nobody_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(callers, "MOST_CALLERS", 4)
+    monkeypatch.setattr(callers, "FOR_PROBES", 2)
+    with Beside(a_node(tmp_path), token=TOKEN) as beside, contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(beside.connect()) for _ in range(12)]
+        silent[-1].sendall(b"GET /healthz HTTP/1.1\r\n")
+        assert do(beside, "healthy")[0] == 200
+        assert do(beside, "choose", {}, authorization=f"Bearer {TOKEN}")[0] == 200
+        # Those that have been silent for longest had to go.
+        assert silent[0].recv(1) == b""
+        silent[-1].sendall(b"Host: localhost\r\n\r\n")
+        assert silent[-1].recv(1000).startswith(b"HTTP/1.1 200 ")
+
+
+def test_requests_under_way_are_not_cut_off_and_probes_have_places(tmp_path, monkeypatch):
+    monkeypatch.setattr(callers, "MOST_CALLERS", 2)
+    monkeypatch.setattr(callers, "FOR_PROBES", 1)
+    with Beside(a_node(tmp_path)) as beside, beside.begun() as first, beside.begun():
+        assert do(beside, "healthy")[0] == do(beside, "ready")[0] == 200
+        status, answer = do(beside, "state")
+        assert status == 503
+        assert answer == {"error": "too many callers: 2 requests are being answered already; try again"}
+        # A further connection takes the place of one without a request, and none that has one.
+        for _ in range(3):
+            assert do(beside, "healthy")[0] == 200
+        first.sendall(b"[]        ")
+        assert "answers" in said(first, b"}")
+        assert do(beside, "state")[0] == 200
+
+
+def test_connection_beyond_all_places_is_told_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(callers, "MOST_CALLERS", 1)
+    monkeypatch.setattr(callers, "FOR_PROBES", 0)
+    with Beside(a_node(tmp_path)) as beside, beside.begun(), beside.connect() as other:
+        response = http.client.HTTPResponse(other)
+        response.begin()
+        assert (response.status, response.headers["retry-after"]) == (503, "1")
+        assert json.load(response)["error"].startswith("too many callers: 1 ")
+
+
+def test_headers_that_never_end_are_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(callers, "HEADERS_WITHIN", 0.05)
+    with Beside(a_node(tmp_path)) as beside:
+        with beside.connect() as silent:
+            assert silent.recv(1) == b""
+        with beside.connect() as slow:
+            slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+            response = http.client.HTTPResponse(slow)
+            response.begin()
+            assert response.status == 408
+            assert json.load(response) == {"error": "the headers of a request must come within 0.05 s"}
+        with beside.connect() as kept:
+            kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert "healthy" in said(kept, b"}")
+            # A byte ends the time for keeping a connection, and begins that for headers.
+            kept.sendall(b"G")
+            assert said(kept, b"}").startswith("HTTP/1.1 408 ")
+
+
+def test_caller_that_reads_nothing_is_cut_off(tmp_path, monkeypatch):
+    monkeypatch.setattr(callers, "READS_WITHIN", 0.05)
+    asks = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100_000
+    with Beside(a_node(tmp_path)) as beside, beside.connect() as connection, pytest.raises(ConnectionError):
+        connection.sendall(asks)
+
+
 def test_a_caller_that_goes_away_costs_nothing(shared):
     head = b"POST /v1/observe HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     with shared.connect() as connection:
@@ -494,7 +570,10 @@ def test_a_caller_that_goes_away_costs_nothing(shared):
 def test_what_is_no_http_is_refused(shared, data):
     with shared.connect() as connection:
         connection.sendall(data + b"\r\n\r\n")
-        assert connection.recv(1000).startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 505 "))
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        assert response.status == 400
+        assert json.load(response)["error"].startswith("a request must ")
     assert do(shared, "healthy")[0] == 200
 
 

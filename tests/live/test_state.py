@@ -14,6 +14,7 @@ import threading
 from concurrent.futures import Executor, Future
 from contextlib import closing, contextmanager, suppress
 
+import msgspec
 import pytest
 
 from banditmesh import UCB, FwA
@@ -22,7 +23,7 @@ from banditmesh.live import schema
 from banditmesh.live.arms import ArmSpec
 from banditmesh.live.folder import BESIDE, FILE
 from banditmesh.live.member import Member
-from banditmesh.live.records import CallerKey, Changes, Closed, Entry, Key, Life, OwnArm, Start, Stored
+from banditmesh.live.records import CallerKey, Changes, Closed, Entry, Key, Life, OwnArm, Start, Stored, TicketBook
 from banditmesh.live.state import Store, copy_state
 
 EPOCH = 2**64 - 3
@@ -39,6 +40,7 @@ FULL = Changes(
     ],
     notices=[b"\x00signed", b"other"],
     retired=[("c", 2**63)],
+    ticket_book=TicketBook(bytes(range(32)), 2, 100_000, 0),
 )
 
 
@@ -53,7 +55,7 @@ def stored_of(changes, **more):
     found = {name: sorted(getattr(changes, name), key=key) for name, key in zip(lists, keys, strict=True) if key}
     found |= {name: getattr(changes, name) for name, key in zip(lists, keys, strict=True) if not key}
     found["notices"] = sorted(found["notices"])
-    return Stored(mesh="shop", node="a", life=changes.life, **found, **more)
+    return Stored(mesh="shop", node="a", life=changes.life, **{"ticket_book": changes.ticket_book, **found, **more})
 
 
 @pytest.fixture
@@ -253,6 +255,7 @@ HOSTILE = {
     "a told sum of nothing": ("own", ("red", 1, 0.5, 0, 0.5, 1)),
     "an own arm without a name": ("own", ("", 1, 0.5, 1, 0.5, 1)),
     "a second life": ("life", (1, 1, 1)),
+    "a second key": ("ticket_book", (bytes(32), 1, 1, 0)),
     "a start to come": ("starts", (9, 1.0)),
     "a ticket of a start to come": ("closed", (9, 0, 1)),
     "an interval that ends before it begins": ("closed", (1, 9, 8)),
@@ -297,9 +300,32 @@ def test_a_file_that_somebody_changed_is_refused(folder, statement):
         load(folder)
 
 
+def test_a_file_of_the_format_without_a_key_opens_and_gets_one(folder):
+    change(folder, "DROP TABLE ticket_book", "PRAGMA user_version = 1")
+    copy_state(folder, folder.parent / "backup")
+    with open_store(folder) as store:
+        assert store.load() == stored_of(FULL, ticket_book=None)
+        store.write(Changes(own=[OwnArm("red", 8, 0.5)]))
+        store.write(Changes(ticket_book=FULL.ticket_book))
+    assert load(folder).ticket_book == FULL.ticket_book
+    # So does an older backup.
+    folder.joinpath(FILE).unlink()
+    (folder.parent / "backup").rename(folder / FILE)
+    with open_store(folder) as store:
+        assert store.load() == stored_of(FULL, ticket_book=None, is_backup=True)
+
+
+@pytest.mark.parametrize("key", [b"", bytes(31), bytes(33)])
+def test_a_key_of_another_length_is_refused(tmp_path, key):
+    with open_store(tmp_path) as store:
+        store.write(msgspec.structs.replace(FULL, ticket_book=TicketBook(key, 1, 1, 0)))
+        with pytest.raises(StoreError, match="a key in it cannot be"):
+            store.load()
+
+
 def test_a_later_format_is_refused(folder):
-    change(folder, "PRAGMA user_version = 2")
-    with pytest.raises(StoreError, match=r"has format 2, of a later banditmesh than this one, which reads up to 1; .*"):
+    change(folder, "PRAGMA user_version = 3")
+    with pytest.raises(StoreError, match=r"has format 3, of a later banditmesh than this one, which reads up to 2; .*"):
         load(folder)
 
 

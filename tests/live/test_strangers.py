@@ -1,13 +1,16 @@
 """Those who are no members, or not the member they should be: whole nodes refuse them by name, and nothing changes."""
 
 import asyncio
+import time
 
+import msgspec
 import pytest
 from embedded import a_node, counters, estimates, is_linked, refusals, report, run, until
 from meshes import DAY, Authority, now
 
-from banditmesh.live import certificates, keys
+from banditmesh.live import certificates, keys, links
 from banditmesh.live.addresses import Address
+from banditmesh.live.metrics import Metrics
 from banditmesh.live.transport import PlainTransport, TlsTransport
 
 NOTHING = {"red": (0, None), "blue": (0, None)}
@@ -96,6 +99,55 @@ def test_expelled_member_loses_its_links_everywhere_and_comes_back_with_a_new_ce
             async with a_node(tmp_path, "x", old, keys=files(mesh, "x")):
                 await until(lambda: estimates(a)["red"] == estimates(b)["red"] == (2, 1.0))
                 assert is_linked(a, "x")
+
+    run(main())
+
+
+def test_links_end_where_their_authority_is_not_trusted_any_more(tmp_path, mesh, eager):
+    new = Authority(tmp_path / "new")
+
+    async def main():
+        a = a_node(tmp_path, "a", keys=files(mesh, "a"))
+        async with a, a_node(tmp_path, "b", {"a": a.address}, keys=files(mesh, "b")) as b:
+            await until(lambda: is_linked(a, "b"))
+            await a.reload(msgspec.structs.replace(a.config, keys=files(new, "a")))
+            assert counters(a, "ended_wrong_authority") == (1,)
+            assert not is_linked(a, "b")
+            await report(b, "red", 0.5)
+            await until(lambda: "wrong_authority" in (b.peers()[0].last_refusal or ""))
+            assert estimates(a) == NOTHING
+            # The dialler dials again with what it has then.
+            await b.reload(msgspec.structs.replace(b.config, keys=files(new, "b")))
+            await until(lambda: estimates(a)["red"] == (1, 0.5))
+
+    run(main())
+
+
+def test_own_certificate_that_ends_is_warned_of_and_ends_all_links(tmp_path, mesh, eager, monkeypatch):
+    monkeypatch.setattr(links, "LOOK_EVERY", 0.01)
+    passed = 0.0
+
+    async def main():
+        nonlocal passed
+        a = a_node(tmp_path, "a", keys=files(mesh, "a"), clock=lambda: time.time() + passed)
+        async with a, a_node(tmp_path, "b", {"a": a.address}, keys=files(mesh, "b")):
+            await until(lambda: is_linked(a, "b"))
+            ends = a.state().certificate_ends
+            assert 364 * DAY < ends - now() <= 365 * DAY
+            assert a.state().warnings == []
+            passed = 340.0 * DAY
+            [warning] = a.state().warnings
+            assert warning.startswith("the certificate ends at 20")
+            [family] = [one for one in Metrics(a).collect() if one.name == "banditmesh_certificate_ends_seconds"]
+            assert [one.value for one in family.samples] == [ends]
+            assert is_linked(a, "b")
+            passed = 366.0 * DAY
+            await until(lambda: counters(a, "ended_expired") == (1,))
+            [warning] = a.state().warnings
+            assert "has ended" in warning
+            # It can still choose.
+            assert a.ready() == (True, "")
+            assert a.choose().arm == "red"
 
     run(main())
 

@@ -140,7 +140,11 @@ def test_same_statistic_with_more_hops_left_is_extended_and_travels_further():
     assert counted(member, "heard_news", "heard_extended", "learned") == (1, 1, 0)
     assert taken(member, "q") == []
     assert taken(member, "r") == [("o", 1, "red", 2, 1.0, 2)]
-    assert counted(member, "sent_extended") == (1,)
+    # Nobody had it from this member before: to its neighbours it is news. Sent once more it is not.
+    assert counted(member, "sent_news", "sent_extended") == (1, 0)
+    hear(member, "p", ("o", 1, "red", 2, 1.0, 4))
+    assert taken(member, "r") == [("o", 1, "red", 2, 1.0, 3)]
+    assert counted(member, "sent_news", "sent_extended") == (1, 1)
 
 
 def test_extended_statistic_is_not_learned_again():

@@ -3,6 +3,7 @@
 import itertools
 import random
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ DAY = 86400.0
 def restarted(member, changes, now, **settings):
     """The same node, started again with what these changes stored."""
     rows = {name: {} for name in ("own", "starts", "closed", "caller_keys")}
+    book = None
     keys = {
         "own": lambda one: one.arm,
         "starts": lambda one: one.start,
@@ -34,8 +36,10 @@ def restarted(member, changes, now, **settings):
             del rows["closed"][key]
         for name, of in keys.items():
             rows[name].update((of(one), one) for one in getattr(change, name))
-        life = change.life
-    stored = Stored("mesh", member.node, life, **{name: list(values.values()) for name, values in rows.items()})
+        life, book = change.life, change.ticket_book or book
+    stored = Stored(
+        "mesh", member.node, life, ticket_book=book, **{name: list(values.values()) for name, values in rows.items()}
+    )
     other = make(member.node, begins=False, **settings)
     other.restore(stored)
     commit = other.begin(99, now)
@@ -75,14 +79,16 @@ class Node:
 
 def test_ticket_as_text_and_back():
     for arm in ("red", "a-b/c d%", "Grün 🙂", "-"):
-        ticket = Ticket(2**64 - 1, 3, 17, arm)
-        assert Ticket.parse(str(ticket)) == ticket
-        assert str(ticket).isascii()
+        for seal in ("", "0123456789abcdef01234567"):
+            ticket = Ticket(2**64 - 1, 3, 17, arm, seal)
+            assert Ticket.parse(str(ticket)) == ticket
+            assert str(ticket).isascii()
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "red", "1-1-1-red", "E-1-1-", "E-0-1-red", "E-1-0-red", "E-1--1-red", "E-1-1-r d", "E-1-01-red", "E- 1-1-red",
+     "E-1-1-red:", "E-1-1-red:0123456789ABCDEF01234567", "E-1-1-red:01234567", "E-1-1-r:0123456789abcdef01234567:",
      "E-1-1-%ff", "E-1-1-%0a", "E-1-1-%", None, 7],
 )  # fmt: skip
 def test_text_that_is_no_ticket_is_refused(text):
@@ -94,7 +100,7 @@ def test_text_that_is_no_ticket_is_refused(text):
 def test_reward_counts_once_however_often_it_is_reported():
     node = Node()
     first, second = node.choose(), node.choose()
-    assert (first, second) == (Ticket(1, 1, 1, "red"), Ticket(1, 1, 2, "blue"))
+    assert (first[:4], second[:4]) == ((1, 1, 1, "red"), (1, 1, 2, "blue"))
     assert node.report(second) == [COUNTED]
     assert node.report(second, first, first) == [ALREADY_COUNTED, COUNTED, ALREADY_COUNTED]
     assert node.report(first, second) == [ALREADY_COUNTED, ALREADY_COUNTED]
@@ -171,9 +177,8 @@ def test_clock_that_is_set_back_counts_nothing_twice():
     assert node.report(given[0], given[1], now=300.0) == [ALREADY_COUNTED, COUNTED]
 
 
-def test_ticket_older_than_the_last_choices_lapses_and_is_forgotten(monkeypatch):
-    monkeypatch.setattr(tickets, "LAST_TICKETS", 10)
-    node = Node()
+def test_ticket_older_than_the_last_choices_lapses_and_is_forgotten():
+    node = Node(open_choices=10)
     given = [node.choose() for _ in range(13)]
     assert node.report(*given[:4]) == [REFUSED, REFUSED, REFUSED, COUNTED]
     given += [node.choose() for _ in range(10)]
@@ -209,11 +214,63 @@ def test_ticket_that_was_never_given_is_refused(change):
     assert node.report(node.choose()._replace(**change)) == [REFUSED]
 
 
-def test_forged_ticket_of_an_earlier_start_cannot_exceed_what_is_stored():
+def test_ticket_that_was_edited_to_another_arm_is_refused():
+    node = Node()
+    ticket = node.choose()
+    assert ticket.arm == "red"
+    assert node.report(ticket._replace(arm="blue")) == [REFUSED]
+    assert node.report(ticket, ticket._replace(arm="blue")) == [COUNTED, REFUSED]
+    assert [one.arm for one in node.member.own() if one.count] == ["red"]
+
+
+def test_invented_tickets_of_an_earlier_start_are_refused():
     node = Node()
     ticket = node.choose()
     node.restart(now=1.0)
-    assert node.report(ticket._replace(number=2**63), now=1.0) == [REFUSED]
+    invented = [ticket._replace(number=number) for number in (2, 3, 2**53, 2**63, 2**64, -1)]
+    invented += [ticket._replace(seal=seal) for seal in ("", "0" * 24, "ä", None)]
+    assert set(node.report(*invented, now=1.0)) == {REFUSED}
+    assert node.report(ticket, now=1.0) == [COUNTED]
+    # Another node, or the same one after a new life, has no use for them.
+    assert Node(rng=random.Random(1)).report(ticket) == [REFUSED]
+
+
+def test_tickets_that_were_open_before_there_were_seals_are_taken_until_they_lapse():
+    node = Node(ticket_lifetime=100.0)
+    given = [node.choose()._replace(seal="") for _ in range(3)]
+    # What a version without seals has stored.
+    node.changes = [msgspec.structs.replace(one, ticket_book=None) for one in node.changes]
+    node.restart(now=10.0)
+    assert node.report(given[0], given[0], now=20.0) == [COUNTED, ALREADY_COUNTED]
+    later = node.choose(20.0)
+    assert node.report(later._replace(seal=""), later, now=20.0) == [REFUSED, COUNTED]
+    node.restart(now=30.0)
+    assert node.report(given[1], later, now=40.0) == [COUNTED, ALREADY_COUNTED]
+    assert node.report(node.choose(40.0)._replace(seal=""), now=40.0) == [REFUSED]
+    assert node.report(given[2], now=111.0) == [REFUSED]
+
+
+def test_new_life_takes_no_tickets_without_a_seal():
+    node = Node()
+    node.changes = [msgspec.structs.replace(one, ticket_book=None) for one in node.changes]
+    node.restart(now=1.0)
+    node.commit(node.member.new_life(2, 1.0))
+    ticket = node.choose(1.0)
+    assert node.report(ticket._replace(seal=""), ticket, now=1.0) == [REFUSED, COUNTED]
+
+
+def test_more_open_choices_open_nothing_that_was_forgotten():
+    node = Node(open_choices=5)
+    given = [node.choose() for _ in range(5)]
+    assert set(node.report(*given)) == {COUNTED}
+    given += [node.choose() for _ in range(20)]
+    assert node.report(given[-1]) == [COUNTED]
+    node.settings["open_choices"] = 1000
+    node.restart(now=1.0)
+    assert set(node.report(*given[:20], now=1.0)) == {REFUSED}
+    assert node.report(*given[20:], now=1.0) == [COUNTED] * 4 + [ALREADY_COUNTED]
+    given = [node.choose(1.0) for _ in range(30)]
+    assert set(node.report(*given, now=1.0)) == {COUNTED}
 
 
 # Rewards without a ticket.
@@ -278,9 +335,8 @@ def test_intervals_are_the_numbers_that_were_put_in(batches):
         assert len(intervals) == len(stored)
 
 
-def test_times_of_choices_take_bounded_memory(monkeypatch):
-    monkeypatch.setattr(tickets, "LAST_TICKETS", 10)
-    book = Tickets(lifetime=5.0)
+def test_times_of_choices_take_bounded_memory():
+    book = Tickets(lifetime=5.0, open_choices=10)
     book.begin(1, 0.0, n_choices=7)
     for number in range(8, 108):
         book.give(number, now=float(number))
@@ -299,4 +355,4 @@ def test_random_reports_count_each_choice_once():
         node.report(*rng.choices(given, k=rng.randint(0, 3)), now=now)
     assert set(node.report(*given, now=now)) == {COUNTED, ALREADY_COUNTED}
     assert node.count == len(set(given)) == 300
-    assert limits.LAST_TICKETS == 100_000
+    assert limits.OPEN_CHOICES == 100_000

@@ -301,10 +301,7 @@ class Client:
         try:
             line = str(json.loads(answer)["error"])
         except (ValueError, KeyError, TypeError):
-            what = (
-                "has too many callers; try again" if status in _NOT_NOW else "does not answer as a sidecar; is it one?"
-            )
-            raise SidecarError(f"{self._where} {what} (status {status})") from None
+            raise SidecarError(f"{self._where} does not answer as a sidecar; is it one? (status {status})") from None
         if status in (401, 403, 421) or status >= 429:
             raise SidecarError(line)
         raise InputError(line)

@@ -40,7 +40,7 @@ from .fields import (
     text,
 )
 from .identity import KeyFiles
-from .limits import Caps
+from .limits import MOST_OPEN_CHOICES, OPEN_CHOICES, Caps
 from .names import check_name, parse_epoch
 from .runnable import refuse_live
 from .template import protocol_lines, template
@@ -58,6 +58,7 @@ _PLAIN_KEYS: Final[dict[str, Check]] = {
     "accept": one_of(*ACCEPT),
     "max_ttl": at_least(1, MAX_TTL),
     "ticket_lifetime": checks.positive,
+    "open_choices": at_least(1, MOST_OPEN_CHOICES),
     "plain": boolean,
     "log": one_of(*LOGS),
     "log_level": one_of(*LEVELS),
@@ -126,6 +127,8 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
         The most hops that it grants what others send; the protocol's ttl unless given.
     ticket_lifetime : float
         After how many seconds a ticket lapses.
+    open_choices : int
+        How many of the last choices can still be settled; older tickets have lapsed.
     plain : bool
         Whether links are plain TCP, without keys: between loopback addresses only.
     keys : KeyFiles or None
@@ -158,6 +161,7 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
     ignore: list[Ignored] = []
     max_ttl: int | None = None
     ticket_lifetime: float = 86400.0
+    open_choices: int = OPEN_CHOICES
     plain: bool = False
     keys: KeyFiles | None = None
     api: ApiConfig = field(default_factory=ApiConfig)
@@ -245,6 +249,13 @@ def check(path: str | PathLike[str]) -> list[str]:
     except ConfigError as error:
         return [*error.problems]
     return [f"{path}: {problem}" for problem in file_problems(config)]
+
+
+def warnings(path: str | PathLike[str]) -> list[str]:
+    """What an operator should know of a node.toml in which nothing is wrong, a line each."""
+    from .files import file_warnings
+
+    return [f"{path}: {warning}" for warning in file_warnings(load(path))]
 
 
 def _keys(folder: Path, emission: object) -> dict[str, Check]:

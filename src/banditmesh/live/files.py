@@ -1,7 +1,8 @@
 """Whether the files that a configuration names are there and fit together.
 
-What would keep a node from starting, or its neighbours from accepting it, is found before it is started. Nothing is
-changed or made. Whether an address is in use is not looked at.
+What would keep a node from starting is found before it is started. What keeps only its neighbours away, a certificate
+that is not valid now, is a warning: such a node can still choose. Nothing is changed or made. Whether an address is in
+use is not looked at.
 """
 
 from __future__ import annotations
@@ -13,21 +14,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import FileError, MissingExtraError
-from .identity import KeyFiles, contexts
+from .identity import KeyFiles, contexts, expiry_warning
 from .tokens import read_token
 
 if TYPE_CHECKING:
     from .config import NodeConfig
 
 
-def file_problems(config: NodeConfig, now: float | None = None) -> list[str]:
-    """What is wrong with the files that a configuration names, a line each; `now` is in seconds since 1970."""
+def file_problems(config: NodeConfig) -> list[str]:
+    """What is wrong with the files that a configuration names, a line each."""
     found = [*_state(config.state)]
     if config.api.token_file is not None:
         found += _token(config.api.token_file)
     if config.keys is not None:
-        found += [*_unreadable(config.keys)] or _certificate(config, config.keys, time.time() if now is None else now)
+        found += [*_unreadable(config.keys)] or _certificate(config, config.keys)
     return found
+
+
+def file_warnings(config: NodeConfig, now: float | None = None) -> list[str]:
+    """What will keep neighbours away, now or soon, from a node that can start; `now` is in seconds since 1970."""
+    if config.keys is None:
+        return []
+    try:
+        warning = expiry_warning(contexts(config.keys).own, time.time() if now is None else now)
+    except (FileError, MissingExtraError):  # a problem, or for whoever has the extra
+        return []
+    return [] if warning is None else [f"[keys]: {warning}"]
 
 
 def _state(folder: Path) -> Iterator[str]:
@@ -64,7 +76,7 @@ def _why_unreadable(path: Path) -> str | None:
         return f"must be a file that can be read, got {path}: {error.strerror or error}"
 
 
-def _certificate(config: NodeConfig, keys: KeyFiles, now: float) -> list[str]:
+def _certificate(config: NodeConfig, keys: KeyFiles) -> list[str]:
     """What is wrong with the certificate; nothing where the extra that can read it is absent."""
     try:
         own = contexts(keys).own
@@ -77,11 +89,5 @@ def _certificate(config: NodeConfig, keys: KeyFiles, now: float) -> list[str]:
         found.append(
             f"[keys]: certificate must be that of node {config.node!r} of mesh {config.mesh!r}, "
             f"got one of node {own.node!r} of mesh {own.mesh!r}"
-        )
-    if not own.not_before <= now <= own.not_after:
-        days = [time.strftime("%Y-%m-%d", time.gmtime(end)) for end in (own.not_before, own.not_after)]
-        found.append(
-            f"[keys]: certificate must be valid now, got one for {days[0]} to {days[1]}; "
-            "make a new one with 'banditmesh keys renew'"
         )
     return found

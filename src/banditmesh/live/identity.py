@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import ssl
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -26,13 +27,21 @@ MOST_AUTHORITIES: Final = 2
 AUTHORITIES: Final = "authorities.crt"
 
 
+#: How long before its certificate ends a node begins to warn, in seconds.
+WARN_BEFORE: Final = 30 * 86400.0
+
+
 class Identity(NamedTuple):
-    """Who the other end of a connection is, by its certificate; times are seconds since 1970."""
+    """Who the other end of a connection is, by its certificate; times are seconds since 1970.
+
+    `certificate` is all of it, in DER; empty where there is none.
+    """
 
     mesh: str
     node: str
     not_before: int
     not_after: int
+    certificate: bytes = b""
 
 
 class KeyFiles(NamedTuple):
@@ -62,6 +71,12 @@ class Contexts(NamedTuple):
     client: ssl.SSLContext
     own: Identity
     signers: tuple[Signer, ...]
+    authorities: tuple[Any, ...]
+
+    def trusts(self, peer: Identity) -> bool:
+        """Whether one of the authorities issued a certificate that TLS has accepted, perhaps by earlier ones."""
+        certificate = extras.need("cryptography.x509").load_der_x509_certificate(peer.certificate)
+        return any(is_issued_by(certificate, authority) for authority in self.authorities)
 
 
 def file_name(node: str) -> str:
@@ -104,7 +119,7 @@ def contexts(files: KeyFiles) -> Contexts:
             why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
             raise FileError(f"{files.key} must be the key of {files.certificate}, got: {why}") from None
     warn_if_exposed(files.key)
-    return Contexts(server, client, own, signers)
+    return Contexts(server, client, own, signers, tuple(authorities))
 
 
 def peer_identity(tls: ssl.SSLObject | ssl.SSLSocket) -> Identity:
@@ -123,8 +138,21 @@ def peer_identity(tls: ssl.SSLObject | ssl.SSLSocket) -> Identity:
     except ValueError:
         shown = f"{names[0][:300]!r}" if len(names) == 1 else f"{len(names)} of them"
         raise RefusedError("bad_uri", f"a member's certificate must have one banditmesh URI, got {shown}") from None
-    times = (int(ssl.cert_time_to_seconds(found[key])) for key in ("notBefore", "notAfter"))
-    return Identity(mesh, node, *times)
+    begins, ends = (int(ssl.cert_time_to_seconds(found[key])) for key in ("notBefore", "notAfter"))
+    return Identity(mesh, node, begins, ends, tls.getpeercert(binary_form=True) or b"")
+
+
+def expiry_warning(own: Identity, now: float) -> str | None:
+    """What to say of a node's certificate that is not valid now, or not for long any more; None if all is well."""
+    if own.not_before <= now < own.not_after - WARN_BEFORE:
+        return None
+    begins, ends = (time.strftime("%Y-%m-%d %H:%M", time.gmtime(when)) for when in (own.not_before, own.not_after))
+    if now < own.not_before:
+        return f"the certificate is valid from {begins} UTC on, and no neighbour accepts it before; set the clock right"
+    remedy = "make a new one with 'banditmesh keys renew', then send SIGHUP"
+    if now < own.not_after:
+        return f"the certificate ends at {ends} UTC; {remedy}"
+    return f"the certificate has ended at {ends} UTC, and no neighbour accepts it; {remedy}"
 
 
 def read_certificates(path: Path, most: int) -> Sequence[Any]:
@@ -147,8 +175,9 @@ def identity_in(certificate: Any, path: Path) -> Identity:
         mesh, node = parse_uri(_uri_in(certificate))
     except InputError as error:
         raise FileError(f"{path} must be the certificate of a member: {error}") from None
-    times = (certificate.not_valid_before_utc, certificate.not_valid_after_utc)
-    return Identity(mesh, node, *(int(time.timestamp()) for time in times))
+    begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    der = certificate.public_bytes(extras.need("cryptography.hazmat.primitives.serialization").Encoding.DER)
+    return Identity(mesh, node, int(begins.timestamp()), int(ends.timestamp()), der)
 
 
 def signer_in(certificate: Any, path: Path) -> Signer:

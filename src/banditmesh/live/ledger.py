@@ -2,14 +2,15 @@
 
 Rules kept here. A reward comes with the ticket of its choice, or of an arm and perhaps with a key of the caller's own.
 The same ticket again, or one of the last 100,000 keys, is "already counted" and changes nothing, also within one
-transaction. A ticket of another life, one that was never given, and one that has lapsed are refused, and so is a reward
-that the arm cannot pay. Nothing changes until what `draft` says is stored and `apply` is called.
+transaction. A ticket of another life, one that was never given or was edited, and one that has lapsed are refused, and
+so is a reward that the arm cannot pay. Nothing changes until what `draft` says is stored and `apply` is called.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, NamedTuple
 
 from ..errors import InputError
@@ -84,6 +85,8 @@ class Ledger:
     ----------
     ticket_lifetime : float
         How long a ticket is good for, in seconds.
+    open_choices : int
+        How many of the last choices can still be settled.
     check_reward : callable
         `check_reward(arm, reward, has_ticket)` is the reward, or an `InputError` if it cannot be counted.
 
@@ -94,10 +97,12 @@ class Ledger:
     tickets : Tickets
     """
 
-    def __init__(self, ticket_lifetime: float, check_reward: Callable[[str, object, bool], float]) -> None:
+    def __init__(
+        self, ticket_lifetime: float, open_choices: int, check_reward: Callable[[str, object, bool], float]
+    ) -> None:
         self.own: dict[str, Own] = {}
-        self.tickets = Tickets(ticket_lifetime)
-        self._lifetime = ticket_lifetime
+        self._new_tickets = partial(Tickets, ticket_lifetime, open_choices)
+        self.tickets = self._new_tickets()
         self._check_reward = check_reward
         #: The last callers' keys, the oldest first, and how many there ever were.
         self._keys: deque[str] = deque()
@@ -107,13 +112,13 @@ class Ledger:
     def restore(self, stored: Stored) -> None:
         """Put back what was stored."""
         self.own = {one.arm: Own(one.count, one.total, one.n_chosen) for one in stored.own}
-        self.tickets.restore(stored.starts, stored.closed)
+        self.tickets.restore(stored.starts, stored.closed, stored.ticket_book)
         self._add_keys(sorted(stored.caller_keys, key=lambda one: one.number))
 
     def new_life(self) -> None:
         """Counts begin at zero, and all tickets are of another life. What was chosen and callers' keys are kept."""
         self.own = {arm: Own(n_chosen=own.n_chosen) for arm, own in self.own.items() if own.n_chosen}
-        self.tickets = Tickets(self._lifetime)
+        self.tickets = self._new_tickets()
 
     def draft(self, observations: Iterable[Observation], epoch: int, n_choices: int, now: float) -> Draft:
         """What changes when these observations are counted, in a life that has made so many choices."""
@@ -160,9 +165,11 @@ class Ledger:
 
     def _is_open(self, ticket: Ticket, epoch: int, n_choices: int, now: float) -> bool:
         """Whether a ticket is open, and not closed; an error if it can be neither."""
-        _, start, number, _ = ticket
+        _, start, number, *_ = ticket
         if ticket.epoch != epoch:
             raise InputError(f"a ticket must be of the present life of the node, got {ticket} of another one")
+        if not self.tickets.is_genuine(ticket):
+            raise InputError(f"a ticket must be as choose() gave it, got {ticket}, which was made up or edited")
         if self.tickets.is_closed(start, number):
             return False
         if not self.tickets.was_given(start, number, n_choices):

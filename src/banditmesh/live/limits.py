@@ -14,8 +14,10 @@ from .. import checks
 
 MOST_COUNT: Final = 2**53 - 1
 MOST_REWARD: Final = 1e12
-#: How many of the last choices, and of the last callers' keys, are remembered.
-LAST_TICKETS: Final = 100_000
+#: How many of the last choices can still be settled, unless the configuration says otherwise (`open_choices`).
+OPEN_CHOICES: Final = 100_000
+MOST_OPEN_CHOICES: Final = 100_000_000
+#: How many of the last callers' keys are remembered.
 LAST_KEYS: Final = 100_000
 #: Tickets of older starts have lapsed, however quickly the starts followed each other.
 LAST_STARTS: Final = 1_000

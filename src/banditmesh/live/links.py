@@ -6,6 +6,9 @@ and then only after it has waited in vain for a while. A new connection of a pee
 closed unread. If two dial each other at the same moment, the one with the larger name gives up its attempt: so both end
 up with the same connection.
 
+A link ends with what it rests on: when a certificate of one of its ends is over, and when the configuration or a notice
+of the authority no longer lets the other side in.
+
 Every refusal is counted by its reason on either side, and the last one is shown with its neighbour.
 """
 
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 from collections import Counter, deque
 from collections.abc import Callable
@@ -37,6 +41,8 @@ LONGEST_PAUSE: Final = 30.0
 COURTESY: Final = 1.0
 #: A link that lasted so long did work: what follows it begins with the shortest pause.
 LASTING: Final = 5.0
+#: How often to look whether a certificate that a link rests on has ended, in seconds.
+LOOK_EVERY: Final = 1.0
 #: How long nothing more is logged of strangers who are refused for the same reason; all are counted.
 QUIET_FOR: Final = 10.0
 #: How often the link of a peer may come up in how many seconds.
@@ -145,9 +151,13 @@ class Links:
         Whether any member may link, or configured neighbours alone.
     most : int
         The most links.
+    trusts : callable
+        Whether a certificate that was accepted is still one of a trusted authority.
 
     Attributes
     ----------
+    own_ends : float
+        When the node's own certificate ends.
     neighbours : dict
         By name: all that are configured, and all that are linked.
     counts : Counter
@@ -166,7 +176,10 @@ class Links:
         rng: random.Random,
         accepts_members: bool = False,
         most: int = 256,
+        trusts: Callable[[Identity], bool] = lambda identity: True,
     ) -> None:
+        self.own_ends = math.inf
+        self._trusts = trusts
         self.neighbours: dict[str, Neighbour] = {}
         self.counts: Counter[str] = Counter()
         self.accepts_members = accepts_members
@@ -221,14 +234,22 @@ class Links:
             if neighbour.conversation is not None and self._host.waiting(neighbour.name):
                 neighbour.conversation.wake()
 
-    def part_from_banned(self) -> None:
-        """End the links of all members that are not accepted any more."""
+    def part_from_unwelcome(self) -> None:
+        """End the links of all that would not be let in any more."""
+        self._part_from(lambda neighbour: self._unwelcome(neighbour.name, neighbour.identity))
+
+    async def watch(self) -> None:
+        """End links when a certificate that they rest on ends, for ever; diallers dial again with what they have."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            self._part_from(lambda neighbour: self._ended(neighbour.identity))
+
+    def _part_from(self, refusal_of: Callable[[Neighbour], RefusedError | None]) -> None:
         for neighbour in list(self.neighbours.values()):
-            if neighbour.conversation is not None and neighbour.identity is not None:
-                why = self._host.banned(neighbour.identity)
-                if why is not None:
-                    self.refused(RefusedError("expelled", why), neighbour.name)
-                    self._end(neighbour, neighbour.conversation, LinkEnded("expelled", why))
+            if neighbour.conversation is not None and (refusal := refusal_of(neighbour)) is not None:
+                # Not counted as refused: with a new authority, say, the next attempt is none. If it is, that counts.
+                note(LOG, logging.WARNING, "link ends", peer=neighbour.name, reason=refusal.reason, detail=refusal)
+                self._end(neighbour, neighbour.conversation, LinkEnded(refusal.reason, str(refusal)))
 
     def renew(self, reason: str) -> None:
         """Say bye to all that are linked; they are dialled again, and both sides offer all that they have."""
@@ -359,17 +380,39 @@ class Links:
         greeting.check(self._mesh, self._node, hello, identity, meant)
         if self._is_parting:
             raise RefusedError("leaving", f"{self._node!r} is leaving")
-        if identity is not None and (why := self._host.banned(identity)) is not None:
-            raise RefusedError("expelled", why)
+        if (refusal := self._unwelcome(hello.node, identity)) is not None:
+            raise refusal
         neighbour = self.neighbours.get(hello.node)
-        is_known = neighbour is not None and neighbour.is_configured
-        if not is_known and not self.accepts_members:
-            raise RefusedError("not_a_neighbour", f"{hello.node!r} is not among the neighbours of {self._node!r}")
         is_linked = neighbour is not None and neighbour.conversation is not None
         if not is_linked and len(self.linked()) >= self.most:
             raise RefusedError("too_many_links", f"{self._node!r} has {self.most} links, the most that it may have")
         if self._comes_too_often(hello.node):
             raise RefusedError("too_often", f"a link may come up {MOST_UPS} times in {PER_SECONDS:g} s; wait a while")
+
+    def _unwelcome(self, name: str, identity: Identity | None) -> RefusedError | None:
+        """Why there may be no link with a member, by its name and its certificate, if so."""
+        if identity is not None and (why := self._host.banned(identity)) is not None:
+            return RefusedError("expelled", why)
+        if (ended := self._ended(identity)) is not None:
+            return ended
+        if identity is not None and not self._trusts(identity):
+            return RefusedError("wrong_authority", f"no trusted authority issued the certificate of {name!r}")
+        neighbour = self.neighbours.get(name)
+        is_known = neighbour is not None and neighbour.is_configured
+        if not is_known and not self.accepts_members:
+            return RefusedError("not_a_neighbour", f"{name!r} is not among the neighbours of {self._node!r}")
+        return None
+
+    def _ended(self, identity: Identity | None) -> RefusedError | None:
+        """Whether a certificate is over: that of the other side, or the node's own."""
+        if identity is None:
+            return None
+        now = self._clock()
+        if now > identity.not_after:
+            return RefusedError("expired", f"the certificate of {identity.node!r} has ended")
+        if now > self.own_ends:
+            return RefusedError("expired", f"the certificate of {self._node!r}, this node, has ended")
+        return None
 
     def _comes_too_often(self, name: str) -> bool:
         """Whether a peer connects again and again: each time it is offered everything, which is work."""

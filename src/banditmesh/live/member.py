@@ -38,13 +38,13 @@ from ..protocols.base import AnyProtocol
 from .arms import ArmSpec, check_reward, policy_arms
 from .chances import LiveChances
 from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, Answer, Draft, Ledger, Observation, Own
-from .limits import WARN_FROM, Caps
+from .limits import OPEN_CHOICES, WARN_FROM, Caps
 from .names import check_name
 from .outboxes import Outboxes, Statistic
 from .records import Changes, Entry, Key, Life, OwnArm, Start, Stored
 from .snapshots import ArmSnapshot, Snapshot, Usage
 from .table import Heard, Table
-from .tickets import Ticket
+from .tickets import KEY_BYTES, Ticket
 
 __all__ = ["ALREADY_COUNTED", "COUNTED", "REFUSED", "Answer", "ArmSpec", "Commit", "Member", "Observation", "Ticket"]
 
@@ -77,6 +77,8 @@ class Member:
         Names, and lives (name, epoch), that are treated as retired.
     ticket_lifetime : float
         How long a ticket is good for, in seconds.
+    open_choices : int
+        How many of the last choices can still be settled.
     rng : random.Random
         What it draws from.
 
@@ -124,6 +126,7 @@ class Member:
         max_ttl: int | None = None,
         ignore: Collection[str | tuple[str, int]] = (),
         ticket_lifetime: float = 86400.0,
+        open_choices: int = OPEN_CHOICES,
         rng: random.Random,
     ) -> None:
         self.mesh = check_name("mesh", mesh)
@@ -133,10 +136,11 @@ class Member:
         self._policy = policy
         self._protocol = protocol
         self._max_ttl = max_ttl
+        self._rng = rng
         self._chances = LiveChances(rng)
         self._outboxes = Outboxes(self._chances, self.caps.links, self.counters)
         self._table = Table(node, self._outboxes, self._chances, self.caps, self.counters)
-        self._ledger = Ledger(ticket_lifetime, self.check_reward)
+        self._ledger = Ledger(ticket_lifetime, open_choices, self.check_reward)
         #: The life under way, once it has begun; what was restored waits in `_restored`.
         self._life: Life | None = None
         self._restored: Life | None = None
@@ -183,15 +187,19 @@ class Member:
             raise InputError(f"node {self.node!r} has begun already")
         old = self._restored
         life = Life(epoch, 1, 0) if old is None else Life(old.epoch, old.start + 1, old.n_choices)
-        forgotten = self._ledger.tickets.lapsed_starts(now)
+        tickets = self._ledger.tickets
+        forgotten = tickets.lapsed_starts(now)
+        new_key = b"" if tickets.book else self._rng.randbytes(KEY_BYTES)
+        book = tickets.next_book(new_key, life.start, life.n_choices)
 
         def apply() -> None:
             self._life = life
-            self._ledger.tickets.begin(life.start, now, life.n_choices, forgotten)
+            tickets.begin(life.start, now, life.n_choices, forgotten, book)
             if old is None:
                 self._table.use_life(epoch)
 
-        return self._fly(Changes(life=life, forgotten_starts=forgotten, starts=[Start(life.start, now)]), apply)
+        starts = [Start(life.start, now)]
+        return self._fly(Changes(life=life, ticket_book=book, forgotten_starts=forgotten, starts=starts), apply)
 
     def committed(self, commit: Commit) -> None:
         """The changes of a commit are stored: what it is about happens now."""
@@ -233,8 +241,9 @@ class Member:
         self._n_choices = clock
         self._own_of(arm).n_chosen += 1
         self._chosen[arm] = None
-        self._ledger.tickets.give(clock, now)
-        return arm, Ticket(life.epoch, life.start, clock, arm)
+        tickets = self._ledger.tickets
+        tickets.give(clock, now)
+        return arm, Ticket(life.epoch, life.start, clock, arm, tickets.seal(life.epoch, life.start, clock, arm))
 
     def _positions(self, among: Collection[str]) -> list[int]:
         if isinstance(among, str) or not among or not all(isinstance(arm, str) and arm in self._arms for arm in among):
@@ -402,14 +411,21 @@ class Member:
         """Begin a new life of this epoch. What the old one observed moves into the table, unless it is retired."""
         old, table = self.life, self._table
         life = Life(epoch, 1, self._n_choices)
+        observed = {arm: (own.count, own.total) for arm, own in self._ledger.own.items() if own.count}
         moved: dict[str, tuple[int, float]] = {}
         if move and not table.roster.is_unwanted(self.node, old.epoch):
-            moved = {arm: (own.count, own.total) for arm, own in self._ledger.own.items() if own.count}
+            moved = dict(observed)
+            room = table.roster.room_for_own() - len(moved)
             for arm, proof in table.proofs.items():
-                moved[arm] = max(moved.get(arm, proof), proof)
+                # What it did not observe on this disk may be invented: it gets no more than the room there is.
+                if arm not in moved:
+                    room -= 1
+                if arm in moved or room >= 0:
+                    moved[arm] = max(moved.get(arm, proof), proof)
         entries = [Entry(self.node, old.epoch, arm, *sums, table.full_ttl, True) for arm, sums in moved.items()]
         own = [OwnArm(arm, 0, 0.0, n_chosen=own.n_chosen) for arm, own in self._ledger.own.items() if own.n_chosen]
-        changes = Changes(life=life, clear_own=True, own=own, starts=[Start(1, now)], entries=entries)
+        book = self._ledger.tickets.next_book(b"", 1, self._n_choices)
+        changes = Changes(life=life, ticket_book=book, clear_own=True, own=own, starts=[Start(1, now)], entries=entries)
 
         def apply() -> None:
             later = dict(table.proofs) if move else {}
@@ -421,10 +437,10 @@ class Member:
             self._life = life
             self._is_backup = False
             # Choices may have been made since it was planned, by tickets of the old life.
-            self._ledger.tickets.begin(1, now, self._n_choices)
+            self._ledger.tickets.begin(1, now, self._n_choices, book=book)
             table.use_life(epoch)
             for arm, sums in [*moved.items(), *later.items()]:
-                table.adopt(old.epoch, arm, *sums)
+                table.adopt(old.epoch, arm, *sums, is_observed=arm in observed)
             # The old life may have been retired in the meantime.
             table.purge()
             self._make_agent()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .limits import LAST_KEYS, LAST_TICKETS, Caps
+from .limits import LAST_KEYS, OPEN_CHOICES, Caps
 
 #: Bytes at most, for each ...
 ENTRY: Final = 460  # statistic of another life, and of one's own earlier ones
@@ -17,7 +17,7 @@ LIFE: Final = 330  # life of which there are entries
 ORIGIN: Final = 900  # name that these lives have
 ARM: Final = 2_000  # arm that is known: 900 where it is not the node's own
 WAITING: Final = 110  # statistic that waits for a link
-CHOICE: Final = 9  # of the last 100,000 choices
+CHOICE: Final = 9  # of the last choices, 100,000 unless configured
 INTERVAL: Final = 90  # interval of closed tickets: at most every second of these choices
 KEY: Final = 900  # of the last 100,000 callers' keys
 RETIRED: Final = 1_000  # life that is retired
@@ -71,7 +71,7 @@ def most_bytes(
     )
 
 
-def most_bytes_within(caps: Caps, links: int, retired: int = 0) -> int:
+def most_bytes_within(caps: Caps, links: int, retired: int = 0, open_choices: int = OPEN_CHOICES) -> int:
     """The most bytes that a member takes whatever comes, with so many links that are all stalled.
 
     Examples
@@ -87,8 +87,8 @@ def most_bytes_within(caps: Caps, links: int, retired: int = 0) -> int:
         origins=caps.origins,
         arms=2 * caps.arms,
         waiting=links * (entries + caps.arms),
-        choices=LAST_TICKETS,
-        intervals=LAST_TICKETS // 2,
+        choices=open_choices,
+        intervals=open_choices // 2,
         keys=LAST_KEYS,
         retired=retired,
     )

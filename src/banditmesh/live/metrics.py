@@ -98,6 +98,12 @@ class Metrics(Collector):
         most = {name: cap.most for name, cap in state.caps.items()}
         yield _by("banditmesh_cap_used", "How much of a cap is in use.", "cap", used)
         yield _by("banditmesh_cap_most", "How much a cap allows.", "cap", most)
+        if state.certificate_ends is not None:
+            yield GaugeMetricFamily(
+                "banditmesh_certificate_ends_seconds",
+                "When the certificate of the node ends, since 1970.",
+                state.certificate_ends,
+            )
         yield from self._links()
         yield from self._arms(state)
 

@@ -29,7 +29,7 @@ from .committing import Committer
 from .config import NodeConfig
 from .exchange import Exchange
 from .fields import address as check_address
-from .identity import Contexts, contexts
+from .identity import Contexts, Identity, contexts, expiry_warning
 from .links import Links, Neighbour
 from .logs import note
 from .member import REFUSED, Answer, ArmSpec, Member, Observation, Ticket
@@ -46,7 +46,10 @@ LOG = logging.getLogger("banditmesh.live.node")
 DRAIN_WITHIN: Final = 5.0
 BYE_WITHIN: Final = 2.0
 #: What a running node cannot change.
-_FIXED: Final = ("mesh", "node", "state", "listen", "plain", "policy", "caps", "max_ttl", "ticket_lifetime")
+_FIXED: Final = (
+    *("mesh", "node", "state", "listen", "plain"),
+    *("policy", "caps", "max_ttl", "ticket_lifetime", "open_choices"),
+)
 
 
 class Choice(NamedTuple):
@@ -156,6 +159,7 @@ class Node:
             max_ttl=config.max_ttl,
             ignore=config.ignore,
             ticket_lifetime=config.ticket_lifetime,
+            open_choices=config.open_choices,
             rng=self._rng,
         )
         self._committer = Committer(
@@ -174,7 +178,7 @@ class Node:
             notation.write(config.protocol),
             write=self._committer.write,
             heard_something=self._something_changed,
-            expelled_somebody=self._part_from_banned,
+            expelled_somebody=self._part_from_unwelcome,
         )
         self._links = Links(
             config.mesh,
@@ -186,7 +190,9 @@ class Node:
             rng=self._rng,
             accepts_members=config.accept == "members",
             most=config.caps.links,
+            trusts=self._trusts,
         )
+        self._use_certificate()
         stored = store.load()
         if stored is not None:
             self._member.restore(stored)
@@ -227,6 +233,7 @@ class Node:
         self._vital = [
             self._tasks.spawn(self._committer.run(), "committer"),
             self._tasks.spawn(self._committer.keep_saving(), "saver of the table"),
+            self._tasks.spawn(self._links.watch(), "watcher of certificates"),
         ]
         if self.config.listen is not None:
             self._listener = await self._transport.listen(self.config.listen, self._links.accept)
@@ -405,7 +412,9 @@ class Node:
             if config.arms != old.arms:
                 self._member.set_arms(config.arms)
             self.config = config
+        self._use_certificate()
         self._links.accepts_members = config.accept == "members"
+        self._links.part_from_unwelcome()
         if config.max_ttl is None and config.protocol.most_hops > old.protocol.most_hops:
             # What was heard has the hops that the old protocol left it; on a new link it is offered with all of them.
             self._links.renew("a longer ttl")
@@ -450,7 +459,8 @@ class Node:
             counters=dict(counters),
             caps={one.name: CapView(one.used, one.cap) for one in seen.usage}
             | {"notices": CapView(len(self._board), self.config.caps.notices)},
-            warnings=seen.warnings,
+            warnings=[*seen.warnings, *self._expiry()],
+            certificate_ends=None if self._certificates is None else self._certificates.own.not_after,
         )
 
     def peers(self) -> list[PeerView]:
@@ -498,8 +508,29 @@ class Node:
         self._committer.look()
         self._links.wake()
 
-    def _part_from_banned(self) -> None:
-        self._links.part_from_banned()
+    def _part_from_unwelcome(self) -> None:
+        self._links.part_from_unwelcome()
+
+    @property
+    def _certificates(self) -> Contexts | None:
+        """The node's own certificate and those of its authorities; None where links are plain."""
+        return self._transport.contexts if isinstance(self._transport, TlsTransport) else None
+
+    def _use_certificate(self) -> None:
+        """Links end with the certificate that there is now."""
+        if self._certificates is not None:
+            self._links.own_ends = self._certificates.own.not_after
+        for warning in self._expiry():
+            note(LOG, logging.WARNING, "certificate", warning=warning)
+
+    def _expiry(self) -> list[str]:
+        """A warning, if the node's certificate has ended or soon will."""
+        own = None if self._certificates is None else self._certificates.own
+        warning = None if own is None else expiry_warning(own, self._clock())
+        return [] if warning is None else [warning]
+
+    def _trusts(self, peer: Identity) -> bool:
+        return self._certificates is None or self._certificates.trusts(peer)
 
     def _refused(self, refusal: Refusal) -> None:
         # What this node dialled is counted where it dialled.

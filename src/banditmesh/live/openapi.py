@@ -172,10 +172,17 @@ JSON: Final = "application/json"
 #: Paths that a probe may ask for without the token: they tell nothing of what the node knows.
 OPEN: Final = ("/healthz", "/readyz")
 #: What every operation may answer, whatever it is asked; bodies have two more reasons.
-_ALWAYS = {400: "no HTTP/1.1, or no Host", 401: "no token, or a wrong one", 403: "from a web page", 421: "another Host"}
+_ALWAYS = {
+    400: "no HTTP/1.1, or no Host",
+    401: "no token, or a wrong one",
+    403: "from a web page",
+    408: "the headers took too long",
+    421: "another Host",
+    503: "too many callers; Retry-After says when to ask again",
+}
 _WITH_BODY = {
     400: "no valid JSON, or not what is described",
-    408: "the body took too long",
+    408: "the headers or the body took too long",
     413: "the body is too large",
     415: "the content type is not application/json",
 }
@@ -246,7 +253,7 @@ _TEXTS = {
     200: "done",
     404: "there is no such neighbour",
     422: "refused, with the reason",
-    503: "not now: the disk is full or busy, or the node is leaving; Retry-After says when to ask again",
+    503: "not now: too many callers, a full or busy disk, or a node that leaves; Retry-After says when to ask again",
 }
 
 

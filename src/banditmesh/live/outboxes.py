@@ -6,8 +6,8 @@ its turn comes leaves unsent, but for those whose origin is that very neighbour:
 least. When a link comes up it is offered all that passes, and its own memory; nothing is remembered of earlier links.
 An offer starts at a random place.
 
-Why a row waits is kept with it, so that what is sent is counted apart: news, something that may travel further
-(extended), an offer, or the memory of its origin.
+Why a row waits is kept with it, so that what is sent is counted apart: news, the same once more since it may travel
+further (extended), an offer, or the memory of its origin.
 """
 
 from __future__ import annotations

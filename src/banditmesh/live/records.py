@@ -81,6 +81,19 @@ class Closed(Struct, frozen=True):
     last: int
 
 
+class TicketBook(Struct, frozen=True):
+    """What a node needs to know its own tickets again. There is one.
+
+    `key` seals them, from start `since` of this life on; those before have no seal. `open_choices` is how many of the
+    last choices could still be settled when it was written, and `lapsed` the last number that had lapsed by then.
+    """
+
+    key: bytes
+    since: int
+    open_choices: int
+    lapsed: int
+
+
 class CallerKey(Struct, frozen=True):
     """A caller's own key of a reward that was counted; `number` ascends. Key: `number`."""
 
@@ -106,6 +119,7 @@ class Stored(Struct, frozen=True):
     notices: list[bytes] = []
     retired: list[tuple[str, int]] = []
     is_backup: bool = False
+    ticket_book: TicketBook | None = None
 
 
 class Changes(Struct, frozen=True):
@@ -116,6 +130,7 @@ class Changes(Struct, frozen=True):
     """
 
     life: Life | None = None
+    ticket_book: TicketBook | None = None
     clear_own: bool = False
     forgotten_starts: list[int] = []
     forgotten_closed: list[tuple[int, int]] = []

@@ -67,7 +67,7 @@ class Roster:
                 if self._n_lives[origin] >= self._caps.epochs:
                     return "epochs"
         if origin == self._node:
-            return "own_entries" if self._n_own_rows >= self._caps.entries else None
+            return None if self.room_for_own() > 0 else "own_entries"
         if self._n_rows >= self._caps.entries:
             return "entries"
         return None if self.has_room_for_arm(arm) else "arms"
@@ -114,6 +114,10 @@ class Roster:
     def has_room_for_arm(self, arm: str) -> bool:
         """Whether the node may know of that arm."""
         return arm in self._arms or len(self._arms) < self._caps.arms
+
+    def room_for_own(self) -> int:
+        """How many more entries of its own earlier lives the node may hear of; below 0 if it lived through more."""
+        return self._caps.entries - self._n_own_rows
 
     def retire(self, lives: Iterable[tuple[str, int]]) -> None:
         """Refuse these lives for ever."""

@@ -23,11 +23,12 @@ from ..protocols.base import MAX_TTL
 from .arms import may_be_sum
 from .limits import MOST_COUNT, MOST_REWARD
 from .names import is_name
-from .records import CallerKey, Changes, Closed, Entry, Key, Life, OwnArm, Start, Stored
+from .records import CallerKey, Changes, Closed, Entry, Key, Life, OwnArm, Start, Stored, TicketBook
+from .tickets import KEY_BYTES
 
 #: Marks an SQLite file as the state of a node ("bmsh"), and says by which of our formats.
 APPLICATION: Final = 0x626D7368
-FORMAT: Final = 1
+FORMAT: Final = 2
 #: What a file is: a node's state, or a copy of it.
 STATE: Final = "state"
 BACKUP: Final = "backup"
@@ -142,7 +143,15 @@ ENTRIES: Final = Table(
 )
 NOTICES: Final = Table("notices", ("notice BLOB",), 1, tuple[bytes])
 RETIRED: Final = Table("retired", ("node TEXT", "epoch INTEGER"), 2, tuple[_Text, _Int])
-TABLES: Final = (ABOUT, LIFE, OWN, STARTS, CLOSED, CALLER_KEYS, ENTRIES, NOTICES, RETIRED)
+TICKET_BOOK: Final = Table(
+    "ticket_book",
+    ("key BLOB", "since INTEGER", "open_choices INTEGER", "lapsed INTEGER"),
+    1,
+    tuple[bytes, _Natural, _Natural, _Natural],
+)
+TABLES: Final = (ABOUT, LIFE, OWN, STARTS, CLOSED, CALLER_KEYS, ENTRIES, NOTICES, RETIRED, TICKET_BOOK)
+#: The tables of each format. A file of format 1, when tickets had no seal, gets the present one when a node starts.
+_BY_FORMAT: Final = {1: TABLES[:-1], FORMAT: TABLES}
 
 
 def create(db: sqlite3.Connection, mesh: str, node: str) -> None:
@@ -161,13 +170,13 @@ def mark(db: sqlite3.Connection, kind: str) -> None:
 
 def identify(db: sqlite3.Connection) -> tuple[str, str, str]:
     """The mesh and the node that a file is of, and its kind, once it is known to be whole."""
-    [[application]], [[version]] = db.execute("PRAGMA application_id"), db.execute("PRAGMA user_version")
+    [[application]], version = db.execute("PRAGMA application_id"), _format(db)
     if application != APPLICATION:
         raise UnusableError.damaged("it is not the state of a node")
     if version > FORMAT:
         raise UnusableError(f"has format {version}, of a later banditmesh than this one, which reads up to {FORMAT}")
     made = Counter(sql for (sql,) in db.execute("SELECT sql FROM sqlite_master"))
-    if version != FORMAT or made != Counter(table.create for table in TABLES):
+    if made != Counter(table.create for table in _BY_FORMAT.get(version, ())):
         raise UnusableError.damaged("its tables are not those of its format")
     [verdict], *more = db.execute("PRAGMA quick_check(1)").fetchall()
     if verdict != "ok" or more:
@@ -184,9 +193,10 @@ def read(db: sqlite3.Connection) -> Stored | None:
     mesh, node, kind = identify(db)
     lives = [Life(_unshifted(epoch), start, n_choices) for epoch, start, n_choices in LIFE.read(db)]
     if not lives:
-        if any(table.read(db) for table in TABLES if table is not ABOUT):
+        if any(table.read(db) for table in _BY_FORMAT[_format(db)] if table is not ABOUT):
             raise UnusableError.damaged("it has rows, but no life")
         return None
+    books = TICKET_BOOK.read(db) if _format(db) > 1 else []
     stored = Stored(
         mesh=mesh,
         node=node,
@@ -202,9 +212,10 @@ def read(db: sqlite3.Connection) -> Stored | None:
         notices=[notice for (notice,) in NOTICES.read(db)],
         retired=[(name, _unshifted(epoch)) for name, epoch in RETIRED.read(db)],
         is_backup=kind == BACKUP,
+        ticket_book=TicketBook(*books[0]) if books else None,
     )
-    if len(lives) > 1:
-        raise UnusableError.damaged("it has more than one life")
+    if len(lives) > 1 or len(books) > 1:
+        raise UnusableError.damaged("it has more than one life or key")
     _check(stored)
     return stored
 
@@ -228,6 +239,7 @@ def _check(stored: Stored) -> None:
             for entry in stored.entries
         ),
         "an entry of the present life": any((entry.origin, entry.epoch) == here for entry in stored.entries),
+        "a key": stored.ticket_book is not None and len(stored.ticket_book.key) != KEY_BYTES,
         "a start": any(one.start > life.start for one in stored.starts),
         "a closed ticket": any(one.start > life.start or one.first > one.last for one in stored.closed)
         or any(one.start == other.start and one.last >= other.first for one, other in pairwise(stored.closed)),
@@ -250,6 +262,12 @@ def write(db: sqlite3.Connection, changes: Changes) -> None:
     if changes.life is not None:
         LIFE.clear(db)
         LIFE.put(db, [(_shifted(changes.life.epoch), changes.life.start, changes.life.n_choices)])
+    if changes.ticket_book is not None:
+        if _format(db) < FORMAT:
+            db.execute(TICKET_BOOK.create)
+            db.execute(f"PRAGMA user_version = {FORMAT}")
+        TICKET_BOOK.clear(db)
+        TICKET_BOOK.put(db, [msgspec.structs.astuple(changes.ticket_book)])
     OWN.put(
         db,
         (
@@ -275,6 +293,11 @@ def write_entries(db: sqlite3.Connection, entries: Iterable[Entry], removed: Ite
             for one in entries
         ),
     )
+
+
+def _format(db: sqlite3.Connection) -> int:
+    [[version]] = db.execute("PRAGMA user_version")
+    return int(version)
 
 
 def _real(value: float) -> float:

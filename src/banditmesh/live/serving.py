@@ -23,6 +23,7 @@ import uvicorn
 
 from ..errors import BanditmeshError, InputError, SidecarError
 from .addresses import Address
+from .callers import CallerConnection, limited
 from .config import NodeConfig, load
 from .guard import Guard
 from .logs import LOG, note, set_up
@@ -32,8 +33,7 @@ from .openapi import OPEN
 from .sidecar import Sidecar
 from .tokens import read_token
 
-#: How many connections there may be, and how long requests may take to end when the sidecar ends, in seconds.
-MOST_CONNECTIONS: Final = 256
+#: How long requests may take to end when the sidecar ends, in seconds.
 LAST_REQUESTS_WITHIN: Final = 5
 BACKLOG: Final = 128
 
@@ -65,8 +65,8 @@ async def serve(
     metrics = Metrics(node)
     guard = Guard(address, hosts=hosts, token=token, open_paths=OPEN)
     config = uvicorn.Config(
-        guard.around(Sidecar(node, metrics).app()),
-        http="h11",
+        guard.around(limited(Sidecar(node, metrics).app())),
+        http=CallerConnection,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -74,7 +74,6 @@ async def serve(
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=LAST_REQUESTS_WITHIN,
     )
     server = _Server(config)

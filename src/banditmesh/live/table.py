@@ -250,10 +250,11 @@ class Table:
         """What is known may travel further than was thought."""
         self._counters["heard_extended"] += 1
         row.ttl = ttl
-        row.passes = self._fate(row.position >= 0, ttl) == RELAYED
+        passed, row.passes = row.passes, self._fate(row.position >= 0, ttl) == RELAYED
         self._soil(row)
         if row.passes:
-            self._outboxes.put(row, EXTENDED, peer, self._n_targets)
+            # What came first by a longer way, and went no further, is passed on only now: news to the neighbours.
+            self._outboxes.put(row, EXTENDED if passed else NEWS, peer, self._n_targets)
 
     def _stand_for(self, row: Row) -> None:
         """The node stands for what it saw in an earlier life."""
@@ -321,6 +322,8 @@ class Table:
         self._counters["heard_proofs"] += 1
         if arm in self.proofs or len(self.proofs) < self._most_proofs:
             self.proofs[arm] = max(self.proofs.get(arm, (0, 0.0)), (count, total))
+        else:
+            self._counters["proofs_without_room"] += 1
 
     def place(self, entry: Entry) -> None:
         """Put back an entry that was stored, unless it would be refused today."""
@@ -334,9 +337,19 @@ class Table:
         if row is not None:
             row.count, row.total, row.ttl, row.passes = entry.count, entry.total, entry.ttl, entry.passes or row.stands
 
-    def adopt(self, epoch: int, arm: str, count: int, total: float) -> None:
-        """What the node saw in the life that has just ended: it stands for it now, and it goes to all links."""
-        row = self._rows.get((self._node, epoch, arm)) or self._add(self._node, epoch, arm)
+    def adopt(self, epoch: int, arm: str, count: int, total: float, is_observed: bool) -> None:
+        """What the life that has just ended told: the node stands for it now, and it goes to all links.
+
+        What the node observed itself always has a place. What it only heard that it told, which anybody can invent, has
+        one as long as there is room.
+        """
+        row = self._rows.get((self._node, epoch, arm))
+        if row is None:
+            if not is_observed and self.roster.room_for_own() <= 0:
+                self._counters["proofs_without_room"] += 1
+                self._removed[self._node, epoch, arm] = None
+                return
+            row = self._add(self._node, epoch, arm)
         if (count, total) > (row.count, row.total):
             row.count, row.total = count, total
         self._stand_for(row)

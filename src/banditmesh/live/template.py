@@ -26,6 +26,7 @@ accept = "neighbours"               # or "members": any node with a certificate 
 # ignore = ["name", ["name", "0123456789abcdef"]]    # nodes, or single lives, to know nothing of
 # max_ttl = 8                       # the most hops granted to what others send; the protocol's ttl if not given
 # ticket_lifetime = 86400.0         # seconds after which a reward for a choice is refused
+# open_choices = 100000             # how many of the last choices can still be rewarded
 # plain = true                      # links without keys, between loopback addresses only: to try things out
 # log = "json"                      # or "plain"
 # log_level = "info"                # debug, info, warning or error

@@ -30,7 +30,10 @@ class CapView(Struct, frozen=True):
 
 
 class StateView(Struct, frozen=True):
-    """What a node knows, and what it counted since it started, by name."""
+    """What a node knows, and what it counted since it started, by name.
+
+    `certificate_ends` is when its certificate does, in seconds since 1970; None where links are plain.
+    """
 
     mesh: str
     node: str
@@ -42,6 +45,7 @@ class StateView(Struct, frozen=True):
     arms: list[ArmView]
     counters: dict[str, int]
     caps: dict[str, CapView]
+    certificate_ends: float | None = None
     warnings: list[str] = []
 
 

@@ -2,8 +2,11 @@
 
 The mesh has no rounds and its links have delays of their own, so that it is one more run like the simulator's, not the
 same one. Its regret must lie where one more replicate would lie with a probability of 99 per cent, given the simulated
-ones (Student's prediction interval), and its transmissions within a tenth of the simulated mean. Offers when a link
-comes up, and what travels again because it may go further than before, have no counterpart there and are counted apart.
+ones (Student's prediction interval), and its transmissions within a tenth of the simulated mean.
+
+What is compared: in both, a node passes a statistic on once. In the mesh it may come by a longer path first, with too
+few hops left; what then goes on with a later copy is counted as news. Sent a second time, since it may go further than
+before, it has no counterpart in the simulator and is counted apart, and so are offers when a link comes up.
 """
 
 from __future__ import annotations

@@ -212,6 +212,8 @@ def _as_text(run: MeshRun) -> str:
         f"  offered       {counters.get('sent_offers', 0):,} (when a link came up)",
         f"learned         {counters.get('heard_news', 0):,} of {n_heard:,} statistics heard were news",
     ]
+    if n_merged := counters.get("waited_already", 0):
+        lines.insert(-1, f"  merged        {n_merged:,} (not sent: a newer value took their place while they waited)")
     refused = {name: count for name, count in counters.items() if name.startswith("refused") and count}
     if refused:
         lines.append("refused         " + ", ".join(f"{count:,} {name}" for name, count in refused.items()))

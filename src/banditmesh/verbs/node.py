@@ -61,20 +61,23 @@ def new_verb(mesh: str, name: str) -> None:
 @node_verb.command("check", short_help="What is wrong with a node.toml.")
 @click.argument("path", metavar="NODE.toml", type=click.Path(dir_okay=False))
 def check_verb(path: str) -> None:
-    r"""Say everything that is wrong with a node.toml, a line each.
+    r"""Say everything that is wrong with a node.toml, a line each, and warn of what soon will be.
 
     \b
     Example:
       banditmesh node check node.toml
     """
-    from ..live.config import check
+    from ..live.config import check, warnings
 
     problems = check(path)
     for problem in problems[:-1]:
         click.echo(problem, err=True)
     if problems:
         raise InputError(problems[-1])
-    click.echo(f"{click.format_filename(path)}: nothing is wrong")
+    warned = warnings(path)
+    for warning in warned:
+        click.echo(f"warning: {warning}", err=True)
+    click.echo(f"{click.format_filename(path)}: {'a node can start with it' if warned else 'nothing is wrong'}")
 
 
 def _reach(command: Any) -> Any:
