@@ -546,10 +546,6 @@ def test_longer_ttl_lets_what_was_heard_before_travel_further(tmp_path):
             await b.reload(msgspec.structs.replace(b.config, protocol=bm.Flooding(3)))
             await asyncio.sleep(5)
             assert [node.state().arms[0].heard_count for node in (b, c)] == [1, 1]
-            links = counters(b, "links")
-            await b.reload(msgspec.structs.replace(b.config, protocol=bm.Flooding(2)))
-            await asyncio.sleep(5)
-            assert counters(b, "links") == links
 
     run(main())
 

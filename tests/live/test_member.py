@@ -239,8 +239,21 @@ def test_stored_entries_are_refused_as_heard_ones_would_be():
                [("a", 1), ("b", 1), ("c", 1), ("n", 1), ("n", 2), ("n", 3)]]  # fmt: skip
     member = restored(stored(entries=entries, retired=[("a", 1), ("n", 2)]), ignore=["b"], caps=Caps(entries=1))
     assert [one.key for one in member.entries()] == [("c", 1, "red"), ("n", 3, "red")]
-    member = restored(stored(entries=entries), arms=[ArmSpec("red", sigma=1.0, reward_range=(0.0, 1.0))])
-    assert [one.key for one in member.entries()] == [("n", 2, "red"), ("n", 3, "red")]
+
+
+def test_stored_entries_outside_of_a_range_are_kept_and_unused():
+    entries = [Entry("o", 1, "red", 1, 9.0, 3, True), Entry("n", 2, "red", 1, 7.0, 3, True)]
+    arms = [ArmSpec("red", sigma=1.0, reward_range=(0.0, 1.0))]
+    member = restored(stored(entries=entries), arms=arms, protocol=bm.Flooding(4), links="p")
+    assert [(*one.key, one.count, one.passes) for one in member.entries()] == [
+        ("o", 1, "red", 1, False),
+        ("n", 2, "red", 1, True),
+    ]
+    assert known(member)["red"] == (5, 9.0 / 5)
+    assert "o" not in {one[0] for one in taken(member, "p")}
+    member.set_arms([ArmSpec("red", sigma=1.0, reward_range=(0.0, 10.0))])
+    assert known(member)["red"] == (6, 18.0 / 6)
+    assert ("o", 1, "red", 1, 9.0, 3) in taken(member, "p")
 
 
 def test_state_of_another_node_is_refused():
@@ -392,6 +405,35 @@ def test_estimates_made_anew_are_those_of_hearing():
         own_count, own_total = next((own.count, own.total) for own in member.own() if own.arm == arm)
         assert count + own_count == member.estimates()[arm][0]
         assert math.isclose(total + own_total, member.estimates()[arm][1], abs_tol=1e-9)
+
+
+@pytest.mark.parametrize("steps", [[1.0], [9e21, 9e16, 9e11, 9e6, 1.0]])
+def test_enormous_sum_that_has_left_leaves_nothing_behind(steps):
+    member = make(arms=["red", "blue"])
+    observe(member, ("red", 3.0), ("blue", 2.0))
+    hear(member, "p", ("o", 1, "red", 1, 4.0, 4), ("liar", 1, "red", 2**50, 9e26, 4))
+    for more, total in enumerate(steps, start=1):
+        hear(member, "p", ("liar", 1, "red", 2**50 + more, total, 4))
+    count = 2 + 2**50 + len(steps)
+    assert member.estimates() == {"red": (count, 8.0), "blue": (1, 2.0)}
+
+
+def test_enormous_sums_that_cancel_leave_the_others_visible():
+    member = make(arms=["red"])
+    observe(member, ("red", 3.0))
+    for _ in range(2):
+        hear(member, "p", ("liar", 1, "red", 2**50, 9e26, 4), ("liar", 2, "red", 2**50, -9e26, 4))
+        assert member.estimates()["red"] == (1 + 2**51, 3.0)
+    hear(member, "p", ("liar", 1, "red", 2**50 + 1, 1.0, 4), ("liar", 2, "red", 2**50 + 1, -2.0, 4))
+    assert member.estimates()["red"] == (3 + 2**51, 2.0)
+
+
+def test_sums_that_retired_lives_had_are_gone():
+    member = make(arms=["red"])
+    observe(member, ("red", 7.0))
+    hear(member, "p", ("liar", 1, "red", 2**50, 9e26, 4))
+    member.retire([("liar", 1)])
+    assert member.estimates()["red"] == (1, 7.0)
 
 
 # What is shown.

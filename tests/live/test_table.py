@@ -333,13 +333,45 @@ def test_what_it_told_goes_out_again_when_it_may_travel_further():
     assert taken(member, "p") == []
 
 
-def test_entries_that_a_new_range_does_not_allow_leave_but_not_what_the_node_saw_itself():
-    member = make(arms=["red"], links="p")
-    hear(member, "p", ("o", 1, "red", 2, 5.0, 4), ("r", 1, "red", 2, 1.0, 4), ("n", 7, "red", 1, 3.0, 4))
-    member.set_arms([ArmSpec("red", sigma=1.0, reward_range=(0.0, 1.0))])
-    assert {one.origin for one in member.entries()} == {"r", "n"}
-    assert known(member)["red"][0] == 3
-    assert counted(member, "refused_reward_range") == (1,)
+def ranged(low, high):
+    return [ArmSpec("red", sigma=1.0, reward_range=(low, high))]
+
+
+def test_what_a_new_range_does_not_allow_is_kept_unused_and_not_relayed_until_the_range_is_right_again():
+    member = make(arms=["red"], protocol=bm.Flooding(4), links="p")
+    hear(member, "q", ("o", 1, "red", 2, 5.0, 4), ("r", 1, "red", 2, 1.0, 4), ("n", 7, "red", 1, 3.0, 4))
+    assert known(member)["red"] == (5, 9.0 / 5)
+    assert not member.set_arms(ranged(0.0, 1.0))
+    # What the node saw itself is used, whatever the range is now.
+    assert known(member)["red"] == (3, 4.0 / 3)
+    assert {one[:2] for one in taken(member, "p")} == {("r", 1), ("n", 7)}
+    assert member.dirty_entries()[1] == []
+    member.link_up("s")
+    assert {one[:2] for one in taken(member, "s")} == {("r", 1), ("n", 7)}
+    member.set_arms(ranged(0.0, 10.0))
+    assert known(member)["red"] == (5, 9.0 / 5)
+    assert taken(member, "p") == taken(member, "s") == [("o", 1, "red", 2, 5.0, 3)]
+
+
+def test_what_comes_inside_the_range_takes_the_place_of_what_is_outside():
+    member = make(arms=["red"], protocol=bm.Flooding(4), links="p")
+    hear(member, "q", ("o", 1, "red", 2, 5.0, 4), ("r", 1, "red", 2, -5.0, 4))
+    taken(member, "p")
+    member.set_arms(ranged(0.0, 1.0))
+    hear(member, "q", ("o", 1, "red", 1, 1.0, 4), ("o", 1, "red", 2, 1.0, 4), ("o", 1, "red", 9, 5.5, 4))
+    assert known(member)["red"] == (9, 5.5 / 9)
+    hear(member, "q", ("o", 1, "red", 10, 6.5, 4), ("r", 1, "red", 2, 1.5, 4))
+    assert known(member)["red"] == (12, 8.0 / 12)
+    assert {one[:5] for one in taken(member, "p")} == {("o", 1, "red", 10, 6.5), ("r", 1, "red", 2, 1.5)}
+
+
+def test_member_says_whether_something_was_refused_of_which_the_range_is_another_one_now():
+    member = make(arms=ranged(0.0, 1.0))
+    assert not member.set_arms(ranged(0.0, 2.0))
+    hear(member, "p", ("o", 1, "red", 2, 5.0, 4))
+    assert not member.set_arms([*ranged(0.0, 2.0), ArmSpec("blue", sigma=1.0)])
+    assert member.set_arms(ranged(0.0, 3.0))
+    assert not member.set_arms(ranged(0.0, 4.0))
 
 
 # Telling and outboxes.

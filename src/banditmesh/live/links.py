@@ -253,7 +253,12 @@ class Links:
 
     def renew(self, reason: str) -> None:
         """Say bye to all that are linked; they are dialled again, and both sides offer all that they have."""
+        for connection, task in self._greetings.values():
+            task.cancel()
+            connection.close()
         for neighbour in self.neighbours.values():
+            if neighbour.attempt is not None:
+                neighbour.attempt.cancel()
             if neighbour.conversation is not None:
                 neighbour.conversation.part(reason)
 

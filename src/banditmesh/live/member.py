@@ -17,7 +17,9 @@ every commit. *Nothing leaves that could be forgotten:* `plan` says what one tra
 emission once for each arm in it; only `committed` makes that visible, lets the agent learn and puts what is told into
 the outboxes. There is one commit at a time. *A new life:* own statistics, as committed, move into the table under the
 old epoch, where the larger count wins; own counts begin at zero, and tickets of the old life are refused. The clock
-and the number of choices of each arm go on. A life that is retired moves nothing.
+and the number of choices of each arm go on. A life that is retired moves nothing. *No echo of what has left:* what
+is heard enters the estimates as a difference; where a sum has been a million times what it is now, so that rounding may
+have wiped out what others observed, everything is summed anew from own statistics and table.
 
 Everything that is begun (`begin`, `plan`, `new_life`) is a `Commit`: store its `changes`, then call `committed` with
 it, or `failed` if that was not possible.
@@ -28,7 +30,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .. import checks
 from ..core import Agent, Silent
@@ -47,6 +49,9 @@ from .table import Heard, Table
 from .tickets import KEY_BYTES, Ticket
 
 __all__ = ["ALREADY_COUNTED", "COUNTED", "REFUSED", "Answer", "ArmSpec", "Commit", "Member", "Observation", "Ticket"]
+
+#: An arm is summed anew once its sum has been so many times what it is now.
+MOST_TAKEN_OUT: Final = 1e6
 
 
 class Commit(NamedTuple):
@@ -295,9 +300,10 @@ class Member:
         for arm in draft.sums:
             self._own_of(arm)
         self._ledger.apply(draft)
-        for arm, reward in draft.counted:
-            if arm in self._arms:
-                self._agent.observe(self._position[arm], reward)
+        counted = [(self._position[arm], reward) for arm, reward in draft.counted if arm in self._arms]
+        for position, reward in counted:
+            self._agent.observe(position, reward)
+        self._look_after_sums(counted)
         for arm, (count, total) in told.items():
             self._table.tell(arm, count, total)
         for own in stored:
@@ -329,8 +335,10 @@ class Member:
         if heard:
             if in_order:
                 heard.sort()
-            self._agent.learn([(position, more, total) for _, _, position, more, total in heard])
+            parts = [(position, more, total) for _, _, position, more, total in heard]
+            self._agent.learn(parts)
             heard.clear()
+            self._look_after_sums((position, total) for position, _, total in parts)
 
     # Links
 
@@ -356,8 +364,15 @@ class Member:
 
     # Changes while it runs
 
-    def set_arms(self, arms: Sequence[ArmSpec]) -> None:
-        """Have these arms from now on. A new one knows at once what the table has of it; one that goes is relayed."""
+    def set_arms(self, arms: Sequence[ArmSpec]) -> bool:
+        """Have these arms from now on. A new one knows at once what the table has of it; one that goes is relayed.
+
+        Returns
+        -------
+        bool
+            Whether something was refused of which the `reward_range` is another one now. Neighbours offer it again
+            on a new link.
+        """
         specs = {spec.name: spec for spec in arms}
         if len(specs) != len(arms) or len(arms) > self.caps.arms:
             names = checks.shown([spec.name for spec in arms])
@@ -366,9 +381,10 @@ class Member:
         self._arms = specs
         self._names = list(specs)
         self._position = {arm: position for position, arm in enumerate(specs)}
-        self._table.use_arms(arms)
+        is_other = self._table.use_arms(arms)
         self._table.decide_anew()
         self._make_agent()
+        return is_other
 
     def set_protocol(self, protocol: AnyProtocol, max_ttl: int | None = None) -> None:
         """Relay and tell by this protocol from now on.
@@ -461,6 +477,22 @@ class Member:
         self._agent.learn([(position, one.count, one.total) for position, one in enumerate(own) if one.count])
         self._agent.learn(self._table.parts())
         self._table.heard.clear()
+        #: By position: the largest that the sum may have been since it was made anew.
+        self._largest = [abs(total) for total in self._agent.estimates.total]
+
+    def _look_after_sums(self, added: Iterable[tuple[int, float]]) -> None:
+        """After this was added to the estimates: sum anew where rounding may have left little of what stays."""
+        moved: dict[int, float] = {}
+        for position, total in added:
+            moved[position] = moved.get(position, 0.0) + abs(total)
+        totals, largest = self._agent.estimates.total, self._largest
+        is_blurred = False
+        for position, size in moved.items():
+            now = abs(totals[position])
+            largest[position] = max(largest[position], now + size)
+            is_blurred |= largest[position] > MOST_TAKEN_OUT * now
+        if is_blurred:
+            self._make_agent()
 
     # Looking, and storing
 

@@ -349,7 +349,7 @@ class Node:
     async def set_arms(self, arms: Sequence[ArmSpec]) -> None:
         """Choose among other arms; what is known of them counts at once."""
         self._require_running("change its arms")
-        await self.reload(msgspec.structs.replace(self.config, arms=list(arms)))
+        await self._change(lambda config: msgspec.structs.replace(config, arms=list(arms)))
 
     def add_peer(self, name: str, address: str | None = None) -> None:
         """Link with a neighbour; without an address it is waited for."""
@@ -388,7 +388,8 @@ class Node:
     async def reload(self, config: NodeConfig) -> None:
         """Go on with another configuration: arms, protocol, neighbours, `accept`, `ignore` and keys may differ.
 
-        A protocol with a longer ttl renews the links, so that what was heard before can travel the new way too.
+        Where the node refuses less than before, or has another protocol, its links are renewed: neighbours offer once
+        more what it refused, and see its protocol.
 
         Raises
         ------
@@ -396,28 +397,45 @@ class Node:
             Something differs that cannot change while a node runs; nothing has changed.
         """
         self._require_running("take another configuration")
-        for field in _FIXED:
-            if getattr(config, field) != getattr(self.config, field):
-                raise InputError(f"{field} cannot change while a node runs: restart it, or put the old one back")
-        if isinstance(self._transport, TlsTransport):
-            keys = self._read_keys(config)
-            self._transport.contexts, self._signers = keys, keys.signers
-        old = self.config
+        await self._change(lambda _: config)
+
+    async def _change(self, edit: Callable[[NodeConfig], NodeConfig]) -> None:
+        """Change the configuration, as it is when the turn comes.
+
+        Changes have their turns in the order in which they were asked for, and within its turn none waits for
+        anything: so no two of them mix, and the last one stands.
+        """
         async with self._committer.turn:
-            if config.ignore != old.ignore:
-                self._member.set_ignore(config.ignore)
-            if config.protocol != old.protocol:
-                self._member.set_protocol(config.protocol, config.max_ttl)
-                self._exchange.protocol = notation.write(config.protocol)
-            if config.arms != old.arms:
-                self._member.set_arms(config.arms)
-            self.config = config
+            self._require_running("take another configuration")
+            self._apply(edit(self.config))
+
+    def _apply(self, config: NodeConfig) -> None:
+        old = self.config
+        for field in _FIXED:
+            if getattr(config, field) != getattr(old, field):
+                raise InputError(f"{field} cannot change while a node runs: restart it, or put the old one back")
+        keys = self._read_keys(config) if isinstance(self._transport, TlsTransport) else None
+        self._member.set_ignore(config.ignore)
+        reasons = ["ignore is shorter"] if set(old.ignore) - set(config.ignore) else []
+        if keys is not None:
+            assert isinstance(self._transport, TlsTransport)
+            if set(keys.signers) - set(self._signers):
+                reasons.append("another authority")
+            self._transport.contexts, self._signers = keys, keys.signers
+        if config.protocol != old.protocol:
+            # A neighbour is told of it in a hello. What was heard has the hops that the old protocol left it; on a new
+            # link it is offered with all of them.
+            self._member.set_protocol(config.protocol, config.max_ttl)
+            self._exchange.protocol = notation.write(config.protocol)
+            reasons.append("another protocol")
+        if config.arms != old.arms and self._member.set_arms(config.arms):
+            reasons.append("another reward_range")
+        self.config = config
         self._use_certificate()
         self._links.accepts_members = config.accept == "members"
         self._links.part_from_unwelcome()
-        if config.max_ttl is None and config.protocol.most_hops > old.protocol.most_hops:
-            # What was heard has the hops that the old protocol left it; on a new link it is offered with all of them.
-            self._links.renew("a longer ttl")
+        if reasons:
+            self._links.renew(", ".join(reasons))
         for name in {one.name for one in old.neighbours} - {one.name for one in config.neighbours}:
             if name in self._links.neighbours:
                 self._links.remove(name, "not a neighbour any more")

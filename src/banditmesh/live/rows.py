@@ -28,13 +28,17 @@ class Row:
         The position of the arm in the node's arm set; -1 if it does not have it.
     stands : bool
         Whether the node stands for it: it is of one of its own lives.
+    is_outside : bool
+        Whether the arm's `reward_range` does not allow it: it is kept, but neither used nor passed on.
     n_bytes : int
         At most so many bytes on the wire.
     is_dirty : bool
         Whether it has changed since it was last stored.
     """
 
-    __slots__ = ("count", "is_dirty", "key", "n_bytes", "passes", "position", "stands", "total", "ttl")
+    __slots__ = (
+        "count", "is_dirty", "is_outside", "key", "n_bytes", "passes", "position", "stands", "total", "ttl",
+    )  # fmt: skip
 
     def __init__(self, key: tuple[str, int, str], position: int, stands: bool) -> None:
         self.key = key
@@ -45,6 +49,7 @@ class Row:
         self.position = position
         self.stands = stands
         self.is_dirty = False
+        self.is_outside = False
         self.n_bytes = _OVERHEAD + len(key[0].encode()) + len(key[2].encode())
 
     def entry(self) -> Entry:

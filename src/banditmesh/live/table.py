@@ -2,7 +2,8 @@
 
 Rules kept here, for a statistic (origin, epoch, arm, count, sum, ttl) that came from neighbour p:
 
-1. A field out of its range is refused, and so is a sum that the arm's `reward_range` does not allow.
+1. A field out of its range is refused, and so is a sum that the arm's `reward_range` does not allow. What is known of
+   another and is outside of a range that came later is kept, unused and not passed on, until it is inside again.
 2. The ttl becomes min(ttl, `max_ttl`) - 1; below 0 it is refused.
 3. A count above the known one, or of a key not known, is news: the difference is to be learned if the node has the arm.
    The same count and sum with a larger ttl is extended: nothing is learned, but it may travel further. The same count
@@ -21,7 +22,8 @@ Which keys there may be is in `Roster`. Whatever is refused is counted by its re
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final, TypeVar
@@ -98,6 +100,8 @@ class Table:
         self._position: dict[str, int] = {}
         #: By position: the arms that have a range of rewards.
         self._ranged: dict[int, ArmSpec] = {}
+        #: Those of them of which something was refused.
+        self._out_of_range: set[str] = set()
         self._protocol: AnyProtocol | None = None
         self._max_ttl = 0
         #: What the relay rule says of a ttl, inverted (~ttl) if the node has the arm; empty if it draws.
@@ -108,17 +112,31 @@ class Table:
 
     # What the rules depend on
 
-    def use_arms(self, specs: Sequence[ArmSpec]) -> None:
-        """The node has these arms now. What their ranges do not allow leaves, but for what the node saw itself."""
+    def use_arms(self, specs: Sequence[ArmSpec]) -> bool:
+        """The node has these arms now. What their ranges do not allow is not used, but for what the node saw itself.
+
+        Returns
+        -------
+        bool
+            Whether something was refused of which the range is another one now: it should be offered once more.
+        """
+        ranges = {spec.name: spec.reward_range for spec in self._ranged.values()}
         for arm, change in chain(((arm, -1) for arm in self._position), ((spec.name, 1) for spec in specs)):
             self.roster.hold_arm(arm, change)
         self._position = {spec.name: position for position, spec in enumerate(specs)}
         self._ranged = {position: spec for position, spec in enumerate(specs) if spec.reward_range}
-        for row in list(self._rows.values()):
+        for row in self._rows.values():
             row.position = self._position.get(row.key[2], -1)
-            if row.position >= 0 and not row.stands and not specs[row.position].accepts_sum(row.count, row.total):
-                self._counters["refused_reward_range"] += 1
-                self._remove(row)
+            row.is_outside = not row.stands and not self._allows(row.position, row.count, row.total)
+        now = {spec.name: spec.reward_range for spec in self._ranged.values()}
+        others = {arm for arm in self._out_of_range if ranges.get(arm) != now.get(arm)}
+        self._out_of_range -= others
+        return bool(others)
+
+    def _allows(self, position: int, count: int, total: float) -> bool:
+        """Whether the range of the arm at that position, if it has one, allows such a sum."""
+        spec = self._ranged.get(position)
+        return spec is None or spec.accepts_sum(count, total)
 
     def use_protocol(self, protocol: AnyProtocol, max_ttl: int | None) -> None:
         """Relay by this protocol from now on; `max_ttl` is its ttl unless given."""
@@ -160,7 +178,7 @@ class Table:
             if row.stands:
                 row.ttl = self.full_ttl
             else:
-                row.passes = self._fate(row.position >= 0, ttl) == RELAYED
+                row.passes = not row.is_outside and self._fate(row.position >= 0, ttl) == RELAYED
             if (row.passes and not passed) or row.ttl > ttl:
                 self._outboxes.put(row, OFFER)
             if (row.passes != passed or row.ttl != ttl) and row.key in self._rows:
@@ -194,9 +212,15 @@ class Table:
             if row is None:
                 continue
             known, known_total, position = row.count, row.total, row.position
-            if ranged and position in ranged and not ranged[position].accepts_sum(count, total):
-                counters["refused_reward_range"] += 1
-                continue
+            if ranged and position in ranged:
+                if not ranged[position].accepts_sum(count, total):
+                    self._refuse_range(arm)
+                    continue
+                if row.is_outside and (count, total) > (known, known_total):
+                    # Nothing of what was known is in use: all of this is new.
+                    counters["heard_conflicts"] += count == known
+                    row.is_outside = False
+                    known, known_total = 0, 0.0
             if count <= known:
                 if count < known or (total == known_total and (ttl <= row.ttl or row.stands)):
                     n_stale += 1
@@ -256,6 +280,11 @@ class Table:
             # What came first by a longer way, and went no further, is passed on only now: news to the neighbours.
             self._outboxes.put(row, EXTENDED if passed else NEWS, peer, self._n_targets)
 
+    def _refuse_range(self, arm: str) -> None:
+        """Count what the range of an arm does not allow."""
+        self._counters["refused_reward_range"] += 1
+        self._out_of_range.add(arm)
+
     def _stand_for(self, row: Row) -> None:
         """The node stands for what it saw in an earlier life."""
         row.ttl = self.full_ttl
@@ -283,16 +312,16 @@ class Table:
 
     def _new_row(self, origin: str, epoch: int, arm: str, count: int, total: float) -> Row | None:
         """A row, still empty, for a key that is not known; None if that is refused, or of the present life."""
-        position = self._position.get(arm, -1)
         refusal = self.roster.refusal(origin, epoch, arm)
         is_present = origin == self._node and epoch == self.epoch
         if is_present and refusal == "own_entries":
             # The present life has no rows here, and needs no room.
             refusal = None
-        if not refusal and position in self._ranged and not self._ranged[position].accepts_sum(count, total):
-            refusal = "reward_range"
         if refusal:
             self._counters[f"refused_{refusal}"] += 1
+            return None
+        if not self._allows(self._position.get(arm, -1), count, total):
+            self._refuse_range(arm)
             return None
         if is_present:
             self._look_into_mirror(arm, count, total)
@@ -330,12 +359,13 @@ class Table:
         origin, epoch, arm = key = entry.key
         if key in self._rows or (origin, epoch) == (self._node, self.epoch):
             return
-        if origin == self._node and not self.roster.is_unwanted(origin, epoch):
-            row: Row | None = self._add(origin, epoch, arm)
-        else:
-            row = self._new_row(origin, epoch, arm, entry.count, entry.total)
-        if row is not None:
-            row.count, row.total, row.ttl, row.passes = entry.count, entry.total, entry.ttl, entry.passes or row.stands
+        refusal = self.roster.refusal(origin, epoch, arm)
+        if refusal and (origin != self._node or self.roster.is_unwanted(origin, epoch)):
+            self._counters[f"refused_{refusal}"] += 1
+            return
+        row = self._add(origin, epoch, arm)
+        row.count, row.total, row.ttl, row.passes = entry.count, entry.total, entry.ttl, entry.passes or row.stands
+        row.is_outside = not row.stands and not self._allows(row.position, row.count, row.total)
 
     def adopt(self, epoch: int, arm: str, count: int, total: float, is_observed: bool) -> None:
         """What the life that has just ended told: the node stands for it now, and it goes to all links.
@@ -368,8 +398,14 @@ class Table:
         return chain(self.told.values(), self._rows.values())
 
     def parts(self) -> list[tuple[int, int, float]]:
-        """All that the table knows of the node's arms: position, count and sum."""
-        return [(row.position, row.count, row.total) for row in self._rows.values() if row.position >= 0]
+        """All that the table knows of the node's arms: position, count and sum of each, however large single rows are."""
+        counts: Counter[int] = Counter()
+        totals: defaultdict[int, list[float]] = defaultdict(list)
+        for row in self._rows.values():
+            if row.position >= 0 and not row.is_outside:
+                counts[row.position] += row.count
+                totals[row.position].append(row.total)
+        return [(position, count, math.fsum(totals[position])) for position, count in counts.items()]
 
     def entries(self) -> list[Entry]:
         """All entries, as they are stored."""
@@ -379,7 +415,7 @@ class Table:
         """From whom the table knows something of each of the node's arms."""
         origins: dict[str, set[str]] = {arm: set() for arm in self._position}
         for (origin, _, arm), row in self._rows.items():
-            if row.position >= 0:
+            if row.position >= 0 and not row.is_outside:
                 origins[arm].add(origin)
         return origins
 
