@@ -75,6 +75,25 @@ async def said(connection):
 # --- who dials
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_is_refused_when_nodes_that_know_each_other_start_one_after_the_other(tmp_path, seed):
+    async def main():
+        site = Site(tmp_path, seed)
+        names = "abcd"
+        nodes = [site.node(name, knows=[one for one in names if one != name]) for name in names]
+        for node in nodes:
+            await node.start()
+            await asyncio.sleep(site.rng.choice((0.0, 0.01, 3.0)))
+        await asyncio.sleep(60)
+        found = {name for node in nodes for name, n in node.state().counters.items() if n}
+        assert [len(node._links.linked()) for node in nodes] == [3] * 4
+        for node in nodes:
+            await node.leave()
+        assert not {name for name in found if name.startswith("refused_")}
+
+    run(main())
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_two_that_dial_each_other_at_once_end_up_with_one_connection(tmp_path, seed):
     async def main():
@@ -117,7 +136,7 @@ def test_pauses_between_attempts_grow_and_stay_within_their_bounds(tmp_path):
             await asyncio.sleep(300)
             [peer] = node.peers()
             assert (peer.state, peer.last_refusal) == ("down", "unreachable: connection refused")
-            assert counters(node, "refused_unreachable") == (len(times),)
+            assert counters(node, "no_link_unreachable") == (len(times),)
 
     run(main())
     pauses = [later - sooner for sooner, later in itertools.pairwise(times)]

@@ -26,15 +26,8 @@ EDGES = sorted({tuple(sorted((NAMES[i], NAMES[(i + step) % 20]))) for i in range
 #: These run from the beginning to the end, and are measured.
 STEADY = NAMES[::7]
 ARMS = [f"arm {number}" for number in range(6)]
-#: What killed and leaving processes and cut links explain: nobody at the address, or no answer, or a bye.
-EXPLAINED = {
-    "refused_unreachable",
-    "refused_closed",
-    "refused_lost",
-    "refused_by_peer",
-    "refused_no_hello",
-    "refused_busy",
-}
+#: What killed and leaving processes and cut links explain: no answer, or a bye.
+EXPLAINED = {"refused_by_peer", "refused_no_hello", "refused_busy"}
 #: The most that a node may grow by in the second half, in bytes; an entry or a ticket that leaks a second is more.
 MOST_GROWTH = 2_000_000
 

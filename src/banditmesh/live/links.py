@@ -9,7 +9,9 @@ up with the same connection.
 A link ends with what it rests on: when a certificate of one of its ends is over, and when the configuration or a notice
 of the authority no longer lets the other side in.
 
-Every refusal is counted by its reason on either side, and the last one is shown with its neighbour.
+Every refusal is counted by its reason on either side, and the last one is shown with its neighbour. A link that does not
+come up because nothing answers, or because the other side hangs up, is counted apart, since no one refused anything:
+nodes that start one after the other dial in vain at first.
 """
 
 from __future__ import annotations
@@ -48,6 +50,8 @@ QUIET_FOR: Final = 10.0
 #: How often the link of a peer may come up in how many seconds.
 MOST_UPS: Final = 8
 PER_SECONDS: Final = 10.0
+#: Why a link may not come up although no one refused it.
+NOT_THERE: Final = ("unreachable", "closed", "lost", "timeout")
 #: How many connections may be between handshake and hello at a time.
 MOST_GREETINGS: Final = 64
 
@@ -161,7 +165,7 @@ class Links:
     neighbours : dict
         By name: all that are configured, and all that are linked.
     counts : Counter
-        What happened, by a name such as `refused_expelled` or `ended_silent`.
+        What happened, by a name such as `refused_expelled`, `no_link_unreachable` or `ended_silent`.
     """
 
     def __init__(
@@ -272,7 +276,7 @@ class Links:
 
     def refused(self, refusal: RefusedError, name: str | None = None) -> None:
         """Count a refusal, and show it with the neighbour of that name, if there is one."""
-        self.counts[f"refused_{refusal.reason}"] += 1
+        self.counts[f"{'no_link' if refusal.reason in NOT_THERE else 'refused'}_{refusal.reason}"] += 1
         neighbour = self.neighbours.get(name) if name is not None else None
         if neighbour is not None:
             # A neighbour that stays away is news once, not at every attempt.

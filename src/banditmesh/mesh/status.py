@@ -12,8 +12,6 @@ from ..text_tables import as_text
 
 #: How long a sidecar may take to answer, in seconds.
 TIMEOUT: Final = 2.0
-#: Reasons why a link did not come up that are no refusals by anybody.
-NOT_THERE: Final = ("unreachable", "closed", "lost", "timeout")
 HEADINGS: Final = (
     "node", "state", "links", "choices", "arms", "best arm", "sent", "received", "waiting", "refused", "protocol",
 )  # fmt: skip
@@ -70,11 +68,7 @@ def _as_row(url: str, state: dict[str, Any], peers: list[dict[str, Any]], troubl
         sent=sum(peer["sent"] for peer in peers),
         received=sum(peer["received"] for peer in peers),
         waiting=sum(peer["waiting"] for peer in peers),
-        refused=sum(
-            count
-            for name, count in state["counters"].items()
-            if name.startswith("refused_") and name.removeprefix("refused_") not in NOT_THERE
-        ),
+        refused=sum(count for name, count in state["counters"].items() if name.startswith("refused_")),
         protocol=state["protocol"],
     )
 

@@ -18,7 +18,6 @@ import msgspec
 
 from ..errors import BanditmeshError, InputError
 from ..live.client import Client
-from ..mesh.status import NOT_THERE
 
 #: How often sidecars are asked, and how long one may take to answer, in seconds.
 POLL_EVERY: Final = 1.0
@@ -90,10 +89,9 @@ class Seen:
 
     @property
     def refusals(self) -> dict[str, int]:
-        """What was refused, by reason; links that only were not there are no refusals."""
+        """What was refused, by reason."""
         counters = self.state.get("counters", {})
-        reasons = {name.removeprefix("refused_"): n for name, n in counters.items() if name.startswith("refused_")}
-        return {reason: n for reason, n in reasons.items() if n and reason not in NOT_THERE}
+        return {name.removeprefix("refused_"): n for name, n in counters.items() if name.startswith("refused_") and n}
 
 
 def read_addresses(text: str) -> dict[str, str | None]:
