@@ -3,10 +3,12 @@
 Processes are forked from one that has imported everything, so that the hundredth start costs as little as it can.
 """
 
+import contextlib
 import ctypes
 import json
 import multiprocessing
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -42,13 +44,15 @@ def wait_until(holds, patience=PATIENCE):
     return held
 
 
-def _run(folder, log, disk):
+def _run(folder, log, disk, is_full):
     """What a process does: everything that it logs goes into a file of its own."""
     os.chdir(folder)  # the path of a socket must be short
     with open(log, "a") as file:
         os.dup2(file.fileno(), 2)
     if disk is not None:
         mount(f"{folder}/state", disk)
+    if is_full:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
     from banditmesh.live import serving
 
     serving.run("node.toml")
@@ -117,10 +121,19 @@ class NodeProcess:
 
     # --- beginning and end
 
-    def start(self):
+    @contextlib.contextmanager
+    def on_a_full_disk(self):
+        """Run where no file may grow beyond a page."""
+        try:
+            yield self.start(is_full=True)
+        finally:
+            self.__exit__()
+
+    def start(self, is_full=False):
         """Start, and wait until callers are answered."""
         self.n_starts += 1
-        self._process = FORKS.Process(target=_run, args=(str(self.folder), str(self.log), self._disk), daemon=True)
+        what = str(self.folder), str(self.log), self._disk, is_full
+        self._process = FORKS.Process(target=_run, args=what, daemon=True)
         self._process.start()
         wait_until(lambda: not self.is_alive or self.event("listening"))
         assert self.is_alive, self.log.read_text()

@@ -124,6 +124,32 @@ def test_disk_that_is_filled_again_and_again_loses_nothing_acknowledged(tmp_path
         assert client.ready() is None
 
 
+@pytest.mark.parametrize("way", ["first", "left", "killed"])
+def test_node_starts_on_a_disk_that_takes_nothing(tmp_path, neighbour, way):
+    a = NodeProcess(tmp_path / "a", "a", neighbours={"b": neighbour.node.address})
+    if way != "first":
+        with a, a.client() as client:
+            assert client.observe(None, 0.5, arm="red", key="before") == "counted"
+            getattr(a, "leave" if way == "left" else "kill")()
+    own = way != "first"
+    with a.on_a_full_disk(), a.client(patience=0.0) as client, a.client(patience=60.0) as patient:
+        wait_until(lambda: is_up(client))
+        observe(neighbour, "blue", 1.0, "heard")
+        wait_until(lambda: counts(client) == {"red": (own, 0), "blue": (0, 1)})
+        with pytest.raises(SidecarError, match="node 'a' chooses once its start is stored: cannot write .*state.db: "):
+            client.choose()
+        with pytest.raises(SidecarError, match="cannot write .*state.db: "):
+            client.observe(None, 0.5, arm="red", key="fails")
+        assert client.ready().startswith("degraded: it chooses once its start is stored: cannot write")
+        Limit(a).empty()
+        assert patient.observe(None, 0.5, arm="red", key="fails") == "counted"
+        assert client.ready() is None
+        client.choose()
+        a.kill()
+        a.start()
+        assert counts(client)["red"] == (own + 1, 0)
+
+
 def is_up(client):
     return [peer["state"] for peer in client.peers()] == ["up"]
 

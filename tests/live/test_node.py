@@ -11,6 +11,7 @@ import banditmesh as bm
 from banditmesh.errors import InputError, NodeError, StoreError
 from banditmesh.live import ArmSpec, NeighbourConfig, Node, NodeConfig, Observation, keys
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED
+from banditmesh.live.state import copy_state
 
 MESH = "shop"
 
@@ -299,6 +300,78 @@ def test_a_full_disk_degrades_the_node_until_there_is_room_again(tmp_path):
             await asyncio.sleep(31)
             assert node.ready() == (True, "")
             assert (await node.observe(choice, 1.0)).outcome == COUNTED
+
+    simulated.run(main())
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_node_that_starts_on_a_full_disk_hears_and_relays_and_chooses_once_its_start_is_stored(tmp_path, is_first):
+    async def main():
+        network = simulated.Network(random.Random(0))
+        disks = {name: simulated.Disk(tmp_path / name, MESH, name, random.Random(0)) for name in "abc"}
+
+        def a_node(name, neighbours):
+            transport = simulated.SimulatedTransport(network, simulated.identity(MESH, name))
+            config = plain(tmp_path, name, neighbours=neighbours, protocol=bm.Flooding(2))
+            config = msgspec.structs.replace(config, listen=f"127.0.0.1:{ord(name)}")
+            return Node(config, transport=transport, store=disks[name].open(), rng=random.Random(name))
+
+        if not is_first:
+            async with a_node("b", []) as b:
+                await b.observe(b.choose(), 3.0)
+        disks["b"].is_full = True
+        to_b = [("b", f"127.0.0.1:{ord('b')}")]
+        async with a_node("b", []) as b, a_node("a", to_b) as a, a_node("c", to_b) as c:
+            await asyncio.sleep(5)
+            await a.observe(None, 1.0, arm="blue")
+            await asyncio.sleep(100)
+            assert [counts(node)["blue"] for node in (a, b, c)] == [1, 1, 1]
+            assert counts(b)["red"] == counts(c)["red"] == (0 if is_first else 1)
+            with pytest.raises(StoreError, match="node 'b' chooses once its start is stored: no space left"):
+                b.choose()
+            with pytest.raises(StoreError, match="no space left"):
+                await b.observe(None, 1.0, arm="blue")
+            assert b.ready() == (
+                False, "degraded: it chooses once its start is stored: no space left on the simulated disk",
+            )  # fmt: skip
+            life = b.lives("b")[0]
+            disks["b"].is_full = False
+            await asyncio.sleep(31)
+            assert b.ready() == (True, "")
+            choice = b.choose()
+            assert choice.ticket.start == (1 if is_first else 2)
+            await b.observe(choice, 1.0)
+            assert b.lives("b") == [life]
+        async with a_node("b", []) as b:
+            assert b.lives("b") == [life]
+            assert sum(counts(b).values()) == (2 if is_first else 3)
+
+    simulated.run(main())
+
+
+def test_a_backup_on_a_full_disk_does_not_choose_before_its_new_life_is_stored(tmp_path):
+    async def main():
+        disk = simulated.Disk(tmp_path / "a", MESH, "a", random.Random(0))
+        network = simulated.Network(random.Random(0))
+
+        def a_node():
+            transport = simulated.SimulatedTransport(network, simulated.identity(MESH, "a"))
+            config = msgspec.structs.replace(plain(tmp_path, "a"), listen="127.0.0.1:1")
+            return Node(config, transport=transport, store=disk.open(), rng=random.Random(0))
+
+        async with a_node() as node:
+            await node.observe(node.choose(), 1.0)
+            copy_state(tmp_path / "a", tmp_path / "copy")
+        (tmp_path / "a" / "state.db").unlink()
+        (tmp_path / "copy").rename(tmp_path / "a" / "state.db")
+        disk.is_full = True
+        async with a_node() as node:
+            with pytest.raises(StoreError, match="once its start is stored"):
+                node.choose()
+            disk.is_full = False
+            await asyncio.sleep(31)
+            [new, old] = node.lives("a")
+            assert node.choose().ticket.epoch == int(new, 16) != int(old, 16)
 
     simulated.run(main())
 

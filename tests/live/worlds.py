@@ -14,6 +14,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oracle import Branch, Oracle, Report, Violation
 from simulated import HOSTILE, Disk, Network, SimulatedTransport, identity
@@ -52,13 +53,25 @@ class Machine:
         self.not_before = 0
         self.is_expelled = False
         self.process = None
+        #: What somebody got wrong in its configuration, and will correct.
+        self.reward_range = None
+        self.ignore = []
+
+    def specs(self):
+        return [ArmSpec(arm, sigma=1.0, reward_range=self.reward_range) for arm in self.arms]
+
+    async def reconfigure(self):
+        """Let what runs on it go on with its present arms, ranges and ignored names."""
+        node = self.process.node
+        await node.reload(msgspec.structs.replace(node.config, arms=self.specs(), ignore=self.ignore))
 
     def config(self, protocol):
         return NodeConfig(
             mesh=MESH,
             node=self.name,
             listen=self.address,
-            arms=[ArmSpec(arm, sigma=1.0) for arm in self.arms],
+            arms=self.specs(),
+            ignore=self.ignore,
             protocol=protocol,
             policy=bm.UCB(),
             neighbours=[NeighbourConfig(name=one.name, address=one.address) for one in self.neighbours],
@@ -159,8 +172,15 @@ def own_of(node):
 
 
 def table_of(node):
-    """By key: count and sum."""
-    return {tuple(entry.key): (entry.count, entry.total) for entry in node._member.entries()}
+    """By key: count and sum; what is outside of a range, which is kept and not used, is left out."""
+    rows = node._member._table._rows.values()
+    return {row.key: (row.count, row.total) for row in rows if not row.is_outside}
+
+
+def outside(node):
+    """By key: what is outside of a range."""
+    rows = node._member._table._rows.values()
+    return {row.key: (row.count, row.total) for row in rows if row.is_outside}
 
 
 def n_refused(node):
@@ -169,8 +189,8 @@ def n_refused(node):
 
 
 def epoch_of(node):
-    """The present life."""
-    return node._member.life.epoch
+    """The present life, or the one that begins as soon as there is room on the disk."""
+    return node._member.shown_life.epoch
 
 
 class World:
@@ -257,9 +277,7 @@ class World:
         if machine.process is None:
             process = Process(machine, machine.disk, machine.branch)
             machine.process = process
-            was_full, machine.disk.is_full = machine.disk.is_full, False
             await process.start()
-            machine.disk.is_full = was_full
 
     async def kill(self, machine):
         if machine.process is not None:
@@ -298,9 +316,11 @@ class World:
             name = process.machine.name
             table = table_of(node)
             self.oracle.check_node(name, own_of(node), table, member.estimates(), epoch)
-            self.oracle.check_memory(name, process.table, table)
+            before = {key: value for key, value in process.table.items() if key[0] not in process.machine.ignore}
+            self.oracle.check_memory(name, before, {**table, **outside(node)})
             process.table = table
-            self.check_bounds(name, node, len(table) + len(own_of(node)), process.n_refused_at_start)
+            n_keys = len(table) + len(outside(node)) + len(own_of(node))
+            self.check_bounds(name, node, n_keys, process.n_refused_at_start)
             for neighbour in node._links.neighbours.values():
                 if neighbour.conversation is not None and node._board.why_banned(neighbour.identity):
                     raise Violation(f"{name} is linked with {neighbour.name}, and knows that it was expelled")
@@ -329,6 +349,9 @@ class World:
         self.clones.clear()
         for machine in self.machines:
             machine.disk.is_full = False
+            machine.reward_range, machine.ignore = None, []
+            if machine.process is not None:
+                await machine.reconfigure()
             if machine.is_expelled:
                 await self.kill(machine)
                 self.renew(machine)
@@ -452,7 +475,7 @@ async def observe(world):
             continue
         try:
             choice = process.choose()
-        except NodeError:
+        except (StoreError, NodeError):
             return
         entry = choice.ticket, draw_reward(rng)
         if rng.random() < 0.7:
@@ -554,8 +577,9 @@ async def end_clone(world):
 
 async def observe_at_clone(world):
     for process in world.clones:
-        choice = process.choose()
-        process.observe(Observation(draw_reward(world.rng), choice.ticket), name_of(choice.ticket))
+        with contextlib.suppress(StoreError):
+            choice = process.choose()
+            process.observe(Observation(draw_reward(world.rng), choice.ticket), name_of(choice.ticket))
 
 
 async def fill_disk(world):
@@ -587,7 +611,18 @@ async def change_arms(world):
     machine = world.draw_running()
     if machine is not None:
         machine.arms = world.rng.sample(world.arms, world.rng.randint(1, len(world.arms)))
-        await machine.process.node.set_arms([ArmSpec(arm, sigma=1.0) for arm in machine.arms])
+        await machine.process.node.set_arms(machine.specs())
+
+
+async def mistype(world):
+    """Somebody gets a range or the ignored names wrong, or right again."""
+    machine, rng = world.draw_running(), world.rng
+    if machine is not None:
+        if rng.random() < 0.5:
+            machine.reward_range = rng.choice((None, (0.0, 1.0), (0.0, 2000.0)))
+        else:
+            machine.ignore = rng.sample([one.name for one in world.machines if one is not machine], rng.randint(0, 2))
+        await machine.reconfigure()
 
 
 async def retire(world):
@@ -708,6 +743,7 @@ EVENTS, WEIGHTS = zip(
     (stall, 2),
     (cut, 5),
     (change_arms, 4),
+    (mistype, 4),
     (retire, 1),
     (expel, 1),
     (renew, 1),

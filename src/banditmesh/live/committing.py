@@ -3,7 +3,8 @@
 Nothing is acknowledged or told before its transaction is durable. If one fails, its observations fail with the reason,
 nothing has happened, and the node is *degraded*: it goes on hearing, relaying and choosing, and tries again, with the
 next observation or by itself after a while. The table is written once a second at most; it may lag, since neighbours
-offer it again.
+offer it again. A start that cannot be written leaves the node degraded, too: it hears and relays, and chooses once its
+start is durable.
 """
 
 from __future__ import annotations
@@ -82,6 +83,17 @@ class Committer:
         self._calls: deque[_Call] = deque()
         self._changes: list[tuple[Changes, asyncio.Future[None]]] = []
         self._retry = FIRST_RETRY
+        #: The epoch of a first life, as long as this start has not been written.
+        self._first_epoch: int | None = None
+
+    async def begin(self) -> None:
+        """Write that the node starts, and begin a new life if it needs one; if that fails, it is tried again."""
+        self._first_epoch = self._new_epoch()
+        async with self.turn:
+            try:
+                await self._write_all()
+            except StoreError as error:
+                self._failed(error)
 
     async def observe(self, observations: Sequence[Observation]) -> list[Answer]:
         """Count rewards; returns when they are durable.
@@ -146,14 +158,17 @@ class Committer:
     async def _write_all(self) -> None:
         # What waits is looked at anew after each transaction: more may have come.
         while True:
-            if self._changes:
+            if self._first_epoch is not None:
+                await self.commit(self._member.begin(self._first_epoch, self._clock()))
+                self._first_epoch = None
+            elif self._changes:
                 changes, future = self._changes[0]
                 await self._store.commit(changes)
                 self._changes.pop(0)
                 if not future.done():
                     future.set_result(None)
             elif (reason := self._member.needs_new_life()) is not None:
-                await self.begin_life(reason)
+                await self._begin_life(reason)
             elif self._calls or self.trouble:
                 await self._observe()
             else:
@@ -180,7 +195,7 @@ class Committer:
                 future.set_result(answers[start : start + len(part)])
             start += len(part)
 
-    async def begin_life(self, reason: str) -> None:
+    async def _begin_life(self, reason: str) -> None:
         """Begin a new life, because of that."""
         epoch = self._new_epoch()
         await self.commit(self._member.new_life(epoch, self._clock()))
@@ -225,6 +240,8 @@ class Committer:
     async def _save_some(self) -> bool:
         """Write a part of what is new in the table; whether there may be more."""
         async with self.turn:
+            if self._first_epoch is not None:
+                return False  # without a life there is nothing to write it to
             entries, removed = self._member.dirty_entries()
             if not entries and not removed:
                 return False

@@ -71,7 +71,7 @@ class Exchange:
         """What this node says first."""
         member = self._member
         return Hello(
-            member.mesh, member.node, member.life.epoch, codec.VERSION, self.protocol, f"banditmesh {__version__}"
+            member.mesh, member.node, member.shown_life.epoch, codec.VERSION, self.protocol, f"banditmesh {__version__}"
         )
 
     def heard(self, peer: str, statistics: Sequence[Any]) -> None:

@@ -60,9 +60,10 @@ class Lock:
             raise StoreError(
                 f"the state folder {folder} is in use by {by}; stop it, or give each node a folder of its own"
             ) from None
-        # For people who look who has it; the lock itself does not depend on it.
-        os.ftruncate(self._descriptor, 0)
-        os.write(self._descriptor, f"{os.getpid()}\n".encode())
+        # For people who look who has it; the lock itself does not depend on it, and a full disk has no room for it.
+        with suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
         """Let others have it."""

@@ -146,8 +146,10 @@ class Member:
         self._outboxes = Outboxes(self._chances, self.caps.links, self.counters)
         self._table = Table(node, self._outboxes, self._chances, self.caps, self.counters)
         self._ledger = Ledger(ticket_lifetime, open_choices, self.check_reward)
-        #: The life under way, once it has begun; what was restored waits in `_restored`.
+        #: The life under way, once it has begun, and the one that begins as soon as that is stored; what was restored
+        #: waits in `_restored`.
         self._life: Life | None = None
+        self._planned: Life | None = None
         self._restored: Life | None = None
         self._is_backup = False
         self._n_choices = 0
@@ -196,6 +198,7 @@ class Member:
         forgotten = tickets.lapsed_starts(now)
         new_key = b"" if tickets.book else self._rng.randbytes(KEY_BYTES)
         book = tickets.next_book(new_key, life.start, life.n_choices)
+        self._planned = life
 
         def apply() -> None:
             self._life = life
@@ -225,6 +228,16 @@ class Member:
         if commit is not self._in_flight:
             raise InputError(f"node {self.node!r} must be told of the commit that is under way, got another one")
         self._in_flight = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether this start is stored, and the life under way is no one else's: before that nothing is chosen."""
+        return self._life is not None and not self._is_backup
+
+    @property
+    def shown_life(self) -> Life:
+        """The life under way, or the one that begins as soon as that is stored."""
+        return self._life or self._planned or self.life
 
     @property
     def life(self) -> Life:
@@ -522,11 +535,11 @@ class Member:
 
     def lives(self) -> list[tuple[str, int]]:
         """All lives (name, epoch) that the node knows something of, its own present one first."""
-        return [(self.node, self.life.epoch), *self._table.roster.lives()]
+        return [(self.node, self.shown_life.epoch), *self._table.roster.lives()]
 
     def snapshot(self) -> Snapshot:
         """The node as it is now."""
-        life = self.life
+        life = self.shown_life
         origins = self._table.origins_by_arm()
         usage = {**self._table.roster.usage(), "links": (len(self._outboxes.links), self.caps.links)}
         return Snapshot(

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, Self
 import msgspec
 
 from .. import checks
-from ..errors import InputError, NodeError, NoticeError, RefusedError
+from ..errors import InputError, NodeError, NoticeError, RefusedError, StoreError
 from ..protocols import notation
 from . import config as configs
 from . import notices
@@ -197,9 +197,7 @@ class Node:
         if stored is not None:
             self._member.restore(stored)
             self._restore_notices(stored.notices)
-        await self._committer.commit(self._member.begin(new_epoch(self._rng), self._clock()))
-        if (reason := self._member.needs_new_life()) is not None:
-            await self._committer.begin_life(reason)
+        await self._committer.begin()
 
     def _restore_notices(self, stored: Sequence[bytes]) -> None:
         for data in stored:
@@ -285,8 +283,15 @@ class Node:
         -------
         Choice
             The arm, and the ticket by which its reward is reported: late, in any order, and after a restart.
+
+        Raises
+        ------
+        StoreError
+            The node started on a disk that it could not write to, and has not been able to since.
         """
         self._require_running("choose")
+        if not self._member.has_begun:
+            raise StoreError(f"node {self.config.node!r} chooses once its start is stored: {self._committer.trouble}")
         return Choice(*self._member.choose(self._clock(), among))
 
     async def observe(
@@ -452,7 +457,8 @@ class Node:
         if any(task.done() for task in self._vital):
             return False, "an error in this node, see its log; restart it"
         if self._committer.trouble:
-            return False, f"degraded: {self._committer.trouble}"
+            what = "" if self._member.has_begun else "it chooses once its start is stored: "
+            return False, f"degraded: {what}{self._committer.trouble}"
         return True, ""
 
     def state(self) -> StateView:

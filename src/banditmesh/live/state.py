@@ -8,12 +8,14 @@ Rules kept here:
 - The file names its format, its mesh and its node, and is refused under any other. What it holds is checked before
   anything is believed. A file that is damaged is refused in one line and never replaced: a new life moves it aside.
 - Its owner alone can read it, from the first byte on, and backups likewise.
+- A disk without room is no reason not to open: what is there is read, and to write is tried again each time.
 - A backup is marked as one. What is restored from it must begin a new life, since its own may have gone on.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -62,12 +64,15 @@ class Store:
     1.5
     """
 
-    def __init__(self, folder: Path, lock: Lock, db: sqlite3.Connection, executor: Executor | None) -> None:
+    def __init__(self, folder: Path, mesh: str, node: str, lock: Lock, executor: Executor | None) -> None:
         self.folder = folder
+        self._mesh, self._node = mesh, node
         self._lock = lock
-        self._db: sqlite3.Connection | None = db
+        #: None once it is closed, and as long as there has been no room on the disk to open it for writing.
+        self._db: sqlite3.Connection | None = None
+        self._is_closed = False
         self._mutex = threading.Lock()
-        self._inode = (folder / FILE).stat().st_ino
+        self._inode = 0
         self._is_suspect = False
         self._owns_executor = executor is None
         self._executor = ThreadPoolExecutor(1, "banditmesh-state") if executor is None else executor
@@ -111,27 +116,55 @@ class Store:
                 if new_life:
                     move_aside(folder)
                 _refuse_strange_files(path)
-                if not path.exists():
-                    _make(path, mesh, node)
-                make_private(folder)
-                db = _connect(path)
-            with _closing_on_error(db), _plainly(path):
-                found = schema.identify(db)
-                if found[:2] != (mesh, node):
-                    raise StoreError(
-                        f"{path} is of node {found[1]!r} of mesh {found[0]!r}, not of node {node!r} of mesh {mesh!r}; "
-                        "name another state folder, or start with --new-life, which moves it aside"
-                    )
-                _begin_wal(db, path)
-                return cls(folder, lock, db, executor)
+                store = cls(folder, mesh, node, lock, executor)
+                try:
+                    store._connect()
+                except (sqlite3.Error, OSError) as error:
+                    if not _is_no_room(error):
+                        raise
+                return store
         except BaseException:
             lock.release()
             raise
 
+    def _connect(self) -> sqlite3.Connection:
+        """Open the file for writing, and make it if it is not there."""
+        path = self.folder / FILE
+        if not path.exists():
+            _make(path, self._mesh, self._node)
+        make_private(self.folder)
+        db = _connect(path)
+        with _closing_on_error(db):
+            self._check_owner(db)
+            _begin_wal(db, path)
+        self._inode = path.stat().st_ino
+        self._db = db
+        return db
+
+    def _check_owner(self, db: sqlite3.Connection) -> None:
+        mesh, node, _ = schema.identify(db)
+        if (mesh, node) != (self._mesh, self._node):
+            raise StoreError(
+                f"{self.folder / FILE} is of node {node!r} of mesh {mesh!r}, not of node {self._node!r} of mesh "
+                f"{self._mesh!r}; name another state folder, or start with --new-life, which moves it aside"
+            )
+
     def load(self) -> Stored | None:
         """Everything that was stored; None if no life has begun here."""
-        with self._mutex, _plainly(self.folder / FILE):
-            stored = schema.read(self._open())
+        path = self.folder / FILE
+        with self._mutex, _plainly(path):
+            self._require_open()
+            if self._db is not None:
+                stored = schema.read(self._db)
+            elif not path.exists():
+                stored = None
+            else:
+                # To read takes no room: a file without a log is read as it is, and one that has a log by a connection
+                # that needs no shared memory, since it lets no other in.
+                with closing(_connect(path, "rw" if _has_log(path) else "ro&immutable=1")) as db:
+                    db.execute("PRAGMA locking_mode = EXCLUSIVE")
+                    self._check_owner(db)
+                    stored = schema.read(db)
         self._backup_of = stored.life.epoch if stored is not None and stored.is_backup else None
         return stored
 
@@ -167,10 +200,12 @@ class Store:
         if self._owns_executor:
             self._executor.shutdown()
         with self._mutex:
-            if self._db is not None:
-                with suppress(sqlite3.Error):
-                    self._db.close()
-                self._db = None
+            if not self._is_closed:
+                self._is_closed = True
+                if self._db is not None:
+                    with suppress(sqlite3.Error):
+                        self._db.close()
+                    self._db = None
                 self._lock.release()
 
     def __enter__(self) -> Self:
@@ -180,20 +215,22 @@ class Store:
         self.close()
 
     async def _run(self, write: Callable[[], None]) -> None:
-        self._open()
+        self._require_open()
         await asyncio.get_running_loop().run_in_executor(self._executor, write)
 
-    def _open(self) -> sqlite3.Connection:
-        if self._db is None:
+    def _require_open(self) -> None:
+        if self._is_closed:
             raise StoreError(f"the state in {self.folder} is closed; open it again")
-        return self._db
 
     @contextmanager
     def _transaction(self, synchronous: str) -> Iterator[sqlite3.Connection]:
         """A transaction that is undone by whatever goes wrong; an error of the disk becomes a `StoreError`."""
         with self._mutex:
-            db = self._open()
+            self._require_open()
+            db = self._db
             try:
+                if db is None:
+                    db = self._connect()
                 self._recover(db)
                 db.execute(f"PRAGMA synchronous = {synchronous}")
                 db.execute("BEGIN IMMEDIATE")
@@ -201,8 +238,10 @@ class Store:
                 db.execute("COMMIT")
             except BaseException as error:
                 with suppress(sqlite3.Error):
-                    if db.in_transaction:
+                    if db is not None and db.in_transaction:
                         db.execute("ROLLBACK")
+                if isinstance(error, UnusableError):
+                    raise StoreError(f"{self.folder / FILE} {error}; {_WAY_OUT}") from None
                 if isinstance(error, sqlite3.Error | OSError):
                     self._is_suspect = True
                     raise StoreError(f"cannot write {self.folder / FILE}: {_reason(error)}") from None
@@ -243,7 +282,7 @@ def copy_state(folder: str | PathLike[str], path: str | PathLike[str]) -> None:
         raise StoreError(f"a backup must be a new file, got {path}, which is there already")
     partial = path.with_name(f".{path.name}.partial")
     try:
-        with _plainly(source), closing(_connect(source, readonly=True)) as db:
+        with _plainly(source), closing(_connect(source, "ro")) as db:
             with _plainly(path):
                 copy = _connect_new(partial)
             with closing(copy):
@@ -261,8 +300,8 @@ def copy_state(folder: str | PathLike[str], path: str | PathLike[str]) -> None:
         raise
 
 
-def _connect(path: Path, readonly: bool = False) -> sqlite3.Connection:
-    uri = f"{path.absolute().as_uri()}?mode={'ro' if readonly else 'rwc'}"
+def _connect(path: Path, mode: str = "rwc") -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
     db = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, schema.LONGEST)
     db.execute("PRAGMA trusted_schema = OFF")
@@ -297,9 +336,18 @@ def _begin_wal(db: sqlite3.Connection, path: Path) -> None:
         raise StoreError(f"{path} must lie on a file system with shared memory, got mode {mode}; use a local disk")
 
 
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{FILE}{BESIDE[0]}")
+
+
+def _has_log(path: Path) -> bool:
+    """Whether there may be something in the log that is not in the file."""
+    return _log_of(path).exists() and _log_of(path).stat().st_size > 0
+
+
 def _refuse_strange_files(path: Path) -> None:
     """Refuse what SQLite would take for a new file, or for the log of one that has none."""
-    log = path.with_name(f"{FILE}{BESIDE[0]}")
+    log = _log_of(path)
     if log.exists() and not path.exists():
         raise UnusableError.damaged(f"it is gone, and its log {log.name} is there")
     if path.exists():
@@ -307,7 +355,7 @@ def _refuse_strange_files(path: Path) -> None:
             head = stream.read(_MODE_AT + 2)
         if len(head) < _MODE_AT + 2:
             raise UnusableError.damaged("it is empty")
-        if head[_MODE_AT:] == _NO_WAL and log.exists() and log.stat().st_size:
+        if head[_MODE_AT:] == _NO_WAL and _has_log(path):
             raise UnusableError.damaged(f"{log.name} beside it is the log of another file")
 
 
@@ -343,6 +391,15 @@ def _is_damage(error: sqlite3.Error) -> bool:
     code = getattr(error, "sqlite_errorcode", None)
     damage = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_ERROR)
     return code is None or code & 0xFF in damage
+
+
+def _is_no_room(error: sqlite3.Error | OSError) -> bool:
+    """Whether the disk has no room for what must be there before anything is written, the shared memory of the log."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    code = getattr(error, "sqlite_errorcode", 0)
+    no_room = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
+    return code in no_room
 
 
 def _reason(error: sqlite3.Error | OSError) -> str:
