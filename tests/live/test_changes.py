@@ -74,9 +74,7 @@ def test_changes_beside_others_lose_none_of_them(tmp_path):
             async with a._committer.turn:
                 to_b = [NeighbourConfig(name="b", address=site.address("b"))]
                 changes = asyncio.create_task(
-                    asked_together(
-                        a.reload(edited(a, protocol=bm.FwA(2), neighbours=to_b)), a.set_arms(specs("blue"))
-                    )
+                    asked_together(a.reload(edited(a, protocol=bm.FwA(2), neighbours=to_b)), a.set_arms(specs("blue")))
                 )
                 await asyncio.sleep(1.0)
                 a.add_peer("c")

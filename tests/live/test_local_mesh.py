@@ -14,8 +14,9 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.errors import InputError
-from banditmesh.mesh import MeshError, Verdict, run_mesh, verify_mesh
+from banditmesh.mesh import MeshError, Verdict, local, run_mesh, verify_mesh
 from banditmesh.mesh.verify import prediction_interval
+from banditmesh.mesh.worker import Traffic
 
 
 def small_problem():
@@ -49,6 +50,51 @@ def test_everything_that_was_sent_was_heard(mesh_run):
     assert mesh_run.transmissions == counters["sent_news"] > 0
     assert not counters["failed_tasks"]
     assert not counters["failed_writes"]
+
+
+class Crew:
+    """Workers that answer, each time they are asked, the next thing."""
+
+    def __init__(self, *answers):
+        self._answers = list(answers)
+        self.n_asked = 0
+
+    def ask(self, question):
+        self.n_asked += 1
+
+    def answers(self, patience):
+        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+
+
+def traffic(a_sent, b_heard, waits=False, b_sent=0, a_heard=0):
+    """What two workers say: one of node a, one of node b."""
+    return [Traffic(False, {("a", "b"): (a_sent, a_heard)}), Traffic(waits, {("b", "a"): (b_sent, b_heard)})]
+
+
+ON_ITS_WAY = traffic(310, 309)
+ARRIVED = traffic(310, 310)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [ON_ITS_WAY, ON_ITS_WAY, ON_ITS_WAY, ARRIVED, ARRIVED],
+        # What has just arrived is passed on: nothing waited when the first worker was asked.
+        [ARRIVED, traffic(310, 310, b_sent=1), traffic(310, 310, b_sent=1), traffic(310, 310, False, 1, 1)],
+        [traffic(310, 310, waits=True), traffic(310, 310, waits=True), ARRIVED, ARRIVED],
+    ],
+)
+def test_mesh_is_quiet_when_all_that_was_sent_has_been_heard_and_not_before(monkeypatch, answers):
+    monkeypatch.setattr(local, "LOOK_AGAIN", 0.0)
+    crew = Crew(*answers)
+    assert local._settle(crew)
+    assert crew.n_asked >= len(answers)
+
+
+def test_mesh_whose_last_statistic_never_arrives_is_not_quiet(monkeypatch):
+    monkeypatch.setattr(local, "LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(local, "PATIENCE", 0.05)
+    assert not local._settle(Crew(ON_ITS_WAY))
 
 
 def test_prediction_interval_of_known_values():

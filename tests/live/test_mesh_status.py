@@ -51,6 +51,16 @@ def test_degraded_node_says_why(tmp_path):
     assert "the disk is full" in row.state
 
 
+def test_warnings_of_nodes_stand_below_the_table(tmp_path):
+    with Beside(a_node(tmp_path)) as node:
+        lives = [("b", epoch, "red", 1, 0.5, 1) for epoch in range(48)]
+        node.do(node.node._member.hear, lives, "b")
+        table = CliRunner().invoke(cli, ["mesh", "status", "--once", node.url], obj={}).output
+    last = table.splitlines()[-1]
+    assert last.startswith("a warns: 'b' has 48 lives, and after 64 (caps.epochs) a new one is not heard")
+    assert "banditmesh keys retire" in last
+
+
 def test_verb_prints_a_table_and_json(tmp_path):
     with Beside(a_node(tmp_path)) as node:
         table = CliRunner().invoke(cli, ["mesh", "status", "--once", node.url], obj={})

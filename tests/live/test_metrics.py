@@ -56,6 +56,28 @@ def test_metrics_are_what_the_node_says(client):
     assert values["process_resident_memory_bytes",] > 0
 
 
+def test_members_with_many_lives_are_named_and_not_too_many_of_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(metrics, "MOST_MEMBERS", 2)
+    with Beside(a_node(tmp_path)) as beside, Client(beside.url) as node:
+        hear_lives(beside, "b", 47)
+        assert not any(key[0] == "banditmesh_member_lives" for key in read(node.metrics()))
+        for name, n in (("b", 48), ("c", 50), ("d", 60)):
+            hear_lives(beside, name, n)
+        values = read(node.metrics())
+        assert {key[1:]: n for key, n in values.items() if key[0] == "banditmesh_member_lives"} == {
+            ("member=d",): 60,
+            ("member=c",): 50,
+        }
+        state = node.state()
+        assert state["many_lives"] == {"d": 60, "c": 50, "b": 48}
+        assert len(state["warnings"]) == 3
+
+
+def hear_lives(beside, name, n):
+    """Let a node hear of lives of a member."""
+    beside.do(beside.node._member.hear, [(name, epoch, "red", 1, 0.5, 1) for epoch in range(1, n + 1)], "b")
+
+
 def test_names_with_any_characters_can_be_read_back(client):
     name = 'a "b" \\ {c}=é'
     client.set_arms([name])

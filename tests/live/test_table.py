@@ -491,6 +491,47 @@ def test_retired_life_leaves_table_estimates_and_outboxes_and_is_refused_from_th
     assert member.dirty_entries()[1] == [("o", 1, "red")]
 
 
+def test_node_warns_from_three_quarters_of_the_lives_of_a_name_on():
+    member = make("n", arms=["red"])
+    hear(member, "p", *[("o", epoch, "red", 1, 1.0, 4) for epoch in range(1, 48)])
+    assert (member.snapshot().warnings, member.snapshot().many_lives) == ([], {})
+    hear(member, "p", ("o", 48, "red", 1, 1.0, 4), *[("r", epoch, "red", 1, 1.0, 4) for epoch in range(1, 99)])
+    assert member.snapshot().many_lives == {"r": 64, "o": 48}
+    assert counted(member, "refused_epochs") == (34,)
+    assert [line[:60] for line in member.snapshot().warnings] == [
+        "'r' has 64 lives, and after 64 (caps.epochs) a new one is no",
+        "'o' has 48 lives, and after 64 (caps.epochs) a new one is no",
+    ]
+    assert all("`banditmesh keys retire`" in line for line in member.snapshot().warnings)
+    member.retire([("r", epoch) for epoch in range(1, 99)])
+    member.retire([("o", 1)])
+    assert member.snapshot().warnings == []
+
+
+def test_node_warns_of_many_lives_of_its_own():
+    member = make("n", arms=["red"], epoch=100)
+    hear(member, "p", *[("n", epoch, "red", 1, 1.0, 4) for epoch in range(1, 47)])
+    assert member.snapshot().many_lives == {}
+    hear(member, "p", ("n", 47, "red", 1, 1.0, 4))
+    assert member.snapshot().many_lives == {"n": 48}
+
+
+def test_warnings_of_many_names_are_few_lines():
+    member = make("n", arms=["red"], caps=Caps(epochs=2))
+    hear(member, "p", *[(f"o{number}", epoch, "red", 1, 1.0, 4) for number in range(30) for epoch in (1, 2)])
+    assert len(member.snapshot().many_lives) == 30
+    assert len(member.snapshot().warnings) == 11
+    assert member.snapshot().warnings[-1] == "20 more names have nearly as many lives as caps.epochs allows"
+
+
+def test_node_warns_of_what_is_outside_of_a_range():
+    member = make(arms=["red"])
+    hear(member, "q", ("o", 1, "red", 2, 5.0, 4), ("r", 1, "red", 2, 1.0, 4))
+    member.set_arms(ranged(0.0, 1.0))
+    [line] = member.snapshot().warnings
+    assert line == "1 statistics of arm 'red' are outside of its reward_range, and unused until that allows them"
+
+
 def test_ignored_names_and_lives_are_refused_as_long_as_they_are_ignored():
     member = make(arms=["red"], ignore=["r", ("o", 1)])
     statistics = [("o", 1, "red", 2, 1.0, 4), ("o", 2, "red", 3, 3.0, 4), ("r", 1, "red", 1, 0.5, 4)]

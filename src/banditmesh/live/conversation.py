@@ -145,7 +145,7 @@ class Conversation:
     Attributes
     ----------
     n_received, n_sent : int
-        How many statistics came and went.
+        How many statistics were heard and sent.
     empty_at : float
         When nothing waited the last time, by the event loop's clock.
     """
@@ -205,12 +205,12 @@ class Conversation:
             statistics = message.statistics
             if message.n_malformed:
                 self._host.malformed(self.peer, message.n_malformed)
-            self.n_received += len(statistics)
             for start in range(0, len(statistics), SLICE):
                 part = statistics[start : start + SLICE]
                 await self._turns.wait(len(part))
                 if self._is_open:
                     self._host.heard(self.peer, part)
+                    self.n_received += len(part)
         elif isinstance(message, codec.Notices):
             for notice in message.notices:
                 await self._turns.wait(SLICE // 8)  # a signature may have to be checked

@@ -9,9 +9,9 @@ up with the same connection.
 A link ends with what it rests on: when a certificate of one of its ends is over, and when the configuration or a notice
 of the authority no longer lets the other side in.
 
-Every refusal is counted by its reason on either side, and the last one is shown with its neighbour. A link that does not
-come up because nothing answers, or because the other side hangs up, is counted apart, since no one refused anything:
-nodes that start one after the other dial in vain at first.
+Every refusal is counted by its reason on either side, and the last one is shown with its neighbour. A link that does
+not come up because nothing answers, or because the other side hangs up, is counted apart, since no one refused
+anything: nodes that start one after the other dial in vain at first.
 """
 
 from __future__ import annotations

@@ -552,6 +552,8 @@ class Member:
             {peer: len(outbox) for peer, outbox in self._outboxes.links.items()},
             tuple(Usage(name, used, cap, used >= WARN_FROM * cap) for name, (used, cap) in usage.items()),
             dict(self.counters),
+            self._table.roster.many_lives(),
+            self._table.outside_by_arm(),
         )
 
     def _arm_snapshot(self, arm: str, n_origins: int) -> ArmSnapshot:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 #: The most arms that have series of their own.
 MOST_ARMS: Final = 200
+#: The most members with many lives that are named.
+MOST_MEMBERS: Final = 20
 #: How often the loop's lag is measured, in seconds.
 LAG_EVERY: Final = 0.25
 LAG_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -98,6 +101,8 @@ class Metrics(Collector):
         most = {name: cap.most for name, cap in state.caps.items()}
         yield _by("banditmesh_cap_used", "How much of a cap is in use.", "cap", used)
         yield _by("banditmesh_cap_most", "How much a cap allows.", "cap", most)
+        many = dict(islice(state.many_lives.items(), MOST_MEMBERS))
+        yield _by("banditmesh_member_lives", "Lives of members that come near caps.epochs.", "member", many)
         if state.certificate_ends is not None:
             yield GaugeMetricFamily(
                 "banditmesh_certificate_ends_seconds",

@@ -485,6 +485,7 @@ class Node:
             | {"notices": CapView(len(self._board), self.config.caps.notices)},
             warnings=[*seen.warnings, *self._expiry()],
             certificate_ends=None if self._certificates is None else self._certificates.own.not_after,
+            many_lives=seen.many_lives,
         )
 
     def peers(self) -> list[PeerView]:
@@ -512,6 +513,15 @@ class Node:
             protocol=None if hello is None else hello.protocol,
             software=None if hello is None else hello.software,
         )
+
+    def carried(self) -> dict[str, tuple[int, int]]:
+        """By linked neighbour: how many statistics were sent and heard on the present connection.
+
+        With what the other end says of the same connection, this tells what is on its way.
+        """
+        self._require_begun()
+        talks = {name: neighbour.conversation for name, neighbour in self._links.neighbours.items()}
+        return {name: (talk.n_sent, talk.n_received) for name, talk in talks.items() if talk is not None}
 
     def lives(self, name: str) -> list[str]:
         """The lives of a member that it knows, as 16 hexadecimal digits each."""

@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from .limits import Caps
+from .limits import WARN_FROM, Caps
 from .names import is_epoch, is_name
 
 
@@ -47,6 +47,7 @@ class Roster:
         self._arms: Counter[str] = Counter()
         self._n_rows = 0
         self._n_own_rows = 0
+        self._n_own_lives = 0
         self._retired: set[tuple[str, int]] = set()
         self._ignored: set[str | tuple[str, int]] = set()
 
@@ -78,7 +79,9 @@ class Roster:
         if life is None:
             life = _Life(sys.intern(origin), epoch)
             self._lives[life.origin, epoch] = life
-            if origin != self._node:
+            if origin == self._node:
+                self._n_own_lives += 1
+            else:
                 self._n_lives[life.origin] += 1
         life.n_rows += 1
         arm = sys.intern(arm)
@@ -95,7 +98,9 @@ class Roster:
         life.n_rows -= 1
         if not life.n_rows:
             del self._lives[origin, epoch]
-            if origin != self._node:
+            if origin == self._node:
+                self._n_own_lives -= 1
+            else:
                 self._n_lives[origin] -= 1
                 if not self._n_lives[origin]:
                     del self._n_lives[origin]
@@ -134,6 +139,15 @@ class Roster:
     def lives(self) -> list[tuple[str, int]]:
         """All lives that there are rows of."""
         return list(self._lives)
+
+    def many_lives(self) -> dict[str, int]:
+        """Of which names there are so many lives that it is time to warn, the most first; the node's own with this one.
+
+        Others refuse to hear of more lives than their own caps allow, and a name that has them is mute from then on.
+        """
+        found = {**self._n_lives, self._node: self._n_own_lives + 1}
+        many = sorted((-n, name) for name, n in found.items() if n > 1 and n >= WARN_FROM * self._caps.epochs)
+        return {name: -n for n, name in many}
 
     def usage(self) -> dict[str, tuple[int, int]]:
         """How much there is of what has a cap, and the cap."""

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from typing import Final
+
 from msgspec import Struct
+
+#: How many names or arms have a warning of their own.
+MOST_NAMED: Final = 10
 
 
 class ArmSnapshot(Struct, frozen=True):
@@ -62,6 +68,10 @@ class Snapshot(Struct, frozen=True):
     usage : tuple of Usage
     counters : dict
         How often what happened; everything that begins with `refused_` was refused for that reason.
+    many_lives : dict
+        By name, the most first: how many lives, where they come near the cap.
+    outside : dict
+        By arm: how many entries are outside of its `reward_range`, and unused.
     """
 
     mesh: str
@@ -73,8 +83,29 @@ class Snapshot(Struct, frozen=True):
     waiting: dict[str, int]
     usage: tuple[Usage, ...]
     counters: dict[str, int]
+    many_lives: dict[str, int] = {}
+    outside: dict[str, int] = {}
 
     @property
     def warnings(self) -> list[str]:
-        """One line for each cap that is nearly reached."""
-        return [f"{one.used} of {one.cap} {one.name} are in use (caps.{one.name})" for one in self.usage if one.warns]
+        """One line for each cap that is nearly reached, each name with many lives, and each arm with unused entries."""
+        caps = {one.name: one for one in self.usage}
+        lines = [
+            f"{one.used} of {one.cap} {one.name} are in use (caps.{one.name})"
+            for one in self.usage
+            if one.warns and one.name != "epochs"
+        ]
+        lines += [
+            f"{name!r} has {n} lives, and after {caps['epochs'].cap} (caps.epochs) a new one is not heard: retire those "
+            f"that are over with `banditmesh keys retire`, and give the node a disk that stays"
+            for name, n in islice(self.many_lives.items(), MOST_NAMED)
+        ]
+        if len(self.many_lives) > MOST_NAMED:
+            lines.append(
+                f"{len(self.many_lives) - MOST_NAMED} more names have nearly as many lives as caps.epochs allows"
+            )
+        lines += [
+            f"{n} statistics of arm {arm!r} are outside of its reward_range, and unused until that allows them"
+            for arm, n in islice(self.outside.items(), MOST_NAMED)
+        ]
+        return lines

@@ -419,6 +419,10 @@ class Table:
                 origins[arm].add(origin)
         return origins
 
+    def outside_by_arm(self) -> dict[str, int]:
+        """How many entries of each arm are outside of its range, and unused; only of arms that have some."""
+        return dict(Counter(row.key[2] for row in self._rows.values() if row.is_outside)) if self._ranged else {}
+
     def take_dirty(self, most: int) -> tuple[list[Entry], list[Key]]:
         """Some entries that were changed, and keys that were removed, since they were last taken."""
         rows, removed = _pop(self._dirty, most), _pop(self._removed, most)

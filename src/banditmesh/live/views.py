@@ -33,6 +33,7 @@ class StateView(Struct, frozen=True):
     """What a node knows, and what it counted since it started, by name.
 
     `certificate_ends` is when its certificate does, in seconds since 1970; None where links are plain.
+    `many_lives` has the members of which it knows nearly as many lives as `caps.epochs` allows, and how many.
     """
 
     mesh: str
@@ -46,6 +47,7 @@ class StateView(Struct, frozen=True):
     counters: dict[str, int]
     caps: dict[str, CapView]
     certificate_ends: float | None = None
+    many_lives: dict[str, int] = {}
     warnings: list[str] = []
 
 

@@ -29,12 +29,14 @@ from ..problem import Problem
 from ..protocols import AnyProtocol
 from ..protocols.notation import write
 from .seats import make_seats
-from .worker import Played, Seat, run_worker
+from .worker import Played, Seat, Traffic, run_worker
 
 #: No mesh on one machine has more nodes.
 MOST_NODES: Final = 500
 #: How long to wait for all links, and for the last statistics to arrive, in seconds.
 PATIENCE: Final = 60.0
+#: How long to wait before asking again whether everything has arrived, in seconds.
+LOOK_AGAIN: Final = 0.1
 
 Listener = Callable[[int, int], None]
 
@@ -165,16 +167,24 @@ def _direct(crew: _Crew, total: int, progress: Listener | None) -> tuple[list[Pl
 
 
 def _settle(crew: _Crew) -> bool:
-    """Wait until nothing waits and nothing more is heard; whether that came about."""
-    give_up, before = time.monotonic() + PATIENCE, None
+    """Wait until nothing waits and nothing is on its way; whether that came about.
+
+    Workers are not asked at one moment. But if, twice in a row, nothing waits, every connection has heard what its other
+    end has sent, and nothing has been sent in between, then nothing was on its way the first time.
+    """
+    give_up, before = time.monotonic() + PATIENCE, list[Traffic]()
     while time.monotonic() < give_up:
         crew.ask("ask")
-        answers = crew.answers(PATIENCE)
-        now = [n_heard for _, n_heard in answers]
-        if all(is_quiet for is_quiet, _ in answers) and now == before:
+        answers: list[Traffic] = crew.answers(PATIENCE)
+        carried = {link: n for answer in answers for link, n in answer.carried.items()}
+        nothing = (0, 0)
+        has_arrived = all(
+            carried.get((peer, node), nothing)[1] == n_sent for (node, peer), (n_sent, _) in carried.items()
+        )
+        if answers == before and has_arrived and not any(answer.waits for answer in answers):
             return True
-        before = now
-        time.sleep(0.1)
+        before = answers
+        time.sleep(LOOK_AGAIN)
     return False
 
 

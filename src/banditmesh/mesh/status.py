@@ -21,7 +21,7 @@ class Row(NamedTuple):
     """One node, as its sidecar tells of it.
 
     `state` is "ready", or what is wrong in a few words; then the other fields of a node that does not answer are empty.
-    `sent`, `received` and `waiting` count statistics over all of its links.
+    `sent`, `received` and `waiting` count statistics over all of its links; `warnings` are the node's own.
     """
 
     url: str
@@ -37,6 +37,7 @@ class Row(NamedTuple):
     waiting: int = 0
     refused: int = 0
     protocol: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 def gather(urls: Sequence[str], token: str | None = None) -> list[Row]:
@@ -70,11 +71,12 @@ def _as_row(url: str, state: dict[str, Any], peers: list[dict[str, Any]], troubl
         waiting=sum(peer["waiting"] for peer in peers),
         refused=sum(count for name, count in state["counters"].items() if name.startswith("refused_")),
         protocol=state["protocol"],
+        warnings=tuple(state.get("warnings", ())),
     )
 
 
 def as_table(rows: Sequence[Row]) -> str:
-    """The rows as a table of text.
+    """The rows as a table of text, with a line for each warning below it.
 
     Examples
     --------
@@ -87,7 +89,8 @@ def as_table(rows: Sequence[Row]) -> str:
         if row.node:
             links = f"{row.links_up}/{row.links}"
             # The rest stands in the order of the fields.
-            table.append((row.node, row.state, links, *map(str, row[5:])))
+            table.append((row.node, row.state, links, *map(str, row[5:-1])))
         else:
             table.append((row.url, row.state, *[""] * (len(HEADINGS) - 2)))
-    return as_text(table, left=(0, 1))
+    warnings = [f"{row.node} warns: {warning}" for row in rows for warning in row.warnings]
+    return "\n".join([as_text(table, left=(0, 1)), *warnings])

@@ -4,7 +4,7 @@ A worker does what its parent asks over a pipe, and answers each question once:
 
     meet(addresses) -> None       link every node with its neighbours; answered when all links are up
     play()          -> None       everybody pulls until the horizon; meanwhile ("played", n): so many more pulls
-    ask()           -> (bool, n)  whether nothing waits in any outbox, and how much its nodes have heard
+    ask()           -> Traffic    whether anything waits in an outbox, and what each link has carried
     tell()          -> [Played]   what became of each node
 
 Before the first question it says where its nodes listen. An answer is ("answer", value), or ("failed", text). When the
@@ -39,6 +39,13 @@ class Seat(NamedTuple):
     config: NodeConfig
     neighbours: list[str]
     laws: dict[str, Law]
+
+
+class Traffic(NamedTuple):
+    """Whether anything waits to be sent and, by node and neighbour, what their connection has sent and heard."""
+
+    waits: bool
+    carried: dict[tuple[str, str], tuple[int, int]]
 
 
 class Played(NamedTuple):
@@ -152,11 +159,11 @@ class _Worker:
                 self._pipe.send(("played", self._n_played - told))
                 told = self._n_played
 
-    async def ask(self) -> tuple[bool, int]:
-        """Whether nothing waits in any outbox, and how much the nodes have heard."""
-        is_quiet = not any(peer.waiting for node in self._nodes for peer in node.peers())
-        counters = [node.state().counters for node in self._nodes]
-        return is_quiet, sum(n for one in counters for name, n in one.items() if name.startswith("heard_"))
+    async def ask(self) -> Traffic:
+        """Whether anything waits in an outbox, and what each link has carried."""
+        waits = any(peer.waiting for node in self._nodes for peer in node.peers())
+        carried = {(node.config.node, peer): n for node in self._nodes for peer, n in node.carried().items()}
+        return Traffic(waits, carried)
 
     async def tell(self) -> list[Played]:
         """What became of each node."""
