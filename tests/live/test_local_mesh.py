@@ -52,6 +52,11 @@ def test_everything_that_was_sent_was_heard(mesh_run):
     assert not counters["failed_writes"]
 
 
+def test_every_link_is_one_connection_from_the_beginning_to_the_end(mesh_run):
+    assert mesh_run.counters["links"] == 2 * 3
+    assert not any(n for name, n in mesh_run.counters.items() if name.startswith(("ended_", "no_link_", "refused_")))
+
+
 class Crew:
     """Workers that answer, each time they are asked, the next thing."""
 

@@ -529,7 +529,7 @@ def test_node_warns_of_what_is_outside_of_a_range():
     hear(member, "q", ("o", 1, "red", 2, 5.0, 4), ("r", 1, "red", 2, 1.0, 4))
     member.set_arms(ranged(0.0, 1.0))
     [line] = member.snapshot().warnings
-    assert line == "1 statistics of arm 'red' are outside of its reward_range, and unused until that allows them"
+    assert line == "of arm 'red', statistics of others are outside of its reward_range: 1, unused until it allows them"
 
 
 def test_ignored_names_and_lives_are_refused_as_long_as_they_are_ignored():

@@ -96,16 +96,15 @@ class Snapshot(Struct, frozen=True):
             if one.warns and one.name != "epochs"
         ]
         lines += [
-            f"{name!r} has {n} lives, and after {caps['epochs'].cap} (caps.epochs) a new one is not heard: retire those "
-            f"that are over with `banditmesh keys retire`, and give the node a disk that stays"
+            f"{name!r} has {n} lives, and after {caps['epochs'].cap} (caps.epochs) a new one is not heard: retire "
+            f"those that are over with `banditmesh keys retire`, and give the node a disk that stays"
             for name, n in islice(self.many_lives.items(), MOST_NAMED)
         ]
         if len(self.many_lives) > MOST_NAMED:
-            lines.append(
-                f"{len(self.many_lives) - MOST_NAMED} more names have nearly as many lives as caps.epochs allows"
-            )
+            n_more = len(self.many_lives) - MOST_NAMED
+            lines.append(f"{n_more} more names have nearly as many lives as caps.epochs allows")
         lines += [
-            f"{n} statistics of arm {arm!r} are outside of its reward_range, and unused until that allows them"
+            f"of arm {arm!r}, statistics of others are outside of its reward_range: {n}, unused until it allows them"
             for arm, n in islice(self.outside.items(), MOST_NAMED)
         ]
         return lines

@@ -398,7 +398,7 @@ class Table:
         return chain(self.told.values(), self._rows.values())
 
     def parts(self) -> list[tuple[int, int, float]]:
-        """All that the table knows of the node's arms: position, count and sum of each, however large single rows are."""
+        """All that the table knows of the node's arms: position, count and sum of each, rounded once."""
         counts: Counter[int] = Counter()
         totals: defaultdict[int, list[float]] = defaultdict(list)
         for row in self._rows.values():

@@ -169,18 +169,16 @@ def _direct(crew: _Crew, total: int, progress: Listener | None) -> tuple[list[Pl
 def _settle(crew: _Crew) -> bool:
     """Wait until nothing waits and nothing is on its way; whether that came about.
 
-    Workers are not asked at one moment. But if, twice in a row, nothing waits, every connection has heard what its other
-    end has sent, and nothing has been sent in between, then nothing was on its way the first time.
+    Workers are not asked at one moment. But if, twice in a row, nothing waits, every connection has heard what its
+    other end has sent, and nothing has been sent in between, then nothing was on its way the first time.
     """
     give_up, before = time.monotonic() + PATIENCE, list[Traffic]()
     while time.monotonic() < give_up:
         crew.ask("ask")
         answers: list[Traffic] = crew.answers(PATIENCE)
         carried = {link: n for answer in answers for link, n in answer.carried.items()}
-        nothing = (0, 0)
-        has_arrived = all(
-            carried.get((peer, node), nothing)[1] == n_sent for (node, peer), (n_sent, _) in carried.items()
-        )
+        heard = {(peer, node): n_heard for (node, peer), (_, n_heard) in carried.items()}
+        has_arrived = all(heard.get(link, 0) == n_sent for link, (n_sent, _) in carried.items())
         if answers == before and has_arrived and not any(answer.waits for answer in answers):
             return True
         before = answers

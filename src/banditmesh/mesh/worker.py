@@ -118,10 +118,14 @@ class _Worker:
                 self._pipe.send(("answer", await questions[question](*details)))
 
     async def meet(self, addresses: dict[str, str]) -> None:
-        """Link every node with its neighbours."""
+        """Link every node with its neighbours.
+
+        Of two neighbours one alone dials: if both did, the second connection would replace the first after everybody
+        was linked, and with it what was on its way.
+        """
         for node, seat in zip(self._nodes, self._seats, strict=True):
             for name in seat.neighbours:
-                node.add_peer(name, addresses[name])
+                node.add_peer(name, addresses[name] if node.config.node < name else None)
         while any(peer.state != "up" for node in self._nodes for peer in node.peers()):
             await asyncio.sleep(LOOK_EVERY)
 
