@@ -10,7 +10,7 @@ MESH = "shop"
 ANY = "127.0.0.1:0"
 
 
-def run(coroutine, patience=120):
+def run(coroutine, patience=300):
     """Run to the end; no task may fail unseen or be left behind."""
     failures = []
 

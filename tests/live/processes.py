@@ -19,7 +19,7 @@ from banditmesh.live import Client
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["banditmesh.live.serving"])
 #: How long a test waits for what must come, in seconds; only a failing one ever waits so long.
-PATIENCE = 120.0
+PATIENCE = 300.0
 
 CONFIG = """\
 mesh = "shop"

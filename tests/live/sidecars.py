@@ -77,13 +77,13 @@ class Beside:
             value = function(*arguments)
             return await value if asyncio.iscoroutine(value) else value
 
-        return asyncio.run_coroutine_threadsafe(call(), self.loop).result(timeout=30)
+        return asyncio.run_coroutine_threadsafe(call(), self.loop).result(timeout=300)
 
     def connect(self):
         """A plain connection."""
         family = socket.AF_UNIX if isinstance(self.address, str) else socket.AF_INET
         connection = socket.socket(family, socket.SOCK_STREAM)
-        connection.settimeout(30)
+        connection.settimeout(300)
         connection.connect(self.address)
         return connection
 

@@ -29,7 +29,7 @@ def test_example_runs(beside, name):
         [*PROGRAMS[name], EXAMPLES / name, *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         env={**os.environ, "NODE": beside.url},
     )
     assert done.returncode == 0, done.stderr

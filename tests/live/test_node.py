@@ -23,7 +23,7 @@ def run(coroutine):
     async def main():
         asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(300):
                 return await coroutine
         finally:
             left = asyncio.all_tasks() - {asyncio.current_task()}

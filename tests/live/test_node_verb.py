@@ -81,7 +81,7 @@ class Process:
 
     def end(self):
         """Exit status, and the events that were logged since anybody looked."""
-        _, log = self._running.communicate(timeout=60)
+        _, log = self._running.communicate(timeout=300)
         return self._running.returncode, [json.loads(line)["event"] for line in log.splitlines()]
 
 
@@ -121,10 +121,10 @@ def test_a_node_reads_its_configuration_again(tmp_path):
         line = process.wait_for("configuration not read again, the old one holds")
         assert "mesh" in line["error"]
         assert node.choose().arm == "green"
-        second = subprocess.run([*START, "--config", path], capture_output=True, text=True, timeout=60)
+        second = subprocess.run([*START, "--config", path], capture_output=True, text=True, timeout=300)
         assert (second.returncode, second.stderr.count("\n")) == (2, 1)
         write(tmp_path, "green")
-        second = subprocess.run([*START, "--config", path], capture_output=True, text=True, timeout=60)
+        second = subprocess.run([*START, "--config", path], capture_output=True, text=True, timeout=300)
         assert (second.returncode, second.stderr.count("\n")) == (1, 1)
         assert "in use" in second.stderr
 

@@ -7,7 +7,7 @@ import pytest
 from oracle import Violation
 from test_worlds import live_through
 
-from banditmesh.live import committing, ledger, member, outboxes, roster, table
+from banditmesh.live import committing, ledger, member, node, outboxes, roster, table
 
 #: How many seeds are tried before a broken rule counts as unseen.
 MOST_SEEDS = 300
@@ -18,6 +18,7 @@ RARE = (
     "nobody stands for an earlier life",
     "an origin is not given back what it told",
     "what passes is not decided anew",
+    "what was refused is not offered once more",
 )
 
 #: What is broken, where, and how: a piece of a method's text, and what is put in its place.
@@ -51,6 +52,15 @@ BROKEN = {
     ),
     "tickets are not closed": (ledger.Ledger, "apply", "self.tickets.close(draft.closing)", "pass"),
     "starts have the same number": (member.Member, "begin", "old.start + 1", "old.start"),
+    "what was refused is not offered once more": (node.Node, "_apply", "self._links.renew(", "("),
+    "what is outside of a range is used": (table.Table, "parts", " and not row.is_outside", ""),
+    "what is outside of a range leaves": (
+        table.Table,
+        "use_arms",
+        "for row in self._rows.values():",
+        "for row in [r for r in self._rows.values() if r.stands or self._allows(r.position, r.count, r.total)"
+        " or self._remove(r)]:",
+    ),
     "retired lives come back": (roster.Roster, "refusal", "in self._retired", "in ()"),
     "a transaction that failed counts all the same": (
         committing.Committer,

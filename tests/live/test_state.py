@@ -489,7 +489,7 @@ def test_a_disk_that_takes_no_more_is_an_error_that_passes(tmp_path, way):
     command = [sys.executable, "-c", LIMITED, str(tmp_path), way]
     if way == "disk":
         command = [*IN_MOUNTS_OF_ITS_OWN, str(tmp_path), *command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     written, refusals, seen, again = json.loads(done.stdout)
     assert refusals
     assert all(line.startswith("cannot write ") and "\n" not in line for line in refusals)
@@ -542,7 +542,7 @@ except StoreError as error:
 def test_a_read_only_folder_is_refused(folder):
     (folder / "lock").chmod(0o444)
     folder.chmod(0o555)
-    done = subprocess.run([sys.executable, "-c", READ_ONLY, folder], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", READ_ONLY, folder], capture_output=True, text=True, timeout=300)
     folder.chmod(0o755)
     (folder / "lock").chmod(0o644)
     assert done.stdout == (
@@ -608,7 +608,7 @@ def test_a_backup_can_be_made_from_another_process_while_the_node_writes(folder,
         writer = threading.Thread(target=write)
         writer.start()
         script = "import sys; from banditmesh.live.state import copy_state; copy_state(*sys.argv[1:])"
-        subprocess.run([sys.executable, "-c", script, folder, tmp_path / "one"], check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", script, folder, tmp_path / "one"], check=True, timeout=300)
         for name in ("two", "three"):
             store.backup(tmp_path / name)
         is_over.set()

@@ -34,7 +34,7 @@ def b(mesh):
     return mesh.issue("b")
 
 
-def run(test, timeout=60):
+def run(test, timeout=300):
     """Run a test's coroutine; whatever it leaves open is an error of its own."""
 
     async def limited():

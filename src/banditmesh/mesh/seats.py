@@ -42,6 +42,8 @@ def make_seats(problem: Problem, protocol: AnyProtocol, policy: Policy, folder: 
             node=nodes[agent],
             arms=[_arm(problem, arms[arm], arm) for arm in held],
             listen=ANY_PORT,
+            # A neighbour in another process may dial before this one has been told of it.
+            accept="members",
             state=folder / "state" / f"{agent}",
             policy=policy,
             protocol=protocol,
