@@ -473,6 +473,8 @@ def zipped(name):
         (gzip.compress(b"a" * 257 + b"ustar" + bytes(250)), "got a tar archive; unpack it"),
         (b"PAR1\x00\xff", "got a Parquet file; read it with pandas"),
     ],
+    # Archives hold the time at which they were made, and workers must agree on names.
+    ids=lambda value: None if isinstance(value, str) and len(value) < 200 else "file",
 )
 def test_other_formats_are_refused_by_name(write, content, message):
     path = write(content, "links")
