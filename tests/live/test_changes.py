@@ -79,8 +79,10 @@ def test_changes_beside_others_lose_none_of_them(tmp_path):
                 await asyncio.sleep(1.0)
                 a.add_peer("c")
             await changes
-            # What the configuration says does not name c, and was the last to say who the neighbours are.
-            assert (names(a), list(a._links.neighbours), a.state().protocol) == (["blue"], ["b"], "fwa(2)")
+            # The configuration does not name c, which was asked for later.
+            assert (names(a), list(a._links.neighbours), a.state().protocol) == (["blue"], ["c", "b"], "fwa(2)")
+            assert [one.name for one in a.config.neighbours] == ["b", "c"]
+            a.remove_peer("c")
             async with a._committer.turn:
                 changes = asyncio.create_task(a.set_arms(specs("red")))
                 await asyncio.sleep(1.0)

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 import msgspec
 
@@ -45,6 +45,8 @@ LOG = logging.getLogger("banditmesh.live.node")
 #: How long a node that leaves tries to send what waits, and to say bye, in seconds.
 DRAIN_WITHIN: Final = 5.0
 BYE_WITHIN: Final = 2.0
+#: What makes another configuration of one.
+_Edit: TypeAlias = Callable[[NodeConfig], NodeConfig]
 #: What a running node cannot change.
 _FIXED: Final = (
     *("mesh", "node", "state", "listen", "plain"),
@@ -115,6 +117,8 @@ class Node:
         self._listener: Listener | None = None
         self._tasks = Tasks()
         self._is_running = self._has_begun = False
+        #: For each change that waits for its turn: the changes of neighbours that were asked for after it.
+        self._waiting: dict[_Edit, list[_Edit]] = {}
         self._why_not = "it has not been started"
 
     @classmethod
@@ -359,11 +363,10 @@ class Node:
     def add_peer(self, name: str, address: str | None = None) -> None:
         """Link with a neighbour; without an address it is waited for."""
         self._require_running("add a neighbour")
-        others = [one for one in self.config.neighbours if one.name != name]
         if address is not None:
             check_address("address", address)
         added = configs.NeighbourConfig(name=check_name("a neighbour's name", name), address=address)
-        self.config = msgspec.structs.replace(self.config, neighbours=[*others, added])
+        self._change_neighbours(lambda config: _with_neighbours(config, name, added))
         self._links.add(name, address)
 
     def remove_peer(self, name: str) -> None:
@@ -371,8 +374,7 @@ class Node:
         self._require_running("remove a neighbour")
         if name not in self._links.neighbours:
             raise InputError(f"{name!r} must be a neighbour to be removed, got none of that name")
-        others = [one for one in self.config.neighbours if one.name != name]
-        self.config = msgspec.structs.replace(self.config, neighbours=others)
+        self._change_neighbours(lambda config: _with_neighbours(config, name))
         self._links.remove(name, "not a neighbour any more")
 
     async def notice(self, data: bytes) -> None:
@@ -404,15 +406,28 @@ class Node:
         self._require_running("take another configuration")
         await self._change(lambda _: config)
 
-    async def _change(self, edit: Callable[[NodeConfig], NodeConfig]) -> None:
+    async def _change(self, edit: _Edit) -> None:
         """Change the configuration, as it is when the turn comes.
 
         Changes have their turns in the order in which they were asked for, and within its turn none waits for
-        anything: so no two of them mix, and the last one stands.
+        anything: so no two of them mix, and the last one stands. Those of neighbours need no turn; what waits for its
+        own meanwhile takes them over.
         """
-        async with self._committer.turn:
-            self._require_running("take another configuration")
-            self._apply(edit(self.config))
+        self._waiting[edit] = later = []
+        try:
+            async with self._committer.turn:
+                self._require_running("take another configuration")
+                config = edit(self.config)
+                for edit_later in later:
+                    config = edit_later(config)
+                self._apply(config)
+        finally:
+            del self._waiting[edit]
+
+    def _change_neighbours(self, edit: _Edit) -> None:
+        self.config = edit(self.config)
+        for later in self._waiting.values():
+            later.append(edit)
 
     def _apply(self, config: NodeConfig) -> None:
         old = self.config
@@ -570,6 +585,12 @@ class Node:
         # What this node dialled is counted where it dialled.
         if not refusal.dialled:
             self._links.refused(RefusedError(refusal.reason, refusal.message), refusal.node)
+
+
+def _with_neighbours(config: NodeConfig, name: str, *new: configs.NeighbourConfig) -> NodeConfig:
+    """A configuration with something new for the neighbour of a name."""
+    others = [one for one in config.neighbours if one.name != name]
+    return msgspec.structs.replace(config, neighbours=[*others, *new])
 
 
 async def _come_true(condition: Callable[[], bool], within: float) -> None:
