@@ -404,12 +404,36 @@ def test_decimal_commas_separate_nothing(write):
         ("Lee, Ann;bob\n", "line 1: entries must be separated in one way, got ';' and ','; put entries that hold one"),
         ("a,b\n,c\n", r"line 2: an agent must have a name, got an empty entry in \['', 'c'\]"),
         ('a,b\n"c,d\n', "line 2: not valid CSV, "),
+        *(
+            (f"{first},{second},{third}\n1,a,b\n2,b,c\n", "line 1: the first two columns must be those of the agents")
+            for first, second, third in (("weight", "source", "target"), ("id", "From", "To"), ("", "source", "target"))
+        ),
     ],
 )
 def test_line_that_could_be_another_network_is_refused(write, text, message, weights):
     for read in (networks.read, networks.read_any):
         with pytest.raises(FileError, match=message):
             read(write(text), weights=weights)
+
+
+def test_names_with_commas_are_not_taken_for_weights(write):
+    with pytest.raises(FileError, match=r"got \['Lee', 'Ann Smith', 'Bob'\]; put names that hold ',' in double quotes"):
+        networks.read(write("Lee,Ann Smith,Bob\n"))
+
+
+@pytest.mark.parametrize("text", ["0 2 0\n2 0 3\n0 3 0\n", "0,.5,0,0\n.5,0,1,0\n0,1,0,2\n0,0,2,0\n"])
+def test_square_of_weights_is_a_matrix(write, text):
+    for read in (networks.read, networks.read_any):
+        with pytest.raises(
+            FileError, match=r"network must be unweighted, got the weight [02.5]+; to ignore weights, say"
+        ):
+            read(write(text))
+    matrix = networks.read(write(text), weights="ignore").toarray()
+    assert (matrix == nx.to_numpy_array(nx.path_graph(len(matrix)))).all()
+
+
+def test_three_links_with_weights_are_no_matrix(write):
+    assert links_of(write("0 1 2\n1 2 3\n2 3 4\n"), weights="ignore") == [(0, 1), (1, 2), (2, 3)]
 
 
 NODE_LINK = {"directed": False, "nodes": [{"id": "a"}, {"id": "b"}], "links": [{"source": "a", "target": "b"}]}
@@ -547,6 +571,8 @@ def test_data_frame_is_an_edge_list():
     for wrong, message in (
         (frame, "the DataFrame, row 2: network must be unweighted, got the weight '2.0'"),
         (frame[:0], "the DataFrame must describe a network, got no rows"),
+        (frame.iloc[:, [2, 0, 1]], "the first two columns must be those of the agents, got"),
+        (frame.assign(strength="x"), r"got \['b', 'c', 'x'\]; to ignore what follows the agents, say weights="),
         (
             pd.DataFrame({"a": [1.0], "b": [2]}),
             r"row 1: an agent must be named .*, got 1\.0; make the column one of integers",

@@ -486,6 +486,8 @@ def test_what_is_no_table_is_refused_by_name(write, content, message):
 
 def test_data_frames_are_tables(write):
     frame = pd.DataFrame({"user": ["ann", "bob", "ann"], "movie": [7, 7, 8], "stars": [1.0, 0.0, 1.0]})
+    with pytest.raises(FileError, match="must have a column for each of agent, arm, reward, got one for two of them"):
+        read_log(frame, columns="user,user,stars")
     log = read_log(frame, columns="user,movie,stars")
     assert log.laws == {7: Bernoulli(0.5), 8: Bernoulli(1.0)}
     assert read_log(frame.set_index("user"), columns="user,movie,stars").laws == log.laws

@@ -208,6 +208,11 @@ def test_no_band_mixes_swept_values(five, kind):
         )
 
 
+def test_choice_of_runs_that_is_no_dict_is_refused(five):
+    with pytest.raises(bm.InputError, match=r"where must be a dict such as .*, got 'protocol=fwa'"):
+        five.plot(where="protocol=fwa")
+
+
 def test_more_lines_than_can_be_read_are_refused_with_what_to_choose(five):
     with pytest.raises(bm.InputError, match=r"can show 30 lines, and these would be 72; .* network \(2 values\), "):
         five.plot("tradeoff")

@@ -167,6 +167,10 @@ def places_of(
                 f"columns={{{one!r}: ...}}, and on the command line: --columns AGENT,ARM,REWARD",
             )
         places.append(found.index(name.strip().lower()))
+    if len(set(places)) < len(places):
+        raise file.wrong(
+            f"must have a column for each of {', '.join(wanted)}, got one for two of them in {shown(called)}"
+        )
     return places
 
 

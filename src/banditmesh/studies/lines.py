@@ -37,6 +37,8 @@ def select(table: pd.DataFrame, keys: Sequence[str], where: Where | None) -> pd.
     where : mapping, optional
         The values, numbers or as tables write them; runs that have no value of a key are kept.
     """
+    if where is not None and not isinstance(where, Mapping):
+        raise InputError(f"where must be a dict such as {{'protocol': 'fwa'}}, got {checks.shown(where)}")
     for key, wanted in (where or {}).items():
         if key not in keys:
             raise InputError(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ...checks import shown
 from ...errors import InputError
 from ..csr import Links
-from .files import COLUMN, AnyTable, NetworkFile
+from .files import COLUMN, IGNORE, AnyTable, NetworkFile
 from .names import is_integer, naming
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ Ends: TypeAlias = tuple[tuple[Hashable, ...], npt.NDArray[np.int32]]
 _STEP: Final = 2**16
 #: What a third column begins with that is no part of a name: a number, or what networkx writes of a link.
 _THIRD: Final = re.compile(r"[-+.]?\d|\{|(nan|inf|none|true|false)$", re.IGNORECASE)
+#: What the columns of the two agents are called, where they are called by what they are.
+_ENDS: Final = frozenset({("source", "target"), ("from", "to"), ("src", "dst"), ("sender", "receiver")})
 
 
 def read_edge_list(
@@ -114,7 +116,10 @@ def _ends(file: NetworkFile, header: bool | None) -> Ends:
     number_of: defaultdict[str, int] = defaultdict()
     number_of.default_factory = number_of.__len__
     rows = file.rows()
+    if file.frame is not None:
+        _check_order(file, 1, [str(one) for one in file.frame_with_index().columns])
     line, first = next(rows)
+    _check_order(file, line, first)
     ends, least = array("i"), 2
     if header is not True:
         for name in first[:2]:
@@ -134,6 +139,16 @@ def _ends(file: NetworkFile, header: bool | None) -> Ends:
     if not header and _is_link(file, line, first):
         pairs = np.concatenate([np.array([[0, 1]], dtype=np.int32), pairs])
     return tuple(map(naming(names, file), names)), pairs
+
+
+def _check_order(file: NetworkFile, number: int, header: list[str]) -> None:
+    """Refuse names of columns of which those of the agents are not the first two."""
+    found = [name.lower() for name in header]
+    for pair in _ENDS:
+        if all(found.count(name) == 1 for name in pair) and {*pair} != {*found[:2]}:
+            raise file.wrong_line(
+                number, f"the first two columns must be those of the agents, got {shown(header)}; put them first"
+            )
 
 
 def _is_header(first: list[str], names: list[str], pairs: npt.NDArray[np.int32]) -> bool:
@@ -161,10 +176,15 @@ def _is_link(file: NetworkFile, number: int, row: list[str]) -> bool:
             number, f"an edge list has two agents on a line, got {shown(row)}{_names_with_blanks(file, row)}"
         )
     if len(row) == 3 and not file.ignores_weights and not _is_one(row[2]):
+        if not _THIRD.match(row[2]):
+            quotes = "" if file.frame is not None else f"put names that hold {file.between!r} in double quotes; "
+            raise file.wrong_line(
+                number,
+                f"an edge list has two agents on a line, got {shown(row)}; {quotes}"
+                f"to ignore what follows the agents, {IGNORE}",
+            )
         raise file.wrong_line(
-            number,
-            f"network must be unweighted, got the weight {shown(row[2])}; "
-            'to ignore weights, say weights="ignore" (--weights ignore on the command line)',
+            number, f"network must be unweighted, got the weight {shown(row[2])}; to ignore weights, {IGNORE}"
         )
     return not file.is_loop(number, row[0], row[1:2])
 

@@ -34,6 +34,8 @@ COLUMN: Final = re.compile(
     "(from|to|source|target|src|dst|sender|receiver|agent|node|user|id)_?(node|agent|user)?_?(id)?_?[12ab]?",
     re.IGNORECASE,
 )
+#: How to read a network without its weights.
+IGNORE: Final = 'say weights="ignore" (--weights ignore on the command line)'
 #: What SNAP and KONECT write above the links of a directed network.
 _DIRECTED: Final = re.compile(rb"(?:[#%][^\n]*\n|\s)*?(#[^\n]*\bdirected graph|%\s*asym\b)", re.IGNORECASE)
 
@@ -158,6 +160,10 @@ class NetworkFile(DataFile):
         try:
             if self.ignores_weights:
                 network = _without_weights(network)
+            elif (weight := _weight(network)) is not None:
+                raise FileError(
+                    f"{self.path}: network must be unweighted, got the weight {weight:g}; to ignore weights, {IGNORE}"
+                )
             network, loops = _without_loops(network)
             if loops and not self._drops_loops:
                 raise FileError(f"{self.path}: {_no_loops(loops[0])}")
@@ -217,6 +223,13 @@ def _without_loops(network: Any) -> tuple[Any, list[Any]]:
     kept = ~loop
     matrix = coo_array((values[kept], (rows[kept], columns[kept])), shape=(n, n)).tocsr()
     return matrix, rows[loop].tolist()
+
+
+def _weight(network: Any) -> float | None:
+    """A weight other than 1 of a matrix; what is no number is refused elsewhere, and so are weights of graphs."""
+    values = np.array([]) if hasattr(network, "edges") else entries(network)[3]
+    weights = values[np.isfinite(values) & (values != 0) & (values != 1)]
+    return float(weights[0]) if len(weights) else None
 
 
 def _without_weights(network: Any) -> Any:
