@@ -413,7 +413,7 @@ class Node:
         anything: so no two of them mix, and the last one stands. Those of neighbours need no turn; what waits for its
         own meanwhile takes them over.
         """
-        self._waiting[edit] = later = []
+        later = self._waiting[edit] = list[_Edit]()
         try:
             async with self._committer.turn:
                 self._require_running("take another configuration")
