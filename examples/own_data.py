@@ -24,6 +24,8 @@ def make_files(folder, n_agents, n_links, n_arms, per_agent, n_clicks, seed=0):
     rng = np.random.default_rng(seed)
     pairs = rng.integers(n_agents, size=(n_links, 2))
     pairs = np.concatenate([[(v, (v + 1) % n_agents) for v in range(n_agents)], pairs[pairs[:, 0] != pairs[:, 1]]])
+    pairs = np.sort(pairs, axis=1)
+    pairs = pairs[np.sort(np.unique(pairs, axis=0, return_index=True)[1])]  # each link once
     with gzip.open(folder / "links.txt.gz", "wt") as file:
         file.write("# FromNodeId\tToNodeId\n")
         file.writelines(f"site{i}\tsite{j}\n" for i, j in pairs[:n_links].tolist())

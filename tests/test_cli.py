@@ -279,7 +279,7 @@ COMMAND = Path(sys.executable).with_name("banditmesh")
     ids=["done", "wrong use", "failed"],
 )
 def test_installed_command_has_the_three_exit_codes(arguments, status):
-    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=120, env=os.environ)
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=600, env=os.environ)
     assert done.returncode == status
     assert errors(done.stderr).count("\n") == (status != 0)
     if status == 0:

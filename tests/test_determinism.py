@@ -40,7 +40,7 @@ def run_script(folder, imports, hash_seed, engine):
     folder.mkdir()
     script = SCRIPT.format(imports=imports, folder=folder, engine=engine)
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=600)
     return {path.name: bm.Result.load(path) for path in sorted(folder.iterdir())}
 
 

@@ -384,7 +384,7 @@ def test_debug_may_be_asked_for_by_the_environment(run, monkeypatch):
 )
 def test_closed_and_full_streams(arguments, streams, status, told):
     done = subprocess.run(
-        ["sh", "-c", f'"$0" {arguments} {streams}', COMMAND], capture_output=True, text=True, timeout=120
+        ["sh", "-c", f'"$0" {arguments} {streams}', COMMAND], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == status
     assert done.stderr.count("\n") == bool(told)
@@ -413,7 +413,7 @@ except bm.errors.UnsupportedError as error:
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
     )
     assert done.stdout.startswith(

@@ -29,7 +29,7 @@ ROWS = {
 @functools.cache
 def run(name):
     command = [sys.executable, "-W", "error", EXAMPLES / name]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     return [line.split() for line in done.stdout.splitlines() if line.strip()]
 

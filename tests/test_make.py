@@ -30,7 +30,7 @@ def make(tmp_path):
         asked = ["make", "-C", str(ROOT), "--no-print-directory", f"VENV={venv}", "WORKERS=1", *arguments]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")} | {"PATH": str(commands)}
         program = shutil.which("make")
-        return subprocess.run(asked, executable=program, env=environment, capture_output=True, text=True, timeout=120)
+        return subprocess.run(asked, executable=program, env=environment, capture_output=True, text=True, timeout=600)
 
     return run
 
