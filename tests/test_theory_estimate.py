@@ -127,7 +127,7 @@ def test_interval_covers_nine_in_ten_of_instances_that_it_was_not_fitted_to(monk
 
     covered = []
     for number in range(20):
-        made = benchmark.random_instance(3, number)
+        made = benchmark.random_instance(4, number)
         if made["alpha"] < benchmark.spreads_of(made["problem"]).max() ** 2:
             continue
         settings = {"policy": bm.UCB(made["alpha"]), "horizon": made["horizon"], "replicates": 8, "seed": number}

@@ -32,20 +32,20 @@ _LEAST: Final = 1e-12
 #: By protocol, or by emission unless every pull is sent: what luck adds, and the interval around it, both per unit of
 #: luck. `benchmarks/estimate.py --random` fits them.
 FITTED: Final = {
-    "none": (0.3, -0.55, 1.52),
-    "irs": (0.65, -1.57, 1.98),
-    "gossip": (2.75, -1.07, 2.09),
-    "probabilistic": (2.3, -1.27, 2.02),
-    "fwa": (0.9, -1.74, 1.93),
-    "flooding": (1.25, -1.61, 2.5),
-    "contested": (3.8, -2.06, 5.46),
-    "growth": (2.15, -1.8, 3.32),
-    "tree": (4.25, -1.89, 3.05),
-    "centralised": (2.15, -1.74, 3.0),
-    "other": (1.5, -2.0, 3.0),
+    "none": (0.35, -0.41, 1.81),
+    "irs": (0.8, -1.26, 1.47),
+    "gossip": (2.8, -1.04, 1.49),
+    "probabilistic": (2.35, -1.33, 1.76),
+    "fwa": (0.95, -1.31, 1.54),
+    "flooding": (1.55, -1.31, 1.94),
+    "contested": (4.1, -1.85, 3.53),
+    "growth": (2.75, -1.76, 2.22),
+    "tree": (4.35, -1.5, 2.37),
+    "centralised": (2.15, -1.23, 2.19),
+    "other": (2.0, -1.5, 2.5),
 }
 #: The luck that the interval allows for where there is hardly any: rounds and agents are whole numbers.
-FLOOR: Final = 0.02
+FLOOR: Final = 0.05
 
 
 @dataclass(frozen=True, eq=False)
