@@ -129,22 +129,6 @@ def test_only_agents_whose_two_arms_nobody_else_has_are_lonely():
     assert bm.bounds(problem, bm.IRS(), faults=bm.Faults(outages=bm.Outages(0.5, 0.5))).lower_lonely == 0.0
 
 
-@pytest.mark.parametrize("protocol", [bm.IRS(), bm.FwA(4), bm.Flooding(4), bm.Gossip(4)], ids=lambda p: p.name)
-def test_estimate_is_near_the_measured_regret(protocol):
-    problem = bm.Problem.paper("er", seed=0)
-    expected = bm.theory.estimate(problem, protocol, horizon=500)
-    measured = bm.simulate(problem, protocol, horizon=500, replicates=3, seed=0, record_every=100)
-    assert expected.at(measured.rounds) == pytest.approx(measured.regret.mean(axis=0), rel=0.2)
-    assert expected.at(0) == 0.0
-
-
-def test_estimate_is_exact_where_there_is_no_luck():
-    arms = [bm.arms.Bernoulli(1.0), bm.arms.Bernoulli(0.0)]
-    problem = bm.Problem(nx.path_graph(2), [[0, 1]] * 2, arms)
-    measured = bm.simulate(problem, bm.IRS(), horizon=200, seed=3)
-    assert bm.bounds(problem, bm.IRS(), horizon=200).estimate().at(measured.rounds) == pytest.approx(measured.regret[0])
-
-
 BERNOULLI = bm.Problem(nx.path_graph(2), [[0, 1]] * 2, [bm.arms.Bernoulli(0.9), bm.arms.Bernoulli(0.5)])
 LONE = bm.Problem(nx.empty_graph(1), [["a", "b"]], gaussian(0.5, a=1.0, b=0.0))
 APART = bm.Problem(nx.path_graph(3), [["a", "b"], ["c"], ["a", "b"]], gaussian(0.5, a=1.0, b=0.0, c=0.5))
