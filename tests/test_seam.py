@@ -26,7 +26,7 @@ class Thrifty(Relaying):
             origin = copy.message.origin
             self._n_relayed[origin] += 1
             if self._n_relayed[origin] > 2:
-                self._queue.pop()
+                self.drop_last()
                 return Receipt(Fate.STOPPED, receipt.heard)
         return receipt
 

@@ -222,6 +222,10 @@ class Relaying(Courier):
         """What waits to be sent is gone."""
         self._queue.clear()
 
+    def drop_last(self) -> None:
+        """What came last, and waits to be relayed, is not: for couriers that decide after this one."""
+        self._queue.pop()
+
     @property
     def state(self) -> dict[str, Any]:
         """What waits, what was told, and what was seen."""
