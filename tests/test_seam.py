@@ -10,7 +10,7 @@ import banditmesh as bm
 from banditmesh.core import Agent, Copy, Courier, Fate, Note, Parcel, Receipt, Relaying
 from banditmesh.errors import UnsupportedError
 from banditmesh.live.runnable import runs_live
-from banditmesh.protocols import AnyProtocol, Delivery, Facts
+from banditmesh.protocols import AnyProtocol, Facts
 
 
 class Thrifty(Relaying):
@@ -198,24 +198,6 @@ def test_unknown_facts_give_no_bound_and_a_rule_alone_still_bounds_traffic():
     assert np.isnan(bounds.upper_sharp)
     assert bounds.traffic.within_ttl == bm.bounds(PROBLEM, bm.Flooding(4), horizon=100).traffic.within_ttl
     assert not bounds.traffic.exact
-
-
-@dataclass(frozen=True)
-class Nothing(AnyProtocol):
-    name = "nothing"
-    delivery = Delivery.HOPS
-
-
-@dataclass(frozen=True)
-class Secretive(ThriftyFlooding):
-    name = "secretive"
-    delivery = Delivery.NOTHING
-
-
-@pytest.mark.parametrize("protocol", [Nothing(), Secretive(4)])
-def test_delivery_must_agree_with_what_is_brought(protocol):
-    with pytest.raises(bm.InputError, match=r"must bring a courier\(\) or seat\(\)"):
-        bm.simulate(PROBLEM, protocol, horizon=5, seed=0)
 
 
 def test_algorithm_without_an_emission_says_so():

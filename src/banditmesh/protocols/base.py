@@ -186,13 +186,14 @@ class AnyProtocol:
                 f"got {checks.shown(self.delivery)}"
             )
         made: Any = self
-        if not is_dataclass(made) or not isinstance(made.emission, Emission):
+        if not is_dataclass(made) or not isinstance(getattr(made, "emission", None), Emission):
             raise InputError(
                 f"protocol {self.name!r} must be a frozen dataclass with the field emission, got {checks.shown(self)}; "
                 "add `emission: Emission = EveryPull()`"
             )
         brings = not (has_method(self, AnyProtocol.courier) and has_method(self, AnyProtocol.seat))
-        if self.sends_messages is not brings:
+        is_other = self.delivery is Delivery.HOPS and not isinstance(self, Protocol)
+        if self.sends_messages is not brings or is_other:
             raise InputError(
                 f"protocol {self.name!r} must bring courier() or seat() if its delivery sends messages, and only then, "
                 f"got {self.delivery.name}; derive from Protocol for HOPS or from TreeAggregation for TREE"
