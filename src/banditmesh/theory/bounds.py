@@ -15,7 +15,7 @@ from ..arms import Bernoulli, Gaussian, Replay, Uniform
 from ..errors import ArmError, InputError
 from ..faults import Faults
 from ..problem import Problem
-from ..protocols import AnyProtocol, Centralised, NoCooperation
+from ..protocols import AnyProtocol
 from ..protocols.notation import as_protocol, write
 from ..text_tables import as_html
 from . import concentration, covers, powers
@@ -386,7 +386,7 @@ def bounds(
     sigma = _read_sigma(problem, sigma)
     links = powers.static_links(problem)
     arms = arm_gaps(problem)
-    alone, everyone = isinstance(protocol, NoCooperation), isinstance(protocol, Centralised)
+    alone, everyone = not (protocol.sends_messages or protocol.is_central), protocol.is_central
     components = np.arange(problem.n_agents) if alone else links.components()
     faults = None if faults is None else faults.effective()
     # Agents that go down for good stop paying, so no lower bound that grows with T holds of them.
