@@ -394,21 +394,21 @@ def bounds(
     lower = lower_bounds(problem, arms if lasting else [], np.zeros_like(components) if everyone else components)
     delivery = Flow.under(problem, protocol, faults)
     hearing = Hearing.under(problem, protocol) if claims_bound(protocol) and faults is None else None
-    per_arm, groups = cover_arms(arms, hearing, delivery, cover, time_limit, progress, protocol.name)
+    per_arm, ways = cover_arms(arms, hearing, delivery, cover, time_limit, progress, protocol.name)
     per_arm["lower_published"], per_arm["lower_corrected"] = lower.by_arm_published, lower.by_arm_corrected
     published = corrected = sharp = None
     weighted = math.fsum(per_arm["weighted"])
     if hearing is not None:
         gaps = problem.arm_gaps[problem.arm_gaps > 0]
         # Nothing is under way for longer than from one member of a clique to another.
-        reach = max((one.delay for covered in groups for one in covered if len(one.places) > 1), default=0)
+        reach = max((int(way.delays.max()) for one in ways for way in one.get("clique covers", [])), default=0)
         luck = concentration.corrected(alpha, sigma, 1 if alone else problem.n_agents)
         corrected = UpperBound(alpha, reach, weighted, gaps, luck)
         if hearing.ttl > 0 and not hearing.central:
             luck = concentration.published(alpha, sigma, hearing.ttl)
             published = UpperBound(alpha, hearing.ttl, weighted, gaps, luck)
     if delivery is not None:
-        sharp = SharpBound.of(problem, delivery, arms, groups, alpha, sigma, horizon)
+        sharp = SharpBound.of(problem, delivery, arms, ways, alpha, sigma, horizon, every)
     delta = math.fsum((per_arm["theta"] / per_arm["gap_min"]).where(per_arm["n_suboptimal"] > 0, 0.0))
     theorem = name_theorem(delivery, sharp)
     # Agents that are down do not pull, and a protocol of one's own may deliver anything.
