@@ -28,8 +28,8 @@ from .ways import TINY, Way, ways_of
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Problems of one arm: the fewest cliques, the least cost, that without those who learn for free, independent sets.
-_PER_ARM = 4
+#: Cover problems of one arm: the fewest cliques, the least cost, and that without those who learn for free.
+_PER_ARM = 3
 
 
 class _Clock:
@@ -38,14 +38,14 @@ class _Clock:
     _SHARES = 6.0
 
     def __init__(self, seconds: float, n_problems: int) -> None:
-        self._end = time.monotonic() + seconds
+        self.end = time.monotonic() + seconds
         self._left = n_problems
 
     def deadline(self) -> float:
         now = time.monotonic()
-        share = max(self._end - now, 0.0) / max(self._left, 1)
+        share = max(self.end - now, 0.0) / max(self._left, 1)
         self._left -= 1
-        return now + min(self._SHARES * share, max(self._end - now, 0.0))
+        return now + min(self._SHARES * share, max(self.end - now, 0.0))
 
 
 def cover_arms(
@@ -56,15 +56,15 @@ def cover_arms(
     time_limit: float,
     progress: bool | ProgressCallback | None,
     label: str,
-) -> tuple[pd.DataFrame, list[dict[str, list[Way]]]]:
-    """One row per arm, and the ways to count what is pulled of it; nan where no theorem speaks.
+) -> tuple[pd.DataFrame, list[dict[str, list[Way]]], int]:
+    """One row per arm (nan where no theorem speaks), the ways to count what is pulled, and the cliques' largest delay.
 
     `hearing` is for the paper's theorems and `delivery` for the delivery theorem, which speaks whenever they do.
     Warns if a cover that should be exact is not.
     """
     import pandas as pd
 
-    rows, ways = [], []
+    rows, ways, reach = [], [], 0
     clock = _Clock(time_limit, _PER_ARM * len(arms))
     with Progress(progress, len(arms), f"{label}, {method} covers", "arms") as bar:
         for arm in arms:
@@ -80,6 +80,7 @@ def cover_arms(
             elif hearing is not None and delivery is not None:
                 values, groups = _by_cliques(arm, hearing, delivery, method, clock)
                 tried = _count(arm, delivery, groups, method, clock, values)
+                reach = max(reach, *(group.delay for group in groups if len(group.places) > 1), 0)
             elif delivery is not None:
                 values, groups = _by_groups(arm, delivery, method, clock)
                 tried = _count(arm, delivery, groups, method, clock, values)
@@ -91,7 +92,7 @@ def cover_arms(
         frame = frame.astype({"theta": int, "theta_lower": int})
         if method == "exact":
             _warn_of_gaps(frame, time_limit)
-    return frame, ways
+    return frame, ways, reach
 
 
 _COLUMNS = ("theta", "theta_lower", "weighted", "weighted_lower", "tightened", "independent", "sharp")
@@ -102,7 +103,7 @@ def _count(
 ) -> dict[str, list[Way]]:
     """All ways to count what is pulled of an arm; what they cost is added to its row."""
     shares = delivery.shares(arm.index, arm.suboptimal)
-    tried = ways_of(arm.gaps, shares, groups, clock.deadline(), quick=method != "exact")
+    tried = ways_of(arm.gaps, shares, groups, clock.end, quick=method != "exact")
     pays_little = hears_champion(arm, delivery) | dominated(arm, delivery)
     # Those of tiny gap count as alone.
     tiny = arm.gaps < TINY
@@ -115,7 +116,6 @@ def _count(
         for ways in tried.values()
         for way in ways
     )
-    values["solved"] = float(all(way.sets.exact for way in sets))
     return tried
 
 

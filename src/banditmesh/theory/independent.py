@@ -29,7 +29,7 @@ class IndependentSets:
     graph : list of int
         Neighbour masks.
     weights : sequence of float
-        Of the vertices, all positive.
+        Of the vertices, all positive, none less than the one before it.
     deadline : float
         On the clock of `time.monotonic`; the search is cut short there.
     most_parts : float
@@ -75,11 +75,11 @@ class IndependentSets:
             near = graph[v] & within
             if not near:
                 return weights[v]
-            around = [weights[w] for w in members(near)]
-            if weights[v] >= max(around) and (weights[v] >= sum(around) or is_clique(graph, near)):
+            outweighs = weights[v] >= weights[near.bit_length() - 1]
+            if outweighs and (weights[v] >= sum(weights[w] for w in members(near)) or is_clique(graph, near)):
                 return weights[v] + self._sum(within & ~(near | 1 << v), depth)
-            if len(around) > most:
-                most, branch = len(around), v
+            if near.bit_count() > most:
+                most, branch = near.bit_count(), v
         if len(self._known) >= self._most_parts or depth > _DEEPEST or time.monotonic() >= self._deadline:
             self.exact = False
             return clique_bound(graph, weights, within)
@@ -93,12 +93,12 @@ def clique_bound(graph: Graph, weights: Sequence[float], within: int) -> float:
 
     Examples
     --------
-    >>> clique_bound([0b110, 0b101, 0b011], [1.0, 3.0, 2.0], 0b111)
+    >>> clique_bound([0b110, 0b101, 0b011], [1.0, 2.0, 3.0], 0b111)
     3.0
     """
     total = 0.0
     cliques: list[int] = []
-    for v in sorted(members(within), key=lambda v: -weights[v]):
+    for v in reversed(list(members(within))):
         for place, clique in enumerate(cliques):
             if not clique & ~graph[v]:
                 cliques[place] |= 1 << v

@@ -84,11 +84,15 @@ def least_shares(both: NDArray[np.float64]) -> list[float]:
 
 def merged(groups: Sequence[Group], gaps: NDArray[np.float64], shares: Shares) -> list[Group]:
     """The groups with those put together that cost less so, at what their gaps sum up to instead of `cost`."""
+    joined = np.minimum(shares.share, shares.share.T) > 0.0
     found: list[Group] = []
     for group in sorted(groups, key=lambda one: -len(one.places)):
+        hearing = joined[group.places].all(axis=0)
         for place, other in enumerate(found):
+            if not hearing[other.places].all():
+                continue
             both = _group(np.concatenate([other.places, group.places]), gaps, shares)
-            if both.share > 0.0 and sum_cost(both, gaps) <= sum_cost(other, gaps) + sum_cost(group, gaps):
+            if sum_cost(both, gaps) <= sum_cost(other, gaps) + sum_cost(group, gaps):
                 found[place] = both
                 break
         else:

@@ -36,7 +36,7 @@ from .ways import TINY, Way
 #: `concentration.missed` and on `_SINGLE >= 1000`. Beyond the last block every round counts as the first one there.
 _SINGLE, _GROWTH, _LAST = 1000, 1.03, 1e9
 #: The widenings x and the number of caps that are tried, and the steps below a cap for the best of them.
-_WIDENINGS = np.geomspace(0.02, 6.0, 60)
+WIDENINGS = np.geomspace(0.02, 6.0, 60)
 _CAPS, _STEPS = 24, 6
 #: Horizons that are worked out at once; bounds the memory.
 _BLOCK = 500
@@ -185,7 +185,7 @@ class SharpBound:
         return self.at(horizon) >= self._trivial(np.array([float(horizon)]))[0] > 0.0
 
     def bad_luck(self, horizon: ArrayLike) -> NDArray[np.float64]:
-        """For how many pulls of every agent its best arm seems bad: an array (horizons, agents)."""
+        """For how many pulls of every agent its best arm may seem bad: an array (horizons, agents)."""
         horizons = np.atleast_1d(np.asarray(horizon, dtype=float))
         found = np.zeros((len(horizons), len(self.largest)))
         last = self._grid[-1]
@@ -211,7 +211,7 @@ class SharpBound:
     def _block(self, horizons: NDArray[np.float64]) -> NDArray[np.float64]:
         luck, pulls = self.bad_luck(horizons), self._pulls(horizons)
         logs = np.log(horizons)[:, None]
-        scales = self.alpha * (1.0 + _WIDENINGS) ** 2 * logs
+        scales = self.alpha * (1.0 + WIDENINGS) ** 2 * logs
         tails: dict[int, NDArray[np.float64]] = {}
         found = np.empty((len(self.parts) + 1, len(horizons)))
         for place, part in enumerate(self.parts):
@@ -232,8 +232,8 @@ class SharpBound:
         from scipy.special import gammaincc
 
         if self.sigma == 0.0:
-            return np.zeros((len(logs), len(_WIDENINGS)))
-        return np.asarray(gammaincc(n_origins, self.alpha * _WIDENINGS**2 * logs / (2.0 * self.sigma**2)))
+            return np.zeros((len(logs), len(WIDENINGS)))
+        return np.asarray(gammaincc(n_origins, self.alpha * WIDENINGS**2 * logs / (2.0 * self.sigma**2)))
 
     @cached_property
     def _grid(self) -> NDArray[np.float64]:
@@ -244,11 +244,10 @@ class SharpBound:
 
     @cached_property
     def _alike(self) -> dict[tuple[int, int], NDArray[np.int64]]:
-        """Agents by what is in the estimate of their best arm; those without regret are left out."""
+        """Agents by what is in the estimate of their best arm."""
         pairs = np.stack([self.heard, self.origins], axis=1)
         kinds = np.unique(pairs, axis=0)
-        alike = {(int(a), int(b)): np.flatnonzero((pairs == (a, b)).all(axis=1) & (self.largest > 0)) for a, b in kinds}
-        return {kind: agents for kind, agents in alike.items() if agents.size}
+        return {(int(a), int(b)): np.flatnonzero((pairs == (a, b)).all(axis=1)) for a, b in kinds}
 
     def _missed(self, n_heard: int, n_origins: int) -> NDArray[np.float64]:
         """The sum of missed chances up to each round of the grid."""

@@ -32,8 +32,9 @@ from .shared_covers import Group, least_shares, merged
 TINY = 1e-100
 #: The parts of a share that are tried, where chance decides what arrives.
 _KEPT = np.linspace(0.02, 0.98, 49)
-#: Solved parts of an arm's graph after which the quick ways stop.
-_QUICK = 64
+#: Solved parts of an arm's graph after which the search for independent sets is cut short: counted, not timed, so that
+#: values do not depend on the machine.
+_MOST_PARTS, _QUICK = 20_000, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +169,7 @@ class Way:
         steps = [
             (width, *self._part(piece))
             for v, width in zip(inside, (-np.diff(gaps, append=0.0)).tolist(), strict=True)
+            if width > 0.0
             for piece in components(self.graph, part & ((2 << v) - 1))
         ]
         widths, heaviest, alone = np.array(steps)[:, :3].T
@@ -210,7 +212,7 @@ def ways_of(
     covered = np.zeros_like(both, dtype=np.bool_)
     for group in merged(groups, gaps, shares):
         covered[np.ix_(group.places, group.places)] = True
-    most = _QUICK if quick else math.inf
+    most = _QUICK if quick else _MOST_PARTS
     return {
         "independent sets": [
             Way.of(gaps, shares, both >= level, joint=False, deadline=deadline, most_parts=most) for level in levels
