@@ -114,7 +114,7 @@ class Bounds:
     >>> import banditmesh as bm
     >>> bounds = bm.bounds(bm.Problem.paper("er", seed=0), bm.Flooding(4), alpha=1.5, cover="greedy")
     >>> [condition.name for condition in bounds.conditions if not condition.holds]
-    ['corrected', 'sharp', 'sharp at T', 'sets', 'covers', 'consistent']
+    ['corrected', 'sharp', 'sets', 'covers', 'consistent']
     >>> bounds.upper_corrected
     inf
     >>> bm.bounds(bm.Problem.paper("er", seed=0), bm.Gossip(4), cover="greedy").theorem

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from .cliques import Graph, components, is_clique, members
 
 #: Choices in a row, each within what the last one left; more are cut short.
-_DEEPEST = 200
+_DEEPEST = 75
 
 
 class IndependentSets:
@@ -70,22 +70,32 @@ class IndependentSets:
 
     def _solve(self, within: int, depth: int) -> float:
         graph, weights = self._graph, self._weights
-        most, branch = -1, 0
-        for v in members(within):
-            near = graph[v] & within
-            if not near:
-                return weights[v]
-            outweighs = weights[v] >= weights[near.bit_length() - 1]
-            if outweighs and (weights[v] >= sum(weights[w] for w in members(near)) or is_clique(graph, near)):
-                return weights[v] + self._sum(within & ~(near | 1 << v), depth)
-            if near.bit_count() > most:
-                most, branch = near.bit_count(), v
+        taken, rest = self._take(within)
+        if taken or not rest:
+            return taken + self._sum(rest, depth)
         if len(self._known) >= self._most_parts or depth > _DEEPEST or time.monotonic() >= self._deadline:
             self.exact = False
             return clique_bound(graph, weights, within)
+        branch = max(members(within), key=lambda v: (graph[v] & within).bit_count())
         without = within & ~(1 << branch)
         taken = weights[branch] + self._sum(without & ~graph[branch], depth + 1)
         return max(taken, self._sum(without, depth + 1))
+
+    def _take(self, within: int) -> tuple[float, int]:
+        """What vertices weigh that are in some heaviest set, and all that neither they nor their neighbours are."""
+        graph, weights = self._graph, self._weights
+        total, again = 0.0, True
+        while again:
+            again = False
+            for v in members(within):
+                near = graph[v] & within
+                if not within >> v & 1 or (near and weights[v] < weights[near.bit_length() - 1]):
+                    continue
+                if weights[v] >= sum(weights[w] for w in members(near)) or is_clique(graph, near):
+                    total += weights[v]
+                    within &= ~(near | 1 << v)
+                    again = True
+        return total, within
 
 
 def clique_bound(graph: Graph, weights: Sequence[float], within: int) -> float:
