@@ -26,7 +26,8 @@ GRAPHS = {
 
 def constants() -> None:
     """On the paper's networks, per unit of alpha log T, and the seconds of processor time of all of it."""
-    print("| network | protocol | cheapest cover | independent sets | sharp | UCB at least | s |\n|---|---|---|---|---|---|---|")
+    print("| network | protocol | cheapest cover | independent sets | sharp | UCB at least | s |")
+    print("|---|---|---|---|---|---|---|")
     for network in ("er", "ba", "sbm"):
         problem = bm.Problem.paper(network, seed=0)
         for protocol in (bm.IRS(), bm.FwA(4), bm.Flooding(4)):

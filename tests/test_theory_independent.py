@@ -56,7 +56,7 @@ def test_heaviest_sets_are_those_of_all_subsets(seed):
     assert sets.exact
 
 
-@pytest.mark.parametrize("most_parts", [0, 1, 3])
+@pytest.mark.parametrize("most_parts", [0, 1])
 def test_a_search_that_is_cut_short_bounds_from_above(most_parts):
     rng = np.random.default_rng(1)
     joined = random_graph(rng, 14, 0.3)
@@ -113,12 +113,6 @@ def test_agents_pull_no_more_than_the_lemma_allows(seed, n, kappa, most_delay, s
         assert sum(spent[v] for v in inside) <= allowed + 1e-9
 
 
-def test_one_way_hearing_is_not_enough_for_the_lemma():
-    # Agent 0 hears agent 1, which is told nothing: 0 pulls first, then 1 does, and both need 10.
-    first, then = 10, 10
-    assert first + then > 10 + 2 * min(1, 11)
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_needed_is_the_lemmas_by_brute_force(seed):
     rng = np.random.default_rng(seed)
@@ -144,8 +138,8 @@ def test_what_is_needed_is_the_lemmas_by_brute_force(seed):
     def integral(caps):
         """Over slices between all gaps and caps."""
         steps = np.unique([0.0, *gaps, *caps])
-        middle = zip(steps[:-1], steps[1:], strict=True)
-        return sum((b - a) * needs([v for v in range(n) if caps[v] < (a + b) / 2 <= gaps[v]]) for a, b in middle)
+        slices = itertools.pairwise(steps.tolist())
+        return sum((b - a) * needs([v for v in range(n) if caps[v] < (a + b) / 2 <= gaps[v]]) for a, b in slices)
 
     ladder = way.ladder()
     assert way.cost(ladder) == pytest.approx(integral(np.zeros(n)))
@@ -284,7 +278,7 @@ def test_tiny_gaps_do_no_harm(protocol):
     bounds = bm.bounds(problem, protocol, horizon=1000)
     assert 0 < bounds.upper_sharp <= bounds.trivial
     assert bounds.constant_sharp >= 1e170
-    without = bm.Problem(nx.path_graph(3), [[0, 2]] * 3, arms)
+    without = bm.Problem(nx.path_graph(3), [[0, 1]] * 3, [arms[0], arms[2]])
     assert bounds.upper_sharp >= 0.9 * bm.bounds(without, protocol, horizon=1000).upper_sharp
 
 

@@ -119,7 +119,6 @@ def _count(
     return tried
 
 
-
 def _by_cliques(
     arm: ArmGaps, hearing: Hearing, delivery: Flow, method: str, clock: _Clock
 ) -> tuple[dict[str, float], list[Group]]:

@@ -6,10 +6,11 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import checks, plots
 from ..arms import Bernoulli, Gaussian, Replay, Uniform
@@ -137,8 +138,6 @@ class Bounds:
     constant_tightened: float
     constant_sharp: float
     constant_least: float
-    upper_gap_free: float
-    lower_gap_free: float
     lower_lonely: float
     trivial: float
     theorem: str
@@ -147,6 +146,7 @@ class Bounds:
     sharp: SharpBound | None
     traffic: Traffic
     conditions: tuple[Condition, ...]
+    _any_arms: Callable[[], tuple[float, float]]
     _expected: Callable[[int], Estimate]
 
     @property
@@ -186,6 +186,20 @@ class Bounds:
     def counted_by(self) -> str:
         """Which way of counting gives `upper_sharp`; "" if there is none."""
         return self.sharp.counted_by(self.horizon) if self.sharp else ""
+
+    @property
+    def lower_gap_free(self) -> float:
+        """What every policy pays at least at the horizon, for some arms with these arm sets."""
+        return self._gap_free[0]
+
+    @property
+    def upper_gap_free(self) -> float:
+        """The most that any arms with these arm sets can cost at the horizon; nan if no theorem speaks."""
+        return self._gap_free[1]
+
+    @cached_property
+    def _gap_free(self) -> tuple[float, float]:
+        return self._any_arms()
 
     def estimate(self, horizon: int | None = None) -> Estimate:
         """What regret is to be expected, to first order, up to the horizon: an estimate and not a bound.
@@ -431,7 +445,6 @@ def bounds(
     pulls = -(-horizon // np.broadcast_to(1 if every is None else every, problem.n_agents))
     delivery = Flow.under(problem, protocol, faults)
     hearing = Hearing.under(problem, protocol) if claims_bound(protocol) and faults is None else None
-    deadline = time.monotonic() + time_limit
     per_arm, ways, reach = cover_arms(arms, hearing, delivery, cover, time_limit, progress, protocol.name)
     per_arm["lower_published"], per_arm["lower_corrected"] = lower.by_arm_published, lower.by_arm_corrected
     published = corrected = sharp = None
@@ -444,10 +457,8 @@ def bounds(
         if hearing.ttl > 0 and not hearing.central:
             luck = concentration.published(alpha, sigma, hearing.ttl)
             published = UpperBound(alpha, hearing.ttl, weighted, gaps, luck)
-    gap_free = math.nan
     if delivery is not None:
         sharp = SharpBound.of(problem, delivery, arms, ways, alpha, sigma, horizon, every)
-        gap_free = gap_free_upper(problem, delivery, sharp, deadline, quick=cover != "exact")
     per_arm["ucb_lower"] = [ucb_lower(arm, delivery) if delivery is not None and steady else 0.0 for arm in arms]
     solved = all(way.sets.exact for tried in ways for some in tried.values() for way in some)
     # Without this condition no bound of log T holds, unless there is nothing to pay.
@@ -479,8 +490,6 @@ def bounds(
         constant_tightened=4.0 * alpha * math.fsum(per_arm["tightened"]) + unproven,
         constant_sharp=_scale(delivery, alpha, sigma) * math.fsum(per_arm["sharp"]) + unproven,
         constant_least=alpha * math.fsum(per_arm["ucb_lower"]),
-        upper_gap_free=gap_free,
-        lower_gap_free=gap_free_lower(problem, reached, sigma, pulls, float(problem.arm_gaps.max())) if steady else 0.0,
         lower_lonely=lonely,
         trivial=float(np.maximum.reduceat(problem.arm_gaps, problem.arm_offsets[:-1]) @ pulls),
         theorem=theorem,
@@ -491,6 +500,9 @@ def bounds(
         conditions=state_conditions(
             problem, protocol, alpha, sigma, per_arm, lower.unknown, lasting, hearing, theorem, sharp, solved
         ),
+        _any_arms=partial(
+            _any_arms, problem, delivery, sharp, time_limit, cover != "exact", reached, sigma, pulls, steady
+        ),
         _expected=partial(_estimate, problem, protocol, alpha, every, faults),
     )
 
@@ -498,6 +510,24 @@ def bounds(
 def _scale(delivery: Flow | None, alpha: float, sigma: float) -> float:
     """What the sharp constant is per unit of cost: alpha, or more where messages may be late without limit."""
     return alpha if delivery is None or delivery.orderly else (math.sqrt(alpha) + math.sqrt(2.0) * sigma) ** 2
+
+
+def _any_arms(
+    problem: Problem,
+    delivery: Flow | None,
+    sharp: SharpBound | None,
+    time_limit: float,
+    quick: bool,
+    components: NDArray[np.int64],
+    sigma: float,
+    pulls: NDArray[np.int64],
+    steady: bool,
+) -> tuple[float, float]:
+    """Bounds that hold whatever the gaps are; worked out when they are asked for."""
+    lower = gap_free_lower(problem, components, sigma, pulls, float(problem.arm_gaps.max())) if steady else 0.0
+    if delivery is None or sharp is None:
+        return lower, math.nan
+    return lower, gap_free_upper(problem, delivery, sharp, time.monotonic() + time_limit, quick=quick)
 
 
 def _estimate(

@@ -79,7 +79,7 @@ def least_shares(both: NDArray[np.float64]) -> list[float]:
     levels = np.unique(both[(both > 0.0) & ~np.eye(len(both), dtype=np.bool_)])
     if len(levels) > _MOST_LEVELS:
         levels = np.unique(np.quantile(levels, np.linspace(0.0, 1.0, _MOST_LEVELS)))
-    return levels.tolist()
+    return [float(level) for level in levels]
 
 
 def merged(groups: Sequence[Group], gaps: NDArray[np.float64], shares: Shares) -> list[Group]:
@@ -87,7 +87,7 @@ def merged(groups: Sequence[Group], gaps: NDArray[np.float64], shares: Shares) -
     joined = np.minimum(shares.share, shares.share.T) > 0.0
     found: list[Group] = []
     for group in sorted(groups, key=lambda one: -len(one.places)):
-        hearing = joined[group.places].all(axis=0)
+        hearing = np.logical_and.reduce(joined[group.places], axis=0)
         for place, other in enumerate(found):
             if not hearing[other.places].all():
                 continue

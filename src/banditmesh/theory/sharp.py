@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,6 +89,14 @@ class Part:
         return np.asarray(fixed[passed] + np.maximum(rest, 0.0))
 
 
+class _Sums(NamedTuple):
+    """Rounds, sums of missed chances up to each of them, and the chance in every later round."""
+
+    grid: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    beyond: float
+
+
 class _Count(NamedTuple):
     """One arm, and one way of counting what is pulled of it; agents are numbers."""
 
@@ -150,7 +158,7 @@ class SharpBound:
             origins = n_heard[np.searchsorted(arm.holders, arm.suboptimal)]
             if not delivery.prefix:
                 origins = np.ones_like(origins)
-            for name in names:
+            for name in sorted(names, reverse=True):
                 chosen = tried.get(name) or tried.get("agents alone", [])
                 found = [way if delivery.sure else way.waiting(scale) for way in chosen]
                 counts.setdefault(name, []).append(
@@ -167,33 +175,39 @@ class SharpBound:
             origins=heard if delivery.prefix else np.ones_like(heard),
             every=np.broadcast_to(np.asarray(1 if every is None else every, dtype=np.int64), problem.n_agents),
         )
-        return replace(bound, parts=tuple(_Search(bound, problem, counts, scale).parts()))
+        searches = [_Search(name, bound, problem, tried, scale) for name, tried in counts.items()]
+        return replace(bound, parts=tuple(part for search in searches for part in search.parts()))
 
     def at(self, horizon: ArrayLike) -> Any:
         """The bound at one or several horizons."""
         values = np.asarray(horizon, dtype=float)
+        if values.ndim == 0 and float(values) == self.horizon:
+            return float(self._here.min())
         found = self._values(values.ravel()).min(axis=0).reshape(values.shape)
         return found if values.ndim else float(found)
 
+    @cached_property
+    def _here(self) -> NDArray[np.float64]:
+        return self._values(np.array([float(self.horizon)]))[:, 0]
+
     def counted_by(self, horizon: float) -> str:
-        """Which way of counting gives the bound: "independent sets", "clique covers", "agents alone", "largest gaps"."""
-        values = self._values(np.array([float(horizon)]))[:, 0]
+        """Which way of counting gives the bound; "largest gaps" if none says more than these."""
+        values = self._here if horizon == self.horizon else self._values(np.array([float(horizon)]))[:, 0]
         return TRIVIAL if self.is_trivial(horizon) else self.parts[int(values.argmin())].counted_by
 
     def is_trivial(self, horizon: float) -> bool:
         """Whether it says no more than that every pull costs at most the largest gap."""
-        return self.at(horizon) >= self._trivial(np.array([float(horizon)]))[0] > 0.0
+        trivial = float(self._trivial(np.array([float(horizon)]))[0])
+        return float(self.at(horizon)) >= trivial > 0.0
 
     def bad_luck(self, horizon: ArrayLike) -> NDArray[np.float64]:
         """For how many pulls of every agent its best arm may seem bad: an array (horizons, agents)."""
         horizons = np.atleast_1d(np.asarray(horizon, dtype=float))
         found = np.zeros((len(horizons), len(self.largest)))
-        last = self._grid[-1]
         for (n_heard, n_origins), agents in self._alike.items():
-            sums = self._missed(n_heard, n_origins)
-            beyond = concentration.missed(self.alpha, self.sigma, n_heard, n_origins, np.array([last + 1.0]))
-            upto = np.interp(horizons, self._grid, sums) + np.maximum(horizons - last, 0.0) * float(beyond[0])
-            first = np.interp(self.n_arms[agents], self._grid, sums)
+            grid, sums, beyond = _missed_sums(self.alpha, self.sigma, n_heard, n_origins, self.horizon)
+            upto = np.interp(horizons, grid, sums) + np.maximum(horizons - grid[-1], 0.0) * beyond
+            first = np.interp(self.n_arms[agents], grid, sums)
             found[:, agents] = np.maximum(upto[:, None] - first, 0.0)
         return np.minimum(found, self._pulls(horizons))
 
@@ -236,111 +250,122 @@ class SharpBound:
         return np.asarray(gammaincc(n_origins, self.alpha * WIDENINGS**2 * logs / (2.0 * self.sigma**2)))
 
     @cached_property
-    def _grid(self) -> NDArray[np.float64]:
-        """Rounds at which the sum of missed chances is known; between them it is a straight line."""
-        n_blocks = math.ceil(math.log(max(self.horizon, _LAST) / _SINGLE) / math.log(_GROWTH))
-        blocks = np.ceil(_SINGLE * _GROWTH ** np.arange(1, n_blocks + 1))
-        return np.concatenate([np.arange(_SINGLE + 1, dtype=float), blocks])
-
-    @cached_property
     def _alike(self) -> dict[tuple[int, int], NDArray[np.int64]]:
         """Agents by what is in the estimate of their best arm."""
         pairs = np.stack([self.heard, self.origins], axis=1)
         kinds = np.unique(pairs, axis=0)
         return {(int(a), int(b)): np.flatnonzero((pairs == (a, b)).all(axis=1)) for a, b in kinds}
 
-    def _missed(self, n_heard: int, n_origins: int) -> NDArray[np.float64]:
-        """The sum of missed chances up to each round of the grid."""
-        if (n_heard, n_origins) not in self._sums:
-            firsts = self._grid[:-1] + 1.0
-            chances = concentration.missed(self.alpha, self.sigma, n_heard, n_origins, firsts)
-            self._sums[n_heard, n_origins] = np.concatenate([[0.0], np.cumsum(chances * np.diff(self._grid))])
-        return self._sums[n_heard, n_origins]
-
-    @cached_property
-    def _sums(self) -> dict[tuple[int, int], NDArray[np.float64]]:
-        return {}
-
 
 class _Search:
-    """Which caps to try, and the terms that follow from them."""
+    """Which caps to try with one way of counting, and the terms that follow from them.
+
+    All agents and arms are in one row: arm after arm and, of an arm, one of its ways after the other, each beginning at
+    one of `starts`. Caps decide which of an arm's ways counts.
+    """
 
     def __init__(
-        self, bound: SharpBound, problem: Problem, counts: dict[str, list[list[_Count]]], scale: float
+        self, name: str, bound: SharpBound, problem: Problem, counts: list[list[_Count]], scale: float
     ) -> None:
-        self._bound = bound
-        self._counts = counts
-        self._scale = scale
+        self._name, self._bound, self._scale = name, bound, scale
         self._owners = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
-        self._gaps = problem.arm_gaps
+        self._all_gaps = problem.arm_gaps
+        self._counts = [count for arm in counts for count in arm if count.way.gaps.size]
+        self._arms = np.array([place for place, arm in enumerate(counts) for count in arm if count.way.gaps.size])
+        sizes = np.array([len(count.way.gaps) for count in self._counts], dtype=np.int64)
+        self._starts = np.cumsum(sizes) - sizes
+        self._ways = np.repeat(np.arange(len(sizes)), sizes)
+        self._agents = _joined([count.agents for count in self._counts]).astype(np.int64)
+        self._origins = _joined([count.origins for count in self._counts]).astype(np.int64)
+        self._gaps = _joined([count.way.gaps for count in self._counts])
+        self._smaller = _joined([count.way.smaller for count in self._counts])
+        self._ladder = _joined([count.ladder for count in self._counts])
+        self._delays = np.ceil(_joined([count.way.delays for count in self._counts]) / bound.every[self._agents])
+        self._late = np.minimum(self._delays, scale / self._gaps**2 + 1.0)
 
     def parts(self) -> list[Part]:
-        """One for each way of counting and each choice of caps."""
-        positive = self._gaps[self._gaps > 0.0]
-        levels = [0.0]
-        if positive.size:
-            levels += np.unique(np.quantile(positive, np.linspace(0.0, 1.0, _CAPS + 1))).tolist()
-        found = []
-        for name in self._counts:
-            equal = [self._part(name, level, np.minimum(level, self._bound.largest)) for level in levels]
-            own = [self._part(name, level, self._own(level)) for level in levels]
-            found += [*equal, *own]
-            here = np.array([float(self._bound.horizon)])
-            # Caps of their own for some and the same for others need sets of their own: only where it matters most.
-            best = int(replace(self._bound, parts=tuple(own))._values(here)[:-1, 0].argmin())
-            found.append(self._part(name, levels[best], self._mixed(name, levels[best]), _STEPS))
-        return found
+        """One for each choice of caps."""
+        positive = self._all_gaps[self._all_gaps > 0.0]
+        if not self._gaps.size:
+            return []
+        levels = [0.0, *np.unique(np.quantile(positive, np.linspace(0.0, 1.0, _CAPS + 1))).tolist()]
+        equal = [self._part(level, np.minimum(level, self._bound.largest)) for level in levels]
+        own = [self._part(level, self._own(level)) for level in levels]
+        # Caps of their own for some and the same for others need sets of their own: only where it matters most.
+        here = np.array([float(self._bound.horizon)])
+        best = levels[int(replace(self._bound, parts=tuple(own))._values(here)[:-1, 0].argmin())]
+        return [*equal, *own, self._part(best, self._mixed(best), _STEPS)]
 
     def _own(self, level: float) -> NDArray[np.float64]:
         """Of every agent the largest gap that is at most so large."""
         found = np.zeros(len(self._bound.largest))
-        below = self._gaps <= level
-        np.maximum.at(found, self._owners[below], self._gaps[below])
+        below = self._all_gaps <= level
+        np.maximum.at(found, self._owners[below], self._all_gaps[below])
         return found
 
-    def _mixed(self, name: str, level: float) -> NDArray[np.float64]:
+    def _mixed(self, level: float) -> NDArray[np.float64]:
         """The level itself for agents that are expected to pull arms above it nearly always, else as `_own`."""
         here = np.array([float(self._bound.horizon)])
         pulled = self._bound.bad_luck(here)[0]
-        for counts in self._counts[name]:
-            for count in counts[:1]:
-                n_above = int((count.way.gaps > level).sum())
-                if n_above:
-                    weights = count.way.gaps[:n_above] ** -2.0
-                    part = count.way.needs((1 << n_above) - 1) / weights.sum()
-                    pulled[count.agents[:n_above]] += self._scale * part * weights + count.way.delays[:n_above]
+        _, first = np.unique(self._arms, return_index=True)
+        for count in (self._counts[place] for place in first.tolist()):
+            n_above = int((count.way.gaps > level).sum())
+            if n_above:
+                weights = count.way.gaps[:n_above] ** -2.0
+                part = float(count.ladder[n_above - 1]) / weights.sum()
+                pulled[count.agents[:n_above]] += self._scale * part * weights + count.way.delays[:n_above]
         often = pulled > self._bound._pulls(here)[0]
         return np.where(often, np.minimum(level, self._bound.largest), self._own(level))
 
-    def _part(self, name: str, level: float, caps: NDArray[np.float64], n_steps: int = 0) -> Part:
+    def _part(self, level: float, caps: NDArray[np.float64], n_steps: int = 0) -> Part:
         caps = np.maximum(caps, self._own(TINY))
-        weighted, waits = [], []
-        rows = [(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64))]
-        for counts in self._counts[name]:
-            tried = []
-            for agents, origins, way, ladder in counts:
-                net = np.maximum(way.gaps - caps[agents], 0.0)
-                needed = way.cost(ladder, level) + self._below(way, ladder, level, caps[agents], n_steps)
-                wait = way.wait_cost(net)
-                delays = np.ceil(way.delays / self._bound.every[agents])
-                late = float(net @ np.minimum(delays, self._scale / way.gaps**2 + 1.0))
-                above = net > 0.0
-                row = (net[above], way.gaps[above], delays[above], origins[above], agents[above])
-                tried.append((self._scale * needed + wait + late, needed, wait, row))
-            if tried:
-                _, needed, wait, row = min(tried, key=lambda one: one[0])
-                weighted.append(needed)
-                waits.append(wait)
-                rows.append(row)
-        columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
-        return Part(name, caps, math.fsum(weighted), math.fsum(waits), *columns)
+        net = np.maximum(self._gaps - caps[self._agents], 0.0)
+        widths = np.maximum(self._gaps, level) - np.maximum(self._smaller, level)
+        needed = np.add.reduceat(widths * self._ladder, self._starts) + self._below(level, caps, n_steps)
+        waits = np.zeros(len(self._counts))
+        for place, count in enumerate(self._counts):
+            if count.way.waits.any():
+                start = self._starts[place]
+                waits[place] = count.way.wait_cost(net[start : start + len(count.way.gaps)])
+        total = self._scale * needed + waits + np.add.reduceat(net * self._late, self._starts)
+        # Of each arm the way that costs least.
+        order = np.lexsort((total, self._arms))
+        chosen = order[np.unique(self._arms[order], return_index=True)[1]]
+        above = np.isin(self._ways, chosen) & (net > 0.0)
+        return Part(
+            counted_by=self._name,
+            caps=caps,
+            weighted=math.fsum(needed[chosen]),
+            shortfall=math.fsum(waits[chosen]),
+            net=net[above],
+            gaps=self._gaps[above],
+            delays=self._delays[above],
+            origins=self._origins[above],
+            agents=self._agents[above],
+        )
 
-    def _below(
-        self, way: Way, ladder: NDArray[np.float64], level: float, caps: NDArray[np.float64], n_steps: int
-    ) -> float:
-        """What is needed below the level, of agents with lower caps whose gaps are above it."""
-        above = int((way.gaps > level).sum())
-        lowest = caps[:above].min(initial=level)
+    def _below(self, level: float, caps: NDArray[np.float64], n_steps: int) -> NDArray[np.float64]:
+        """What is needed below the level, for each way, of agents with lower caps whose gaps are above it."""
         if n_steps:
-            return way.cost_below(caps, level, n_steps)
-        return (level - lowest) * float(ladder[above - 1]) if above else 0.0
+            return np.array([count.way.cost_below(caps[count.agents], level, n_steps) for count in self._counts])
+        above = self._gaps > level
+        lowest = np.minimum.reduceat(np.where(above, caps[self._agents], level), self._starts)
+        n_above = np.add.reduceat(above.astype(np.int64), self._starts)
+        # All of them, at every cap: those whose gap is above the level come first.
+        everyone = self._ladder[self._starts + np.maximum(n_above - 1, 0)]
+        return np.where(n_above > 0, np.maximum(level - lowest, 0.0) * everyone, 0.0)
+
+
+def _joined(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0), *rows])
+
+
+@lru_cache(maxsize=256)
+def _missed_sums(alpha: float, sigma: float, n_heard: int, n_origins: int, horizon: int) -> _Sums:
+    """Rounds, and the sum of missed chances up to each of them; between two rounds it is a straight line."""
+    n_blocks = math.ceil(math.log(max(horizon, _LAST) / _SINGLE) / math.log(_GROWTH))
+    blocks = np.ceil(_SINGLE * _GROWTH ** np.arange(1, n_blocks + 1))
+    grid = np.concatenate([np.arange(_SINGLE + 1, dtype=float), blocks])
+    firsts = np.append(grid[:-1] + 1.0, grid[-1] + 1.0)
+    chances = concentration.missed(alpha, sigma, n_heard, n_origins, firsts)
+    return _Sums(grid, np.concatenate([[0.0], np.cumsum(chances[:-1] * np.diff(grid))]), float(chances[-1]))

@@ -118,7 +118,12 @@ class Way:
 
     def cost(self, ladder: NDArray[np.float64], cap: float = 0.0) -> float:
         """What is paid per unit of g: the integral of `needs` over gaps, from a cap upwards."""
-        return float(-np.diff(np.maximum(self.gaps, cap), append=cap) @ ladder)
+        return float((np.maximum(self.gaps, cap) - np.maximum(self.smaller, cap)) @ ladder)
+
+    @property
+    def smaller(self) -> NDArray[np.float64]:
+        """The next smaller gap of each, and 0 for the last."""
+        return np.append(self.gaps[1:], 0.0)[: len(self.gaps)]
 
     def cost_below(self, caps: NDArray[np.float64], cap: float, n_steps: int) -> float:
         """The integral from 0 up to a cap, over agents whose gap is above it and whose own caps are lower.
@@ -130,7 +135,7 @@ class Way:
         own = own[own < cap]
         if not own.size:
             return 0.0
-        steps = np.unique([0.0, *np.quantile(own, np.linspace(0.0, 1.0, n_steps)).tolist(), cap])
+        steps = np.unique([0.0, *np.quantile(own, np.linspace(0.0, 1.0, n_steps), method="higher").tolist(), cap])
         total = 0.0
         for lower, upper in zip(steps[:-1].tolist(), steps[1:].tolist(), strict=True):
             within = sum(1 << int(v) for v in np.flatnonzero(caps[:n_above] < upper))
