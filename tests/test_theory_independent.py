@@ -192,6 +192,17 @@ def test_a_ring_of_five_costs_two_and_not_three():
     assert bounds.table().loc["  UCB itself, at least", "sharp"] == pytest.approx(5 / 3)
 
 
+def test_the_bracket_is_drawn_as_a_band():
+    ring = bm.Problem(nx.cycle_graph(5), [[0, 1]] * 5, gaussian(1.0, 0.0))
+    result = bm.simulate(ring, bm.IRS(), policy=bm.UCB(1.0), horizon=50, seed=0)
+    figure = bm.bounds(ring, bm.IRS(), alpha=1.0, horizon=50).plot(result)
+    told = [text.get_text() for text in [*figure.legends, figure.axes[0].get_legend()][0].get_texts()]
+    assert "UCB's own constant times log T" in told
+    # Where alpha is too small there is no upper end, and no band.
+    small = bm.bounds(ring, bm.IRS(), alpha=0.1, horizon=50)
+    assert len(small.plot(result).axes[0].collections) < len(figure.axes[0].collections)
+
+
 def test_the_papers_er_network_by_independent_sets():
     bounds = bm.bounds(bm.Problem.paper("er", seed=0), bm.FwA(4))
     assert (bounds.constant_sharp / 3, bounds.constant_least / 3) == pytest.approx((4226.3, 2603.4), abs=0.1)
