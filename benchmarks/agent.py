@@ -9,7 +9,7 @@ from tables import Column, Row, Section
 from timing import cpu_time
 
 import banditmesh as bm
-from banditmesh.core import Agent, Copy, Everything, Message, Relaying
+from banditmesh.core import Copy, Message, Place
 from banditmesh.policies import Arms
 
 WHAT = ("receive, new", "receive, seen before", "settle")
@@ -30,8 +30,7 @@ def measure(quick: bool) -> list[Row]:
 
 def seconds_of(protocol: bm.Protocol, copies: list[Copy]) -> list[float]:
     """CPU seconds in which a new agent hears all, hears all again, and settles."""
-    courier = Relaying(protocol, None, Everything(), itertools.count().__next__)  # type: ignore[arg-type]
-    agent = Agent("me", Arms.gaussian(ARMS, 1.0), bm.UCB(), courier, None)
+    agent = protocol.seat(Place("me", Arms.gaussian(ARMS, 1.0), bm.UCB()))
 
     def hear() -> None:
         for copy in copies:

@@ -11,7 +11,7 @@ import itertools
 import random
 
 import banditmesh as bm
-from banditmesh.core import Agent, Everything, Relaying
+from banditmesh.core import Place
 from banditmesh.policies import Arms
 
 MEANS = {"red": 0.2, "green": 0.5, "blue": 0.8}
@@ -21,8 +21,7 @@ NEIGHBOURS = {"ann": ["bob"], "bob": ["ann", "cy"], "cy": ["bob"]}
 
 def make_agent(name, protocol):
     """UCB and FwA draw nothing, so there are no chances; ids are numbers, and nothing that was seen is forgotten."""
-    courier = Relaying(protocol, chances=None, seen=Everything(), new_id=itertools.count().__next__)
-    return Agent(name, Arms.gaussian(ARM_SETS[name], sigma=1.0), bm.UCB(), courier, chances=None)
+    return protocol.seat(Place(name, Arms.gaussian(ARM_SETS[name], sigma=1.0), bm.UCB()))
 
 
 def run(n_pulls, protocol, seed=0):

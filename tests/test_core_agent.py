@@ -8,7 +8,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.arms import GAUSSIAN
-from banditmesh.core import Agent, Copy, Everything, Fate, Merging, Message, Receipt, Relaying, Silent, fate_of
+from banditmesh.core import Agent, AllIds, Copy, Fate, Merging, Message, Receipt, Relaying, Silent, fate_of
 from banditmesh.draws import STOP, Draws
 from banditmesh.errors import InputError, MessageError
 from banditmesh.policies import Arms, Chooser, Estimates
@@ -607,9 +607,9 @@ def test_state_that_was_read_does_not_change():
 
 
 def test_everything_is_remembered_without_a_limit():
-    seen = Everything()
+    seen = AllIds()
     assert all(seen.accept(message(number=number)) for number in range(100))
-    other = Everything()
+    other = AllIds()
     other.state = seen.state
     assert not any(other.accept(message(number=number)) for number in range(100))
 

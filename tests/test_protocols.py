@@ -119,24 +119,13 @@ class NoDataclass(AnyProtocol):
 @pytest.mark.parametrize(
     ("protocol", "message"),
     [
-        (
-            a_protocol(AnyProtocol, delivery=Delivery.HOPS)(),
-            "must be NOTHING or EVERYONE, .* got HOPS; derive",
-        ),
-        (
-            a_protocol(AnyProtocol, delivery=Delivery.TREE)(),
-            "must be NOTHING or EVERYONE, as its class",
-        ),
+        (a_protocol(AnyProtocol)(), r"must bring courier\(\) or seat\(\) .* got OWN"),
+        (a_protocol(AnyProtocol, delivery=Delivery.HOPS)(), r"must bring courier\(\) or seat\(\) .* got HOPS; derive"),
+        (a_protocol(AnyProtocol, delivery=Delivery.TREE)(), r"must bring courier\(\) or seat\(\) .* got TREE; derive"),
         (a_protocol(AnyProtocol, delivery="hops")(), "must be a Delivery such as Delivery.NOTHING, got 'hops'"),
-        (
-            a_protocol(bm.Flooding, delivery=Delivery.NOTHING)(2),
-            "must be HOPS, as its class can .* got NOTHING",
-        ),
-        (a_protocol(bm.Flooding, delivery=Delivery.EVERYONE)(2), "must be HOPS, as its class can do no other"),
-        (
-            a_protocol(bm.TreeAggregation, delivery=Delivery.HOPS)(),
-            "must be TREE, as its class can .* got HOPS",
-        ),
+        (a_protocol(bm.Flooding, delivery=Delivery.NOTHING)(2), "and only then, got NOTHING"),
+        (a_protocol(bm.Flooding, delivery=Delivery.EVERYONE)(2), "and only then, got EVERYONE"),
+        (a_protocol(bm.TreeAggregation, delivery=Delivery.HOPS)(), "got HOPS; derive from Protocol for HOPS"),
         (
             NoDataclass(),
             "'mine' must be a frozen dataclass with the field emission, got <test_protocols",

@@ -210,6 +210,10 @@ def test_other_peoples_protocols_and_emissions_have_no_claimed_bound():
     class Mine(bm.Flooding):
         name = "mine"
 
+        @staticmethod
+        def relay(has_arm, ttl, degree, u, parameter):
+            return bm.RELAY
+
     class Seldom(EveryPull):
         @staticmethod
         def sends(own_count, sent_count, is_best, parameter):

@@ -9,15 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import banditmesh as bm
-from banditmesh.networks.csr import Links
 from banditmesh.protocols.spanning import spanning_tree
 from cases import graphs, problems
 
 
 def tree_of(graph, n_arms=1):
-    links = Links.from_pairs(len(graph), list(graph.edges))
-    n_agents = links.n_agents
-    return spanning_tree(links, np.arange(n_agents + 1), np.arange(n_agents, dtype=np.int32) % n_arms, n_arms)
+    arms = [bm.arms.Gaussian(0.0, 1.0)] * n_arms
+    return spanning_tree(bm.Problem(graph, [[number % n_arms] for number in range(len(graph))], arms))
 
 
 @given(graphs(max_agents=8))

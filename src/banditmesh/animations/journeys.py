@@ -16,13 +16,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import checks
-from ..core import Fate
+from ..core import Fate, Message, Note
 from ..errors import InputError
 from ..faults import Faults
 from ..networks.csr import Links
 from ..problem import Problem
-from ..protocols import AnyProtocol, Protocol
-from ..protocols.base import Delivery
+from ..protocols import AnyProtocol
 from ..protocols.notation import as_protocol, write
 from ..sim.books import EventLog, Observer
 from ..sim.engine import read_run
@@ -180,7 +179,7 @@ def follow(
     <Journey: fwa(4), from agent 1, arm 0, 1 transmission, 1 agent learned>
     """
     protocol = as_protocol(protocol)
-    if protocol.delivery not in (Delivery.HOPS, Delivery.NOTHING):
+    if (protocol.sends_messages and not protocol.relays_by_rule) or protocol.is_central:
         raise InputError(
             f"a message can be followed with a protocol that relays it hop by hop, got {write(protocol)!r}; "
             "take fwa or flooding, say"
@@ -242,7 +241,7 @@ class _Watch(Observer):
             self.links[t] = [(i, j) for i, row in enumerate(neighbours) for j in row if i < j]
         self._n_waiting = 0
 
-    def sent(self, sender: int, receivers: Sequence[int]) -> None:
+    def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
         self._n_under_way += len(receivers)
 
     def ended(self, transmission: Transmission, arrival: int, fate: Fate, learned: bool) -> None:
@@ -256,7 +255,7 @@ class _Watch(Observer):
 
 def _longest(problem: Problem, protocol: AnyProtocol, faults: Faults | None) -> int:
     """The most rounds that a message can be under way, and the network lasts."""
-    ttl = protocol.ttl if isinstance(protocol, Protocol) else 1
+    ttl = max(protocol.most_hops, 1)
     # What is no Faults at all is refused when the run is read.
     slowest = 1 if not isinstance(faults, Faults) else 1 + faults.delay + math.ceil(_LONGEST_JITTER * faults.jitter)
     # Nobody relays a message twice, but by the published rules its origin may relay its own.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .. import plots
 from ..errors import InputError
 from ..faults import Faults
-from ..protocols import AnyProtocol, Delivery
+from ..protocols import AnyProtocol
 from ..protocols.notation import write_emission
 from ..text_tables import as_html, decimals
 from .intervals import paired_interval
@@ -139,7 +139,7 @@ class Frontier:
 
     def _front(self, cost: str) -> tuple[str, ...]:
         # A centre is no configuration that a network could have.
-        real = [one for one in self.configurations if one.protocol.delivery is not Delivery.EVERYONE]
+        real = [one for one in self.configurations if not one.protocol.is_central]
         points = sorted((one.mean(cost), one.mean("regret"), place) for place, one in enumerate(real))
         found: list[str] = []
         least = np.inf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..faults import Faults
-from ..protocols import AnyProtocol, Delivery
+from ..protocols import AnyProtocol
 
 
 def weaknesses(protocol: AnyProtocol, faults: Faults | None) -> list[str]:
@@ -21,7 +21,7 @@ def weaknesses(protocol: AnyProtocol, faults: Faults | None) -> list[str]:
     real = None if faults is None else faults.effective()
     if real is None or not protocol.sends_messages:
         return []
-    is_tree = protocol.delivery is Delivery.TREE
+    is_tree = protocol.facts is not None and protocol.facts.merges
     emission = protocol.emission
     found = []
     if (real.loss > 0 or real.link_cap is not None) and emission.cumulative and not emission.n_echoes:

@@ -28,9 +28,9 @@ from typing import Any, Final, NamedTuple
 from .. import checks
 from ..errors import InputError, MessageError
 from ..policies.base import Arms, Chooser, Estimates, Policy
-from .courier import Courier
-from .messages import Copy, Message, Parcel, Receipt
-from .relaying import Chances
+from ..protocols.courier import Courier
+from ..protocols.messages import Copy, Message, Parcel, Receipt
+from ..protocols.relaying import Chances
 
 #: The most pulls that a message may count, and the largest reward that it may tell of: their sums, and those of their
 #: squares, stay finite.
@@ -75,13 +75,10 @@ class Agent:
     Examples
     --------
     >>> import banditmesh as bm
-    >>> from banditmesh.core import Agent, Everything, Relaying
+    >>> from banditmesh.core import Place
     >>> from banditmesh.policies import Arms
-    >>> from itertools import count
-    >>> def make(name):  # UCB and FwA draw nothing, so there are no chances
-    ...     courier = Relaying(bm.FwA(ttl=2), None, Everything(), count().__next__)
-    ...     return Agent(name, Arms.gaussian(["red", "blue"], sigma=1.0), bm.UCB(), courier, None)
-    >>> alice, bob = make("alice"), make("bob")
+    >>> protocol, arms = bm.FwA(ttl=2), Arms.gaussian(["red", "blue"], sigma=1.0)
+    >>> alice, bob = (protocol.seat(Place(name, arms, bm.UCB())) for name in ("alice", "bob"))
     >>> choice = alice.choose(clock=1)
     >>> alice.observe(choice.position, reward=0.5)
     >>> [parcel] = alice.send(neighbours=["bob"])

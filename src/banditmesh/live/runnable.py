@@ -9,7 +9,7 @@ from __future__ import annotations
 from .. import checks
 from ..errors import InputError
 from ..policies import Policy
-from ..protocols import AnyProtocol, Delivery, EveryPull
+from ..protocols import AnyProtocol, EveryPull
 
 _INSTEAD = "fwa(4) or flooding(4), with growth(0.25) for fewer messages"
 
@@ -55,10 +55,13 @@ def _against_protocol(protocol: object) -> str | None:
     if not isinstance(protocol, AnyProtocol):
         return f"protocol must be a protocol such as FwA(4), got {checks.shown(protocol)}"
     what = f"protocol {protocol.name!r} cannot run live"
-    if protocol.delivery is Delivery.TREE:
+    facts = protocol.facts
+    if facts is not None and facts.merges:
         return f"{what}: its tree needs a network that never changes; take {_INSTEAD}"
-    if protocol.delivery is Delivery.EVERYONE:
+    if protocol.is_central:
         return f"{what}: no network delivers to everybody at once; take {_INSTEAD}"
+    if protocol.sends_messages and not protocol.relays_by_rule:
+        return f"{what}: it brings its own courier or agent, and a node relays by relay() alone; take {_INSTEAD}"
     emission = protocol.emission
     what = f"emission {emission.name!r} cannot run live"
     if emission.n_echoes:

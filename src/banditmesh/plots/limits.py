@@ -24,6 +24,7 @@ def regret_and_bounds(
     regret: NDArray[np.float64],
     bounds: Mapping[str, NDArray[Any]],
     look: Look | None = None,
+    bands: Mapping[str, tuple[NDArray[Any], NDArray[Any]]] | None = None,
 ) -> Figure:
     """Group regret over the rounds, with bounds drawn as grey lines.
 
@@ -39,6 +40,8 @@ def regret_and_bounds(
         The value of each bound in every recorded round; values that are not positive are left out.
     look : Look, optional
         Axes, size, scales and bands; both axes are logarithmic if not given.
+    bands : mapping from label to two arrays (records,), optional
+        What lies between a lower and an upper value in every recorded round, drawn as a grey area.
 
     Examples
     --------
@@ -61,6 +64,9 @@ def regret_and_bounds(
     for line, (label, values) in zip(_LINES * len(bounds), bounds.items(), strict=False):
         drawn = np.asarray(values, dtype=float)[keep]
         axes.plot(x, np.where(drawn > 0, drawn, np.nan), color="#555555", linestyle=line, label=label)
+    for label, (lower, upper) in (bands or {}).items():
+        low, high = np.asarray(lower, dtype=float)[keep], np.asarray(upper, dtype=float)[keep]
+        axes.fill_between(x, np.maximum(low, 1e-300), high, where=high > 0, color="#555555", alpha=0.15, label=label)
     look.scale(axes)
     shown = mean[mean > 0]
     if shown.size and "y" in look.log:

@@ -1,11 +1,12 @@
 """Protocols say how messages travel. `base` is the contract; every other module is one family of protocols."""
 
 from .absorption import FloodingWithAbsorption
-from .base import ABSORB, RELAY, STOP, AnyProtocol, Delivery, Protocol
+from .base import AnyProtocol, Delivery, Facts, Protocol
 from .emission import Contested, Emission, EveryPull, Growth
 from .extremes import Centralised, NoCooperation
 from .flooding import Flooding, InstantRewardSharing, ProbabilisticFlooding
 from .gossip import Gossip
+from .relaying import ABSORB, RELAY, STOP
 from .tree import TreeAggregation
 
 FwA = FloodingWithAbsorption
@@ -22,6 +23,7 @@ __all__ = [
     "Delivery",
     "Emission",
     "EveryPull",
+    "Facts",
     "Flooding",
     "FloodingWithAbsorption",
     "FwA",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .base import ABSORB, RELAY, Protocol
+from .base import Facts, Protocol
+from .relaying import ABSORB, RELAY
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,11 @@ class FloodingWithAbsorption(Protocol):
     """
 
     name: ClassVar[str] = "fwa"
+
+    @property
+    def facts(self) -> Facts:
+        """Holders pass nothing on."""
+        return Facts(hops=self.ttl, absorbs=True)
 
     @staticmethod
     def relay(has_arm: bool, ttl: int, degree: int, u: float, parameter: float) -> int:

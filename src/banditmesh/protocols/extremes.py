@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar
 
-from .base import AnyProtocol, Delivery
+from .base import AnyProtocol, Delivery, Facts
 from .emission import Emission, EveryPull
 
 
@@ -26,6 +26,11 @@ class NoCooperation(AnyProtocol):
     name: ClassVar[str] = "none"
     delivery: ClassVar[Delivery] = Delivery.NOTHING
 
+    @property
+    def facts(self) -> Facts:
+        """Nothing travels."""
+        return Facts(hops=0)
+
 
 @dataclass(frozen=True)
 class Centralised(AnyProtocol):
@@ -45,3 +50,8 @@ class Centralised(AnyProtocol):
 
     name: ClassVar[str] = "centralised"
     delivery: ClassVar[Delivery] = Delivery.EVERYONE
+
+    @property
+    def facts(self) -> Facts:
+        """Everybody hears everything."""
+        return Facts(hops=0, central=True)

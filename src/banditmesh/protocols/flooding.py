@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from .. import checks
 from ..errors import InputError
-from .base import RELAY, STOP, Protocol
+from .base import Facts, Protocol
+from .relaying import RELAY, STOP
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class Flooding(Protocol):
     """
 
     name: ClassVar[str] = "flooding"
+
+    @property
+    def facts(self) -> Facts:
+        """Everybody passes everything on."""
+        return Facts(hops=self.ttl)
 
     @staticmethod
     def relay(has_arm: bool, ttl: int, degree: int, u: float, parameter: float) -> int:
@@ -66,6 +72,11 @@ class ProbabilisticFlooding(Flooding):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "stop", checks.probability("stop", self.stop))
+
+    @property
+    def facts(self) -> Facts:
+        """Each agent passes on with the same chance."""
+        return Facts(hops=self.ttl, passes=1.0 - self.stop)
 
     @property
     def parameter(self) -> float:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from .. import checks
 from ..draws import TARGET_STRIDE
+from .base import Facts
 from .flooding import Flooding
 
 
@@ -36,6 +37,11 @@ class Gossip(Flooding):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "fanout", checks.integer("fanout", self.fanout, at_least=1, at_most=TARGET_STRIDE - 1))
+
+    @property
+    def facts(self) -> Facts:
+        """Each message goes to a few drawn neighbours."""
+        return Facts(hops=self.ttl, fanout=self.fanout)
 
     @property
     def n_targets(self) -> int:

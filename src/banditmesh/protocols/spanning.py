@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..networks.csr import Links
+from ..problem import Problem
 
 #: Payload of a control message in bytes.
 CONTROL_BYTES = 16
@@ -33,21 +34,30 @@ class Tree:
     wants: NDArray[np.bool_]
     n_control: int
 
+    def wanted_of(self, number: int) -> dict[int, set[int]]:
+        """For each neighbour of an agent in the tree, in their order, the arms that are held beyond it."""
+        first, last = self.links.indptr[number], self.links.indptr[number + 1]
+        wanted = [set(np.flatnonzero(row).tolist()) for row in self.wants[first:last]]
+        return dict(zip(self.links.indices[first:last].tolist(), wanted, strict=True))
 
-def spanning_tree(links: Links, arm_offsets: NDArray[np.int64], arm_indices: NDArray[np.int32], n_arms: int) -> Tree:
+
+def spanning_tree(problem: Problem) -> Tree:
     """Breadth first from the agent with the most neighbours, the first of equals, in each component.
 
     An agent's parent is its lowest-numbered neighbour that is one hop closer to the root.
 
     Examples
     --------
+    >>> import banditmesh as bm
     >>> star_and_link = Links.from_pairs(4, [(0, 1), (1, 2), (1, 3), (2, 3)])
-    >>> tree = spanning_tree(star_and_link, np.array([0, 1, 2, 3, 4]), np.array([0, 1, 1, 2]), 3)
+    >>> tree = spanning_tree(bm.Problem(star_and_link, [[0], [1], [1], [2]], [bm.arms.Gaussian(0.0, 1.0)] * 3))
     >>> tree.links.neighbour_lists(), tree.n_control
     ([[1], [0, 2, 3], [1], [1]], 11)
     >>> tree.wants[0].tolist()
     [False, True, True]
     """
+    links = problem.network
+    assert isinstance(links, Links)  # any other is refused by `check_network`
     hops = _hops_from_roots(links)
     senders = np.repeat(np.arange(links.n_agents), links.degrees)
     closer = hops[links.indices] == hops[senders] - 1
@@ -56,7 +66,7 @@ def spanning_tree(links: Links, arm_offsets: NDArray[np.int64], arm_indices: NDA
     children = np.flatnonzero(hops > 0)
     tree = Links.from_pairs(links.n_agents, np.stack([parent[children], children], axis=1))
     n_control = 2 * links.n_links - len(children) + 2 * len(children)
-    return Tree(tree, _arms_beyond(tree, hops, parent, arm_offsets, arm_indices, n_arms), n_control)
+    return Tree(tree, _arms_beyond(tree, hops, parent, problem), n_control)
 
 
 def _hops_from_roots(links: Links) -> NDArray[np.int64]:
@@ -83,18 +93,13 @@ def _hops_from_roots(links: Links) -> NDArray[np.int64]:
 
 
 def _arms_beyond(
-    tree: Links,
-    hops: NDArray[np.int64],
-    parent: NDArray[np.int64],
-    arm_offsets: NDArray[np.int64],
-    arm_indices: NDArray[np.int32],
-    n_arms: int,
+    tree: Links, hops: NDArray[np.int64], parent: NDArray[np.int64], problem: Problem
 ) -> NDArray[np.bool_]:
     # How many holders each agent's side has: from the leaves to the roots its own, then all but its own.
     n_agents = tree.n_agents
-    below = np.zeros((n_agents, n_arms), dtype=np.int32)
-    owner = np.repeat(np.arange(n_agents), np.diff(arm_offsets))
-    below[owner, arm_indices] = 1
+    below = np.zeros((n_agents, problem.n_arms), dtype=np.int32)
+    owner = np.repeat(np.arange(n_agents), np.diff(problem.arm_offsets))
+    below[owner, problem.arm_indices] = 1
     downwards = np.argsort(hops, kind="stable")
     levels = np.split(downwards, np.flatnonzero(np.diff(hops[downwards])) + 1)[1:]
     for level in levels[::-1]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import checks
 from ..errors import InputError
-from .base import AnyProtocol, Delivery
+from .base import AnyProtocol, Delivery, Facts
 from .emission import Emission, Growth
+from .merging import Merging
+from .spanning import Tree, spanning_tree
+
+if TYPE_CHECKING:
+    from ..core import Place
+    from ..problem import Problem
 
 
 @dataclass(frozen=True)
@@ -53,11 +59,28 @@ class TreeAggregation(AnyProtocol):
 
     name: ClassVar[str] = "tree"
     delivery: ClassVar[Delivery] = Delivery.TREE
-    _deliveries: ClassVar[tuple[Delivery, ...]] = (Delivery.TREE,)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "pause", checks.integer("pause", self.pause, at_least=1))
+
+    @property
+    def facts(self) -> Facts:
+        """Statistics are merged at every hop."""
+        return Facts(hops=1, merges=True, pause=self.pause)
+
+    def plan(self, problem: Problem) -> Tree:
+        """The spanning tree, and who has what beyond each of its links."""
+        return spanning_tree(problem)
+
+    def courier(self, place: Place) -> Merging:
+        """The courier that sums up along the tree."""
+        return Merging(self, place.plan.wanted_of(place.number), place.new_link_id)
+
+    def n_control(self, plan: Any) -> int:
+        """What it takes to make the tree."""
+        n_control: int = plan.n_control
+        return n_control
 
     @property
     def n_bytes(self) -> int:

@@ -5,7 +5,7 @@ An observer overrides the calls that it wants to hear. They come in this order, 
     began(t, neighbours)        the network of the round is fixed
     pulled(agent, position, reward)   an agent pulled
     heard(n)                    so many observations were heard without a message
-    sent(sender, receivers)     a copy went to each of these receivers
+    sent(message, sender, receivers)   a copy of a message went to each of these receivers
     dropped(n)                  so many copies did not fit on their links
     ended(transmission, arrival, fate, learned)   a copy met its fate, and changed what its receiver knows or not
     over(t)                     the round is over
@@ -14,14 +14,15 @@ An observer overrides the calls that it wants to hear. They come in this order, 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import Fate
-from .chances import LinkId, sequence_of
+from ..core import Fate, LinkId, Message, Note
+from .chances import sequence_of
 from .run import TRAFFIC, AgentRegret, Event, Outcome, Run
 from .transit import Transmission
 from .watching import Curve
@@ -39,7 +40,7 @@ class Observer:
     def heard(self, n: int) -> None:
         """So many observations were heard without a message."""
 
-    def sent(self, sender: int, receivers: Sequence[int]) -> None:
+    def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
         """A message went over the links to these receivers."""
 
     def dropped(self, n: int) -> None:
@@ -85,7 +86,7 @@ class Records(Observer):
         self._of_agents.add(agent, self._gaps[agent][position])
         self._pulls[agent][position] += 1
 
-    def sent(self, sender: int, receivers: Sequence[int]) -> None:
+    def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
         """Count the transmissions."""
         self._n_sent += len(receivers)
 
@@ -116,6 +117,8 @@ class Traffic(Observer):
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self._size = run.protocol.size
+        self._n_bytes = run.control_bytes
         self.n_sent = 0
         self._n_learned = 0
         self._n_dropped = 0
@@ -125,9 +128,10 @@ class Traffic(Observer):
         """What is heard without a message is learned."""
         self._n_learned += n
 
-    def sent(self, sender: int, receivers: Sequence[int]) -> None:
-        """Count the transmissions."""
+    def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
+        """Count the transmissions, and their bytes."""
         self.n_sent += len(receivers)
+        self._n_bytes += len(receivers) * self._size(message)
 
     def dropped(self, n: int) -> None:
         """Count what was not sent."""
@@ -148,7 +152,7 @@ class Traffic(Observer):
             "dropped": self._n_dropped,
             "control": run.n_control,
             "learned": self._n_learned,
-            "bytes": run.n_bytes(n_sent),
+            "bytes": self._n_bytes,
         }
         return np.array([totals[name] for name in TRAFFIC], dtype=np.int64)
 
@@ -169,7 +173,7 @@ class LinkTraffic(Observer):
                 for receiver in row:
                     self._links[sender, receiver].setdefault(self._record, 0)
 
-    def sent(self, sender: int, receivers: Sequence[int]) -> None:
+    def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
         """Count the transmissions on their links."""
         for receiver in receivers:
             on_link = self._links[sender, receiver]
@@ -212,21 +216,23 @@ class EventLog(Observer):
         # A tree's links number their messages each by itself.
         link = f">{message.id.neighbour}" if isinstance(message.id, LinkId) else ""
         sequence = sequence_of(message)
+        arm = None if message.arm is None else self._arms[message.arm]
+        n_pulls, total = (message.n_pulls, message.total) if isinstance(message, Message) else (0, math.nan)
         self._write(
             Event(
                 replicate=self._replicate,
                 round=sent_in,
                 origin=self._agents[message.origin],
                 sequence=sequence,
-                arm=self._arms[message.arm],
-                reward=message.total,
+                arm=arm,
+                reward=total,
                 sender=self._agents[sender],
                 receiver=self._agents[receiver],
                 ttl=ttl,
                 fate=fate.name.lower(),
                 learned=learned,
                 arrival=arrival,
-                n_pulls=message.n_pulls,
+                n_pulls=n_pulls,
                 message=f"{message.origin}{link}.{sequence}",
             )
         )

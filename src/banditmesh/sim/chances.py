@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from .. import draws as purposes
-from ..core import Message
+from ..core import LinkId, Message, Note
 from ..draws import Draws, pick_targets
-
-
-class LinkId(NamedTuple):
-    """The id of a message that goes over one link of a tree: the so-many-th to that neighbour."""
-
-    number: int
-    neighbour: int
 
 
 class RoundChances:
@@ -49,18 +40,7 @@ class RoundChances:
         return self.now
 
 
-def link_ids() -> Callable[[int], LinkId]:
-    """Ids for an agent on a tree. They go on when it restarts: a message that follows is not one that went before."""
-    numbers: Counter[int] = Counter()
-
-    def new_id(neighbour: int) -> LinkId:
-        numbers[neighbour] += 1
-        return LinkId(numbers[neighbour], neighbour)
-
-    return new_id
-
-
-def sequence_of(message: Message) -> int:
+def sequence_of(message: Message | Note) -> int:
     """The number that stands for a message in draws; together with origin, sender and receiver it is unique."""
     number: int = message.id.number if isinstance(message.id, LinkId) else message.id
     return number

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from ..errors import NetworkError
 from ..faults import Faults
-from ..networks.csr import Links
 from ..policies.base import Policy
 from ..problem import Problem
-from ..protocols.base import AnyProtocol, Delivery, Protocol
-from ..protocols.spanning import CONTROL_BYTES, Tree, spanning_tree
+from ..protocols.base import AnyProtocol, Protocol
+from ..protocols.spanning import CONTROL_BYTES, Tree
 from ..rules import Rules
 
 #: What is counted of the traffic, in this order. sent = delivered + duplicate + lost, and each delivered copy is one
@@ -113,26 +112,29 @@ class Run:
     first: int = 0
 
     @cached_property
+    def plan(self) -> Any:
+        """What all agents share, as the protocol has planned it."""
+        return self.protocol.plan(self.problem)
+
+    @property
     def tree(self) -> Tree | None:
-        """The spanning tree that the protocol merges statistics along, if it does."""
-        problem, network = self.problem, self.problem.network
-        if self.protocol.delivery is not Delivery.TREE or not isinstance(network, Links):
-            return None
-        return spanning_tree(network, problem.arm_offsets, problem.arm_indices, problem.n_arms)
+        """The spanning tree that the protocol merges statistics along, if that is its plan."""
+        return self.plan if isinstance(self.plan, Tree) else None
 
     @property
     def relaying(self) -> Protocol | None:
-        """The protocol, if it relays messages hop by hop."""
-        return self.protocol if isinstance(self.protocol, Protocol) else None
+        """The protocol, if its agents relay messages hop by hop, by its rule and nothing else."""
+        return self.protocol if isinstance(self.protocol, Protocol) and self.protocol.relays_by_rule else None
 
-    @property
+    @cached_property
     def n_control(self) -> int:
         """How many control messages the protocol needs, all in the first round."""
-        return 0 if self.tree is None else self.tree.n_control
+        return self.protocol.n_control(self.plan)
 
-    def n_bytes(self, n_sent: int) -> int:
-        """Payload of so many transmissions, and of control messages."""
-        return n_sent * self.protocol.n_bytes + self.n_control * CONTROL_BYTES
+    @property
+    def control_bytes(self) -> int:
+        """Payload of the control messages."""
+        return self.n_control * CONTROL_BYTES
 
     def tape_of(self, replicate: int) -> NDArray[np.float64] | None:
         """The replicate's tape, (horizon, agents, arms)."""

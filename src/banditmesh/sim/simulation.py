@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from .. import checks
-from ..core import Agent, Fate
+from ..core import Agent, Fate, Message, Note
 from ..errors import InputError
 from ..faults import Faults
 from ..policies import Policy
@@ -275,7 +275,7 @@ class _Watch(Observer):
         self._events.clear()
         self._on_links.clear()
 
-    def sent(self, sender: int, receivers: Sequence[int]) -> None:
+    def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
         self._n_sent += len(receivers)
         if self.listens:
             for receiver in receivers:

@@ -13,20 +13,15 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
-
-import numpy as np
 
 from .. import draws as purposes
 from ..arms.base import reward_of
-from ..core import Agent, Courier, Fate, Merging, Message, Relaying, Silent
+from ..core import Agent, Fate, Message, Place
 from ..draws import Draws
 from ..networks.csr import Links
 from ..policies.base import Arms
-from ..protocols.base import Delivery, Protocol
-from ..protocols.tree import TreeAggregation
 from .books import Observer
-from .chances import RoundChances, link_ids
+from .chances import RoundChances
 from .presence import Presence
 from .replay import Walks, replays
 from .run import Run, ended_early
@@ -59,7 +54,7 @@ class Stepper:
         draws = Draws(run.seed, run.first + replicate)
         self._chances = RoundChances(draws)
         self._memories: list[RecentIds | RecentRewards] = []
-        self.agents = self._make_agents()
+        self.agents = self._seat_agents()
         self._networks = _networks(run, draws)
         self._neighbours: list[list[int]] | None = None
         self._walks = Walks(run.problem, draws) if run.tape is None and replays(run.problem) else None
@@ -106,7 +101,7 @@ class Stepper:
         for began in self._began:
             began(t, neighbours)
         pulls = self._pull(actions or {})
-        if self._run.protocol.delivery is Delivery.EVERYONE:
+        if self._run.protocol.is_central:
             self._tell_everyone(pulls)
         self._deliver(neighbours)
         self._settle()
@@ -133,7 +128,7 @@ class Stepper:
         return pulls
 
     def _tell_everyone(self, pulls: list[tuple[Agent, int, float]]) -> None:
-        """Every agent that is up and has the arm hears every observation."""
+        """Every agent that is up and has the arm hears every observation: no courier could do that within a round."""
         n_heard = 0
         for origin, position, reward in pulls:
             arm = origin.arms.names[position]
@@ -172,7 +167,7 @@ class Stepper:
                     for dropped in self._dropped:
                         dropped(n_wanted - len(receivers))
                 for sent in self._sent:
-                    sent(sender, receivers)
+                    sent(copy.message, sender, receivers)
                 for receiver in receivers:
                     yield Transmission(copy, sender, receiver, self.t)
 
@@ -190,29 +185,36 @@ class Stepper:
                 ended(one, arrival, fate, changed)
         self._ends.clear()
 
-    def _make_agents(self) -> list[Agent]:
-        problem, agents = self._run.problem, []
+    def _seat_agents(self) -> list[Agent]:
+        run, problem, agents = self._run, self._run.problem, []
         for number in range(problem.n_agents):
             arm_set = problem.arm_set(number)
-            arms = Arms(arm_set.tolist(), problem.sigmas[arm_set].tolist(), problem.law_codes[arm_set].tolist())
-            agents.append(Agent(number, arms, self._run.policies[number], self._courier_of(number), self._chances))
+            place = Place(
+                name=number,
+                arms=Arms(arm_set.tolist(), problem.sigmas[arm_set].tolist(), problem.law_codes[arm_set].tolist()),
+                policy=run.policies[number],
+                chances=self._chances,
+                rules=run.rules,
+                number=number,
+                n_agents=problem.n_agents,
+                plan=run.plan,
+                now=self._chances.new_id,
+                new_id=self._chances.new_id,
+                seen=self._memory,
+            )
+            agents.append(run.protocol.seat(place))
         return agents
 
-    def _courier_of(self, number: int) -> Courier:
-        run, protocol, tree = self._run, self._run.protocol, self._run.tree
-        if isinstance(protocol, TreeAggregation) and tree is not None:
-            first, last = tree.links.indptr[number], tree.links.indptr[number + 1]
-            wants = [set(np.flatnonzero(wanted).tolist()) for wanted in tree.wants[first:last]]
-            neighbours = tree.links.indices[first:last].tolist()
-            return Merging(protocol, dict(zip(neighbours, wants, strict=True)), link_ids())
-        if not isinstance(protocol, Protocol):
-            return Silent()
+    def _memory(self, ttl: int) -> RecentIds | RecentRewards:
+        """A memory of messages by the run's rules, which forgets at the end of every round."""
+        run = self._run
+        memory: RecentIds | RecentRewards
         if run.rules.id_is_reward:
-            seen: Any = RecentRewards(protocol.ttl, run.problem.n_agents)
+            memory = RecentRewards(ttl, run.problem.n_agents)
         else:
-            seen = RecentIds(protocol.ttl, 0 if run.faults is None else run.faults.longest_delay)
-        self._memories.append(seen)
-        return Relaying(protocol, self._chances, seen, self._chances.new_id, run.rules)
+            memory = RecentIds(ttl, 0 if run.faults is None else run.faults.longest_delay)
+        self._memories.append(memory)
+        return memory
 
 
 def _listeners(observers: Sequence[Observer], name: str) -> list[Callable[..., None]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from ..core import Copy
+from ..core import Copy, Message
 from ..draws import CORRUPT, DELAY, LOSS, NOISE, Draws
 from ..faults import Faults
 from .chances import sequence_of
@@ -81,6 +81,8 @@ class Transit:
         if corruption is None or self._draw(CORRUPT, one) >= corruption.probability:
             return one
         message, ttl = one.copy
+        if not isinstance(message, Message):
+            return one
         total = corruption.changed(message.total, self._draw(NOISE, one))
         return one._replace(copy=Copy(message._replace(total=total), ttl))
 

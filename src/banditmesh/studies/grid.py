@@ -442,7 +442,7 @@ def _without_unused(tables: dict[str, Any]) -> dict[str, Any]:
             raise BadKey(f"{table}.{name_key}", f"{table}.{name_key} is required, got {checks.shown(given)}")
         part = _part(table, given[name_key])
         settings[table] = {key: value for key, value in given.items() if key == name_key or key in part.parameters}
-        if table == "protocol" and part.make.delivery in (Delivery.NOTHING, Delivery.EVERYONE):
+        if table == "protocol" and not part.make.delivery.sends_messages:
             settings["faults"] = without_traffic(tables["faults"])
             if part.make.delivery is Delivery.EVERYONE:
                 del settings["emission"]

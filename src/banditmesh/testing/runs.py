@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import BanditmeshError, ContractError, UnsupportedError
 from ..faults import Faults, Outages
 from ..policies import Estimates, Policy
-from ..protocols import AnyProtocol, Delivery
+from ..protocols import AnyProtocol
 from ..protocols.spanning import CONTROL_BYTES
 from ..rules import RULE_SETS
 from ..sim.engine import simulate
@@ -122,7 +122,7 @@ def check_counts(trial: Trial, where: str, case: NamedProblem, result: Result, a
     problem = case.problem
     arms = problem.arm_set(agent).tolist()
     learned = [event for event in result.trace if event.learned and event.receiver == problem.agents[agent]]
-    central = trial.protocol.delivery is Delivery.EVERYONE
+    central = trial.protocol.is_central
     cumulative = trial.protocol.emission.cumulative
     for t, counts, totals in watcher.log:
         for position, arm in enumerate(arms):

@@ -1,7 +1,7 @@
-"""Clique covers of every arm of a problem, within one limit of time.
+"""Clique covers and independent sets of every arm of a problem, within one limit of time.
 
-For protocols of the paper's theorems these are the fewest cliques, the cheapest ones, and the cheapest without those
-who pay next to nothing. For the others of the delivery theorem they are groups that share a part of what they pull.
+For protocols of the paper's theorems the covers are the fewest cliques, the cheapest ones, and the cheapest without
+those who learn for free. For the others of the delivery theorem they are groups that share a part of what they pull.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from .domination import dominated, hears_champion
 from .gaps import ArmGaps
 from .hearing import Hearing
 from .shared_covers import Group
+from .ways import TINY, Way, ways_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Cover problems of one arm: the fewest cliques, the least cost, and that without those who learn for free, or nearly.
-_PER_ARM = 4
+#: Cover problems of one arm: the fewest cliques, the least cost, and that without those who learn for free.
+_PER_ARM = 3
 
 
 class _Clock:
@@ -37,14 +38,14 @@ class _Clock:
     _SHARES = 6.0
 
     def __init__(self, seconds: float, n_problems: int) -> None:
-        self._end = time.monotonic() + seconds
+        self.end = time.monotonic() + seconds
         self._left = n_problems
 
     def deadline(self) -> float:
         now = time.monotonic()
-        share = max(self._end - now, 0.0) / max(self._left, 1)
+        share = max(self.end - now, 0.0) / max(self._left, 1)
         self._left -= 1
-        return now + min(self._SHARES * share, max(self._end - now, 0.0))
+        return now + min(self._SHARES * share, max(self.end - now, 0.0))
 
 
 def cover_arms(
@@ -55,15 +56,15 @@ def cover_arms(
     time_limit: float,
     progress: bool | ProgressCallback | None,
     label: str,
-) -> tuple[pd.DataFrame, list[list[Group]]]:
-    """One row per arm, and the groups that cover it; nan where no theorem speaks.
+) -> tuple[pd.DataFrame, list[dict[str, list[Way]]], int]:
+    """One row per arm (nan where no theorem speaks), the ways to count what is pulled, and the cliques' largest delay.
 
     `hearing` is for the paper's theorems and `delivery` for the delivery theorem, which speaks whenever they do.
     Warns if a cover that should be exact is not.
     """
     import pandas as pd
 
-    rows, groups = [], []
+    rows, ways, reach = [], [], 0
     clock = _Clock(time_limit, _PER_ARM * len(arms))
     with Progress(progress, len(arms), f"{label}, {method} covers", "arms") as bar:
         for arm in arms:
@@ -73,25 +74,49 @@ def cover_arms(
                 "n_suboptimal": len(arm.suboptimal),
                 "gap_min": arm.gap_min if arm.suboptimal.size else math.nan,
             }
-            values, covered = dict.fromkeys(_COLUMNS, math.nan), list[Group]()
+            values, tried = dict.fromkeys(_COLUMNS, math.nan), dict[str, list[Way]]()
             if not arm.suboptimal.size and delivery is not None:
                 values |= dict.fromkeys(_COLUMNS if hearing is not None else _COLUMNS[2:], 0.0)
             elif hearing is not None and delivery is not None:
-                values, covered = _by_cliques(arm, hearing, delivery, method, clock)
+                values, groups = _by_cliques(arm, hearing, delivery, method, clock)
+                tried = _count(arm, delivery, groups, method, clock, values)
+                reach = max(reach, *(group.delay for group in groups if len(group.places) > 1), 0)
             elif delivery is not None:
-                values, covered = _by_groups(arm, delivery, method, clock)
+                values, groups = _by_groups(arm, delivery, method, clock)
+                tried = _count(arm, delivery, groups, method, clock, values)
             rows.append(row | values)
-            groups.append(covered)
+            ways.append(tried)
             bar.advance()
     frame = pd.DataFrame(rows)
     if hearing is not None:
         frame = frame.astype({"theta": int, "theta_lower": int})
         if method == "exact":
             _warn_of_gaps(frame, time_limit)
-    return frame, groups
+    return frame, ways, reach
 
 
-_COLUMNS = ("theta", "theta_lower", "weighted", "weighted_lower", "tightened", "sharp")
+_COLUMNS = ("theta", "theta_lower", "weighted", "weighted_lower", "tightened", "independent", "sharp")
+
+
+def _count(
+    arm: ArmGaps, delivery: Flow, groups: list[Group], method: str, clock: _Clock, values: dict[str, float]
+) -> dict[str, list[Way]]:
+    """All ways to count what is pulled of an arm; what they cost is added to its row."""
+    shares = delivery.shares(arm.index, arm.suboptimal)
+    tried = ways_of(arm.gaps, shares, groups, clock.end, quick=method != "exact")
+    pays_little = hears_champion(arm, delivery) | dominated(arm, delivery)
+    # Those of tiny gap count as alone.
+    tiny = arm.gaps < TINY
+    sets = tried.get("independent sets") or tried["agents alone"]
+    with np.errstate(divide="ignore"):
+        values["independent"] = min(way.cost(way.ladder()) for way in sets) + float((1.0 / arm.gaps[tiny]).sum())
+        values["sharp"] = float((1.0 / arm.gaps[tiny & ~pays_little]).sum())
+    values["sharp"] += min(
+        way.cost(way.ladder(sum(1 << place for place in np.flatnonzero(~pays_little[way.places]).tolist())))
+        for ways in tried.values()
+        for way in ways
+    )
+    return tried
 
 
 def _by_cliques(
@@ -117,7 +142,6 @@ def _by_cliques(
         "weighted": least.cost,
         "weighted_lower": least.lower,
         "tightened": tightened,
-        "sharp": without(learns | dominated(arm, delivery), tightened),
     }
     shares = delivery.shares(arm.index, arm.suboptimal)
     return values, shared_covers.as_groups(least.columns, arm.gaps, shares)
@@ -132,18 +156,15 @@ def _by_groups(arm: ArmGaps, delivery: Flow, method: str, clock: _Clock) -> tupl
         return shared_covers.cover(arm.gaps[~free], part, method, clock.deadline())
 
     learns = hears_champion(arm, delivery)
-    pays_little = learns | dominated(arm, delivery)
     groups = cover(np.zeros_like(learns))
     weighted_ = shared_covers.total(groups)
     tightened = shared_covers.total(cover(learns)) if learns.any() else weighted_
-    sharp = shared_covers.total(cover(pays_little)) if (pays_little & ~learns).any() else tightened
     joined = np.minimum(shares.share, shares.share.T) > 0.0
     lower = weighted.cover_masks(neighbour_masks(joined), arm.gaps.tolist(), "dsatur", clock.deadline()).lower
     values = dict.fromkeys(_COLUMNS, math.nan) | {
         "weighted": weighted_,
         "weighted_lower": min(lower, weighted_),
         "tightened": min(tightened, weighted_),
-        "sharp": min(sharp, tightened, weighted_),
     }
     return values, groups
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import checks, plots
 from ..arms import Bernoulli, Gaussian, Replay, Uniform
 from ..errors import ArmError, InputError
 from ..faults import Faults
 from ..problem import Problem
-from ..protocols import AnyProtocol, Centralised, NoCooperation
+from ..protocols import AnyProtocol
 from ..protocols.notation import as_protocol, write
 from ..text_tables import as_html
 from . import concentration, covers, powers
@@ -23,12 +25,14 @@ from .arm_covers import cover_arms
 from .conditions import Condition, name_theorem, state_conditions
 from .delivery import Flow
 from .estimate import Estimate, estimate
+from .gap_free import gap_free_lower, gap_free_upper
 from .gaps import arm_gaps
 from .hearing import Hearing, claims_bound
 from .lonely import lonely_lower
 from .lower import lower_bounds
 from .sharp import SharpBound
 from .traffic import Traffic, traffic_bounds
+from .ucb_lower import ucb_lower
 from .upper import UpperBound
 
 if TYPE_CHECKING:
@@ -56,15 +60,23 @@ class Bounds:
     per_arm : DataFrame
         One row per arm: `arm, n_holders, n_suboptimal, gap_min, theta, theta_lower, weighted, weighted_lower`, where
         `weighted` is 1 / Delta_a, each with a proven lower bound; `tightened`, the same without the agents that hear
-        somebody whose best arm it is; `sharp`, without those that somebody of smaller gap informs; and what the arm
-        adds to the lower bounds. Where only a share arrives, costs are divided by it, and theta is nan.
+        somebody whose best arm it is; `independent`, what independent sets make of `weighted`; `sharp`, the less of
+        both without agents that pay next to nothing; and what the arm adds to the lower bounds and, as `ucb_lower`, to
+        `constant_least`. Where only a share arrives, costs allow for it, and theta is nan.
     delta : float
         The paper's Section 6.4: the sum of theta by smallest gap; nan where the paper's theorems do not speak.
     upper_published, upper_corrected : float
         Bounds on the expected group regret at the horizon: Theorem 1 or 2 as printed, and as it holds. Infinite if
         alpha is too small. Where these theorems do not speak, the first is nan and the second is `upper_sharp`.
     upper_sharp : float
-        The bound of the delivery theorem at the horizon; nan if it does not speak of the protocol.
+        The bound of the delivery theorem at the horizon, the least over independent sets, clique covers and caps; nan
+        if it does not speak of the protocol.
+    counted_by : str
+        What gives `upper_sharp`: "independent sets", "clique covers", "agents alone", or "largest gaps", if it is
+        `trivial`.
+    upper_gap_free, lower_gap_free : float
+        The most that any arms can cost at the horizon, whatever their means, if arm sets stay the same and no gap
+        exceeds the largest one here; and what every policy must pay for some such arms.
     theorem : str
         What `upper_sharp` rests on.
     lower_published, lower_corrected : float
@@ -76,14 +88,19 @@ class Bounds:
         What regret is at most at the horizon, whatever is pulled: every agent's largest gap, once for each of its
         pulls. A bound above that says nothing, see `vacuous`.
     constant : float
-        What the regret over log T is at most, if alpha > 2 sigma^2: the sum of 4 alpha / Delta_a.
+        What the regret over log T is at most as T grows: the sum of 4 alpha / Delta_a. Infinite unless
+        alpha > 2 sigma^2, as all constants that follow but `constant_least` are.
     constant_theta : float
         The cruder form of this, 8 alpha delta.
     constant_tightened : float
         A better constant, which counts no agent that can learn an arm from one that pulls it for its own sake.
     constant_sharp : float
-        The best one: a quarter of that, without agents that are dominated. If everybody hears everybody, it is alpha
-        times the sum of 1 / smallest gap over arms that are nobody's best: the lower bound, at alpha = 2 sigma^2.
+        The best one: a quarter of that or less, by independent sets, without agents that are dominated. If everybody
+        hears everybody, it is alpha times the sum of 1 / smallest gap over arms that are nobody's best: the lower
+        bound, at alpha = 2 sigma^2.
+    constant_least : float
+        What UCB itself pays over log T at least, whatever alpha: its own constant is between this and the sharp one.
+        0 if agents may be down.
     published, corrected : UpperBound or None
         The upper bounds as functions of the horizon.
     sharp : SharpBound or None
@@ -98,7 +115,7 @@ class Bounds:
     >>> import banditmesh as bm
     >>> bounds = bm.bounds(bm.Problem.paper("er", seed=0), bm.Flooding(4), alpha=1.5, cover="greedy")
     >>> [condition.name for condition in bounds.conditions if not condition.holds]
-    ['corrected', 'sharp', 'sharp at T', 'covers', 'consistent']
+    ['corrected', 'sharp', 'sets', 'covers', 'consistent']
     >>> bounds.upper_corrected
     inf
     >>> bm.bounds(bm.Problem.paper("er", seed=0), bm.Gossip(4), cover="greedy").theorem
@@ -120,6 +137,7 @@ class Bounds:
     constant_theta: float
     constant_tightened: float
     constant_sharp: float
+    constant_least: float
     lower_lonely: float
     trivial: float
     theorem: str
@@ -128,6 +146,7 @@ class Bounds:
     sharp: SharpBound | None
     traffic: Traffic
     conditions: tuple[Condition, ...]
+    _any_arms: Callable[[], tuple[float, float]]
     _expected: Callable[[int], Estimate]
 
     @property
@@ -139,7 +158,7 @@ class Bounds:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is said below the table: what the sharp bound rests on, and which bounds say nothing."""
-        notes = [f"sharp: {self.theorem}"]
+        notes = [f"sharp: {self.theorem}" + (f", counted by {self.counted_by}" if self.counted_by else "")]
         if self.vacuous:
             which = ", ".join(self.vacuous)
             notes.append(
@@ -163,6 +182,25 @@ class Bounds:
         """The delivery theorem, at the horizon."""
         return float(self.sharp.at(self.horizon)) if self.sharp else math.nan
 
+    @property
+    def counted_by(self) -> str:
+        """Which way of counting gives `upper_sharp`; "" if there is none."""
+        return self.sharp.counted_by(self.horizon) if self.sharp else ""
+
+    @property
+    def lower_gap_free(self) -> float:
+        """What every policy pays at least at the horizon, for some arms with these arm sets."""
+        return self._gap_free[0]
+
+    @property
+    def upper_gap_free(self) -> float:
+        """The most that any arms with these arm sets can cost at the horizon; nan if no theorem speaks."""
+        return self._gap_free[1]
+
+    @cached_property
+    def _gap_free(self) -> tuple[float, float]:
+        return self._any_arms()
+
     def estimate(self, horizon: int | None = None) -> Estimate:
         """What regret is to be expected, to first order, up to the horizon: an estimate and not a bound.
 
@@ -180,7 +218,6 @@ class Bounds:
         import pandas as pd
 
         none = math.nan
-        unproven = math.inf if self.alpha <= 2 * self.sigma**2 else 0.0
         terms = [
             [float(value) for value in (bound.exploration(self.horizon), bound.bad_luck, bound.delay(self.horizon))]
             if bound
@@ -202,13 +239,16 @@ class Bounds:
             "  deviation term, b": (terms[0][1], terms[1][1], none),
             "  delay term, f": (terms[0][2], terms[1][2], none),
             f"group regret at T = {self.horizon}, at least": (none, none, self.lower_lonely or none),
+            f"any arms of this size at T = {self.horizon}, at most": (none, none, self.upper_gap_free),
+            f"any arms of this size at T = {self.horizon}, at least": (none, none, self.lower_gap_free or none),
             "regret / log T as T grows, at most": (
-                constant if self.published else none,
-                constant + unproven,
-                self.constant_sharp + unproven,
+                self.published.constant if self.published else none,
+                constant,
+                self.constant_sharp,
             ),
-            "  by clique covering numbers": (theta if self.published else none, theta + unproven, none),
-            "  tightened": (none, tightened + unproven, none),
+            "  by clique covering numbers": (8.0 * self.alpha * self.delta if self.published else none, theta, none),
+            "  tightened": (none, tightened, none),
+            "  UCB itself, at least": (none, none, self.constant_least or none),
             "regret / log T as T grows, at least": (self.lower_published, self.lower_corrected, self.lower_corrected),
             "delta": (self.delta, self.delta, none),
             "transmissions, at most": (traffic.published, float(traffic.corrected), none),
@@ -274,7 +314,11 @@ class Bounds:
             curves["upper bound, published"] = self.published.at(result.rounds)
         if self.lower_corrected:
             curves["lower constant times log T"] = self.lower_corrected * np.log(result.rounds)
-        return plots.regret_and_bounds(result.protocol, result.rounds, result.regret, curves, look)
+        bands = {}
+        if self.constant_least and math.isfinite(self.constant_sharp):
+            logs = np.log(result.rounds)
+            bands["UCB's own constant times log T"] = (self.constant_least * logs, self.constant_sharp * logs)
+        return plots.regret_and_bounds(result.protocol, result.rounds, result.regret, curves, look, bands)
 
     def rows(self) -> list[list[str]]:
         """The table as text, without what is empty; the first row is the heading."""
@@ -308,7 +352,11 @@ _VALUES = (
     "constant_theta",
     "constant_tightened",
     "constant_sharp",
+    "constant_least",
     "upper_sharp",
+    "counted_by",
+    "upper_gap_free",
+    "lower_gap_free",
     "lower_lonely",
     "trivial",
     "theorem",
@@ -386,29 +434,35 @@ def bounds(
     sigma = _read_sigma(problem, sigma)
     links = powers.static_links(problem)
     arms = arm_gaps(problem)
-    alone, everyone = isinstance(protocol, NoCooperation), isinstance(protocol, Centralised)
+    alone, everyone = not (protocol.sends_messages or protocol.is_central), protocol.is_central
     components = np.arange(problem.n_agents) if alone else links.components()
     faults = None if faults is None else faults.effective()
     # Agents that go down for good stop paying, so no lower bound that grows with T holds of them.
     lasting = faults is None or faults.outages is None or faults.outages.up > 0.0
-    lower = lower_bounds(problem, arms if lasting else [], np.zeros_like(components) if everyone else components)
+    steady = faults is None or faults.outages is None
+    reached = np.zeros_like(components) if everyone else components
+    lower = lower_bounds(problem, arms if lasting else [], reached)
+    pulls = -(-horizon // np.broadcast_to(1 if every is None else every, problem.n_agents))
     delivery = Flow.under(problem, protocol, faults)
     hearing = Hearing.under(problem, protocol) if claims_bound(protocol) and faults is None else None
-    per_arm, groups = cover_arms(arms, hearing, delivery, cover, time_limit, progress, protocol.name)
+    per_arm, ways, reach = cover_arms(arms, hearing, delivery, cover, time_limit, progress, protocol.name)
     per_arm["lower_published"], per_arm["lower_corrected"] = lower.by_arm_published, lower.by_arm_corrected
     published = corrected = sharp = None
     weighted = math.fsum(per_arm["weighted"])
     if hearing is not None:
         gaps = problem.arm_gaps[problem.arm_gaps > 0]
         # Nothing is under way for longer than from one member of a clique to another.
-        reach = max((one.delay for covered in groups for one in covered if len(one.places) > 1), default=0)
         luck = concentration.corrected(alpha, sigma, 1 if alone else problem.n_agents)
         corrected = UpperBound(alpha, reach, weighted, gaps, luck)
         if hearing.ttl > 0 and not hearing.central:
             luck = concentration.published(alpha, sigma, hearing.ttl)
             published = UpperBound(alpha, hearing.ttl, weighted, gaps, luck)
     if delivery is not None:
-        sharp = SharpBound.of(problem, delivery, arms, groups, alpha, sigma, horizon)
+        sharp = SharpBound.of(problem, delivery, arms, ways, alpha, sigma, horizon, every)
+    per_arm["ucb_lower"] = [ucb_lower(arm, delivery) if delivery is not None and steady else 0.0 for arm in arms]
+    solved = all(way.sets.exact for tried in ways for some in tried.values() for way in some)
+    # Without this condition no bound of log T holds, unless there is nothing to pay.
+    unproven = 0.0 if alpha > 2.0 * sigma**2 or not problem.arm_gaps.any() else math.inf
     delta = math.fsum((per_arm["theta"] / per_arm["gap_min"]).where(per_arm["n_suboptimal"] > 0, 0.0))
     theorem = name_theorem(delivery, sharp)
     # Agents that are down do not pull, and a protocol of one's own may deliver anything.
@@ -417,7 +471,7 @@ def bounds(
         # What is lost is not relayed, what is late may not be, and who pulls less often sends less.
         traffic = replace(traffic, exact=False)
     lonely = 0.0
-    if delivery is not None and (faults is None or faults.outages is None):
+    if delivery is not None and steady:
         lonely = lonely_lower(problem, delivery, alpha, horizon, every)
     return Bounds(
         protocol=repr(protocol),
@@ -431,19 +485,23 @@ def bounds(
         delta=delta if hearing is not None else math.nan,
         lower_published=lower.published,
         lower_corrected=lower.corrected,
-        constant=4.0 * alpha * weighted,
-        constant_theta=8.0 * alpha * delta if hearing is not None else math.nan,
-        constant_tightened=4.0 * alpha * math.fsum(per_arm["tightened"]),
-        constant_sharp=_scale(delivery, alpha, sigma) * math.fsum(per_arm["sharp"]),
+        constant=4.0 * alpha * weighted + unproven,
+        constant_theta=8.0 * alpha * delta + unproven if hearing is not None else math.nan,
+        constant_tightened=4.0 * alpha * math.fsum(per_arm["tightened"]) + unproven,
+        constant_sharp=_scale(delivery, alpha, sigma) * math.fsum(per_arm["sharp"]) + unproven,
+        constant_least=alpha * math.fsum(per_arm["ucb_lower"]),
         lower_lonely=lonely,
-        trivial=_most_regret(problem, horizon, every),
+        trivial=float(np.maximum.reduceat(problem.arm_gaps, problem.arm_offsets[:-1]) @ pulls),
         theorem=theorem,
         published=published,
         corrected=corrected,
         sharp=sharp,
         traffic=traffic,
         conditions=state_conditions(
-            problem, protocol, alpha, sigma, per_arm, lower.unknown, lasting, hearing, theorem, sharp
+            problem, protocol, alpha, sigma, per_arm, lower.unknown, lasting, hearing, theorem, sharp, solved
+        ),
+        _any_arms=partial(
+            _any_arms, problem, delivery, sharp, time_limit, cover != "exact", reached, sigma, pulls, steady
         ),
         _expected=partial(_estimate, problem, protocol, alpha, every, faults),
     )
@@ -454,11 +512,22 @@ def _scale(delivery: Flow | None, alpha: float, sigma: float) -> float:
     return alpha if delivery is None or delivery.orderly else (math.sqrt(alpha) + math.sqrt(2.0) * sigma) ** 2
 
 
-def _most_regret(problem: Problem, horizon: int, every: int | Sequence[int] | None) -> float:
-    """The regret of agents that pull their worst arm whenever they pull."""
-    largest = np.maximum.reduceat(problem.arm_gaps, problem.arm_offsets[:-1])
-    n_pulls = -(-horizon // np.asarray(1 if every is None else every))
-    return float((largest * n_pulls).sum())
+def _any_arms(
+    problem: Problem,
+    delivery: Flow | None,
+    sharp: SharpBound | None,
+    time_limit: float,
+    quick: bool,
+    components: NDArray[np.int64],
+    sigma: float,
+    pulls: NDArray[np.int64],
+    steady: bool,
+) -> tuple[float, float]:
+    """Bounds that hold whatever the gaps are; worked out when they are asked for."""
+    lower = gap_free_lower(problem, components, sigma, pulls, float(problem.arm_gaps.max())) if steady else 0.0
+    if delivery is None or sharp is None:
+        return lower, math.nan
+    return lower, gap_free_upper(problem, delivery, sharp, time.monotonic() + time_limit, quick=quick)
 
 
 def _estimate(

@@ -72,6 +72,7 @@ def state_conditions(
     hearing: Hearing | None,
     theorem: str,
     sharp: SharpBound | None,
+    solved: bool,
 ) -> tuple[Condition, ...]:
     """All requirements of the bounds of a problem under a protocol."""
     stated = [
@@ -109,6 +110,7 @@ def state_conditions(
                 not sharp.is_trivial(sharp.horizon),
             )
         )
+        stated.append(Condition("sets", "independent sets are solved exactly; if not, bounds are larger", solved))
     if hearing is not None:
         proven = bool(
             (per_arm["theta"] == per_arm["theta_lower"]).all()

@@ -20,25 +20,9 @@ from ..errors import InputError
 from ..faults import Faults
 from ..networks.csr import Links
 from ..problem import Problem
-from ..protocols import (
-    AnyProtocol,
-    Centralised,
-    Contested,
-    EveryPull,
-    Flooding,
-    FloodingWithAbsorption,
-    Gossip,
-    Growth,
-    InstantRewardSharing,
-    NoCooperation,
-    ProbabilisticFlooding,
-    TreeAggregation,
-)
-from ..protocols.spanning import spanning_tree
+from ..protocols import AnyProtocol, Contested, EveryPull, Facts, Growth
 from . import powers
 
-_RELAYING = (Flooding, FloodingWithAbsorption, Gossip, InstantRewardSharing, ProbabilisticFlooding)
-_KNOWN = (*_RELAYING, Centralised, NoCooperation, TreeAggregation)
 #: Agents whose messages are followed at once; bounds the memory, 8 bytes per directed link for each of them.
 _BLOCK = 256
 
@@ -102,35 +86,36 @@ class Flow:
     @classmethod
     def under(cls, problem: Problem, protocol: AnyProtocol, faults: Faults | None = None) -> Flow | None:
         """What is delivered; None if the theorem does not speak of the protocol, or of its emission."""
-        if type(protocol) not in _KNOWN or type(protocol.emission) not in (EveryPull, Growth, Contested):
+        facts = protocol.facts
+        if facts is None or type(protocol.emission) not in (EveryPull, Growth, Contested):
             return None
         faults = (faults.effective() if faults is not None else None) or Faults()
         _refuse(faults)
         links = powers.static_links(problem)
-        merges, central = isinstance(protocol, TreeAggregation), isinstance(protocol, Centralised)
+        merges, central = facts.merges, facts.central
         if merges:
-            links = spanning_tree(links, problem.arm_offsets, problem.arm_indices, problem.n_arms).links
+            links = protocol.plan(problem).links
         emission = protocol.emission
         cumulative = merges or (emission.cumulative and not central)
         grows = isinstance(emission, Growth) and not central
-        first, relay = _chances(links, protocol, faults.loss)
+        first, relay = _chances(links, facts, faults.loss)
         chance = bool((first < 1.0).any() or (relay < 1.0).any())
         late = (faults.jitter > 0.0 and not central) or faults.outages is not None
         silent = isinstance(emission, Contested) and not merges and not central
         return cls(
             problem=problem,
             links=links,
-            ttl=links.n_agents if merges else protocol.most_hops,
+            ttl=links.n_agents if merges else facts.hops,
             first=np.where(links.degrees > 0, first, 0.0),
             relay=np.where(links.degrees > 1, relay, 0.0),
-            absorbs=isinstance(protocol, FloodingWithAbsorption),
+            absorbs=facts.absorbs,
             central=central,
             held_back=1.0 / (1.0 + emission.parameter) if grows else 1.0,
             each_hop=merges,
-            pace=(protocol.pause if isinstance(protocol, TreeAggregation) else 1) + faults.delay,
+            pace=facts.pause + faults.delay,
             promises=not (silent or late or (cumulative and chance)),
             prefix=cumulative,
-            orderly=cumulative or faults.jitter == 0.0 or not protocol.sends_messages,
+            orderly=cumulative or faults.jitter == 0.0 or facts.hops == 0,
         )
 
     @cached_property
@@ -232,12 +217,11 @@ def _first_hops(
     return (hops >= 0).astype(float), hops
 
 
-def _chances(links: Links, protocol: AnyProtocol, loss: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _chances(links: Links, facts: Facts, loss: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     degrees = np.maximum(links.degrees.astype(float), 1.0)
-    fanout = protocol.fanout if isinstance(protocol, Gossip) else links.n_agents
-    kept = 1.0 - (protocol.stop if isinstance(protocol, ProbabilisticFlooding) else 0.0)
+    fanout = links.n_agents if facts.fanout is None else facts.fanout
     first = (1.0 - loss) * np.minimum(1.0, fanout / degrees)
-    relay = (1.0 - loss) * kept * np.minimum(1.0, fanout / np.maximum(degrees - 1.0, 1.0))
+    relay = (1.0 - loss) * facts.passes * np.minimum(1.0, fanout / np.maximum(degrees - 1.0, 1.0))
     return first, relay
 
 

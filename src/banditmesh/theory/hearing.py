@@ -16,18 +16,8 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..networks.csr import Links
 from ..problem import Problem
-from ..protocols import (
-    AnyProtocol,
-    Centralised,
-    EveryPull,
-    Flooding,
-    FloodingWithAbsorption,
-    InstantRewardSharing,
-    NoCooperation,
-)
+from ..protocols import AnyProtocol, EveryPull
 from . import powers
-
-_CLAIMED = (Centralised, Flooding, FloodingWithAbsorption, InstantRewardSharing, NoCooperation)
 
 
 def claims_bound(protocol: AnyProtocol) -> bool:
@@ -39,8 +29,8 @@ def claims_bound(protocol: AnyProtocol) -> bool:
     >>> bm.theory.claims_bound(bm.FwA(4)), bm.theory.claims_bound(bm.Gossip(4))
     (True, False)
     """
-    # The exact type: subclasses, Gossip among them, relay by rules of their own.
-    return type(protocol) in _CLAIMED and type(protocol.emission) is EveryPull
+    facts = protocol.facts
+    return facts is not None and not (facts.merges or facts.by_chance) and type(protocol.emission) is EveryPull
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +62,14 @@ class Hearing:
                 f"no clique bound is claimed for {protocol!r}; give Flooding, FwA, IRS, NoCooperation or Centralised, "
                 "which send every pull and relay without chance"
             )
-        central = isinstance(protocol, Centralised)
+        facts = protocol.facts
+        assert facts is not None
         return cls(
             problem=problem,
             links=powers.static_links(problem),
-            ttl=1 if central else protocol.most_hops,
-            absorbs=isinstance(protocol, FloodingWithAbsorption),
-            central=central,
+            ttl=1 if facts.central else facts.hops,
+            absorbs=facts.absorbs,
+            central=facts.central,
         )
 
     def adjacency(self, arm: int, agents: NDArray[np.int64]) -> NDArray[np.bool_]:

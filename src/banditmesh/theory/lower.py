@@ -78,7 +78,11 @@ def lower_bounds(problem: Problem, arms: list[ArmGaps], components: NDArray[np.i
 
 
 def _constant(law: Law, gap: float) -> float:
-    return gap / information(law, law.mean + gap)
+    least = information(law, law.mean + gap)
+    if least > 0.0:
+        return gap / least
+    # The gap, or its square, is too small for a float. Nothing is a lower bound, too.
+    return 2.0 * law.sigma**2 / gap if isinstance(law, Gaussian) else 0.0
 
 
 def has_class(law: Law) -> bool:

@@ -65,17 +65,45 @@ def cover(gaps: NDArray[np.float64], shares: Shares, method: str, deadline: floa
     """A cover of little cost of agents with these gaps; by the quick ways only, "exact" being "dsatur"."""
     method = "dsatur" if method == "exact" else method
     both = np.minimum(shares.share, shares.share.T)
-    np.fill_diagonal(both, 0.0)
-    levels = np.unique(both[both > 0.0])
-    if len(levels) > _MOST_LEVELS:
-        levels = np.unique(np.quantile(levels, np.linspace(0.0, 1.0, _MOST_LEVELS)))
     best = [_group(np.array([place]), gaps, shares) for place in range(len(gaps))]
-    for level in levels.tolist():
+    for level in least_shares(both):
         found = weighted.cover_masks(neighbour_masks(both >= level), gaps.tolist(), method, deadline)
         groups = as_groups(found.columns, gaps, shares)
         if total(groups) < total(best):
             best = groups
     return best
+
+
+def least_shares(both: NDArray[np.float64]) -> list[float]:
+    """Values of the least share that are tried, ascending; `both` is what two agents share both ways."""
+    levels = np.unique(both[(both > 0.0) & ~np.eye(len(both), dtype=np.bool_)])
+    if len(levels) > _MOST_LEVELS:
+        levels = np.unique(np.quantile(levels, np.linspace(0.0, 1.0, _MOST_LEVELS)))
+    return [float(level) for level in levels]
+
+
+def merged(groups: Sequence[Group], gaps: NDArray[np.float64], shares: Shares) -> list[Group]:
+    """The groups with those put together that cost less so, at what their gaps sum up to instead of `cost`."""
+    joined = np.minimum(shares.share, shares.share.T) > 0.0
+    found: list[Group] = []
+    for group in sorted(groups, key=lambda one: -len(one.places)):
+        hearing = np.logical_and.reduce(joined[group.places], axis=0)
+        for place, other in enumerate(found):
+            if not hearing[other.places].all():
+                continue
+            both = _group(np.concatenate([other.places, group.places]), gaps, shares)
+            if sum_cost(both, gaps) <= sum_cost(other, gaps) + sum_cost(group, gaps):
+                found[place] = both
+                break
+        else:
+            found.append(group)
+    return found
+
+
+def sum_cost(group: Group, gaps: NDArray[np.float64]) -> float:
+    """The sum of `(gap - next smaller gap) / gap^2`, by the share: what a group costs, of which `cost` is a bound."""
+    falling = -np.sort(-gaps[group.places])
+    return float((-np.diff(falling, append=0.0) / falling) @ (1.0 / falling)) / group.share
 
 
 def _group(places: NDArray[np.int64], gaps: NDArray[np.float64], shares: Shares) -> Group:

@@ -1,24 +1,26 @@
-"""The upper bound of the delivery theorem, at any horizon (docs/theory/delivery.md).
+"""The upper bound of the delivery theorem, at any horizon (docs/theory/delivery.md, docs/theory/independent.md).
 
-Agents and arms are split by a threshold. An agent's pulls of arms whose gap is at most the threshold cost no more than
-the largest of these gaps times T. The others cost, for every x > 0 and with `g = alpha (1 + x)^2`, at most the sum of
+Every agent has a cap. What it pays beyond its cap in a round is counted, and the cap itself for every pull. With caps
+c, for every x > 0 and with `g = alpha (1 + x)^2 log T`, regret is at most the sum of
 
-    g log T * sum of cost / share                      telling the arms apart, group by group
-    gap * min(delay, g log T / gap^2 + 1)              what is pulled while messages are on their way
-    largest gap of a group * shortfall                 what is pulled until the share has arrived, if chance decides
-    gap * (1 + T Q(n, alpha x^2 log T / 2 sigma^2))    first pulls, and a bad arm that seems good
-    largest gap of an agent * sum of missed chances    a best arm that seems bad
+    pulls * c                                          of every agent
+    g * integral of needs                              telling the arms apart, by independent sets or by groups
+    (gap - c) * min(delay, g / gap^2 + 1)              what is pulled while messages are on their way
+    (gap - c) * shortfall                              what is pulled until the share has arrived, if chance decides
+    (gap - c) * (1 + pulls * Q(n, alpha x^2 log T / 2 sigma^2))    first pulls, and a bad arm that seems good
+    (largest gap - c) * sum of missed chances          a best arm that seems bad
 
-The threshold and the x that are best for T are searched for; all of them give bounds.
+where differences below 0 are 0. The caps, the x and the way of counting that are best for T are searched for; all of
+them give bounds.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,40 +29,81 @@ from ..problem import Problem
 from . import concentration
 from .delivery import Flow
 from .gaps import ArmGaps
-from .shared_covers import Group
+from .ways import TINY, Way
 
 #: Rounds that are looked at one by one; later ones in blocks that grow by this factor, at their first round's value,
 #: which is their largest: a missed chance below 1 falls from round 1000 on. That depends on the `widths <= 4` of
 #: `concentration.missed` and on `_SINGLE >= 1000`. Beyond the last block every round counts as the first one there.
 _SINGLE, _GROWTH, _LAST = 1000, 1.03, 1e9
-#: The parts of a share, the widenings x and the number of thresholds that are tried.
-_KEPT = np.linspace(0.02, 0.98, 49)
-_WIDENINGS = np.geomspace(0.02, 6.0, 60)
-_THRESHOLDS = 24
+#: The widenings x and the number of caps that are tried, and the steps below a cap for the best of them.
+WIDENINGS = np.geomspace(0.02, 6.0, 60)
+_CAPS, _STEPS = 24, 6
+#: Horizons that are worked out at once; bounds the memory.
+_BLOCK = 500
+#: What `counted_by` says where the caps are the largest gaps, so that nothing else counts.
+TRIVIAL = "largest gaps"
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The terms of agents and arms whose gap is above a threshold.
+    """The terms of one choice of caps and one way of counting.
 
     Attributes
     ----------
+    counted_by : str
+        "independent sets", "clique covers" or "agents alone".
+    caps : float array (agents,)
     weighted : float
-        The sum over groups of `cost / share`, as waited for.
+        The integral of what is needed, per unit of g.
     shortfall : float
-        What is pulled until the shares have arrived.
-    gaps, delays, origins : arrays
-        Of every agent and arm: the gap, its group's delay, and the origins in its estimate.
-    dropped : float
-        What the arms of smaller gap cost in each round, at most.
+        What is paid until the shares have arrived.
+    net, gaps, delays, origins, agents : arrays
+        Of every agent and arm whose gap is above the cap: by how much, the gap itself, the delay in pulls, the origins
+        in its estimate, and whose it is.
     """
 
+    counted_by: str
+    caps: NDArray[np.float64]
     weighted: float
     shortfall: float
+    net: NDArray[np.float64]
     gaps: NDArray[np.float64]
     delays: NDArray[np.float64]
     origins: NDArray[np.int64]
-    dropped: float
+    agents: NDArray[np.int64]
+
+    @cached_property
+    def _turns(self) -> tuple[NDArray[np.float64], ...]:
+        """Where each `min(delay, g / gap^2 + 1)` turns from its second to its first value, and the sums up to there."""
+        turns = (self.delays - 1.0) * self.gaps**2
+        order = np.argsort(turns)
+        rows = np.stack([self.net * self.delays, self.net, self.net / self.gaps**2])[:, order]
+        sums = np.concatenate([np.zeros((3, 1)), np.cumsum(rows, axis=1)], axis=1)
+        return turns[order], *sums
+
+    def late(self, scales: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What is paid while messages are on their way, for each g."""
+        turns, fixed, ones, slopes = self._turns
+        passed = np.searchsorted(turns, scales, side="right")
+        rest = (ones[-1] - ones[passed]) + scales * (slopes[-1] - slopes[passed])
+        return np.asarray(fixed[passed] + np.maximum(rest, 0.0))
+
+
+class _Sums(NamedTuple):
+    """Rounds, sums of missed chances up to each of them, and the chance in every later round."""
+
+    grid: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    beyond: float
+
+
+class _Count(NamedTuple):
+    """One arm, and one way of counting what is pulled of it; agents are numbers."""
+
+    agents: NDArray[np.int64]
+    origins: NDArray[np.int64]
+    way: Way
+    ladder: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +117,10 @@ class SharpBound:
     horizon : int
         For which the shares that are waited for were chosen; the bound holds at others too.
     parts : tuple of Part
-        For one threshold each, the least first; at 0 nothing is dropped.
-    largest, n_arms, heard, origins : arrays (agents,)
-        The largest gap, the number of arms, and, of the best arm, how many agents' pulls and how many origins are in
-        its estimate.
+        For one choice of caps and one way of counting each.
+    largest, n_arms, heard, origins, every : arrays (agents,)
+        The largest gap, the number of arms, of the best arm how many agents' pulls and how many origins are in its
+        estimate, and how many rounds there are from one pull to the next.
     """
 
     alpha: float
@@ -88,6 +131,7 @@ class SharpBound:
     n_arms: NDArray[np.int64]
     heard: NDArray[np.int64]
     origins: NDArray[np.int64]
+    every: NDArray[np.int64]
 
     @classmethod
     def of(
@@ -95,183 +139,233 @@ class SharpBound:
         problem: Problem,
         delivery: Flow,
         arms: list[ArmGaps],
-        groups: list[list[Group]],
+        ways: list[dict[str, list[Way]]],
         alpha: float,
         sigma: float,
         horizon: int,
+        every: int | Sequence[int] | None = None,
     ) -> SharpBound:
-        """The bound of a problem whose arms are covered by these groups."""
+        """The bound of a problem with these ways of counting, for each arm."""
         heard = np.ones(problem.n_agents, dtype=np.int64)
-        found: list[tuple[Group, ArmGaps, NDArray[np.int64]]] = []
-        for arm, covered in zip(arms, groups, strict=True):
+        scale = (math.sqrt(alpha) + math.sqrt(2.0) * sigma) ** 2 * math.log(horizon)
+        counts: dict[str, list[list[_Count]]] = {}
+        names = {name for one in ways for name in one} - {"agents alone"} or {"agents alone"}
+        for arm, tried in zip(arms, ways, strict=True):
             n_heard = delivery.shares(arm.index, arm.holders).may.sum(axis=0)
             best = np.setdiff1d(arm.holders, arm.suboptimal)
             # With a tie either of the best arms may stand for it; the last one does.
             heard[best] = n_heard[np.searchsorted(arm.holders, best)]
-            counts = n_heard[np.searchsorted(arm.holders, arm.suboptimal)]
+            origins = n_heard[np.searchsorted(arm.holders, arm.suboptimal)]
             if not delivery.prefix:
-                counts = np.ones_like(counts)
-            found += [(group, arm, counts) for group in covered]
-        members = _Members.of(found)
-        scale = (math.sqrt(alpha) + math.sqrt(2.0) * sigma) ** 2 * math.log(horizon)
-        all_gaps = problem.arm_gaps[problem.arm_gaps > 0]
-        thresholds = [0.0]
-        if all_gaps.size:
-            thresholds += np.unique(np.quantile(all_gaps, np.linspace(0.0, 1.0, _THRESHOLDS + 1))).tolist()
-        return cls(
+                origins = np.ones_like(origins)
+            for name in sorted(names, reverse=True):
+                chosen = tried.get(name) or tried.get("agents alone", [])
+                found = [way if delivery.sure else way.waiting(scale) for way in chosen]
+                counts.setdefault(name, []).append(
+                    [_Count(arm.suboptimal[way.places], origins[way.places], way, way.ladder()) for way in found]
+                )
+        bound = cls(
             alpha=alpha,
             sigma=sigma,
             horizon=horizon,
-            parts=tuple(members.above(one, problem.n_agents, scale, delivery.sure) for one in thresholds),
+            parts=(),
             largest=np.maximum.reduceat(problem.arm_gaps, problem.arm_offsets[:-1]),
             n_arms=np.diff(problem.arm_offsets),
             heard=heard,
             origins=heard if delivery.prefix else np.ones_like(heard),
+            every=np.broadcast_to(np.asarray(1 if every is None else every, dtype=np.int64), problem.n_agents),
         )
-
-    @property
-    def weighted(self) -> float:
-        """The sum over groups of cost by share, of all agents and arms."""
-        return self.parts[0].weighted
+        searches = [_Search(name, bound, problem, tried, scale) for name, tried in counts.items()]
+        return replace(bound, parts=tuple(part for search in searches for part in search.parts()))
 
     def at(self, horizon: ArrayLike) -> Any:
         """The bound at one or several horizons."""
         values = np.asarray(horizon, dtype=float)
-        found = np.array([self._at(value) for value in values.ravel().tolist()]).reshape(values.shape)
+        if values.ndim == 0 and float(values) == self.horizon:
+            return float(self._here.min())
+        found = self._values(values.ravel()).min(axis=0).reshape(values.shape)
         return found if values.ndim else float(found)
 
+    @cached_property
+    def _here(self) -> NDArray[np.float64]:
+        return self._values(np.array([float(self.horizon)]))[:, 0]
+
+    def counted_by(self, horizon: float) -> str:
+        """Which way of counting gives the bound; "largest gaps" if none says more than these."""
+        values = self._here if horizon == self.horizon else self._values(np.array([float(horizon)]))[:, 0]
+        return TRIVIAL if self.is_trivial(horizon) else self.parts[int(values.argmin())].counted_by
+
     def is_trivial(self, horizon: float) -> bool:
-        """Whether it says no more than that every round costs at most the largest gaps."""
-        return self._at(horizon) >= horizon * float(self.largest.sum()) > 0.0
+        """Whether it says no more than that every pull costs at most the largest gap."""
+        trivial = float(self._trivial(np.array([float(horizon)]))[0])
+        return float(self.at(horizon)) >= trivial > 0.0
 
-    def bad_luck(self, horizon: float) -> float:
-        """What best arms that seem bad cost."""
-        total = 0.0
+    def bad_luck(self, horizon: ArrayLike) -> NDArray[np.float64]:
+        """For how many pulls of every agent its best arm may seem bad: an array (horizons, agents)."""
+        horizons = np.atleast_1d(np.asarray(horizon, dtype=float))
+        found = np.zeros((len(horizons), len(self.largest)))
         for (n_heard, n_origins), agents in self._alike.items():
-            upto = np.interp([horizon, *self.n_arms[agents]], self._grid, self._missed(n_heard, n_origins))
-            last = self._grid[-1]
-            beyond = concentration.missed(self.alpha, self.sigma, n_heard, n_origins, np.array([last + 1.0]))
-            upto[0] += max(horizon - last, 0.0) * float(beyond[0])
-            total += float(self.largest[agents] @ np.maximum(upto[0] - upto[1:], 0.0))
-        return total
+            grid, sums, beyond = _missed_sums(self.alpha, self.sigma, n_heard, n_origins, self.horizon)
+            upto = np.interp(horizons, grid, sums) + np.maximum(horizons - grid[-1], 0.0) * beyond
+            first = np.interp(self.n_arms[agents], grid, sums)
+            found[:, agents] = np.maximum(upto[:, None] - first, 0.0)
+        return np.minimum(found, self._pulls(horizons))
 
-    def _at(self, horizon: float) -> float:
-        luck = self.bad_luck(horizon)
-        tails = {n: self._tail(n, horizon) for n in np.unique(self.parts[0].origins).tolist()}
-        found = [horizon * float(self.largest.sum())]
-        for part in self.parts:
-            if part.gaps.size:
-                found.append(self._of_part(part, horizon, tails) + luck)
-            else:
-                found.append(horizon * part.dropped)
-        return min(found)
+    def _pulls(self, horizons: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.ceil(horizons[:, None] / self.every)
 
-    def _of_part(self, part: Part, horizon: float, tails: dict[int, NDArray[np.float64]]) -> float:
-        scales = self.alpha * (1.0 + _WIDENINGS) ** 2 * math.log(horizon)
-        found = scales * part.weighted
-        for n_origins, tail in tails.items():
-            found = found + part.gaps[part.origins == n_origins].sum() * tail
-        best = math.inf
-        # Only the few best x are completed; the delay term moves little with x.
-        for place in np.argsort(found)[:3].tolist():
-            delay = float(part.gaps @ np.minimum(part.delays, scales[place] / part.gaps**2 + 1.0))
-            best = min(best, float(found[place]) + delay)
-        return best + part.shortfall + float(part.gaps.sum()) + horizon * part.dropped
+    def _trivial(self, horizons: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self._pulls(horizons) @ self.largest)
 
-    def _tail(self, n_origins: int, horizon: float) -> NDArray[np.float64]:
-        """In how many rounds a bad arm seems good although it was pulled often, for each widening."""
+    def _values(self, horizons: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The bound of every part, and last the largest gaps alone, at each horizon."""
+        blocks = [self._block(horizons[i : i + _BLOCK]) for i in range(0, max(len(horizons), 1), _BLOCK)]
+        return np.concatenate(blocks, axis=1)
+
+    def _block(self, horizons: NDArray[np.float64]) -> NDArray[np.float64]:
+        luck, pulls = self.bad_luck(horizons), self._pulls(horizons)
+        logs = np.log(horizons)[:, None]
+        scales = self.alpha * (1.0 + WIDENINGS) ** 2 * logs
+        tails: dict[int, NDArray[np.float64]] = {}
+        found = np.empty((len(self.parts) + 1, len(horizons)))
+        for place, part in enumerate(self.parts):
+            values = scales * part.weighted + part.late(scales)
+            for n_origins in np.unique(part.origins).tolist():
+                if n_origins not in tails:
+                    tails[n_origins] = self._tail(n_origins, logs)
+                here = part.origins == n_origins
+                paid = np.bincount(part.agents[here], part.net[here], minlength=len(self.largest))
+                values = values + (pulls @ paid)[:, None] * tails[n_origins]
+            fixed = part.shortfall + part.net.sum() + pulls @ part.caps
+            found[place] = values.min(axis=1) + fixed + luck @ np.maximum(self.largest - part.caps, 0.0)
+        found[-1] = self._trivial(horizons)
+        return found
+
+    def _tail(self, n_origins: int, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How likely a bad arm seems good in a round although it was pulled often, for each widening."""
         from scipy.special import gammaincc
 
         if self.sigma == 0.0:
-            return np.zeros_like(_WIDENINGS)
-        places = self.alpha * _WIDENINGS**2 * math.log(horizon) / (2.0 * self.sigma**2)
-        return np.asarray(horizon * gammaincc(n_origins, places))
-
-    @cached_property
-    def _grid(self) -> NDArray[np.float64]:
-        """Rounds at which the sum of missed chances is known; between them it is a straight line."""
-        n_blocks = math.ceil(math.log(max(self.horizon, _LAST) / _SINGLE) / math.log(_GROWTH))
-        blocks = np.ceil(_SINGLE * _GROWTH ** np.arange(1, n_blocks + 1))
-        return np.concatenate([np.arange(_SINGLE + 1, dtype=float), blocks])
+            return np.zeros((len(logs), len(WIDENINGS)))
+        return np.asarray(gammaincc(n_origins, self.alpha * WIDENINGS**2 * logs / (2.0 * self.sigma**2)))
 
     @cached_property
     def _alike(self) -> dict[tuple[int, int], NDArray[np.int64]]:
-        """Agents by what is in the estimate of their best arm; those without regret are left out."""
+        """Agents by what is in the estimate of their best arm."""
         pairs = np.stack([self.heard, self.origins], axis=1)
         kinds = np.unique(pairs, axis=0)
-        alike = {(int(a), int(b)): np.flatnonzero((pairs == (a, b)).all(axis=1) & (self.largest > 0)) for a, b in kinds}
-        return {kind: agents for kind, agents in alike.items() if agents.size}
-
-    def _missed(self, n_heard: int, n_origins: int) -> NDArray[np.float64]:
-        """The sum of missed chances up to each round of the grid."""
-        if (n_heard, n_origins) not in self._sums:
-            firsts = self._grid[:-1] + 1.0
-            chances = concentration.missed(self.alpha, self.sigma, n_heard, n_origins, firsts)
-            self._sums[n_heard, n_origins] = np.concatenate([[0.0], np.cumsum(chances * np.diff(self._grid))])
-        return self._sums[n_heard, n_origins]
-
-    @cached_property
-    def _sums(self) -> dict[tuple[int, int], NDArray[np.float64]]:
-        return {}
+        return {(int(a), int(b)): np.flatnonzero((pairs == (a, b)).all(axis=1)) for a, b in kinds}
 
 
-@dataclass(frozen=True, eq=False)
-class _Members:
-    """All agents and arms that cost regret, group after group; `starts` says where each group begins."""
+class _Search:
+    """Which caps to try with one way of counting, and the terms that follow from them.
 
-    starts: NDArray[np.int64]
-    shares: NDArray[np.float64]
-    gaps: NDArray[np.float64]
-    agents: NDArray[np.int64]
-    delays: NDArray[np.float64]
-    origins: NDArray[np.int64]
+    All agents and arms are in one row: arm after arm and, of an arm, one of its ways after the other, each beginning at
+    one of `starts`. Caps decide which of an arm's ways counts.
+    """
 
-    @classmethod
-    def of(cls, groups: Sequence[tuple[Group, ArmGaps, NDArray[np.int64]]]) -> _Members:
-        sizes = np.array([len(group.places) for group, _, _ in groups], dtype=np.int64)
-        delays = np.array([group.delay for group, _, _ in groups], dtype=float)
-        nothing = np.zeros(0, dtype=np.int64)
-        return cls(
-            starts=np.cumsum(sizes) - sizes,
-            shares=np.array([group.share for group, _, _ in groups], dtype=float),
-            gaps=np.concatenate([np.zeros(0), *(arm.gaps[group.places] for group, arm, _ in groups)]),
-            agents=np.concatenate([nothing, *(arm.suboptimal[group.places] for group, arm, _ in groups)]),
-            delays=np.repeat(delays, sizes),
-            origins=np.concatenate([nothing, *(counts[group.places] for group, _, counts in groups)]),
-        )
+    def __init__(
+        self, name: str, bound: SharpBound, problem: Problem, counts: list[list[_Count]], scale: float
+    ) -> None:
+        self._name, self._bound, self._scale = name, bound, scale
+        self._owners = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
+        self._all_gaps = problem.arm_gaps
+        self._counts = [count for arm in counts for count in arm if count.way.gaps.size]
+        self._arms = np.array([place for place, arm in enumerate(counts) for count in arm if count.way.gaps.size])
+        sizes = np.array([len(count.way.gaps) for count in self._counts], dtype=np.int64)
+        self._starts = np.cumsum(sizes) - sizes
+        self._ways = np.repeat(np.arange(len(sizes)), sizes)
+        self._agents = _joined([count.agents for count in self._counts]).astype(np.int64)
+        self._origins = _joined([count.origins for count in self._counts]).astype(np.int64)
+        self._gaps = _joined([count.way.gaps for count in self._counts])
+        self._smaller = _joined([count.way.smaller for count in self._counts])
+        self._ladder = _joined([count.ladder for count in self._counts])
+        self._delays = np.ceil(_joined([count.way.delays for count in self._counts]) / bound.every[self._agents])
+        self._late = np.minimum(self._delays, scale / self._gaps**2 + 1.0)
 
-    def above(self, threshold: float, n_agents: int, scale: float, sure: bool) -> Part:
-        """The terms of those whose gap is above the threshold."""
-        keep = self.gaps > threshold
-        dropped = np.zeros(n_agents)
-        np.maximum.at(dropped, self.agents[~keep], self.gaps[~keep])
-        costs, shares, waits = np.zeros(0), np.ones(0), 0.0
-        if keep.any():
-            sizes = np.add.reduceat(keep.astype(np.int64), self.starts)
-            least = np.minimum.reduceat(np.where(keep, self.gaps, np.inf), self.starts)
-            most = np.maximum.reduceat(np.where(keep, self.gaps, 0.0), self.starts)
-            costs = 2.0 / least[sizes > 0] - 1.0 / most[sizes > 0]
-            shares = np.where(sizes > 1, self.shares, 1.0)[sizes > 0]
-            if not sure:
-                rows = np.stack([costs, shares, sizes[sizes > 0], most[sizes > 0]], axis=1).tolist()
-                waited = [
-                    _waited(cost, share, size, largest, scale) if share < 1.0 else (1.0, 0.0)
-                    for cost, share, size, largest in rows
-                ]
-                shares, waits = np.array([one[0] for one in waited]), math.fsum(one[1] for one in waited)
+    def parts(self) -> list[Part]:
+        """One for each choice of caps."""
+        positive = self._all_gaps[self._all_gaps > 0.0]
+        if not self._gaps.size:
+            return []
+        levels = [0.0, *np.unique(np.quantile(positive, np.linspace(0.0, 1.0, _CAPS + 1))).tolist()]
+        equal = [self._part(level, np.minimum(level, self._bound.largest)) for level in levels]
+        own = [self._part(level, self._own(level)) for level in levels]
+        # Caps of their own for some and the same for others need sets of their own: only where it matters most.
+        here = np.array([float(self._bound.horizon)])
+        best = levels[int(replace(self._bound, parts=tuple(own))._values(here)[:-1, 0].argmin())]
+        return [*equal, *own, self._part(best, self._mixed(best), _STEPS)]
+
+    def _own(self, level: float) -> NDArray[np.float64]:
+        """Of every agent the largest gap that is at most so large."""
+        found = np.zeros(len(self._bound.largest))
+        below = self._all_gaps <= level
+        np.maximum.at(found, self._owners[below], self._all_gaps[below])
+        return found
+
+    def _mixed(self, level: float) -> NDArray[np.float64]:
+        """The level itself for agents that are expected to pull arms above it nearly always, else as `_own`."""
+        here = np.array([float(self._bound.horizon)])
+        pulled = self._bound.bad_luck(here)[0]
+        _, first = np.unique(self._arms, return_index=True)
+        for count in (self._counts[place] for place in first.tolist()):
+            n_above = int((count.way.gaps > level).sum())
+            if n_above:
+                weights = count.way.gaps[:n_above] ** -2.0
+                part = float(count.ladder[n_above - 1]) / weights.sum()
+                pulled[count.agents[:n_above]] += self._scale * part * weights + count.way.delays[:n_above]
+        often = pulled > self._bound._pulls(here)[0]
+        return np.where(often, np.minimum(level, self._bound.largest), self._own(level))
+
+    def _part(self, level: float, caps: NDArray[np.float64], n_steps: int = 0) -> Part:
+        caps = np.maximum(caps, self._own(TINY))
+        net = np.maximum(self._gaps - caps[self._agents], 0.0)
+        widths = np.maximum(self._gaps, level) - np.maximum(self._smaller, level)
+        needed = np.add.reduceat(widths * self._ladder, self._starts) + self._below(level, caps, n_steps)
+        waits = np.zeros(len(self._counts))
+        for place, count in enumerate(self._counts):
+            if count.way.waits.any():
+                start = self._starts[place]
+                waits[place] = count.way.wait_cost(net[start : start + len(count.way.gaps)])
+        total = self._scale * needed + waits + np.add.reduceat(net * self._late, self._starts)
+        # Of each arm the way that costs least.
+        order = np.lexsort((total, self._arms))
+        chosen = order[np.unique(self._arms[order], return_index=True)[1]]
+        above = np.isin(self._ways, chosen) & (net > 0.0)
         return Part(
-            weighted=math.fsum(costs / shares),
-            shortfall=waits,
-            gaps=self.gaps[keep],
-            delays=self.delays[keep],
-            origins=self.origins[keep],
-            dropped=float(dropped.sum()),
+            counted_by=self._name,
+            caps=caps,
+            weighted=math.fsum(needed[chosen]),
+            shortfall=math.fsum(waits[chosen]),
+            net=net[above],
+            gaps=self._gaps[above],
+            delays=self._delays[above],
+            origins=self._origins[above],
+            agents=self._agents[above],
         )
 
+    def _below(self, level: float, caps: NDArray[np.float64], n_steps: int) -> NDArray[np.float64]:
+        """What is needed below the level, for each way, of agents with lower caps whose gaps are above it."""
+        if n_steps:
+            return np.array([count.way.cost_below(caps[count.agents], level, n_steps) for count in self._counts])
+        above = self._gaps > level
+        lowest = np.minimum.reduceat(np.where(above, caps[self._agents], level), self._starts)
+        n_above = np.add.reduceat(above.astype(np.int64), self._starts)
+        # All of them, at every cap: those whose gap is above the level come first.
+        everyone = self._ladder[self._starts + np.maximum(n_above - 1, 0)]
+        return np.where(n_above > 0, np.maximum(level - lowest, 0.0) * everyone, 0.0)
 
-def _waited(cost: float, share: float, size: float, largest: float, scale: float) -> tuple[float, float]:
-    """The part of the share to wait for, and what waiting costs, at the least sum of both."""
-    return min(
-        ((share * kept, largest * concentration.shortfall(share, share * kept, size)) for kept in _KEPT.tolist()),
-        key=lambda pair: scale * cost / pair[0] + pair[1],
-    )
+
+def _joined(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0), *rows])
+
+
+@lru_cache(maxsize=256)
+def _missed_sums(alpha: float, sigma: float, n_heard: int, n_origins: int, horizon: int) -> _Sums:
+    """Rounds, and the sum of missed chances up to each of them; between two rounds it is a straight line."""
+    n_blocks = math.ceil(math.log(max(horizon, _LAST) / _SINGLE) / math.log(_GROWTH))
+    blocks = np.ceil(_SINGLE * _GROWTH ** np.arange(1, n_blocks + 1))
+    grid = np.concatenate([np.arange(_SINGLE + 1, dtype=float), blocks])
+    firsts = np.append(grid[:-1] + 1.0, grid[-1] + 1.0)
+    chances = concentration.missed(alpha, sigma, n_heard, n_origins, firsts)
+    return _Sums(grid, np.concatenate([[0.0], np.cumsum(chances[:-1] * np.diff(grid))]), float(chances[-1]))

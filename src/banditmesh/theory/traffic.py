@@ -17,18 +17,8 @@ from numpy.typing import NDArray
 
 from ..networks.csr import Links
 from ..problem import Problem
-from ..protocols import (
-    AnyProtocol,
-    EveryPull,
-    Flooding,
-    FloodingWithAbsorption,
-    Gossip,
-    Growth,
-    InstantRewardSharing,
-    TreeAggregation,
-)
+from ..protocols import AnyProtocol, EveryPull, Facts, Growth
 from ..protocols.notation import as_protocol
-from ..protocols.spanning import spanning_tree
 from . import powers
 
 
@@ -40,10 +30,10 @@ class Traffic:
     ----------
     published : float
         What the paper states; nan where it states nothing.
-    corrected : int
+    corrected : float
         At most `2 |E| - N + 1` per message, in each component; of tree aggregation, one per pause for each link of the
         tree and arm that somebody beyond has.
-    within_ttl : int
+    within_ttl : float
         At most this, with ttl and arm sets in view.
     exact : bool
         Whether `within_ttl` is the very number, by the sound rules.
@@ -56,8 +46,8 @@ class Traffic:
     """
 
     published: float
-    corrected: int
-    within_ttl: int
+    corrected: float
+    within_ttl: float
     exact: bool
 
 
@@ -69,7 +59,8 @@ def traffic_bounds(problem: Problem, protocol: AnyProtocol | str, horizon: int) 
     problem : Problem
         With a static network.
     protocol : AnyProtocol or str
-        Any protocol; its own relay rule can only save transmissions.
+        Any protocol; a relay rule of your own can only save transmissions. Of one with a courier or an agent of its
+        own nothing is known: nan.
     horizon : int
         The number of rounds, every agent pulling in each.
 
@@ -82,37 +73,32 @@ def traffic_bounds(problem: Problem, protocol: AnyProtocol | str, horizon: int) 
     (7810364, True, 20700000, 61200000.0)
     """
     protocol = as_protocol(protocol)
-    links = powers.static_links(problem)
-    if protocol.most_hops == 0:
+    links, facts = powers.static_links(problem), protocol.facts
+    if not protocol.sends_messages:
         return Traffic(0.0, 0, 0, True)
-    if isinstance(protocol, TreeAggregation):
+    if facts is not None and facts.merges:
         # Each arm that is wanted beyond a link, once in every pause.
-        tree = spanning_tree(links, problem.arm_offsets, problem.arm_indices, problem.n_arms)
-        most = int(tree.wants.sum()) * -(-horizon // protocol.pause) + tree.n_control
+        tree = protocol.plan(problem)
+        most = int(tree.wants.sum()) * -(-horizon // facts.pause) + tree.n_control
         return Traffic(math.nan, most, most, False)
-    corrected = _per_round(links) * horizon
-    every = type(protocol.emission) is EveryPull
-    if protocol.most_hops == 1:
-        corrected = 2 * links.n_links * horizon
-    absorbs = isinstance(protocol, FloodingWithAbsorption)
-    copies = (
-        _absorbed_copies(problem, links, protocol.most_hops) if absorbs else _flooded_copies(links, protocol.most_hops)
-    )
-    within = min(int(copies.sum()) * horizon, corrected) if absorbs else _flooded(links, protocol.most_hops, horizon)
-    if isinstance(protocol, Gossip):
-        fewest = sum(protocol.fanout**hop for hop in range(1, protocol.most_hops + 1))
+    if not protocol.relays_by_rule:
+        return Traffic(math.nan, math.nan, math.nan, False)
+    if facts is None:
+        # Whatever its rule, an agent passes a message on at most once: it may do so always.
+        facts = Facts(hops=protocol.most_hops, passes=math.nan)
+    corrected = (_per_round(links) if facts.hops > 1 else 2 * links.n_links) * horizon
+    copies = _absorbed_copies(problem, links, facts.hops) if facts.absorbs else _flooded_copies(links, facts.hops)
+    within = min(int(copies.sum()) * horizon, corrected) if facts.absorbs else _flooded(links, facts.hops, horizon)
+    if facts.fanout is not None:
+        fewest = sum(facts.fanout**hop for hop in range(1, facts.hops + 1))
         copies = np.minimum(copies, fewest)
         within = min(within, fewest * links.n_agents * horizon)
     if isinstance(protocol.emission, Growth):
         within = min(within, int(copies @ _grown(problem, protocol.emission, horizon)))
-    exact = type(protocol) in (Flooding, InstantRewardSharing) and every
-    return Traffic(_published(links, protocol, horizon), corrected, within, exact)
-
-
-def _published(links: Links, protocol: AnyProtocol, horizon: int) -> float:
-    if type(protocol) not in (Flooding, InstantRewardSharing, FloodingWithAbsorption):
-        return math.nan
-    return float(protocol.most_hops * links.n_agents * links.n_links * horizon)
+    sure = facts.passes == 1.0 and facts.fanout is None
+    exact = sure and not facts.absorbs and type(protocol.emission) is EveryPull
+    published = float(facts.hops * links.n_agents * links.n_links * horizon) if sure else math.nan
+    return Traffic(published, corrected, within, exact)
 
 
 def _per_round(links: Links) -> int:

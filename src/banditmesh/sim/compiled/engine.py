@@ -21,7 +21,6 @@ from typing import Final, TypeAlias
 
 from ... import memory
 from ...draws import Draws
-from ...protocols.base import Delivery
 from ...protocols.emission import EveryPull
 from .. import limits
 from ..run import Outcome, Run
@@ -152,7 +151,7 @@ def compile_rounds(run: Run) -> None:
 def kernels_of(run: Run) -> Kernels:
     """The kernels for the run's policy, relay rule and emission."""
     is_merged = run.tree is not None
-    tells_neighbours = run.protocol.delivery is not Delivery.EVERYONE and type(run.protocol.emission) is EveryPull
+    tells_neighbours = not run.protocol.is_central and type(run.protocol.emission) is EveryPull
     return specialise(rules_of(run), plain=tells_neighbours and run.faults is None and not is_merged)
 
 

@@ -20,8 +20,10 @@ from ...draws import Draws
 from ...faults import Faults
 from ...networks.csr import Links
 from ...policies.base import Policy
-from ...protocols.base import RELAY, Delivery
+from ...protocols.base import AnyProtocol, has_method
 from ...protocols.emission import Contested, EveryPull, Growth
+from ...protocols.relaying import RELAY
+from ...protocols.tree import TreeAggregation
 from ..run import Run
 from . import bitsets
 from .bitsets import as_bits, no_bits
@@ -67,6 +69,9 @@ def unsupported(run: Run) -> str | None:
     """Why the compiled engine does not run this, or None if it does."""
     if numba.config.DISABLE_JIT:
         return "numba compiles nothing while NUMBA_DISABLE_JIT is set"
+    reason = _unknown_delivery(run)
+    if reason is not None:
+        return reason
     kinds = {type(policy) for policy in run.policies}
     if run.trace:
         return "it keeps no event log (trace)"
@@ -88,6 +93,21 @@ def unsupported(run: Run) -> str | None:
         return "by the published rules ids come twice when sums are echoed"
     if traits(run).walks:
         return _unsupported_walk(run)
+    return None
+
+
+def _unknown_delivery(run: Run) -> str | None:
+    """Why no kernel delivers as the protocol does, or None if one does."""
+    protocol = run.protocol
+    known = (
+        run.relaying is not None
+        or (run.tree is not None and has_method(protocol, TreeAggregation.courier))
+        or (not protocol.sends_messages and has_method(protocol, AnyProtocol.courier))
+    )
+    if not known or not has_method(protocol, AnyProtocol.seat):
+        return f"the protocol {protocol.name!r} brings its own courier or agent; it runs those that give relay()"
+    if not has_method(protocol, AnyProtocol.size):
+        return f"messages of the protocol {protocol.name!r} have sizes of their own"
     return None
 
 
@@ -148,7 +168,7 @@ class Traits:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing happens to an agent between its pulls: nobody tells anything, and nobody forgets."""
-        return self.run.protocol.delivery is Delivery.NOTHING and not self.forgets
+        return not (self.run.protocol.sends_messages or self.run.protocol.is_central) and not self.forgets
 
     @property
     def sends_to_all(self) -> bool:
@@ -322,7 +342,7 @@ class Packed:
             sends_changes=self.traits.sends_sums and not self.traits.compares_sums,
             # Going down and coming back takes a round at least, so an agent learns a message every other round at most.
             most_receipts=(self.traits.reach + 1) // 2 if self.traits.forgets else 1,
-            tells_everyone=protocol.delivery is Delivery.EVERYONE,
+            tells_everyone=protocol.is_central,
         )
 
     @cached_property

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ... import memory
 from ...draws import Draws
 from ...networks.dynamic import DynamicNetwork
-from ...protocols.base import ABSORB, STOP
+from ...protocols.relaying import ABSORB, STOP
 from ..expected_links import links_at_a_time
 from ..run import Run
 from . import crew

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....protocols.base import ABSORB, RELAY, STOP
+from ....protocols.relaying import ABSORB, RELAY, STOP
 from .compiling import fetch, helper, kernel, lowest_bit, routine
 from .layout import (
     ABSORBED_BY_HOP,

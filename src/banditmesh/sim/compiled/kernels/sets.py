@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....protocols.base import ABSORB, STOP
+from ....protocols.relaying import ABSORB, STOP
 from ..bitsets import WORD
 from .compiling import bits_set, helper, lowest_bit, routine
 from .layout import (

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....draws import TARGET_STRIDE
-from ....protocols.base import ABSORB, STOP
+from ....protocols.relaying import ABSORB, STOP
 from .compiling import block, helper, kernel, scalar
 from .faults import keep_arriving
 from .layout import (

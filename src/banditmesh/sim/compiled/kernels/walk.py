@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....protocols.base import ABSORB, STOP
+from ....protocols.relaying import ABSORB, STOP
 from .compiling import helper, kernel, routine
 from .emissions import emit, learn_sum
 from .faults import arrives, restart

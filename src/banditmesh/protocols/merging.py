@@ -16,13 +16,13 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..protocols.tree import TreeAggregation
 from .courier import Courier
 from .messages import ABSORBED, DUPLICATE, Copy, Message, Parcel, Receipt
 from .telling import Told
 
 if TYPE_CHECKING:
-    from .agent import Agent
+    from ..core.agent import Agent
+    from .tree import TreeAggregation
 
 
 class Merging(Courier):

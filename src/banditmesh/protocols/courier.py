@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .messages import Copy, Parcel, Receipt
 
 if TYPE_CHECKING:
-    from .agent import Agent
+    from ..core.agent import Agent
 
 
 class Courier(ABC):

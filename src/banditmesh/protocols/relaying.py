@@ -9,18 +9,23 @@ is echoed is the arm that was told least recently, the first of equals.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from typing import Protocol as Interface
 
 from ..errors import InputError
-from ..protocols.base import ABSORB, RELAY, STOP, Protocol
 from ..rules import SOUND, Rules
 from .courier import Courier
 from .messages import DUPLICATE, RECEIPTS, Copy, Fate, Message, Parcel, Receipt
 from .telling import Told
 
 if TYPE_CHECKING:
-    from .agent import Agent
+    from ..core.agent import Agent
+    from .base import Protocol
+
+#: What a relay rule may say of a message that an agent has not seen.
+RELAY: Final = 0
+ABSORB: Final = 1
+STOP: Final = 2
 
 
 class Chances(Interface):
@@ -53,12 +58,12 @@ class Seen(Interface):
     def state(self, value: Any) -> None: ...
 
 
-class Everything:
+class AllIds:
     """A memory that forgets nothing.
 
     Examples
     --------
-    >>> seen, message = Everything(), Message(origin=0, id=1, arm="red", n_pulls=1, total=0.5)
+    >>> seen, message = AllIds(), Message(origin=0, id=1, arm="red", n_pulls=1, total=0.5)
     >>> seen.accept(message), seen.accept(message)
     (True, False)
     """
@@ -137,13 +142,13 @@ class Relaying(Courier):
     def __init__(
         self,
         protocol: Protocol,
-        chances: Chances,
+        chances: Chances | None,
         seen: Seen,
         new_id: Callable[[], Any],
         rules: Rules = SOUND,
     ) -> None:
         self._protocol = protocol
-        self._chances = chances
+        self._chances: Any = chances  # None where nothing is drawn
         self._seen = seen
         self._new_id = new_id
         self._rules = rules
@@ -216,6 +221,10 @@ class Relaying(Courier):
     def drop(self) -> None:
         """What waits to be sent is gone."""
         self._queue.clear()
+
+    def drop_last(self) -> None:
+        """What came last, and waits to be relayed, is not: for couriers that decide after this one."""
+        self._queue.pop()
 
     @property
     def state(self) -> dict[str, Any]:

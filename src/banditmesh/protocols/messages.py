@@ -23,10 +23,24 @@ class Message(NamedTuple):
     life: int = 0
 
 
-class Copy(NamedTuple):
-    """A message on its way, and how many hops it may still travel: the hop that it is on is one of them."""
+class Note(NamedTuple):
+    """A message of another kind, for algorithms that send something else than observations.
 
-    message: Message
+    `kind` is a word of the algorithm's own ("recommendation"), `arm` what it is about, or None, and `values` whatever
+    numbers go along. Copies of it meet the same fates as those of a `Message`: what its receiver uses up is absorbed.
+    """
+
+    origin: Any
+    id: Any
+    kind: str
+    arm: Any = None
+    values: tuple[float, ...] = ()
+
+
+class Copy(NamedTuple):
+    """A message (or a note) on its way, and how many hops it may still travel: the hop that it is on is one of them."""
+
+    message: Any
     ttl: int
 
 

@@ -5,7 +5,7 @@ A listener is everybody, if messages are relayed, or one neighbour, if statistic
 
 from __future__ import annotations
 
-from ..protocols.emission import Emission
+from .emission import Emission
 
 
 class Told:
