@@ -158,14 +158,19 @@ class Way:
         graph = [0 if alone >> v & 1 else near for v, near in enumerate(self.graph)]
         return replace(self, graph=graph, shares=shares, waits=waits, delays=np.where(keep, self.delays, 1))
 
-    def wait_cost(self, net: NDArray[np.float64]) -> float:
-        """What waiting for shares costs if a pull of each agent costs `net`."""
+    def wait_cost(self, caps: NDArray[np.float64] | float = 0.0) -> float:
+        """What waiting for shares costs beyond the caps of agents.
+
+        A group waits once at every level that is above the cap and not above the gap of some member.
+        """
+        caps = np.broadcast_to(caps, self.gaps.shape)
+        above = self.gaps > caps
         if not self.joint or not self.waits.any():
-            return float(self.waits @ net)
+            return float(self.waits[above] @ (self.gaps - caps)[above])
         total = 0.0
-        for part in components(self.graph, (1 << len(self.gaps)) - 1):
+        for part in components(self.graph, sum(1 << int(v) for v in np.flatnonzero(above))):
             inside = list(members(part))
-            total += float(self.waits[inside[0]]) * float(net[inside].max())
+            total += float(self.waits[inside[0]]) * float(self.gaps[inside].max() - caps[inside].min())
         return total
 
     def _best_wait(self, part: int, inside: list[int], scale: float) -> tuple[float, NDArray[np.float64]]:
