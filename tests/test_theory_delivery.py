@@ -266,6 +266,14 @@ def test_waiting_for_a_share_is_counted_by_chernoff():
     assert concentration.shortfall(share, kept, receivers) == pytest.approx(series)
 
 
+@pytest.mark.parametrize("share", [1e-6, 1e-15, 1e-18, 1e-90])
+def test_waiting_for_a_tiny_share_takes_as_many_pulls_more(share):
+    # kl is then the share itself times k log k + 1 - k, for k = 1/2 here.
+    rate = 0.5 - 0.5 * math.log(2.0)
+    expected = (math.log(3.0) + 1.0) / rate
+    assert concentration.shortfall(share, share / 2, 3) * share == pytest.approx(expected, rel=1e-4)
+
+
 # The bound
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import gammaincc
 
 import banditmesh as bm
 from banditmesh import theory
-from banditmesh.theory import ways
+from banditmesh.theory import concentration, ways
 from banditmesh.theory.cliques import neighbour_masks
 from banditmesh.theory.delivery import Flow, Shares
 from banditmesh.theory.independent import IndependentSets, clique_bound
@@ -302,7 +303,69 @@ def test_groups_are_taken_apart_where_waiting_costs_more():
     assert lossy.upper_sharp <= alone.upper_sharp * 1.1
 
 
+@pytest.mark.parametrize("n, loss", [(25, 0.9), (64, 0.99999)])
+def test_shares_too_small_to_subtract_from_one_do_no_harm(n, loss):
+    # What gets from one end of a path to the other is 1e-24, or less than the smallest float.
+    network = nx.path_graph(n)
+    problem = bm.Problem(network, [[0, 1], *[[2]] * (n - 2), [0, 1]], gaussian(1.0, 0.0, 0.5, sigma=0.3))
+    bounds = bm.bounds(problem, bm.Flooding(n), alpha=1.0, faults=bm.Faults(loss=loss))
+    alone = bm.bounds(problem, bm.NoCooperation(), alpha=1.0)
+    assert alone.upper_sharp <= bounds.upper_sharp <= alone.upper_sharp * 1.1
+    assert alone.upper_gap_free <= bounds.upper_gap_free <= alone.upper_gap_free * 1.1
+    assert bounds.constant_sharp == pytest.approx(alone.constant_sharp)
+
+
+def test_a_group_waits_wherever_one_of_its_members_pays():
+    share = np.array([[1.0, 0.5], [0.5, 1.0]])
+    everyone = np.ones((2, 2), dtype=bool)
+    two = ways.Way.of(np.array([0.6, 1.0]), Shares(share, np.ones((2, 2), dtype=int), everyone), everyone, joint=True)
+    two = two.waiting(1e5)
+    [wait] = set(two.waits.tolist())
+    assert wait > 0
+    # Agents are in the order of their gaps: one pays from 0.5 to 1, the other from 0.1 to 0.6.
+    for caps, length in (([0.0, 0.0], 1.0), ([0.3, 0.3], 0.7), ([0.5, 0.1], 0.9), ([0.8, 0.6], 0.2), ([1.0, 0.7], 0.0)):
+        assert two.wait_cost(np.array(caps)) == pytest.approx(wait * length)
+
+
 # Whatever the gaps are
+
+
+@pytest.mark.parametrize("protocol, kappa", [(bm.IRS(), 1.0), (bm.IRS(emission=bm.Growth(0.5)), 1 / 1.5)])
+def test_the_bound_without_gaps_by_hand(protocol, kappa):
+    sets = [[0, 1], [0, 1, 2], [1, 2], [0, 2], [2]]
+    network, every, horizon, alpha, sigma = nx.path_graph(5), [1, 2, 1, 3, 1], 600, 2.0, 0.1
+    problem = bm.Problem(network, sets, gaussian(1.0, 0.0, 0.7, sigma=sigma))
+    found = bm.bounds(problem, protocol, alpha=alpha, horizon=horizon, every=every).upper_gap_free
+    prefix, largest = kappa < 1.0, 1.0
+    choosing = [v for v in range(5) if len(sets[v]) > 1]
+    pulls = [math.ceil(horizon / e) for e in every]
+    needed, heard = 0.0, {}
+    for a in range(3):
+        who = network.subgraph(v for v in choosing if a in sets[v])
+        for part in nx.connected_components(who):
+            most = heaviest(nx.to_numpy_array(network), [1.0] * 5, sorted(part))
+            needed += min(most / kappa, kappa * most + (1 - kappa) * len(part)) if len(part) > 1 else 1.0
+        for v in range(5):
+            if a in sets[v]:
+                heard[v, a] = 1 + sum(a in sets[w] for w in network[v])
+    missed = {}
+    for v in choosing:
+        most, rounds = max(heard[v, a] for a in sets[v]), np.arange(len(sets[v]) + 1, horizon + 1.0)
+        missed[v] = concentration.missed(alpha, sigma, most, most if prefix else 1, rounds).sum()
+    total, values = sum(pulls[v] for v in choosing), []
+    for x in np.geomspace(0.02, 6.0, 60):
+        g, rest = alpha * (1 + x) ** 2 * math.log(horizon), 0.0
+        z = math.sqrt(g * needed / total)
+        for v in choosing:
+            tails = [
+                gammaincc(heard[v, a] if prefix else 1, alpha * x**2 * math.log(horizon) / (2 * sigma**2))
+                for a in sets[v]
+            ]
+            terms = [1 + 1 + pulls[v] * tail for tail in tails]
+            rest += sum(terms) - min(terms) + missed[v]
+        if z < largest:
+            values.append(z * total + g * needed * (1 / z - 1 / largest) + (largest - z) * rest)
+    assert found == pytest.approx(min(values), rel=1e-3)
 
 
 @pytest.mark.parametrize("protocol", [bm.IRS(), bm.Flooding(2), bm.Gossip(2), bm.NoCooperation()])

@@ -163,7 +163,7 @@ class Bounds:
             which = ", ".join(self.vacuous)
             notes.append(
                 f"says nothing at T = {self.horizon}: {which}; regret is at most {_shown(self.trivial)} whatever is "
-                "pulled, T times the sum of largest gaps"
+                "pulled: the largest gap of its agent for every pull"
             )
         return tuple(notes)
 

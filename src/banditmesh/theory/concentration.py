@@ -100,10 +100,13 @@ def shortfall(share: float, kept: float, n_receivers: float) -> float:
     --------
     >>> shortfall(1.0, 1.0, 5), round(shortfall(0.5, 0.25, 2), 2)
     (0.0, 12.44)
+    >>> round(shortfall(1e-20, 5e-21, 3) * 1e-20, 2)
+    13.68
     """
     if share >= 1.0:
         return 0.0
-    rate = kept * math.log(kept / share) + (1.0 - kept) * math.log((1.0 - kept) / (1.0 - share))
+    # A share may be far below the distance from 1 to the next float, so 1 minus it must not be formed.
+    rate = kept * math.log(kept / share) + (1.0 - kept) * (math.log1p(-kept) - math.log1p(-share))
     certain = math.floor(math.log(n_receivers) / rate)
     return certain + n_receivers * math.exp(-rate * (certain + 1)) / -math.expm1(-rate)
 

@@ -106,7 +106,7 @@ def state_conditions(
         stated.append(
             Condition(
                 "sharp at T",
-                f"the sharp bound at T = {sharp.horizon} is below T times the largest gaps; if not, it says no more",
+                f"the sharp bound at T = {sharp.horizon} is below the cost of largest gaps; if not, it says no more",
                 not sharp.is_trivial(sharp.horizon),
             )
         )

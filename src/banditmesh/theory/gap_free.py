@@ -38,17 +38,19 @@ def gap_free_upper(problem: Problem, delivery: Flow, sharp: SharpBound, deadline
     needed, waits = 0.0, 0.0
     rounds, origins = (np.zeros((problem.n_agents, problem.n_arms)) for _ in range(2))
     heard = np.ones(problem.n_agents, dtype=np.int64)
+    held = problem.gaps >= 0.0
     for arm in range(problem.n_arms):
-        holders = np.flatnonzero(problem.gaps[:, arm] >= 0.0)
-        shares = delivery.shares(arm, holders)
-        way = _best_way(ways_of(np.ones(len(holders)), shares, [], deadline, quick=quick), delivery.sure, wait)
-        needed += way.needs((1 << len(holders)) - 1)
-        waits += way.wait_cost(np.ones(len(holders)))
-        rounds[holders[way.places], arm] = np.ceil(way.delays / sharp.every[holders[way.places]])
-        n_heard = shares.may.sum(axis=0)
+        holders = np.flatnonzero(held[:, arm])
+        n_heard = delivery.shares(arm, holders).may.sum(axis=0)
         origins[holders, arm] = n_heard if delivery.prefix else 1
         heard[holders] = np.maximum(heard[holders], n_heard)
-    held = problem.gaps >= 0.0
+        # Agents without another arm pay nothing, so nothing of theirs is counted.
+        paying = holders[choosing[holders]]
+        tried = ways_of(np.ones(len(paying)), delivery.shares(arm, paying), [], deadline, quick=quick)
+        way = _best_way(tried, delivery.sure, wait)
+        needed += way.needs((1 << len(paying)) - 1)
+        waits += way.wait_cost()
+        rounds[paying[way.places], arm] = np.ceil(way.delays / sharp.every[paying[way.places]])
     any_best = replace(sharp, heard=heard, origins=heard if delivery.prefix else np.ones_like(heard))
     luck = any_best.bad_luck(sharp.horizon)[0]
     found = [largest * n_pulls]
@@ -67,9 +69,7 @@ def gap_free_upper(problem: Problem, delivery: Flow, sharp: SharpBound, deadline
 
 def _best_way(tried: dict[str, list[Way]], sure: bool, scale: float) -> Way:
     ways = [way if sure else way.waiting(scale) for way in tried.get("independent sets") or tried["agents alone"]]
-    return min(
-        ways, key=lambda way: scale * way.needs((1 << len(way.gaps)) - 1) + way.wait_cost(np.ones(len(way.gaps)))
-    )
+    return min(ways, key=lambda way: scale * way.needs((1 << len(way.gaps)) - 1) + way.wait_cost())
 
 
 def gap_free_lower(

@@ -21,6 +21,8 @@ from .delivery import Shares
 
 #: So many values of the least share are tried at most.
 _MOST_LEVELS = 5
+#: Smaller shares count as none: they save nothing, and what is divided by them may be too large for a float.
+_LEAST = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,7 @@ def cover(gaps: NDArray[np.float64], shares: Shares, method: str, deadline: floa
 
 def least_shares(both: NDArray[np.float64]) -> list[float]:
     """Values of the least share that are tried, ascending; `both` is what two agents share both ways."""
-    levels = np.unique(both[(both > 0.0) & ~np.eye(len(both), dtype=np.bool_)])
+    levels = np.unique(both[(both >= _LEAST) & ~np.eye(len(both), dtype=np.bool_)])
     if len(levels) > _MOST_LEVELS:
         levels = np.unique(np.quantile(levels, np.linspace(0.0, 1.0, _MOST_LEVELS)))
     return [float(level) for level in levels]
@@ -84,7 +86,7 @@ def least_shares(both: NDArray[np.float64]) -> list[float]:
 
 def merged(groups: Sequence[Group], gaps: NDArray[np.float64], shares: Shares) -> list[Group]:
     """The groups with those put together that cost less so, at what their gaps sum up to instead of `cost`."""
-    joined = np.minimum(shares.share, shares.share.T) > 0.0
+    joined = np.minimum(shares.share, shares.share.T) >= _LEAST
     found: list[Group] = []
     for group in sorted(groups, key=lambda one: -len(one.places)):
         hearing = np.logical_and.reduce(joined[group.places], axis=0)

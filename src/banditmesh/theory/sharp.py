@@ -325,8 +325,7 @@ class _Search:
         waits = np.zeros(len(self._counts))
         for place, count in enumerate(self._counts):
             if count.way.waits.any():
-                start = self._starts[place]
-                waits[place] = count.way.wait_cost(net[start : start + len(count.way.gaps)])
+                waits[place] = count.way.wait_cost(caps[count.agents])
         total = self._scale * needed + waits + np.add.reduceat(net * self._late, self._starts)
         # Of each arm the way that costs least.
         order = np.lexsort((total, self._arms))

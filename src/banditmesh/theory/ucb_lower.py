@@ -39,7 +39,7 @@ def ucb_lower(arm: ArmGaps, delivery: Flow) -> float:
     gaps = np.zeros(len(arm.holders))
     gaps[np.searchsorted(arm.holders, arm.suboptimal)] = arm.gaps
     pays = gaps >= TINY
-    # Pulls of agents that pay nothing, or next to nothing, may be as many as anybody needs.
+    # Pulls of agents that pay nothing, or next to nothing, may be as many as are needed.
     needy = pays & ~may[~pays].any(axis=0)
     total = 0.0
     for part in components(neighbour_masks(may | may.T), sum(1 << int(v) for v in np.flatnonzero(pays))):

@@ -9,7 +9,7 @@ each other. So in a connected part of who hears whom all together pull at most g
 before they have enough, whichever is less, where `total` is the sum of `1 / D^2` over all agents and `heaviest` that of
 the heaviest independent set. A cover is the special case in which agents hear those of their own group only.
 
-Agents are numbered by falling gap here, so that those whose gap is at least so large are the first so many bits.
+Agents are numbered by falling gap here, so that those with at least a given gap are the lowest bits.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Way:
     shares : float array
         Of every agent, the least share in its component.
     delays : int array
-        After how many rounds all who hear an agent have their share of what it pulled, and 1 if nobody hears it; of a
+        After how many rounds all who hear an agent have their share of what it pulled, and 1 if no other does; of a
         group, the largest of these.
     joint : bool
         Whether components are groups, which wait for shares together; otherwise every origin is waited for.
@@ -81,7 +81,7 @@ class Way:
         deadline: float = math.inf,
         most_parts: float = math.inf,
     ) -> Way:
-        """Agents with these gaps of whom `joined` says which are counted as hearing each other."""
+        """Agents with these gaps; `joined` says which of them are counted as hearing each other."""
         places = np.argsort(-gaps, kind="stable")
         places = places[gaps[places] >= TINY]
         square = np.ix_(places, places)
@@ -158,14 +158,19 @@ class Way:
         graph = [0 if alone >> v & 1 else near for v, near in enumerate(self.graph)]
         return replace(self, graph=graph, shares=shares, waits=waits, delays=np.where(keep, self.delays, 1))
 
-    def wait_cost(self, net: NDArray[np.float64]) -> float:
-        """What waiting for shares costs if a pull of each agent costs `net`."""
+    def wait_cost(self, caps: NDArray[np.float64] | float = 0.0) -> float:
+        """What waiting for shares costs beyond the caps of agents.
+
+        A group waits once at every level that is above the cap and not above the gap of some member.
+        """
+        caps = np.broadcast_to(caps, self.gaps.shape)
+        above = self.gaps > caps
         if not self.joint or not self.waits.any():
-            return float(self.waits @ net)
+            return float(self.waits[above] @ (self.gaps - caps)[above])
         total = 0.0
-        for part in components(self.graph, (1 << len(self.gaps)) - 1):
+        for part in components(self.graph, sum(1 << int(v) for v in np.flatnonzero(above))):
             inside = list(members(part))
-            total += float(self.waits[inside[0]]) * float(net[inside].max())
+            total += float(self.waits[inside[0]]) * float(self.gaps[inside].max() - caps[inside].min())
         return total
 
     def _best_wait(self, part: int, inside: list[int], scale: float) -> tuple[float, NDArray[np.float64]]:
