@@ -272,6 +272,14 @@ def test_no_constant_is_claimed_where_alpha_is_too_small():
     assert bm.bounds(two, bm.IRS(), alpha=1.2).table().loc["regret / log T as T grows, at most", "published"] == 4.8
 
 
+@pytest.mark.parametrize("sets", [[[0], [1]], [[0, 1], [1, 0]]])
+def test_where_nothing_can_be_lost_all_bounds_are_0(sets):
+    bounds = bm.bounds(bm.Problem(nx.path_graph(2), sets, [bm.arms.Gaussian(0.0)] * 2), "irs")
+    told = bounds.to_json()
+    assert told["counted_by"] == bounds.counted_by == "largest gaps"
+    assert bounds.upper_sharp == bounds.upper_gap_free == bounds.lower_gap_free == bounds.constant_least == 0.0
+
+
 def test_agents_that_pull_less_often_pay_less():
     problem = bm.Problem(nx.path_graph(3), [[0, 1]] * 3, gaussian(1.0, 0.0, sigma=1.0))
     bounds = bm.bounds(problem, bm.IRS(), horizon=100, every=5)
