@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -299,6 +300,17 @@ def test_tiny_gaps_do_no_harm(protocol):
     assert bounds.constant_sharp >= 1e170
     without = bm.Problem(nx.path_graph(3), [[0, 1]] * 3, [arms[0], arms[2]])
     assert bounds.upper_sharp >= 0.9 * bm.bounds(without, protocol, horizon=1000).upper_sharp
+
+
+def test_a_group_waits_at_every_height_between_its_caps_and_gaps():
+    whole = np.ones((3, 3), dtype=np.bool_)
+    gaps, caps = np.array([3.0, 2.0, 1.0]), np.array([2.0, 0.5, 1.5])
+    group = ways.Way.of(gaps, Shares(np.full((3, 3), 0.5), np.ones((3, 3), dtype=np.int64), whole), whole, joint=True)
+    group = replace(group, waits=np.full(3, 10.0))
+    # From the second's cap to the first's gap; the third is not counted, its gap being below its cap.
+    assert group.wait_cost(np.maximum(gaps - caps, 0.0)) == pytest.approx(10.0 * (3.0 - 0.5))
+    assert group.wait_cost(gaps) == pytest.approx(10.0 * 3.0)
+    assert group.wait_cost(np.zeros(3)) == 0.0
 
 
 def test_groups_are_taken_apart_where_waiting_costs_more():

@@ -159,13 +159,18 @@ class Way:
         return replace(self, graph=graph, shares=shares, waits=waits, delays=np.where(keep, self.delays, 1))
 
     def wait_cost(self, net: NDArray[np.float64]) -> float:
-        """What waiting for shares costs if a pull of each agent costs `net`."""
+        """What waiting for shares costs if a pull of each agent costs `net`, its gap less its cap.
+
+        A group waits once at every height between somebody's cap and gap.
+        """
         if not self.joint or not self.waits.any():
             return float(self.waits @ net)
         total = 0.0
         for part in components(self.graph, (1 << len(self.gaps)) - 1):
             inside = list(members(part))
-            total += float(self.waits[inside[0]]) * float(net[inside].max())
+            gaps, paid = self.gaps[inside], net[inside]
+            heights = gaps.max(where=paid > 0.0, initial=0.0) - (gaps - paid).min(where=paid > 0.0, initial=math.inf)
+            total += float(self.waits[inside[0]]) * max(float(heights), 0.0)
         return total
 
     def _best_wait(self, part: int, inside: list[int], scale: float) -> tuple[float, NDArray[np.float64]]:
