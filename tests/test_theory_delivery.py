@@ -274,6 +274,27 @@ def test_waiting_for_a_tiny_share_takes_as_many_pulls_more(share):
     assert concentration.shortfall(share, share / 2, 3) * share == pytest.approx(expected, rel=1e-4)
 
 
+def test_waiting_for_next_to_nothing_takes_long():
+    for share in np.geomspace(1e-8, 1e-100, 30).tolist():
+        for part in (0.02, 0.5, 0.98):
+            # Of a small share s the rate is s times this, but for a term of the order of s squared.
+            rate = share * (1 - part + part * math.log(part))
+            assert concentration.shortfall(share, part * share, 1) == pytest.approx(1 / rate, rel=1e-6)
+    assert concentration.shortfall(1e-320, 1e-321, 2) == concentration.shortfall(5e-324, 0.0, 1) == math.inf
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("n_agents", "loss"), [(9, 0.99), (10, 0.99), (6, 0.999), (3, 1 - 1e-14), (109, 0.999)])
+def test_messages_that_hardly_ever_arrive_are_not_waited_for(n_agents, loss):
+    sets = [[0, 1], *[[2]] * (n_agents - 2), [0, 1]]
+    problem = bm.Problem(nx.path_graph(n_agents), sets, gaussian(1.0, 0.0, 0.0))
+    bounds = bm.bounds(problem, bm.Flooding(n_agents), alpha=1.0, faults=bm.Faults(loss=loss))
+    alone = bm.bounds(problem, bm.NoCooperation(), alpha=1.0)
+    assert alone.upper_sharp <= bounds.upper_sharp < 1.5 * alone.upper_sharp
+    assert bounds.lower_gap_free < bounds.upper_gap_free <= bounds.trivial
+    assert bounds.constant_sharp == pytest.approx(2.0)
+
+
 # The bound
 
 

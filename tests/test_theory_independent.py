@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -273,6 +274,14 @@ def test_no_constant_is_claimed_where_alpha_is_too_small():
     assert bm.bounds(two, bm.IRS(), alpha=1.2).table().loc["regret / log T as T grows, at most", "published"] == 4.8
 
 
+@pytest.mark.parametrize("sets", [[[0], [1]], [[0, 1], [1, 0]]])
+def test_where_nothing_can_be_lost_all_bounds_are_0(sets):
+    bounds = bm.bounds(bm.Problem(nx.path_graph(2), sets, [bm.arms.Gaussian(0.0)] * 2), "irs")
+    told = bounds.to_json()
+    assert told["counted_by"] == bounds.counted_by == "largest gaps"
+    assert bounds.upper_sharp == bounds.upper_gap_free == bounds.lower_gap_free == bounds.constant_least == 0.0
+
+
 def test_agents_that_pull_less_often_pay_less():
     problem = bm.Problem(nx.path_graph(3), [[0, 1]] * 3, gaussian(1.0, 0.0, sigma=1.0))
     bounds = bm.bounds(problem, bm.IRS(), horizon=100, every=5)
@@ -292,6 +301,17 @@ def test_tiny_gaps_do_no_harm(protocol):
     assert bounds.constant_sharp >= 1e170
     without = bm.Problem(nx.path_graph(3), [[0, 1]] * 3, [arms[0], arms[2]])
     assert bounds.upper_sharp >= 0.9 * bm.bounds(without, protocol, horizon=1000).upper_sharp
+
+
+def test_a_group_waits_at_every_height_between_its_caps_and_gaps():
+    whole = np.ones((3, 3), dtype=np.bool_)
+    gaps, caps = np.array([3.0, 2.0, 1.0]), np.array([2.0, 0.5, 1.5])
+    group = ways.Way.of(gaps, Shares(np.full((3, 3), 0.5), np.ones((3, 3), dtype=np.int64), whole), whole, joint=True)
+    group = replace(group, waits=np.full(3, 10.0))
+    # From the second's cap to the first's gap; the third is not counted, its gap being below its cap.
+    assert group.wait_cost(np.maximum(gaps - caps, 0.0)) == pytest.approx(10.0 * (3.0 - 0.5))
+    assert group.wait_cost(gaps) == pytest.approx(10.0 * 3.0)
+    assert group.wait_cost(np.zeros(3)) == 0.0
 
 
 def test_groups_are_taken_apart_where_waiting_costs_more():

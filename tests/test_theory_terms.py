@@ -1,6 +1,7 @@
 """The single terms: deviation, lower bounds by law, traffic."""
 
 import math
+from decimal import Decimal, localcontext
 
 import networkx as nx
 import numpy as np
@@ -71,6 +72,20 @@ def test_information_in_closed_form():
     assert theory.information(bm.arms.Bernoulli(p), q) == pytest.approx(expected)
     assert theory.information(bm.arms.Bernoulli(0.0), 0.5) == pytest.approx(math.log(2))
     assert theory.information(bm.arms.Bernoulli(0.5), 1.0) == math.inf
+
+
+def test_information_of_coins_is_that_of_fractions_however_close_or_rare():
+    def in_many_digits(p, q):
+        with localcontext() as context:
+            context.prec = 200
+            p, q = Decimal(p), Decimal(q)
+            return float((p * (p / q).ln() if p else 0) + (1 - p) * ((1 - p) / (1 - q)).ln())
+
+    for p in (0.0, 1e-30, 1e-18, 1e-9, 0.005, 0.3, 0.5, 1 - 1e-9):
+        for q in (p + 1e-16, p + 1e-12, p + 1e-6, 1.01 * p, 1.02 * p, 2 * p, 2.1 * p, 0.5 + 0.5 * p, 1 - 1e-15):
+            if p < q < 1:
+                found = theory.information(bm.arms.Bernoulli(p), q)
+                assert found == pytest.approx(in_many_digits(p, q), rel=1e-12, abs=0), (p, q)
 
 
 def test_information_of_a_sample_is_that_of_its_law():

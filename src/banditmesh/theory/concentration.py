@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 #: Terms that are summed one by one before the rest is bounded by an integral and its corrections.
 _HEAD = 40
+#: Shares that grow apart more slowly than this are never told apart.
+_LEAST_RATE = 1e-200
 #: B_2k / (2k)! of the Euler-Maclaurin formula.
 _CORRECTIONS = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
 
@@ -105,10 +107,35 @@ def shortfall(share: float, kept: float, n_receivers: float) -> float:
     """
     if share >= 1.0:
         return 0.0
-    # A share may be far below the distance from 1 to the next float, so 1 minus it must not be formed.
-    rate = kept * math.log(kept / share) + (1.0 - kept) * (math.log1p(-kept) - math.log1p(-share))
+    rate = divergence(kept, share)
+    if rate < _LEAST_RATE:
+        return math.inf
     certain = math.floor(math.log(n_receivers) / rate)
     return certain + n_receivers * math.exp(-rate * (certain + 1)) / -math.expm1(-rate)
+
+
+def divergence(p: float, q: float) -> float:
+    """The Kullback-Leibler divergence from a coin of chance p to one of chance q, for p at most q.
+
+    It is a sum of two terms that are not negative, so that nothing cancels, however small or close the chances are.
+
+    Examples
+    --------
+    >>> round(divergence(0.5, 0.75), 6), divergence(1e-18, 2e-18) / 1e-18 == 1.0 - math.log(2.0)
+    (0.143841, True)
+    """
+    if q >= 1.0:
+        return 0.0 if p >= 1.0 else math.inf
+    return _excess(p, q, q - p) + _excess(1.0 - p, 1.0 - q, p - q)
+
+
+def _excess(p: float, q: float, apart: float) -> float:
+    """`p log(p / q) + apart`, where `apart` is `q - p`, known more exactly than from p and q."""
+    if abs(apart) > 0.5 * p:
+        return apart + (p * math.log(p / q) if p > 0.0 else 0.0)
+    x = apart / p
+    # x - log(1 + x), of which the series is needed where both are nearly the same.
+    return p * (x - math.log1p(x) if abs(x) > 0.01 else x * x * math.fsum((-x) ** k / (k + 2) for k in range(9)))
 
 
 def _least(function: Callable[[float], float]) -> float:

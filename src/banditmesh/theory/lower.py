@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ..arms import Bernoulli, Beta, Empirical, Gaussian, Law, Uniform
 from ..errors import InputError
 from ..problem import Problem
+from .concentration import divergence
 from .gaps import ArmGaps
 
 #: Nodes of the quadrature that stands for a Beta law; enough unless the mean comes within 1e-4 of the law's end.
@@ -131,18 +132,12 @@ def information(law: Law, mean: float) -> float:
     if isinstance(law, Gaussian):
         return (mean - law.mean) ** 2 / (2.0 * law.sigma**2)
     if isinstance(law, Bernoulli):
-        return _bernoulli(law.p, mean)
+        return divergence(law.p, mean)
     if mean >= _range(law)[1]:
         return math.inf
     if isinstance(law, Uniform):
         return _uniform((mean - law.mean) / ((law.high - law.low) / 2.0))
     return _tilted(*_atoms(law), mean)
-
-
-def _bernoulli(p: float, q: float) -> float:
-    if q >= 1.0:
-        return math.inf
-    return (p * math.log(p / q) if p > 0.0 else 0.0) + (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
 
 
 def _uniform(place: float) -> float:

@@ -193,7 +193,9 @@ class SharpBound:
     def counted_by(self, horizon: float) -> str:
         """Which way of counting gives the bound; "largest gaps" if none says more than these."""
         values = self._here if horizon == self.horizon else self._values(np.array([float(horizon)]))[:, 0]
-        return TRIVIAL if self.is_trivial(horizon) else self.parts[int(values.argmin())].counted_by
+        if self.is_trivial(horizon) or not self.parts:
+            return TRIVIAL
+        return self.parts[int(values[:-1].argmin())].counted_by
 
     def is_trivial(self, horizon: float) -> bool:
         """Whether it says no more than that every pull costs at most the largest gap."""

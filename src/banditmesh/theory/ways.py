@@ -203,7 +203,8 @@ class Way:
 
 
 def _least(heaviest: Any, alone: Any, share: float) -> Any:
-    return np.minimum(heaviest / share, share * heaviest + (1.0 - share) * alone)
+    with np.errstate(over="ignore"):  # of shares that are next to nothing
+        return np.minimum(heaviest / share, share * heaviest + (1.0 - share) * alone)
 
 
 def ways_of(
