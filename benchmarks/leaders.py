@@ -115,14 +115,14 @@ def follow(problem, centre, alpha, horizon, seed):
     arms = list(problem.arm_set(centre))
     count, total, paid, last, told = [0] * len(arms), [0.0] * len(arms), 0.0, 0, None
     for t in range(1, horizon + 1):
+        if told is not None:  # what the leaves pulled a round ago
+            count[told] += leaves
+            total[told] += leaves * means[arms[told]] + sigma * math.sqrt(leaves) * rng.standard_normal()
         root = math.sqrt(alpha * math.log(t))
         if t <= len(arms):
             choice = t - 1
         else:
             choice = max(range(len(arms)), key=lambda i: total[i] / count[i] + root / math.sqrt(count[i]))
-        if told is not None:  # what the leaves pulled a round ago
-            count[told] += leaves
-            total[told] += leaves * means[arms[told]] + sigma * math.sqrt(leaves) * rng.standard_normal()
         count[choice] += 1
         total[choice] += means[arms[choice]] + sigma * rng.standard_normal()
         paid += best - means[arms[choice]] + leaves * (best - means[arms[last]])
@@ -155,7 +155,9 @@ def phases(name, problem, replicates):
     optimal = bm.bounds(problem, "centralised", alpha=1.0).constant_sharp
     ends = [t for t, _ in runs[0].regret]
     paid = np.array([[paid for _, paid in run.regret] for run in runs])
-    print(f"{name}: leaders, {replicates} replicates\n\n| phase ends at | regret in it | by the theorem |\n|---|---|---|")
+    print(
+        f"{name}: leaders, {replicates} replicates\n\n| phase ends at | regret in it | by the theorem |\n|---|---|---|"
+    )
     for phase, end in enumerate(ends):
         more = paid[:, phase] - paid[:, phase - 1] if phase else paid[:, 0]
         proven = f"{optimal * math.log(end / ends[phase - 1]):.1f}" if phase else ""
@@ -173,20 +175,23 @@ def table(name, problem, horizon, replicates):
         result = bm.simulate(problem, protocol, replicates=replicates, threads=1, **settings)
         proven = bm.bounds(problem, protocol, alpha=1.0)
         show(protocol, result.regret[:, -1], log, f"{proven.constant_sharp:.2f}", result.messages[:, -1].mean())
+    optimal = f"{bm.bounds(problem, 'centralised', alpha=1.0).constant_sharp:.2f}"  # of both rows that follow
     if len({frozenset(problem.arm_set(v)) for v in range(problem.n_agents)}) == 1:
         paid = [follow(problem, 0, 1.0, horizon, seed) for seed in range(replicates)]
         sent = 2 * (problem.n_agents - 1) * horizon
-        show("leaves copy the centre", paid, log, "", sent)
+        show("leaves copy the centre", paid, log, optimal, sent)
     runs = [Leaders(problem, seed=seed).run(horizon) for seed in range(replicates)]
-    lower = bm.bounds(problem, "centralised", alpha=1.0).constant_sharp
     sent = np.mean([run.announcements for run in runs]) * (problem.n_agents - 1)
-    show("leaders", [run.regret[-1][1] for run in runs], log, f"{lower:.2f} (1 + growth)", sent)
+    show("leaders", [run.regret[-1][1] for run in runs], log, optimal, sent)
     print()
 
 
 def show(name, paid, log, proven, sent):
     error = np.std(paid, ddof=1) / math.sqrt(len(paid))
-    print(f"| {name} | {np.mean(paid):.1f} ± {error:.1f} | {np.mean(paid) / log:.2f} | {proven} | {sent:,.0f} |", flush=True)
+    print(
+        f"| {name} | {np.mean(paid):.1f} ± {error:.1f} | {np.mean(paid) / log:.2f} | {proven} | {sent:,.0f} |",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":
