@@ -1,7 +1,7 @@
 """Leaders for unequal arm sets: one agent explores each arm, and everybody trusts what is announced.
 
 The protocol of docs/theory/leaders-and-messages.md, with a proven constant. Time is cut into phases that end in rounds
-t, t^(1 + growth), ...; a phase into stages. When a stage begins, agents announce their champion, the arm that they pull,
+t, t^(1 + growth), ...; a phase into stages. When a stage begins, agents announce the arm that they pull, their champion,
 and its mean. An arm that nobody announces is explored by one agent only: the holder whose best announced mean is the
 least, in every second round, until its interval lies below that mean. No statistic of any other arm ever travels.
 
@@ -37,7 +37,7 @@ class Leaders:
         self.means, self.sigmas = problem.means, problem.sigmas
         self.holds = [list(problem.arm_set(v)) for v in range(n)]
         self.best = [max(self.means[arms]) for arms in self.holds]
-        self.count, self.sum, self.paid = [{a: 0 for a in s} for s in self.holds], [dict() for _ in range(n)], 0.0
+        self.count, self.sum, self.paid = [dict.fromkeys(s, 0) for s in self.holds], [{} for _ in range(n)], 0.0
         self.flood = nx.diameter(nx.Graph(list(problem.network.pairs())))
         for v, arms in enumerate(self.holds):
             for a in arms:

@@ -1,4 +1,4 @@
-"""Leaders, messages, and both ends of UCB's bracket: what docs/theory/leaders-and-messages.md proves, on small cases."""
+"""Leaders, messages, and both ends of UCB's bracket: what is proven of them, on small cases."""
 
 import itertools
 import math

@@ -86,7 +86,7 @@ def traffic_bounds(problem: Problem, protocol: AnyProtocol | str, horizon: int) 
     if protocol.most_hops == 0:
         return Traffic(0.0, 0, 0, True)
     if isinstance(protocol, TreeAggregation):
-        # Each arm that is wanted beyond a link, once in every pause; its merged count is of all agents but the receiver.
+        # Each arm that is wanted beyond a link, once in every pause; merged counts are of all but the receiver.
         tree = spanning_tree(links, problem.arm_offsets, problem.arm_indices, problem.n_arms)
         wanted = tree.wants.sum(axis=1)
         sent = wanted * -(-horizon // protocol.pause)
