@@ -1,9 +1,9 @@
 """Leaders for unequal arm sets: one agent explores each arm, and everybody trusts what is announced.
 
 The protocol of docs/theory/leaders-and-messages.md, with a proven constant. Time is cut into phases that end in rounds
-t, t^(1 + growth), ...; a phase into stages. When a stage begins, agents announce the arm that they pull, their champion,
-and its mean. An arm that nobody announces is explored by one agent only: the holder whose best announced mean is the
-least, in every second round, until its interval lies below that mean. No statistic of any other arm ever travels.
+t, t^(1 + growth), ...; a phase into stages. When a stage begins, agents announce their champions, the arms that they
+pull, with their means. An arm that nobody announces is explored by one agent only: the holder whose best announced mean
+is the least, in every second round, until its interval lies below that mean. No other statistic ever travels.
 
 Arms are Gaussian here: what an agent earns while it only pulls its champion is drawn as one sum.
 """
