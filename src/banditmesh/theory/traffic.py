@@ -34,7 +34,7 @@ class Traffic:
         At most `2 |E| - N + 1` per message, in each component; of tree aggregation, one per pause for each link of the
         tree and arm that somebody beyond has.
     within_ttl : float
-        At most this, with ttl and arm sets in view.
+        At most this, with ttl, arm sets and growth in view.
     exact : bool
         Whether `within_ttl` is the very number, by the sound rules.
 
@@ -77,10 +77,14 @@ def traffic_bounds(problem: Problem, protocol: AnyProtocol | str, horizon: int) 
     if not protocol.sends_messages:
         return Traffic(0.0, 0, 0, True)
     if facts is not None and facts.merges:
-        # Each arm that is wanted beyond a link, once in every pause.
+        # Each arm that is wanted beyond a link, once in every pause; merged counts are of all but the receiver.
         tree = protocol.plan(problem)
-        most = int(tree.wants.sum()) * -(-horizon // facts.pause) + tree.n_control
-        return Traffic(math.nan, most, most, False)
+        wanted = tree.wants.sum(axis=1)
+        sent = wanted * -(-horizon // facts.pause)
+        most = int(sent.sum()) + tree.n_control
+        if isinstance(protocol.emission, Growth):
+            sent = np.minimum(sent, _grown(wanted, protocol.emission, max(1, links.n_agents - 1) * horizon))
+        return Traffic(math.nan, most, int(sent.sum()) + tree.n_control, False)
     if not protocol.relays_by_rule:
         return Traffic(math.nan, math.nan, math.nan, False)
     if facts is None:
@@ -94,7 +98,8 @@ def traffic_bounds(problem: Problem, protocol: AnyProtocol | str, horizon: int) 
         copies = np.minimum(copies, fewest)
         within = min(within, fewest * links.n_agents * horizon)
     if isinstance(protocol.emission, Growth):
-        within = min(within, int(copies @ _grown(problem, protocol.emission, horizon)))
+        sizes = np.diff(problem.arm_offsets)
+        within = min(within, int(copies @ np.minimum(_grown(sizes, protocol.emission, horizon), horizon)))
     sure = facts.passes == 1.0 and facts.fanout is None
     exact = sure and not facts.absorbs and type(protocol.emission) is EveryPull
     published = float(facts.hops * links.n_agents * links.n_links * horizon) if sure else math.nan
@@ -142,16 +147,16 @@ def _absorbed_copies(problem: Problem, links: Links, ttl: int) -> NDArray[np.int
     return most
 
 
-def _grown(problem: Problem, emission: Growth, horizon: int) -> NDArray[np.int64]:
-    """For each agent how many messages it makes at most, one a round among them.
+def _grown(sizes: NDArray[np.int64], emission: Growth, pulls: int) -> NDArray[np.int64]:
+    """How many times counts are sent at most, of so many arms each, that add up to `pulls`.
 
     Counts at which an arm is sent grow by the factor at least. The sum of `1 + log n / log(1 + factor)` over so many
     arms is largest if all are pulled equally often, and of how many arms is tried.
     """
-    sizes = np.diff(problem.arm_offsets)
     if emission.factor == 0.0:
-        return np.full(len(sizes), horizon, dtype=np.int64)
-    n_arms = np.arange(1, min(int(sizes.max()), horizon) + 1)
-    sent = n_arms * (1.0 + np.log(horizon / n_arms) / math.log1p(emission.factor))
-    most = np.maximum.accumulate(sent)[np.minimum(sizes, horizon) - 1]
-    return np.asarray(np.minimum(np.floor((1 + emission.echoes) * (most + 1e-9)), horizon).astype(np.int64))
+        return np.where(sizes > 0, (1 + emission.echoes) * pulls, 0)
+    n_arms = np.arange(1, max(1, min(int(sizes.max(initial=0)), pulls)) + 1)
+    sent = n_arms * (1.0 + np.log(pulls / n_arms) / math.log1p(emission.factor))
+    most = np.concatenate([[0.0], np.maximum.accumulate(sent)])[np.minimum(sizes, len(n_arms))]
+    times = 1 + emission.echoes
+    return np.asarray(np.minimum(np.floor(times * (most + 1e-9)), times * pulls).astype(np.int64))
