@@ -1,4 +1,4 @@
-# Every target works on a machine with only Python 3.11+ and make: it creates .venv and installs what it needs.
+# Every target but paper works on a machine with only Python 3.11+ and make: it creates .venv and installs what it needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,8 +9,9 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 # leaves them out.
 BROWSER ?= auto
 DOCS_STAMP := $(VENV)/.installed-docs
+PAPER := docs/theory/paper
 
-.PHONY: install demo browser test test-slow lint format bench docs clean
+.PHONY: install demo browser test test-slow lint format bench docs paper clean
 
 install: $(STAMP)
 
@@ -68,5 +69,11 @@ $(DOCS_STAMP): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
+# The article, with LaTeX of the system's packages (on Debian texlive-latex-extra and lmodern).
+paper:
+	@command -v pdflatex >/dev/null || { echo "make paper needs pdflatex, which is not installed; on Debian: apt-get install texlive-latex-extra lmodern" >&2; exit 1; }
+	@cd $(PAPER) && for pass in 1 2; do pdflatex -interaction=nonstopmode -halt-on-error article.tex >/dev/null || { tail -20 article.log; exit 1; }; done
+	@echo "$(PAPER)/article.pdf is the article; $(PAPER)/make_numbers.py computes its numbers anew."
+
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/api $(PAPER)/article.[!t]* .pytest_cache .mypy_cache .ruff_cache .hypothesis
