@@ -89,7 +89,7 @@ def protocols():
 
 
 def emitting_protocols():
-    """Protocols with any emission."""
+    """Protocols with any emission that they take."""
     emissions = st.sampled_from(
         [
             bm.EveryPull(),
@@ -101,4 +101,8 @@ def emitting_protocols():
             bm.Contested(),
         ]
     )
-    return st.builds(lambda protocol, emission: replace(protocol, emission=emission), protocols(), emissions)
+    return st.builds(
+        lambda protocol, emission: protocol if protocol.is_central else replace(protocol, emission=emission),
+        protocols(),
+        emissions,
+    )

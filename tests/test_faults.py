@@ -19,7 +19,6 @@ from banditmesh.core import Agent
 from banditmesh.draws import CORRUPT, DELAY, LOSS, NOISE, Draws, normal_quantile
 from banditmesh.errors import InputError
 from banditmesh.faults import is_up
-from banditmesh.sim import stepper
 from cases import common_arms, dynamic_networks, gaussian_arms, graphs, normal_tape, private_arms, problems, totals
 from faulty import Faulty, presence
 
@@ -521,7 +520,7 @@ class Watched:
                 return flags
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(stepper, "Agent", Open)
+            patch.setattr("banditmesh.core.place.Agent", Open)
             self.result = run(problem, protocol, faults, **more)
 
     def most_made(self, origin, arm):

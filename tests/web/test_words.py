@@ -7,7 +7,7 @@ import pytest
 
 from banditmesh import web
 from banditmesh.studies.parts import parts
-from banditmesh.web import form
+from banditmesh.web import choices, form
 from banditmesh.web.choices import FILES
 from banditmesh.web.words import WORDS
 
@@ -25,7 +25,7 @@ def test_every_word_that_a_view_explains_is_known_and_every_known_one_is_explain
 @pytest.mark.parametrize("table", TABLES)
 def test_every_field_of_every_part_says_below_it_what_it_is(table):
     keys = {
-        f"{table}.{name}" for part in parts(table).values() for name in part.parameters if name not in form._NO_FIELD
+        f"{table}.{name}" for part in parts(table).values() for name in part.parameters if name not in choices._NO_FIELD
     }
     assert keys <= {*form.HINTS, *FILES}
     assert set(form._HELD) == set(FILES)
