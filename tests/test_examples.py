@@ -132,7 +132,7 @@ def test_student_reproduces_invents_checks_compares_draws_and_sweeps():
 
 def test_own_data_is_read_matched_and_replayed():
     lines = [" ".join(words) for words in run("own_data.py")]
-    assert lines[0].startswith("Problem(40 agents, 91 links, 12 arms, 4 per agent) from RewardLog(40 agents")
+    assert lines[0].startswith("Problem(40 agents, 100 links, 12 arms, 4 per agent) from RewardLog(40 agents")
     assert lines[1] == "left out: agents not in the network: 1 ('site-that-closed')"
     assert any(line.startswith("For at most 800 transmissions per round (1,600 a second) take ") for line in lines)
     assert any(line.startswith("Its weakness here: ") for line in lines)
