@@ -150,7 +150,7 @@ def main():
 
 
 def phases(name, problem, replicates):
-    """Print what leaders pay in each phase. Long ones cost little here: nobody explores for long."""
+    """Print what leaders pay in each phase. Long ones cost little here: exploration is short."""
     runs = [Leaders(problem, seed=seed).run(10**21) for seed in range(replicates)]
     optimal = bm.bounds(problem, "centralised", alpha=1.0).constant_sharp
     ends = [t for t, _ in runs[0].regret]
