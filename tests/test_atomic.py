@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from banditmesh import atomic
+from banditmesh.files import atomic
 
 
 @pytest.mark.parametrize("durable", [False, True])

@@ -13,7 +13,7 @@ import pytest
 import banditmesh as bm
 import banditmesh.studies.spec
 from banditmesh import cli
-from banditmesh.executors import read_name
+from banditmesh.machine.executors import read_name
 from studies import COMMAND, SPEC
 
 BIG = 12345678901234567890123456

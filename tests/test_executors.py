@@ -15,7 +15,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.comparisons.frontier import _of_script
-from banditmesh.executors import InlineExecutor, RayExecutor, open_executor
+from banditmesh.machine.executors import InlineExecutor, RayExecutor, open_executor
 from studies import ENVIRONMENT, SPEC, assert_same
 
 MINE = """

@@ -21,8 +21,8 @@ import hostile
 from banditmesh import networks, own
 from banditmesh.cli import main
 from banditmesh.errors import FileError, InputError, NetworkError, StudyError
+from banditmesh.files.parquet_sizes import unpacked_bytes
 from banditmesh.networks.readers.files import MAX_BYTES, MAX_TEXT
-from banditmesh.parquet_sizes import unpacked_bytes
 from banditmesh.studies.shards import CURVES, digest, shard_name
 from studies import SPEC
 

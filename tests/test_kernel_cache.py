@@ -490,7 +490,7 @@ print(list(plan_slots.stats.cache_hits.values()), (compiled.regret == reference.
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(beside._n_cores() == 1, reason="on one core there is nothing to gain")
+@pytest.mark.skipif(beside.count_cores() == 1, reason="on one core there is nothing to gain")
 def test_plans_are_compiled_by_another_process_meanwhile(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", WITH_PLANS], env=environment, capture_output=True, text=True)
@@ -502,11 +502,11 @@ def test_another_process_compiles_only_what_is_missing_and_where_that_gains_time
     assert not beside._is_worth_it()
     monkeypatch.setattr(beside, "plan_slots", SimpleNamespace(signatures=[]))
     monkeypatch.setattr(cache, "has_some", lambda _: False)
-    monkeypatch.setattr(beside, "_n_cores", lambda: 2)
+    monkeypatch.setattr(beside, "count_cores", lambda: 2)
     monkeypatch.setattr(multiprocessing, "parent_process", lambda: None)
     assert beside._is_worth_it()
     for place, name, value in (
-        (beside, "_n_cores", lambda: 1),
+        (beside, "count_cores", lambda: 1),
         (multiprocessing, "parent_process", lambda: "a worker's"),
         (cache, "has_some", lambda _: True),
         (cache, "has_some", lambda _: None),

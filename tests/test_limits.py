@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
-from banditmesh import memory
+from banditmesh.machine import memory
 from banditmesh.sim import limits
 from banditmesh.sim.compiled import engine, replicates
 from banditmesh.sim.compiled.crew import Stop, Stopped

@@ -10,7 +10,7 @@ import tracemalloc
 import pytest
 
 import banditmesh as bm
-from banditmesh import memory
+from banditmesh.machine import memory
 from banditmesh.sim.compiled import plans
 
 GIB = 2**30
@@ -175,7 +175,7 @@ MEASURE = """
     import json, sys
     import networkx as nx
     import banditmesh as bm
-    from banditmesh import memory
+    from banditmesh.machine import memory
 
     def kibibytes(name):
         lines = open("/proc/self/status").read().splitlines()

@@ -6,9 +6,9 @@ import socket
 import pytest
 
 import banditmesh as bm
-from banditmesh import regular_files
 from banditmesh.cli import main
 from banditmesh.errors import FileError, StudyError
+from banditmesh.files import regular
 from studies import SPEC
 
 FILE_SPEC = 'horizon = 3\nreplicates = 1\narms = {n_arms = 2, per_agent = 2}\nnetwork = {name = "file", path = "%s"}\n'
@@ -36,7 +36,7 @@ def special(request, tmp_path, monkeypatch):
     else:
         path.mkdir()
     # A reader that opens a pipe would wait for ever.
-    monkeypatch.setattr(regular_files, "open", lambda *_: pytest.fail("opened"), raising=False)
+    monkeypatch.setattr(regular, "open", lambda *_: pytest.fail("opened"), raising=False)
     return path, KINDS[request.param]
 
 
@@ -87,7 +87,7 @@ def test_a_study_with_a_pipe_among_its_files_is_refused(tmp_path):
 def test_a_link_counts_as_what_it_leads_to(tmp_path):
     (tmp_path / "ring.txt").write_text("0 1\n1 2\n")
     (tmp_path / "link.txt").symlink_to("ring.txt")
-    assert regular_files.read_regular(tmp_path / "link.txt") == b"0 1\n1 2\n"
+    assert regular.read_regular(tmp_path / "link.txt") == b"0 1\n1 2\n"
     (tmp_path / "null.txt").symlink_to(os.devnull)
     with pytest.raises(FileError, match="a device"):
         bm.networks.read(tmp_path / "null.txt")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
-from banditmesh import atomic
 from banditmesh.errors import InputError
+from banditmesh.files import atomic
 from cases import gaussian_arms
 
 PROBLEM = bm.Problem(
@@ -295,7 +295,7 @@ def test_trace_is_yes_no_a_callable_or_a_file(trace):
 
 def test_log_that_does_not_fit_is_refused_with_the_remedy(monkeypatch):
     settings = {"horizon": 10_000, "replicates": 10, "seed": 0}
-    monkeypatch.setattr("banditmesh.memory.available", lambda: 2.0**26)
+    monkeypatch.setattr("banditmesh.machine.memory.available", lambda: 2.0**26)
     with pytest.raises(bm.errors.InsufficientMemoryError, match=r"the event log would need .* write it to a file"):
         bm.simulate(PROBLEM, bm.Flooding(2), trace=True, record_every=10_000, **settings)
     # Where nothing is sent, no log is too long.

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import banditmesh as bm
-from banditmesh import atomic
+from banditmesh.files import atomic
 from banditmesh.studies import manifest as manifest_module
 from banditmesh.studies.manifest import layouts_of
 from banditmesh.studies.shards import digest, shard_name

@@ -23,8 +23,8 @@ from . import arms as reward_laws
 from . import checks, networks, plots
 from .arms.matching import match
 from .armsets import uniform_set_array
-from .data_files import as_frame
 from .errors import ArmError, InputError, NetworkError
+from .files.contents import as_frame
 from .networks.csr import Links, as_links
 from .networks.dynamic import DynamicNetwork
 from .networks.named import names_generator

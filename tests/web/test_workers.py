@@ -12,7 +12,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.errors import InputError, StudyError
-from banditmesh.executors import count_cores
+from banditmesh.machine.cores import count_cores
 from banditmesh.sim import engine
 from banditmesh.web import choices, desk, workers
 from banditmesh.web.choices import DEFAULTS

@@ -14,8 +14,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-from .. import atomic, checks
+from .. import checks
 from ..errors import FileError, InputError
+from ..files import atomic
 from ..problem import Problem
 from ..sim.result import Result
 from ..sim.simulation import Simulation

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..checks import shown
-from ..data_files import AnyTable, name_cell
+from ..files.contents import AnyTable, name_cell
 from .table_files import TableFile, places_of, read_columns, typed
 
 _COLUMNS = ("agent", "arm")

@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 from .. import checks
-from ..data_files import AnyTable, name_cell
 from ..errors import InputError
+from ..files.contents import AnyTable, name_cell
 from .base import Law
 from .bernoulli import Bernoulli
 from .reading import MAKERS, from_description

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import callback, choice, shown
-from ..data_files import AnyTable, ReadingCallback, name_cell
 from ..errors import ArmError, BanditmeshWarning, warn
+from ..files.contents import AnyTable, ReadingCallback, name_cell
 from .base import MAX_REWARD, Floats, Law
 from .bernoulli import Bernoulli
 from .catalogue import Catalogue

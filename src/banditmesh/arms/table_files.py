@@ -15,9 +15,9 @@ from itertools import chain
 from typing import Any, Final
 
 from ..checks import shown
-from ..data_files import STEP, DataFile, ReadingCallback, one_line
 from ..errors import FileError
-from ..parquet_sizes import unpacked_bytes
+from ..files.contents import STEP, DataFile, ReadingCallback, one_line
+from ..files.parquet_sizes import unpacked_bytes
 
 _CONVERT: Final = "read it with pandas, and give the DataFrame or save it as CSV"
 #: What a text says that names columns: the columns of all tables of arms, in this order.

@@ -16,8 +16,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 from .. import checks
 from ..draws import fresh_seed
 from ..errors import InputError
-from ..executors import MOST_WORKERS, count_cores, open_executor
 from ..faults import Faults
+from ..machine.cores import count_cores
+from ..machine.executors import MOST_WORKERS, open_executor
 from ..networks.csr import Links
 from ..networks.distances import diameter
 from ..policies.choice import note_default

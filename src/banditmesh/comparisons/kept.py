@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from .. import atomic
 from ..errors import InputError
-from ..regular_files import read_regular
+from ..files import atomic
+from ..files.regular import read_regular
 from ..version import __version__
 
 #: How deep the parts of a problem may lie in each other.

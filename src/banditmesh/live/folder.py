@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from .. import file_locks
-from ..atomic import PRIVATE
 from ..errors import StoreError
+from ..files import locks
+from ..files.atomic import PRIVATE
 
 FILE: Final = "state.db"
 #: What SQLite puts beside its file; the first may hold what is not in the file yet.
@@ -51,7 +51,7 @@ class Lock:
                 "written to, or name another one as state"
             ) from None
         try:
-            file_locks.take(self._descriptor)
+            locks.take(self._descriptor)
         except OSError:
             with suppress(OSError, ValueError):
                 holder = int(os.pread(self._descriptor, 20, 0))

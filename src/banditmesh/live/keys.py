@@ -24,8 +24,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from .. import atomic, checks
+from .. import checks
 from ..errors import FileError, InputError, NoticeError
+from ..files import atomic
 from . import certificates, extras, notices
 from .identity import (
     AUTHORITIES,

@@ -25,8 +25,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Final, Self
 
-from .. import atomic
 from ..errors import StoreError
+from ..files import atomic
 from . import schema
 from .folder import BESIDE, FILE, Lock, make_private, move_aside, sync_folder
 from .names import check_name

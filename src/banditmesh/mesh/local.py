@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from .. import checks
 from ..errors import BanditmeshError, InputError
 from ..live.runnable import refuse_live
+from ..machine.cores import count_cores
 from ..networks.csr import Links
 from ..policies import UCB, Policy
 from ..problem import Problem
@@ -140,8 +141,7 @@ def run_mesh(
         raise InputError("a local mesh needs a static network, got a dynamic one; take one of its rounds")
     if problem.n_agents > MOST_NODES:
         raise InputError(f"a local mesh has at most {MOST_NODES} nodes, got {problem.n_agents} agents")
-    cores = os.cpu_count() or 1
-    processes = min(problem.n_agents, checks.integer("processes", processes or cores, at_least=1))
+    processes = min(problem.n_agents, checks.integer("processes", processes or count_cores(), at_least=1))
     with ExitStack() as stack:
         if folder is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="banditmesh-"))

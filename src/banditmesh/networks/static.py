@@ -11,8 +11,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from .. import checks, memory
+from .. import checks
 from ..errors import NetworkError
+from ..machine import memory
 
 if TYPE_CHECKING:
     import networkx as nx

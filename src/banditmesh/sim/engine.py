@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from os import PathLike
@@ -12,11 +11,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import checks, memory
+from .. import checks
 from ..arms.base import MAX_REWARD
 from ..draws import MAX_COUNTER, fresh_seed
 from ..errors import BanditmeshWarning, InputError, UnsupportedError, warn
 from ..faults import Faults
+from ..machine import memory
+from ..machine.cores import count_cores
 from ..networks.csr import Links
 from ..networks.dynamic import DynamicNetwork
 from ..policies import UCB, Policy
@@ -318,10 +319,7 @@ def _read_replicates(replicates: int | range) -> tuple[int, int]:
 def _read_threads(threads: int | None) -> int:
     if threads is not None:
         return checks.integer("threads", threads, at_least=1)
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
+    return count_cores()
 
 
 def _read_policies(policy: Policy | Sequence[Policy] | None, problem: Problem) -> tuple[Policy, ...]:

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from .. import atomic, checks
+from .. import checks
 from ..errors import FileError, InputError
-from ..regular_files import open_regular
+from ..files import atomic
+from ..files.regular import open_regular
 from .limits import MOST_ROUNDS
 from .run import TRAFFIC
 

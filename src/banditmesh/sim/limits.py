@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import memory
 from ..errors import InputError
+from ..machine import memory
 from ..networks.csr import Links
 from ..problem import Problem
 from .compiled.kernels.layout import Plan

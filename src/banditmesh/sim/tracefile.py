@@ -15,9 +15,9 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Any, Final
 
-from .. import atomic
 from ..errors import FileError
-from ..regular_files import open_regular
+from ..files import atomic
+from ..files.regular import open_regular
 from .files import decode_name, encode_name
 from .run import Event
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from ..errors import StudyError
-from ..regular_files import read_regular
+from ..files.regular import read_regular
 from ..version import __version__
 from .shards import Layout, Layouts, digest
 from .spec import Settings, Spec

@@ -14,8 +14,9 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .. import checks, memory, own
+from .. import checks, own
 from ..errors import InputError
+from ..machine import memory
 from ..parts import TABLES, Part, build_emission, build_policy, build_protocol, find, from_signature, named
 
 if TYPE_CHECKING:

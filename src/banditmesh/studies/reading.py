@@ -17,7 +17,7 @@ import msgspec
 
 from .. import checks, own
 from ..errors import FileError, InputError, SpecError
-from ..regular_files import read_regular
+from ..files.regular import read_regular
 from .grid import BadKey, has_key, is_within, leaves, read_written, set_keys, value_as_text
 from .line_numbers import line_of
 from .parts import NAME_KEYS

@@ -17,9 +17,10 @@ from typing import Any, Final, TypeAlias
 
 from .. import checks
 from ..errors import InputError, StudyError
-from ..executors import MOST_WORKERS, count_cores, open_executor, read_name
+from ..files.regular import read_regular
+from ..machine.cores import count_cores
+from ..machine.executors import MOST_WORKERS, open_executor, read_name
 from ..policies import choice
-from ..regular_files import read_regular
 from . import store
 from .manifest import layouts_of, new_manifest, read_manifest, stages_of, versions
 from .parts import FileTable, read_files

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..errors import StudyError
-from ..parquet_sizes import unpacked_bytes
-from ..regular_files import read_regular
+from ..files.parquet_sizes import unpacked_bytes
+from ..files.regular import read_regular
 
 if TYPE_CHECKING:
     import pyarrow as pa

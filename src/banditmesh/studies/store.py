@@ -20,8 +20,9 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from .. import atomic, checks, file_locks, plots
+from .. import checks, plots
 from ..errors import StudyError
+from ..files import atomic, locks
 from ..text_tables import as_html
 from .manifest import layouts_of, read_manifest
 from .shards import FREE, RATIO, digest, shard_name
@@ -287,7 +288,7 @@ def lock(folder: Path) -> Iterator[None]:
         ) from None
     with stream:
         try:
-            file_locks.take(stream.fileno())
+            locks.take(stream.fileno())
         except OSError:
             raise StudyError(
                 f"{folder} is in use by another run of a study; wait for it to end, or choose another folder"

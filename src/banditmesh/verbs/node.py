@@ -107,7 +107,7 @@ def backup_verb(path: str, url: str, token_file: str | None) -> None:
     """
     from pathlib import Path
 
-    from ..atomic import PRIVATE, writing
+    from ..files.atomic import PRIVATE, writing
 
     with _client(url, token_file) as node:
         data = node.backup()

@@ -16,8 +16,8 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from .. import checks
-from ..data_files import MAX_TEXT
 from ..errors import InputError
+from ..files.contents import MAX_TEXT
 from ..protocols.notation import split
 from ..rules import RULE_SETS
 from ..studies.parts import NAME_KEYS, parts

@@ -24,9 +24,9 @@ from collections.abc import Awaitable, Callable
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from .. import memory
 from ..errors import BanditmeshError
-from ..executors import count_cores
+from ..machine import memory
+from ..machine.cores import count_cores
 
 #: The most workers of all browsers together.
 MOST_WORKERS: Final = 32

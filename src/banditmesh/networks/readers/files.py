@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...checks import callback, choice, shown
-from ...data_files import (
+from ...errors import BanditmeshWarning, FileError, InputError, warn
+from ...files.contents import (
     MAX_BYTES,
     MAX_TEXT,
     STEP,
@@ -22,7 +23,6 @@ from ...data_files import (
     name_cell,
     one_line,
 )
-from ...errors import BanditmeshWarning, FileError, InputError, warn
 from ..csr import as_links
 from ..matrices import entries
 from .formats import recognised

@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from ...data_files import DataFile
 from ...errors import BanditmeshWarning, warn
+from ...files.contents import DataFile
 from .files import NetworkFile
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import numpy as np
 
 from ...arms import Gaussian
 from ...draws import Draws
+from ...machine.cores import count_cores
 from ...networks.csr import Links
 from ...policies import UCB
 from ...problem import Problem
@@ -78,16 +78,9 @@ def make_small_plan() -> None:
 
 def _is_worth_it() -> bool:
     """Whether the kernel must be compiled, and another process could, on another core."""
-    if plan_slots.signatures or cache.has_some(plan_slots) is not False or _n_cores() == 1:
+    if plan_slots.signatures or cache.has_some(plan_slots) is not False or count_cores() == 1:
         return False
     # Those who start several processes have no core to spare. An application that holds its own interpreter names
     # itself as the executable.
     is_alone = multiprocessing.parent_process() is None
     return is_alone and Path(sys.executable or "").name.startswith("python") and not hasattr(sys, "frozen")
-
-
-def _n_cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1

@@ -19,8 +19,8 @@ from functools import partial
 from itertools import chain
 from typing import Final, TypeAlias
 
-from ... import memory
 from ...draws import Draws
+from ...machine import memory
 from ...protocols.emission import EveryPull
 from .. import limits
 from ..run import Outcome, Run

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import memory
 from ...draws import Draws
+from ...machine import memory
 from ...networks.dynamic import DynamicNetwork
 from ...protocols.relaying import ABSORB, STOP
 from ..expected_links import links_at_a_time

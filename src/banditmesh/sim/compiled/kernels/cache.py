@@ -28,7 +28,7 @@ import numpy as np
 from numba.core.caching import IndexDataCacheFile
 from numba.core.serialize import dumps
 
-from .... import atomic
+from ....files import atomic
 from .identity import digest
 from .trust import read_trusted, safe_folder
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from numba.core import event
 
-from .... import file_locks
+from ....files import locks
 
 #: How long a process waits for another one, in seconds, and how often it looks: a kernel compiles in a few seconds.
 PATIENCE: Final = 60.0
@@ -65,7 +65,7 @@ def _wait(descriptor: int, seconds: float) -> bool:
 
 def _taken(descriptor: int) -> bool:
     try:
-        file_locks.take(descriptor)
+        locks.take(descriptor)
     except OSError:
         return False
     return True

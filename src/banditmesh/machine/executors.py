@@ -18,8 +18,9 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
-from . import checks
-from .errors import InputError, MissingExtraError, StudyError
+from .. import checks
+from ..errors import InputError, MissingExtraError, StudyError
+from .cores import count_cores
 
 T = TypeVar("T")
 
@@ -59,11 +60,6 @@ class RayExecutor(Executor):
         # Retries are for lost nodes; an exception of the task itself is never retried.
         future: Future[T] = self._ray.remote(max_retries=2)(fn).remote(*args, **kwargs).future()
         return future
-
-
-def count_cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

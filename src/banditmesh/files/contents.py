@@ -17,9 +17,9 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
-from .checks import integer, shown
-from .errors import FileError
-from .regular_files import open_regular
+from ..checks import integer, shown
+from ..errors import FileError
+from .regular import open_regular
 
 if TYPE_CHECKING:
     import pandas as pd

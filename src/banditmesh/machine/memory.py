@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from .errors import InsufficientMemoryError
+from ..errors import InsufficientMemoryError
 
 #: What takes no more than this, in bytes, is never refused: to ask the system costs more than a small run.
 TRIFLE: Final = 2.0**24

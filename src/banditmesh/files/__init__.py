@@ -1,0 +1,1 @@
+"""Files on disk: opened, read within limits, written whole, locked."""

@@ -1,0 +1,1 @@
+"""The machine: its cores, its memory, and where many runs are computed."""
