@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 import banditmesh as bm
-from banditmesh import parts
 from banditmesh.errors import ConfigError, InputError
 from banditmesh.live import config
 from banditmesh.live.config import NodeConfig
@@ -19,6 +18,7 @@ from banditmesh.live.runnable import refuse_live, runs_live
 from banditmesh.live.template import protocol_lines, template, toml
 from banditmesh.live.transport import keys
 from banditmesh.live.transport.identity import KeyFiles
+from banditmesh.settings import parts
 
 PAGE = Path(__file__).parents[2] / "docs" / "live" / "configuration.md"
 LEAST = """

@@ -16,11 +16,12 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, field
 
-from .. import checks, parts
+from .. import checks
 from ..errors import ConfigError, InputError
 from ..policies import UCB, Policy
 from ..protocols import AnyProtocol, FwA, notation
 from ..protocols.base import MAX_TTL
+from ..settings import parts
 from .addresses import Address
 from .fields import (
     Check,

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
-from .. import parts
 from ..policies import UCB, Policy
 from ..protocols import AnyProtocol, FwA, Growth
+from ..settings import parts
 from .names import check_name
 from .runnable import refuse_live
 from .transport.identity import KeyFiles

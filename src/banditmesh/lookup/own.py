@@ -31,8 +31,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
-from . import checks
-from .errors import BanditmeshError, InputError
+from .. import checks
+from ..errors import BanditmeshError, InputError
 
 #: How a name is written, with or without the hash of an address.
 PATTERN: Final = r"[A-Za-z_][\w.]*:[A-Za-z_]\w*(?:@[0-9a-f]{16})?"

@@ -13,10 +13,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from . import checks
-from .errors import ArmError
-from .machine import memory
-from .networks.csr import as_links
+from .. import checks
+from ..errors import ArmError
+from ..machine import memory
+from ..networks.csr import as_links
 
 # Random blocks are drawn in parts of about this many numbers, so that memory stays small.
 _BLOCK = 2**22

@@ -13,12 +13,13 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from . import checks, own, registry
-from .errors import InputError
+from .. import checks
+from ..errors import InputError
+from ..lookup import own, registry
 
 if TYPE_CHECKING:
-    from .policies import Policy
-    from .protocols import AnyProtocol, Emission
+    from ..policies import Policy
+    from ..protocols import AnyProtocol, Emission
 
 #: The tables whose parts are built here.
 TABLES: Final = ("policy", "protocol", "emission")
@@ -144,13 +145,13 @@ def _make(table: str, tables: Mapping[str, Any], **more: Any) -> Any:
 
 
 def _policies() -> dict[str, Part]:
-    from . import policies
+    from .. import policies
 
     return _from_classes(policies.Policy)
 
 
 def _protocols() -> dict[str, Part]:
-    from . import protocols
+    from .. import protocols
 
     known = _from_classes(protocols.AnyProtocol)
     # Its ttl is 1 by definition, so a ttl that is given for other protocols is none of its parameters.
@@ -159,7 +160,7 @@ def _protocols() -> dict[str, Part]:
 
 
 def _emissions() -> dict[str, Part]:
-    from . import protocols
+    from .. import protocols
 
     # What a protocol does by itself: every pull, for most of them.
     own = Part(lambda: None, {}, frozenset())
@@ -174,7 +175,7 @@ def _from_classes(base: type) -> dict[str, Part]:
 @cache
 def _own(table: str, address: str) -> Part:
     """The class of the user's own at an address, as a part of a table."""
-    from . import policies, protocols
+    from .. import policies, protocols
 
     bases = {"policy": policies.Policy, "protocol": protocols.AnyProtocol, "emission": protocols.Emission}
     return _from_class(own.load_class(address, bases[table]))

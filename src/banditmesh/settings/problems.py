@@ -1,9 +1,9 @@
 """What a spec may name: networks, dynamics, arms, policies, protocols and emissions, and how each is built.
 
-Policies, protocols and emissions are built in `banditmesh/parts.py`, as tables of other files name them too. All but
-files may also be of the user's own, and are then named by their addresses, see `own`: a network is what a function or a
-class makes of the other keys of its table; a law is made for each arm, of its mean and of those keys of `[arms]` that
-are its parameters.
+Policies, protocols and emissions are built in `parts.py`, since tables of other files name them too. All but files may
+also be users' own, and are then named by their addresses, see `own`: a network is what a function or a class makes of
+the other keys of its table; a law is made for each arm, of its mean and of those keys of `[arms]` that are its
+parameters.
 """
 
 from __future__ import annotations
@@ -14,10 +14,20 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .. import checks, own
+from .. import checks
 from ..errors import InputError
+from ..lookup import own
 from ..machine import memory
-from ..parts import TABLES, Part, build_emission, build_policy, build_protocol, find, from_signature, named
+from .parts import (
+    TABLES,
+    Part,
+    build_emission,
+    build_policy,
+    build_protocol,
+    find,
+    from_signature,
+    named,
+)
 
 if TYPE_CHECKING:
     from ..problem import Problem
@@ -344,7 +354,7 @@ def _sets_and_laws(
     means: list[float] | None = None,
 ) -> tuple[Any, list[Any]]:
     """Arm sets and laws, as `Problem.random` draws them unless the means are given; only checked without a network."""
-    from ..armsets import check_sizes
+    from ..arms.armsets import check_sizes
     from ..problem import Problem
 
     laws = [law(mean) for mean in means or []]
