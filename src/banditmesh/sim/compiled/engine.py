@@ -140,14 +140,6 @@ def _prepare(packed: Packed, threads: int, n_parts: int, stop: Stop) -> tuple[De
     return delivery, plan
 
 
-def compile_rounds(run: Run) -> None:
-    """Compile what simulates rounds by a plan, without making one: a round in which nobody hears anything."""
-    packed, stop = pack(run), Stop()
-    plan = plans.make_plan(len(packed.agents.arms), packed.traits.reach)
-    one = Spread(packed, kernels_of(run), 0, plan, stop)
-    crew.alone(partial(one.advance, one.t + 1), stop)
-
-
 def kernels_of(run: Run) -> Kernels:
     """The kernels for the run's policy, relay rule and emission."""
     is_merged = run.tree is not None

@@ -27,8 +27,8 @@ from ...problem import Problem
 from ...protocols import AnyProtocol, Emission
 from .. import reference
 from ..run import Run
-from . import beside, plans
 from . import engine as compiled
+from . import plans
 from .kernels import cache
 from .kernels.identity import Undescribed
 from .kernels.special import Kernels, distrust, is_built_in
@@ -51,7 +51,7 @@ def prepare(run: Run) -> str | None:
         return None
     rules = f"the index of {run.policies[0].name!r}, the relay rule of {run.protocol.name!r} or the emission"
     try:
-        with announced(run), _planning_beside(run):
+        with announced(run):
             equal = equals_reference(run)
             if not equal and is_built_in(compiled.rules_of(run)) and _is_shipped(run):
                 _say("kernels read from the cache gave wrong numbers; they are removed and compiled again")
@@ -70,18 +70,6 @@ def _is_shipped(run: Run) -> bool:
     """Whether policy, protocol and emission are classes of this package, not just functions of theirs."""
     parts = ((Policy, run.policies[0]), (AnyProtocol, run.protocol), (Emission, run.protocol.emission))
     return all(type(one) in registry.shipped(base) for base, one in parts)
-
-
-@contextmanager
-def _planning_beside(run: Run) -> Iterator[None]:
-    """While another process compiles what makes plans, if that is worth it, compile what follows them."""
-    if not plans.pays(run):
-        yield
-        return
-    with beside.planning() as is_compiled_there:
-        if is_compiled_there:
-            compiled.compile_rounds(_small(run))
-        yield
 
 
 def equals_reference(run: Run) -> bool:
@@ -181,7 +169,7 @@ class _Notice:
             return
         dispatcher = event.data["dispatcher"]
         is_ours = any(one is dispatcher for one in self._kernels)
-        if cache.has_some(dispatcher) is not None or (is_ours and self._kernels.is_built_in):
+        if cache.is_kept(dispatcher) or (is_ours and self._kernels.is_built_in):
             _say_once(f"compiling the engine for this kind of run, once on this machine; {_DURATION}")
         elif is_ours:
             _say_once(f"compiling your rule, once in this process; {_DURATION}", self._kernels)
