@@ -74,7 +74,7 @@ def run_all(
         if isinstance(one, Quiet) and len(replicates) > 1:
             outcomes = one.together(replicates)
             for replicate, outcome in zip(replicates, outcomes, strict=True):
-                watching.begin(replicate, Curve.whole(outcome.regret, outcome.messages))
+                watching.begin(replicate, Curve.whole(outcome.regret, outcome.transmissions))
                 done[replicate] = run.horizon
             return outcomes
         [replicate] = replicates

@@ -80,7 +80,7 @@ def equals_reference(run: Run) -> bool:
         np.array_equal(getattr(ours, name), getattr(theirs, name))
         # Kernels for threads that share a replicate are others.
         for ours in compiled.run_all(small, 1, lambda *_: None, threads_each=2 if _may_be_shared(run) else 1)
-        for name in ("regret", "messages", "traffic", "pulls")
+        for name in ("regret", "transmissions", "traffic", "pulls")
     )
 
 
