@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-#: Called with the recorded rounds, and with cumulative regret and transmissions, both (replicates, records) and NaN where
-#: they are not known yet.
+#: Called with the recorded rounds, and with cumulative regret and transmissions, both (replicates, records) and NaN
+#: where they are not known yet.
 WatchCallback: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]], None]
 #: How often there is something new to see, in seconds.
 LOOK_SECONDS: Final = 0.1
