@@ -412,7 +412,7 @@ def test_spec_takes_files(folder):
             "line 9: arms.rewards must be one of auto, bernoulli, empirical, replay",
         ),
         ("log = 'clicks.csv'\nunmatched = 'keep'", "line 9: arms.unmatched must be one of refuse, drop"),
-        ("log = 'clicks.csv'\nn_arms = 4", "unknown key arms.n_arms, or nothing uses it"),
+        ("log = 'clicks.csv'\nn_arms = 4", "arms.n_arms is an unknown key, or has no effect"),
         ("log = 'none.csv'", "none.csv must be a reward log file, got no such file"),
         (
             "catalogue = 'who.csv'\nlaws = 'rates.csv'",

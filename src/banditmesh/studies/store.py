@@ -25,7 +25,7 @@ from ..errors import StudyError
 from ..files import atomic, locks
 from ..text_tables import as_html
 from .manifest import layouts_of, read_manifest
-from .shards import FREE, RATIO, digest, shard_name
+from .shards import CURVES, FREE, RATIO, digest, shard_name
 from .summary import summary_rows
 
 if TYPE_CHECKING:
@@ -101,11 +101,7 @@ class Study:
         partial : bool
             Of a study that is not complete, give the runs that are there; otherwise it is an error.
         """
-        import pandas as pd
-
-        parts = [shard.to_pandas() for shard in self.shards(partial, curves=False)]
-        table: pd.DataFrame = pd.concat(parts, ignore_index=True)
-        return table
+        return self.read(partial)[0]
 
     def curves(self, partial: bool = False) -> pd.DataFrame:
         """One row per run and recorded round, with cumulative regret and transmissions; empty without `record_every`.
@@ -115,17 +111,25 @@ class Study:
         partial : bool
             As for `table`.
         """
+        _, curves = self.read(partial, curves=True)
+        assert curves is not None
+        return curves
+
+    def read(self, partial: bool = False, curves: bool = False) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+        """What `table` and, if wanted, `curves` give; every shard is read once for both."""
         import pandas as pd
 
-        parts = []
-        for shard in self.shards(partial):
+        tables, lines = [], []
+        for shard in self.shards(partial, curves):
             frame = shard.to_pandas()
-            frame = frame[frame["rounds"].notna()].drop(columns=["regret", "messages"])
-            frame = frame.rename(columns={"rounds": "round", "regret_curve": "regret", "messages_curve": "messages"})
-            parts.append(frame.explode(["round", "regret", "messages"], ignore_index=True))
+            tables.append(frame.drop(columns=list(CURVES), errors="ignore"))
+            if curves:
+                line = frame[frame["rounds"].notna()].drop(columns=["regret", "messages"])
+                line = line.rename(columns={"rounds": "round", "regret_curve": "regret", "messages_curve": "messages"})
+                lines.append(line.explode(["round", "regret", "messages"], ignore_index=True))
         types = {"round": "int64", "regret": "float64", "messages": "int64"}
-        curves: pd.DataFrame = pd.concat(parts, ignore_index=True).astype(types)
-        return curves
+        found = pd.concat(lines, ignore_index=True).astype(types) if curves else None
+        return pd.concat(tables, ignore_index=True), found
 
     def plot(
         self,
@@ -168,10 +172,9 @@ class Study:
         return plot_study(self, kind, x, plots.Look(ax, figsize, log, band), where=where, by=by)
 
     def _repr_html_(self) -> str:
-        about = f"{self.manifest['spec']['name']}: {self.n_done} of {self._layouts.n_runs} runs, in {self.path}"
-        if not list_shards(self.path):
-            return as_html(about)
-        rows, hidden = summary_rows(self.table(partial=True))
+        table = self.table(partial=True) if list_shards(self.path) else ()
+        about = f"{self.manifest['spec']['name']}: {len(table)} of {self._layouts.n_runs} runs, in {self.path}"
+        rows, hidden = summary_rows(table) if len(table) else ([], 0)
         return as_html(about, rows, [f"... and {hidden} more points"] if hidden else [])
 
     def shards(self, partial: bool = False, curves: bool = True) -> Iterator[pa.Table]:
@@ -207,12 +210,10 @@ class Study:
             yield table
 
     def __repr__(self) -> str:
-        n_done, n_runs, state = self.n_done, self._layouts.n_runs, self.manifest["state"]
-        if n_done == n_runs:
-            standing = f"{n_runs} runs, complete"
-        else:
-            standing = f"{n_done} of {n_runs} runs, {'incomplete' if state == 'complete' else state}"
-        return f"<Study {self.manifest['spec'].get('name')!r}: {standing}>"
+        # As the manifest said when it was read: a repr opens no file.
+        name, state = self.manifest["spec"].get("name"), self.manifest["state"]
+        done = f"{self.manifest['n_done']} of " if state in ("interrupted", "stopped") else ""
+        return f"<Study {name!r}: {done}{self._layouts.n_runs} runs, {state}>"
 
 
 def checked_folder(path: str | PathLike[str]) -> Path:

@@ -83,8 +83,7 @@ def run_chunk(chunk: Chunk) -> Shard:
 
 
 def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
-    from ..settings.fault_tables import build_faults
-    from ..settings.problems import build_policy, build_protocol
+    from ..settings.parts import build_policy, build_protocol, read_faults
 
     settings = work.settings
     rows = []
@@ -102,7 +101,7 @@ def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
                 rules=settings["rules"],
                 engine=settings["engine"],
                 every=settings["every"],
-                faults=build_faults(settings["faults"]),
+                faults=read_faults(settings["faults"]).effective(),
                 record_every=chunk.record_every or settings["horizon"],
                 progress=False,
             )

@@ -206,10 +206,10 @@ def plot_verb(
         if not equals:
             raise InputError(f"--where must be KEY=VALUE, got {checks.shown(one)}")
         where.setdefault(key.strip(), []).append(value)
-    paths = draw_study(found, Path(out or study), axis, kinds, look, where=where, by=by or None)
-    n_done, n_runs = found.n_done, found.manifest["n_runs"]
-    if n_done < n_runs:
-        line = f"banditmesh: {study} holds {n_done} of {n_runs} runs, and only these are drawn; run it to complete it"
-        click.echo(line, err=True)
+
+    def notice(line: str) -> None:
+        click.echo(f"banditmesh: {line}", err=True)
+
+    paths = draw_study(found, Path(out or study), axis, kinds, look, where=where, by=by or None, notice=notice)
     for path in paths:
         click.echo(click.format_filename(path))

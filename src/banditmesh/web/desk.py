@@ -9,10 +9,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,8 +20,10 @@ from numpy.typing import NDArray
 
 from ..animations.sites import short
 from ..errors import InputError, SpecError
+from ..files.contents import RAISE_LIMIT
+from ..settings.parts import is_within
 from . import uploads
-from .choices import FOLLOWED, record_every, to_toml
+from .choices import FILES, FOLLOWED, record_every, to_tables
 
 if TYPE_CHECKING:
     from ..animations import LoadRecorder, Recorder
@@ -44,7 +44,6 @@ MOST_STEPPED: Final = 2000
 MOST_LOADS: Final = 1_000_000
 #: How long exact covers may take for the bounds of a configuration, in seconds.
 COVER_SECONDS: Final = 5.0
-_SPEC: Final = "these settings"
 
 
 class Desk:
@@ -319,7 +318,7 @@ class Desk:
             "name": manifest["spec"]["name"],
             "state": manifest["state"],
             "n_runs": manifest["n_runs"],
-            "n_done": study.n_done,
+            "n_done": 0,
             "keys": [],
             "columns": [],
             "failed": [],
@@ -331,7 +330,7 @@ class Desk:
             return told
         table = study.table(partial=True)
         failed = table[table["error"].notna()]
-        told["n_failed"] = len(failed)
+        told |= {"n_done": len(table), "n_failed": len(failed)}
         told["failed"] = [
             {"run": int(row["run"]), "point": _point(row, manifest["columns"]), "error": str(row["error"])}
             for _, row in failed.head(MOST_ROWS).iterrows()
@@ -383,20 +382,24 @@ _EMPTY: Final[dict[str, list[float]]] = {"mean": [], "low": [], "high": []}
 
 
 def _case(choices: Mapping[str, str], folder: Path) -> Case:
-    """The case that choices describe; what is wrong is said without lines of a file that nobody sees."""
+    """The case that choices describe; what is wrong is said in the words of the page."""
     from ..studies.case import case_of
-    from ..studies.reading import parse_spec
+    from ..studies.reading import spec_from_tables
 
+    tables = to_tables(choices)
+    # Before the spec is read, which looks into the files.
+    uploads.check(folder, tables)
     try:
-        text = to_toml(choices)
-        # Before the spec is parsed, which looks into the files.
-        uploads.check(folder, tomllib.loads(text))
-        return case_of(parse_spec(text, source=_SPEC, folder=folder))
+        return case_of(spec_from_tables(tables, folder=folder))
     except SpecError as error:
-        line = re.sub(rf"^{_SPEC}(, line \d+)?: ", "", str(error))
-        # Files go by the names that their users know, and what nobody can do on the page is no remedy.
-        line = re.sub(rf"({re.escape(str(folder))}/)?\b[0-9a-f]{{16}}/|; if that is what you expect, .*", "", line)
-        raise SpecError(line.replace("sweep.protocol", "protocols")) from None
+        what = error.what
+        for kept in filter(None, map(choices.get, FILES)):
+            # Files go by the names that their users know.
+            what = what.replace(f"{folder}/{kept}", kept).replace(kept, Path(kept).name)
+        key = "protocols" if is_within(error.key, "sweep.protocol") else error.key
+        # What cannot be done on the page is no remedy.
+        remedy = "" if error.remedy == RAISE_LIMIT else error.remedy
+        raise SpecError(what, key=key, remedy=remedy, is_sentence=error.is_sentence) from None
 
 
 def _one_case(choices: Mapping[str, str], folder: Path) -> Case:
