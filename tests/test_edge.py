@@ -113,7 +113,7 @@ def test_labels_of_a_column_have_one_type():
 def test_tables_of_faults_are_swept():
     spec = bm.parse_spec(SMALL + "sweep.faults.outages = [{down = 0.1, up = 0.5}, {down = 0.2, up = 0.5}]")
     assert [point.settings["faults"]["outages"]["down"] for point in spec.points()] == [0.1, 0.2]
-    refused("sweep.faults.outages = [{dawn = 0.1, up = 0.5}]", "faults.outages.dawn is unknown")
+    refused("sweep.faults.outages = [{dawn = 0.1, up = 0.5}]", "faults.outages.dawn is an unknown key")
 
 
 @pytest.mark.parametrize(

@@ -698,7 +698,7 @@ def command(capsys, *arguments, status=0):
         (lambda: bm.Corruption("heavy", 1, 1e200), "corruption.scale must be at most 1e+100, got 1e+200"),
         (lambda: bm.Outages(-1, 0), "outages.down must be a probability between 0 and 1, got -1"),
         (lambda: bm.Outages(0, 7), "outages.up must be a probability between 0 and 1, got 7"),
-        (lambda: bm.Outages(0, 1, memory="no"), "outages memory must be True or False, got 'no'"),
+        (lambda: bm.Outages(0, 1, memory="no"), "outages.memory must be True or False, got 'no'"),
         (lambda: run(PROBLEM, bm.IRS(), 0.1), "faults must be a Faults such as Faults(loss=0.1), or None, got 0.1"),
     ],
 )

@@ -404,7 +404,7 @@ def test_spec_takes_files(folder):
 @pytest.mark.parametrize(
     "arms, message",
     [
-        ("", r"line 6: \[arms\] laws or log must be given, and not both; name one file"),
+        ("", r"line 6: arms: laws or log must be given, and not both; name one file"),
         ("laws = 'rates.csv'", r"catalogue must be given with laws"),
         ("catalogue = 'who.csv'\nlaws = 'rates.csv'\nrewards = 'auto'", "arms.rewards must be given with log only"),
         (

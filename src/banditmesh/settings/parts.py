@@ -79,14 +79,19 @@ class Part:
         """Refuse a parameter that is unknown or of the wrong type, or the lack of a required one."""
         for key, value in given.items():
             if key not in self.parameters:
-                takes = ", ".join([*filter(None, [NAME_KEYS.get(table)]), *self.parameters])
-                raise InputError(f"is an unknown key; [{table}] takes {takes} here", key=f"{table}.{key}")
+                raise self.unknown(table, key)
             kind, wanted = _TYPES.get(self.parameters[key], (object, ""))
             if not isinstance(value, kind) or (isinstance(value, bool) and kind is not object):
                 raise InputError(f"must be {wanted}, got {checks.shown(value)}", key=f"{table}.{key}")
         missing = sorted(self.required - set(given))
         if missing and not (self.all_or_nothing and not given):
             raise InputError("is required, got none; add it", key=f"{table}.{missing[0]}")
+
+    def unknown(self, table: str, key: str) -> InputError:
+        """The error about a parameter that this part does not take."""
+        known = [*filter(None, [NAME_KEYS.get(table)]), *self.parameters]
+        near = checks.meant(key, known) or f"; [{table}] takes {', '.join(known)} here"
+        return InputError(f"is an unknown key{near}", key=f"{table}.{key}")
 
     def without(self, key: str) -> Part:
         """The same part where a table does not give a parameter, since it is given by other means."""
@@ -106,16 +111,16 @@ def parts(table: str) -> dict[str, Part]:
     return _MAKERS[table]()
 
 
-def get_part(table: str, name: object) -> Part:
-    """The part of that name, or the one of the user's own at that address."""
+def get_part(table: str, name: object, own_too: bool = True) -> Part:
+    """The part of that name, or the one of the user's own at that address if such are allowed."""
     key, known = f"{table}.{NAME_KEYS[table]}", parts(table)
-    if own.is_address(name):
+    if own.is_address(name) and own_too:
         try:
             return _own(table, str(name))
         except InputError as error:
             raise error.found_in(key) from None
     if not isinstance(name, str) or name not in known:
-        near = own.with_colon(name) or checks.meant(name, known)
+        near = (own.with_colon(name) if own_too else "") or checks.meant(name, known)
         raise InputError(f"must be one of {', '.join(known)}; got {checks.shown(name)}{near}", key=key)
     return known[name]
 
@@ -144,14 +149,14 @@ def tables_of(table: str, value: Any) -> dict[str, Any]:
         raise error.found_in(table) from None
 
 
-def part_of(table: str, given: object) -> tuple[Part, dict[str, Any]]:
-    """The part that a table names, and the parameters that it gives; they are not checked."""
+def part_of(table: str, given: object, own_too: bool = True) -> tuple[Part, dict[str, Any]]:
+    """The part that a table names, as `get_part`, and the parameters that it gives; they are not checked."""
     key = NAME_KEYS[table]
     if not isinstance(given, Mapping):
         raise InputError(f"must be a table or a name, got {checks.shown(given)}", key=table)
     if key not in given:
         raise InputError(f"is required, got {checks.shown(given)}", key=f"{table}.{key}")
-    return get_part(table, given[key]), {name: value for name, value in given.items() if name != key}
+    return get_part(table, given[key], own_too), {name: value for name, value in given.items() if name != key}
 
 
 def check(table: str, tables: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from .. import checks
 from ..errors import InputError
@@ -377,10 +377,11 @@ def _without_unused(tables: dict[str, Any]) -> dict[str, Any]:
     for table, name_key in NAME_KEYS.items():
         if table not in settings:
             continue
-        known = (name_key, *(part := part_of(table, tables[table])[0]).parameters)
+        part, _ = part_of(table, tables[table])
+        known, kind = (name_key, *part.parameters), cast(Any, part.make)
         settings[table] = {key: value for key, value in tables[table].items() if key in known}
-        if table == "protocol" and not part.make.delivery.sends_messages:
+        if table == "protocol" and not kind.delivery.sends_messages:
             settings["faults"] = without_traffic(tables["faults"])
-            if part.make.delivery is Delivery.EVERYONE:
+            if kind.delivery is Delivery.EVERYONE:
                 del settings["emission"]
     return settings

@@ -118,13 +118,13 @@ def pace_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_policy(name: str) -> Policy:
     """The policy of that name, or of the user's own, with its defaults."""
-    from .. import checks
     from ..lookup import own
-    from ..settings.parts import build_policy, named
+    from ..settings.parts import build_policy, tables_of
 
-    if not own.is_name(name):
-        checks.choice("--policy", name, named("policy"))
-    return build_policy({"policy": {"name": own.address(name, Path())}})
+    try:
+        return build_policy(tables_of("policy", own.address(name, Path())))
+    except InputError as error:
+        raise InputError(error.what, key="--policy", remedy=error.remedy, is_sentence=error.is_sentence) from None
 
 
 def note_policy(problem: Problem, chosen: bool, in_spec: bool = False) -> None:
