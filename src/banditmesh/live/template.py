@@ -9,9 +9,9 @@ from typing import Any, Final
 from ..policies import UCB, Policy
 from ..protocols import AnyProtocol, FwA, Growth
 from ..settings import parts
-from .identity import KeyFiles
 from .names import check_name
 from .runnable import refuse_live
+from .transport.identity import KeyFiles
 
 _TEMPLATE: Final = """\
 # A node of the mesh {mesh_comment}. Start it with:   banditmesh node --config node.toml

@@ -1,6 +1,6 @@
 """Networks, dynamics and arms as tables name them, and the problem that they make.
 
-All but files may also be of the user's own: a network is what a function or a class makes of the other keys of its
+All but files may also be users' own: a network is what a function or a class makes of the other keys of its
 table; a law is made for each arm, of its mean and of those keys of `[arms]` that are its parameters.
 """
 
