@@ -159,7 +159,14 @@ class StoreError(BanditmeshError):
 
 
 class StudyError(BanditmeshError):
-    """A study cannot go on: its folder is taken, full or damaged, or a run failed."""
+    """A study cannot go on: its folder is taken, full or damaged, or a run failed.
+
+    `what` is the message without its remedy, if the remedy is known.
+    """
+
+    def __init__(self, what: str = "", *, remedy: str = "") -> None:
+        super().__init__(f"{what}; {remedy}" if remedy else what)
+        self.what = what
 
 
 class SidecarError(BanditmeshError):
@@ -167,7 +174,11 @@ class SidecarError(BanditmeshError):
 
 
 class UnsupportedError(BanditmeshError):
-    """A valid request that the chosen engine does not run."""
+    """A valid request that the chosen engine does not run; `reason` says why, if one reason is known."""
+
+    def __init__(self, message: str = "", *, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class InsufficientMemoryError(BanditmeshError, MemoryError):

@@ -133,7 +133,7 @@ WRONG = {
     'protocol = "fwa"': "[protocol]: ttl is required, got none",
     'protocol = "fwa(0)"': "[protocol]: ttl must be an integer of at least 1",
     'protocol = "fwa(4"': "[protocol]: a protocol must be written like fwa, fwa(4)",
-    'protocol = "fwa(4)+growth"\nemission = "growth"': "[protocol]: give the emission with it or as [emission], got both",
+    'protocol = "fwa(4)+growth"\nemission = "growth"': "[protocol]: give the emission with it or as [emission], got",
     'protocol = {name = "fwaa", ttl = 4}': "[protocol]: name must be one of irs, ",
     'protocol = {name = "fwa", tll = 4}': "[protocol]: tll is an unknown key; did you mean 'ttl'?",
     "protocol = {ttl = 4}": "[protocol]: name is required, got {'ttl': 4}",

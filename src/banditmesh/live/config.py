@@ -314,9 +314,9 @@ def _protocol(emission: object, key: str, raw: Any) -> AnyProtocol:
     tables |= _tables("emission", emission) if emission is not None else {}
     problems: list[str] = []
     built: dict[str, Any] = {}
-    for table, given in tables.items():
+    for name, given in tables.items():
         try:
-            built[table] = _build(table, {table: given})
+            built[name] = _build(name, {name: given})
         except ConfigError as error:
             problems += error.problems
     if problems:

@@ -26,7 +26,7 @@ VERSION: Final = 3
 #: The versions that are read, and what each lacks: a study of version 2 never grew and has nothing of the user's own.
 _READ: Final[dict[int, dict[str, Any]]] = {2: {"own_modules": {}, "grown_from": []}, VERSION: {}}
 #: The most replicates whose seeds a manifest lists.
-MOST_SEEDS: Final = 1000
+MAX_SEEDS: Final = 1000
 
 
 class Stage(msgspec.Struct):
@@ -75,7 +75,7 @@ def new_manifest(
         "fingerprint": fingerprint,
         "columns": spec.columns,
         # Enough to repeat runs by hand; the table has them all, and `replicate_seed` gives any.
-        "seeds": [spec.seed_of(replicate) for replicate in range(min(spec.settings.replicates, MOST_SEEDS))],
+        "seeds": [spec.seed_of(replicate) for replicate in range(min(spec.settings.replicates, MAX_SEEDS))],
         "n_points": spec.n_points,
         "n_runs": spec.n_runs,
         "chunk_size": chunk_size,

@@ -207,7 +207,7 @@ class _Course:
             try:
                 number, file, *_ = self._layouts.open(path)
             except StudyError as error:
-                self._set_aside(path, str(error).rpartition(";")[0])
+                self._set_aside(path, error.what)
                 continue
             if number in self._with_failures or not self._todo[number]:
                 self._set_aside(path, f"{path} is one of two shards of a chunk")

@@ -41,7 +41,7 @@ from .grid import Family
 from .spec import Settings, Spec
 
 #: As many links as networks may have that are made to see whether they can be, which takes a moment.
-_MOST_LINKS: Final = 1_000_000
+_MAX_LINKS: Final = 1_000_000
 #: What the numbers outside of the tables must at least and at most be; what `simulate` takes.
 _RANGES: Final = {
     "horizon": (1, MOST_ROUNDS),
@@ -110,7 +110,7 @@ def check_first_problem(spec: Spec) -> None:
 
 def check_networks(spec: Spec) -> None:
     """The networks of a sweep can be made: small ones are, once for all their seeds, up to a number of links in all."""
-    room = _MOST_LINKS
+    room = _MAX_LINKS
     seen: set[str] = set()
     for family in spec.families("network"):
         for settings in family.variants("network"):

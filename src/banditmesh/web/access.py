@@ -33,9 +33,9 @@ NAME_COOKIE: Final = "banditmesh_visitor"
 VISITOR: Final = "banditmesh.visitor"
 SIGN_IN: Final = "/sign-in"
 #: The most bytes of a request: the largest upload, and what a form adds to it.
-MOST_BYTES: Final = 9 * 2**20
+MAX_BYTES: Final = 9 * 2**20
 #: The most bytes of a sign-in.
-_MOST_FORM: Final = 16384
+_MAX_FORM: Final = 16384
 #: What every answer says: no other site may frame the page, and the page itself asks nobody but this server. Without
 #: any referrer, browsers would not say either that a sign-in comes from here.
 HEADERS: Final = (
@@ -97,8 +97,8 @@ class Access:
                 await self._ask(scope, receive, send)
             elif refusal is not None:
                 await _refuse(scope, receive, send, refusal)
-            elif _length(scope) > MOST_BYTES:
-                await _refuse(scope, receive, send, Refusal(413, f"a request may have {MOST_BYTES:,} bytes at most"))
+            elif _length(scope) > MAX_BYTES:
+                await _refuse(scope, receive, send, Refusal(413, f"a request may have {MAX_BYTES:,} bytes at most"))
             else:
                 host, _ = scope.get("client") or ("", 0)
                 scope = {**scope, VISITOR: visitor or f"from {host}"}
@@ -196,7 +196,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         if message["type"] == "http.request":
             n_bytes += len(message.get("body", b""))
-            if n_bytes > MOST_BYTES:
+            if n_bytes > MAX_BYTES:
                 return {"type": "http.disconnect"}
         return message
 
@@ -205,7 +205,7 @@ def _bounded(receive: Receive) -> Receive:
 
 async def _body(receive: Receive) -> bytes:
     body = bytearray()
-    while len(body) <= _MOST_FORM:
+    while len(body) <= _MAX_FORM:
         message: Any = await receive()
         body += message.get("body", b"")
         if not message.get("more_body"):

@@ -28,7 +28,7 @@ _BAND: Final = 0.18
 _WIDTHS: Final = {500: 420, 420: 340, 340: 270}
 _LINE: Final = 22
 _LETTER: Final = 7.0
-_MOST_LINES: Final = 6
+_MAX_LINES: Final = 6
 
 
 def colour_of(name: str, names: Collection[str], is_dark: bool) -> str:
@@ -101,7 +101,7 @@ def with_legend(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]
     legend, top = options["legend"], options["grid"]["top"]
     legend["data"] = names
     lines = {width: _lines(names, legend["itemWidth"], least) for width, least in _WIDTHS.items()}
-    if 1 < max(lines.values()) <= _MOST_LINES:
+    if 1 < max(lines.values()) <= _MAX_LINES:
         # Of those that apply, the last one counts. A legend of another type knows nothing of the one that it replaces.
         options["media"] = [
             {"option": {"legend": dict(legend), "grid": {"top": top}}},

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from ..theory.bounds import Bounds
 
 #: The most points of a curve that are sent.
-MOST_POINTS: Final = 100
+MAX_POINTS: Final = 100
 #: How often something is told, in seconds, and how many characters of frames at most.
 TELL_EVERY: Final = 0.5
-MOST_CHARACTERS: Final = 40_000
+MAX_CHARACTERS: Final = 40_000
 #: The most rows of a table that are sent, and the most points of a study's chart.
-MOST_ROWS: Final = 200
-MOST_PLACES: Final = 400
+MAX_ROWS: Final = 200
+MAX_PLACES: Final = 400
 #: Networks of more agents are not stepped through; and how many loads of links are kept of them.
-MOST_STEPPED: Final = 2000
-MOST_LOADS: Final = 1_000_000
+MAX_STEPPED: Final = 2000
+MAX_LOADS: Final = 1_000_000
 #: How long exact covers may take for the bounds of a configuration, in seconds.
 COVER_SECONDS: Final = 5.0
 
@@ -140,7 +140,7 @@ class Desk:
         settings = {name: value for name, value in case.settings.items() if name != "replicates"}
         arms = None if arm is None else [_named(case.problem.arms, arm, "arm")]
         label = next(name for name, one in known.items() if one is chosen)
-        if case.problem.n_agents > MOST_STEPPED:
+        if case.problem.n_agents > MAX_STEPPED:
             return self._record_loads(case, chosen, list(known), label, settings)
         recorder = Recorder(case.problem, horizon=case.horizon, label=label, arms=arms)
         self._recorder = recorder
@@ -165,7 +165,7 @@ class Desk:
 
         network = case.problem.network
         n_links = getattr(network, "n_links", 0) or case.problem.n_agents
-        horizon = max(1, min(case.horizon, MOST_LOADS // (2 * n_links)))
+        horizon = max(1, min(case.horizon, MAX_LOADS // (2 * n_links)))
         recorder = LoadRecorder(case.problem, horizon=horizon, label=label)
         self._recorder = recorder
         self._tell({"document": recorder.document(), "labels": labels, "arms": []})
@@ -184,7 +184,7 @@ class Desk:
         """Tell some of the frames that are new, as many as may be sent at a time; how many are told now."""
         sizes = itertools.accumulate(len(json.dumps(one)) for one in recorder.frames_since(sent))
         frames = recorder.frames_since(sent)
-        fitting = sum(1 for size in sizes if size <= MOST_CHARACTERS)
+        fitting = sum(1 for size in sizes if size <= MAX_CHARACTERS)
         frames = frames[: max(1, fitting)]
         self._tell({"frames": frames, "round": t})
         return sent + len(frames)
@@ -235,7 +235,7 @@ class Desk:
             "arm": _shown(arm),
             "protocols": given,
             "sent": [journey.n_sent for journey in self._journeys],
-            "words": [[readable(line) for line in journey.words()[:MOST_ROWS]] for journey in self._journeys],
+            "words": [[readable(line) for line in journey.words()[:MAX_ROWS]] for journey in self._journeys],
         }
 
     def followed_html(self) -> bytes:
@@ -333,7 +333,7 @@ class Desk:
         told |= {"n_done": len(table), "n_failed": len(failed)}
         told["failed"] = [
             {"run": int(row["run"]), "point": _point(row, manifest["columns"]), "error": str(row["error"])}
-            for _, row in failed.head(MOST_ROWS).iterrows()
+            for _, row in failed.head(MAX_ROWS).iterrows()
         ]
         return told | _swept(table[table["error"].isna()], list(manifest["columns"]), wanted, where or {})
 
@@ -365,7 +365,7 @@ def thinned(rounds: NDArray[Any], regret: NDArray[Any], messages: NDArray[Any]) 
     last = int((known > 0).sum())
     if last == 0:
         return {"rounds": [], "regret": _EMPTY, "messages": _EMPTY}
-    places = np.unique(np.linspace(0, last - 1, min(last, MOST_POINTS)).round().astype(int))
+    places = np.unique(np.linspace(0, last - 1, min(last, MAX_POINTS)).round().astype(int))
     curve: dict[str, Any] = {"rounds": rounds[places].tolist()}
     for name, values in (("regret", regret), ("messages", messages)):
         shown = values[:, places]
@@ -434,7 +434,7 @@ def _shown(name: Any) -> str:
 
 
 def _names(values: Iterable[Any]) -> list[str]:
-    return [_shown(value) for value in itertools.islice(values, MOST_PLACES)]
+    return [_shown(value) for value in itertools.islice(values, MAX_PLACES)]
 
 
 def _named(values: Any, text: str, what: str) -> Any:
@@ -497,7 +497,7 @@ def _swept(table: Any, keys: list[str], wanted: Mapping[str, str], where: Mappin
     shown = table[table[axis].notna()]
     chosen: dict[str, dict[str, Any]] = {}
     for key in keys:
-        values = list(map(as_text, shown[key].dropna().unique()))[:MOST_PLACES]
+        values = list(map(as_text, shown[key].dropna().unique()))[:MAX_PLACES]
         if key in (axis, by) or len(values) < (1 if key in where else 2):
             continue
         chosen[key] = {"value": as_text(where[key]) if key in where else values[0], "options": values}
@@ -507,7 +507,7 @@ def _swept(table: Any, keys: list[str], wanted: Mapping[str, str], where: Mappin
         shown = shown[shown[list(chosen)].notna().all(axis=1)]
     series: dict[str, list[list[Any]]] = {}
     for name, runs in lines(shown, keys, axis, [by] if by else []).items():
-        for place, here in itertools.islice(runs.groupby(axis, sort=True)[column], MOST_PLACES):
+        for place, here in itertools.islice(runs.groupby(axis, sort=True)[column], MAX_PLACES):
             value = place.item() if hasattr(place, "item") else place
             sd = float(here.std(ddof=1)) if len(here) > 1 else 0.0
             found = series.setdefault(name if by else column, [])

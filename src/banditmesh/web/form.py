@@ -16,7 +16,7 @@ from ..rules import RULE_SETS
 from ..settings.parts import parts
 from .choices import DEFAULTS, FAULTS, FILES, keys_of, known_keys
 from .shell import Shell
-from .uploads import MOST_BYTES
+from .uploads import MAX_BYTES
 
 #: What stands below a field; one of a part alone goes by table, part and name.
 HINTS: Final[dict[str, str]] = {
@@ -224,12 +224,12 @@ class Form:
             name_file()
             upload = ui.upload(
                 label="Choose a file, or drop it here",
-                max_file_size=MOST_BYTES,
+                max_file_size=MAX_BYTES,
                 max_files=1,
                 auto_upload=True,
                 on_upload=keep,
                 on_rejected=lambda: ui.notify(
-                    f"a file may have {MOST_BYTES:,} bytes at most; pack it with gzip",
+                    f"a file may have {MAX_BYTES:,} bytes at most; pack it with gzip",
                     type="negative",
                     position="bottom",
                 ),

@@ -15,8 +15,8 @@ from .polling import POLL_EVERY, Poller, read_addresses
 from .shell import Notice, Shell, columns_of, narrow_note
 
 #: The most lines of a chart, and points of a line.
-MOST_LINES: Final = 30
-MOST_POINTS: Final = 100
+MAX_LINES: Final = 30
+MAX_POINTS: Final = 100
 _GOOD, _BAD = "#009E73", "#D55E00"
 _NODES: Final = {
     "node": "node",
@@ -223,7 +223,7 @@ class Mesh:
 
     def _estimates(self, poller: Poller) -> dict[str, Any]:
         options = charts.frame("seconds since the page began to watch", "mean reward", self._shell.is_dark)
-        nodes = [name for name, arms in poller.history.items() if self._arm in arms][:MOST_LINES]
+        nodes = [name for name, arms in poller.history.items() if self._arm in arms][:MAX_LINES]
         for place, name in enumerate(nodes):
             points = list(poller.history[name][self._arm])
             colour, dash = charts.other(place)
@@ -233,7 +233,7 @@ class Mesh:
                     "name": name,
                     "type": "line",
                     "symbol": "none",
-                    "data": points[:: -(-len(points) // MOST_POINTS)],
+                    "data": points[:: -(-len(points) // MAX_POINTS)],
                     "lineStyle": {"color": colour, "type": dash},
                     "itemStyle": {"color": colour},
                 }

@@ -23,7 +23,7 @@ PORT: Final = 8470
 #: browser must answer whether it is still there, which one on a busy machine may need.
 RECONNECT_SECONDS: Final = 20.0
 #: How many of its updates are kept until it is back.
-MOST_MESSAGES: Final = 200
+MAX_MESSAGES: Final = 200
 
 
 def serve(
@@ -128,7 +128,7 @@ def application(
         favicon="🕸️",
         tailwind=False,
         reconnect_timeout=RECONNECT_SECONDS,
-        message_history_length=MOST_MESSAGES,
+        message_history_length=MAX_MESSAGES,
         show_welcome_message=False,
         binding_refresh_interval=None,
     )

@@ -18,8 +18,8 @@ from ..errors import InputError
 from .choices import FILES
 
 #: The most bytes of a file, and of all that are kept.
-MOST_BYTES: Final = 8 * 2**20
-MOST_KEPT: Final = 256 * 2**20
+MAX_BYTES: Final = 8 * 2**20
+MAX_KEPT: Final = 256 * 2**20
 _NAMING: Final = frozenset(key.rpartition(".")[2] for key in FILES)
 _KEPT: Final = re.compile(r"[0-9a-f]{16}/[\w.\-]{1,80}", re.ASCII)
 
@@ -47,14 +47,14 @@ class Uploads:
 
     def keep(self, name: str, content: bytes) -> str:
         """Keep a file; the name that it goes by."""
-        if len(content) > MOST_BYTES:
-            raise InputError(f"a file may have {MOST_BYTES:,} bytes at most, got {len(content):,}; pack it with gzip")
+        if len(content) > MAX_BYTES:
+            raise InputError(f"a file may have {MAX_BYTES:,} bytes at most, got {len(content):,}; pack it with gzip")
         plain = re.sub(r"[^\w.\-]", "_", PurePosixPath(name.replace("\\", "/")).name, flags=re.ASCII).lstrip(".")[-80:]
         kept = f"{hashlib.blake2b(content, digest_size=8).hexdigest()}/{plain or 'file'}"
         path = self.folder / kept
         if not path.exists():
-            if self._n_bytes + len(content) > MOST_KEPT:
-                raise InputError(f"all files may have {MOST_KEPT:,} bytes at most; start the server again")
+            if self._n_bytes + len(content) > MAX_KEPT:
+                raise InputError(f"all files may have {MAX_KEPT:,} bytes at most; start the server again")
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
             self._n_bytes += len(content)
