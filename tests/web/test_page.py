@@ -212,7 +212,7 @@ def test_file_that_is_handed_over_is_read_as_a_network_and_no_other_one_is(tab, 
     line = tab.locator('[data-bm="notice"]')
     run = open_lab(tab, **{"network.name": "file", "network.path": str(good), "network.n": ""})
     run()
-    line.filter(has_text="network.path must be a file that was handed over on this page; choose the file").wait_for()
+    line.filter(has_text="network.path must be a file that was uploaded to this page; choose the file").wait_for()
     tab.locator("input[type=file]").first.set_input_files(bad)
     tab.wait_for_function("location.search.includes('bad.graphml')")
     run()

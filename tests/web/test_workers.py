@@ -168,7 +168,7 @@ def test_no_question_reads_a_file_that_was_not_handed_over(tmp_path, question, m
     ):
         given = ["own"] if question == "follow" else []
         chosen = {"protocols": "fwa(2)", "horizon": "2", **named}
-        with pytest.raises(InputError, match=f"{key} must be a file that was handed over on this page"):
+        with pytest.raises(InputError, match=f"{key} must be a file that was uploaded to this page"):
             getattr(Desk(print), question)(*given, chosen, tmp_path, *more)
 
 
@@ -177,7 +177,9 @@ def test_error_about_a_file_has_its_users_name_and_a_remedy_of_the_page(monkeypa
     kept = Uploads()
     chosen = {**ENDLESS, "network.name": "file", "network.path": kept.keep("my links.txt", b"0 1\n1 2\n")}
     del chosen["network.n"]
-    with pytest.raises(InputError, match=r"^\[network\] my_links\.txt must hold at most 3 bytes[^;]*$"):
+    with pytest.raises(
+        InputError, match=r"^network: my_links\.txt must hold at most 3 bytes[^;]*; choose a smaller file$"
+    ):
         Desk(print).simulate(chosen, kept.folder)
     kept.close()
 

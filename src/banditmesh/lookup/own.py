@@ -1,8 +1,8 @@
-"""Classes and functions of your own, named by where they are: "my_module:MyProtocol".
+"""Your own classes and functions, named by where they are: "my_module:MyProtocol".
 
 Rules kept here: a name is looked up once and becomes an *address*, "my_module:MyProtocol@3f2c8d1e9a7b0c42", whose end
-is a hash of the source. Whatever keeps an address keeps what was run: another source is another address, and nothing
-that is loaded for one is used for another.
+is a hash of the source. An address says exactly what was run: another source is another address, and nothing that is
+loaded for one is used for another.
 
 A module is looked for in one folder first, that of a spec or, for text on the command line and in Python, the current
 one; then wherever Python looks. A module of the folder is a single file. Its text, and that of the files beside it
@@ -51,7 +51,7 @@ _refused = False
 
 
 def is_name(value: object) -> bool:
-    """Whether a value names something of the user's own.
+    """Whether a value names a user's own class or function.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def is_name(value: object) -> bool:
 
 
 def with_colon(value: object) -> str:
-    """What to add to an error about a name that nobody has, if it has a dot where one of the user's own has a colon.
+    """What to add to an error about an unknown name that has a dot where a user's own one has a colon.
 
     Examples
     --------
@@ -90,36 +90,36 @@ def plain(text: str) -> str:
 
 
 def refuse() -> None:
-    """From now on run no code of the user's own in this process: for one that answers strangers."""
+    """Run no users' code in this process from now on: for a process that answers untrusted callers."""
     global _refused
     _refused = True
 
 
 def address(text: str, folder: Path) -> str:
-    """A text with the hash of its source after every name of the user's own that has none yet."""
+    """A text with the hash of its source after every user's own name that has none yet."""
     return _NAME.sub(lambda found: _addressed(found[0], folder), text)
 
 
 def told(text: str) -> dict[str, Texts]:
-    """What another process must be told to load the addresses in a text."""
+    """What another process needs to load the addresses in a text."""
     hashes = {found.rpartition("@")[2] for found in _NAME.findall(text) if "@" in found}
     return {one: _texts[one] for one in sorted(hashes) if one in _texts}
 
 
 def tell(texts: Mapping[str, Texts]) -> None:
-    """Let this process know modules that another one has read."""
+    """Make modules known to this process that another one has read."""
     _texts.update(texts)
 
 
 class Packed:
-    """A value for another process, which is told the modules of some of its objects before it unpacks it.
+    """A value for another process, with the modules that it needs to unpack some of its objects.
 
     Parameters
     ----------
     value : object
-        What to hand over. If nothing in it is of the user's own, it goes as it is.
+        What to send. If no user's own class is in it, it goes as it is.
     objects : iterable
-        Those of its objects whose classes may be of the user's own.
+        Those of its objects whose classes may be a user's own.
     """
 
     def __init__(self, value: Any, objects: Iterable[object]) -> None:
@@ -184,7 +184,7 @@ def load_class(name: str, base: type[Any]) -> type[Any]:
 
 
 def parameters_of(make: Any, name: str) -> dict[str, Any]:
-    """What something of the user's own takes, each parameter by its name."""
+    """The parameters of a user's own class or function, by name."""
     import inspect
 
     try:
@@ -199,12 +199,12 @@ def parameters_of(make: Any, name: str) -> dict[str, Any]:
 
 @contextmanager
 def blamed(name: object) -> Iterator[None]:
-    """Whatever goes wrong in code of the user's own is one line that names it; in other code nothing is changed."""
+    """Turn whatever goes wrong in a user's own code into one line that names it; leave other errors alone."""
     try:
         yield
     except BanditmeshError:
         raise
-    except Exception as error:  # code of the user's own may raise anything
+    except Exception as error:  # a user's own code may raise anything
         if not is_name(name):
             raise
         raise InputError(f"{plain(str(name))} failed with {_in_words(error)}") from error
@@ -278,7 +278,7 @@ def _importing(module: str, do: Any) -> Any:
         return do()
     except BanditmeshError:
         raise
-    except Exception as error:  # a module of the user's own may raise anything
+    except Exception as error:  # a user's own module may raise anything
         raise InputError(f"cannot import {module}: {_in_words(error)}") from error
 
 
@@ -300,7 +300,7 @@ def _load_text(name: str, hashed: str) -> ModuleType:
 
 
 class _FromTexts(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds some modules in their texts; they stay in `sys.modules` under names that nobody else has."""
+    """Finds some modules in their texts; they stay in `sys.modules` under unique names."""
 
     def __init__(self, texts: Texts, hashed: str) -> None:
         self._texts = texts
@@ -318,7 +318,7 @@ class _FromTexts(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
-        # Its functions and classes say that they are of this module, and whoever asks for it finds it.
+        # Its functions and classes name this module, which can then be found.
         module.__name__ = f"{name}@{self._hashed}"
         sys.modules[module.__name__] = module
         exec(compile(self._texts[name], f"{name}.py", "exec"), vars(module))

@@ -2,11 +2,11 @@
 
 A *table* names one part and gives its parameters: `{"name": "fwa", "ttl": 4}`. A word stands for a table, too: a name
 alone, or a protocol written out, as in "fwa(4)+growth(0.25)". What parameters a part takes is read from its own
-signature, so a class that is added to the package can be named at once. A class of the user's own is named by its
+signature, so a class that is added to the package can be named at once. A user's own class is named by its
 address, see `lookup.own`.
 
-Whatever is wrong is an `InputError` whose `key` is the dotted key of the setting, as in "protocol.ttl". Whoever reads a
-file adds its line, others word it in their own way; nothing is ever read out of a message.
+Whatever is wrong is an `InputError` whose `key` is the dotted key of the setting, as in "protocol.ttl". A reader of
+files adds the line, other callers word it in their own way; messages are never parsed.
 
 A new table is a line of `NAME_KEYS` and one of `_MAKERS`; if it goes into another part, as an emission into a protocol,
 also one of `GOES_INTO`.
@@ -112,7 +112,7 @@ def parts(table: str) -> dict[str, Part]:
 
 
 def get_part(table: str, name: object, own_too: bool = True) -> Part:
-    """The part of that name, or the one of the user's own at that address if such are allowed."""
+    """The part of that name, or the user's own one at that address, if those are allowed."""
     key, known = f"{table}.{NAME_KEYS[table]}", parts(table)
     if own.is_address(name) and own_too:
         try:
@@ -352,7 +352,7 @@ def _from_base(table: str) -> dict[str, Part]:
 
 @cache
 def _own(table: str, address: str) -> Part:
-    """What is of the user's own at an address, as a part of a table."""
+    """The user's own part of a table at an address."""
     base = _base(table)
     if base is not None:
         return _from_class(own.load_class(address, base))

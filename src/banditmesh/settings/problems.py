@@ -158,7 +158,7 @@ def own_part(table: str, address: str) -> Part:
 
 
 def _own_law(address: str) -> Part:
-    """A law of the user's own: it is given the mean of each arm, and is asked whether its parameters can be read."""
+    """A user's own law: it takes the mean of each arm, and its parameters can be read from it."""
     from .. import arms
 
     kind = own.load(address)
@@ -250,7 +250,7 @@ def _data(
     if (laws is None) == (log is None):
         raise InputError("laws or log must be given, and not both; name one file")
     if laws is not None and catalogue is None:
-        raise InputError("must be given with laws; name a file of who has which arms", key="catalogue")
+        raise InputError("must be given with laws; name a file that says which agents have which arms", key="catalogue")
     if rewards is not None and log is None:
         raise InputError("must be given with log only; leave it out", key="rewards")
     checks.choice("rewards", rewards or "auto", arms.LAW_KINDS)

@@ -23,7 +23,7 @@ from .spec import Settings, Spec
 
 FORMAT: Final = "banditmesh-study"
 VERSION: Final = 3
-#: The versions that are read, and what each lacks: a study of version 2 never grew and has nothing of the user's own.
+#: The versions that are read, and what each lacks: a study of version 2 never grew and uses no users' own parts.
 _READ: Final[dict[int, dict[str, Any]]] = {2: {"own_modules": {}, "grown_from": []}, VERSION: {}}
 #: The most replicates whose seeds a manifest lists.
 MAX_SEEDS: Final = 1000
@@ -83,7 +83,7 @@ def new_manifest(
         "versions": versions(),
         # Other versions that parts of the study were computed with.
         "continued_with": [],
-        # The source of modules of the user's own, by the hashes that the spec has.
+        # The source of users' own modules, by the hashes in the spec.
         "own_modules": spec.own_texts(),
         "grown_from": list(earlier),
     }

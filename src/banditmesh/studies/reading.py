@@ -225,7 +225,7 @@ def _check_overrides(spec: Spec, replacing: Mapping[str, str]) -> None:
 
 
 def _address_all(raw: dict[str, Any], folder: Path) -> None:
-    """Give every name of the user's own the hash of its source, wherever a part is named."""
+    """Add the hash of its source to every name of a user's own part."""
     for table, name_key in NAME_KEYS.items():
         if table in raw:
             raw[table] = _addressed(table, raw[table], name_key, folder)
@@ -243,7 +243,7 @@ def _address_all(raw: dict[str, Any], folder: Path) -> None:
 
 
 def _addressed(where: str, value: Any, name_key: str, folder: Path) -> Any:
-    """A table, or a word that is given for one, with the hash of its source after a name of the user's own."""
+    """A table, or a word that stands for one, with the hash of its source after the name of a user's own part."""
     if isinstance(value, dict) and isinstance(value.get(name_key), str):
         return {**value, name_key: _addressed(f"{where}.{name_key}", value[name_key], "", folder)}
     if not isinstance(value, str):

@@ -312,10 +312,10 @@ def _stored(folder: Path) -> dict[str, Any] | None:
     """The manifest of the study in a folder; None if the folder is empty."""
     if (folder / "manifest.json").exists():
         return read_manifest(folder)
-    strangers = [path.name for path in folder.iterdir() if path.name not in (".lock", "shards")]
-    if strangers or any((folder / "shards").iterdir()):
+    others = [path.name for path in folder.iterdir() if path.name not in (".lock", "shards")]
+    if others or any((folder / "shards").iterdir()):
         raise StudyError(
-            f"{folder} must be empty or hold a study, got {(strangers or ['shards'])[0]}; choose another folder"
+            f"{folder} must be empty or hold a study, got {(others or ['shards'])[0]}; choose another folder"
         )
     return None
 

@@ -1,9 +1,9 @@
-"""A shard: the runs of one finished chunk, as a Parquet file that can be told from any other.
+"""A shard: the runs of one finished chunk, as a Parquet file that says what it is.
 
 Rules kept here: the hash of a shard's bytes is part of its name, so that both appear in one move and nothing else has
 to be kept in step with them. A shard is taken only if its bytes have that hash, and if it says of itself that it
 belongs to this study and this chunk, with this study's columns and as many runs as the chunk has. How much room its
-runs take is known before they are unpacked: a small file of a stranger must not fill the memory.
+runs take is known before they are unpacked: a small file from an untrusted source must not fill the memory.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ class Spec:
         return any(key.partition(".")[0] == "policy" for key in (*self.given, *self.grid))
 
     def own_texts(self) -> dict[str, own.Texts]:
-        """What workers must be told of modules of the user's own that the study names."""
+        """The users' own modules that the study names, as workers need them."""
         return own.told(json.dumps(self.to_json()))
 
     @property

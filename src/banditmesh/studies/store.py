@@ -46,7 +46,7 @@ class Study:
         The folder that `banditmesh run` or `run_study` wrote.
     max_bytes : int, optional
         How many bytes of memory its runs may take. If not given, 1 GiB and 250 times what they take on disk, so that a
-        small folder of a stranger cannot fill the memory.
+        small folder from an untrusted source cannot fill the memory.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ def checked_folder(path: str | PathLike[str]) -> Path:
 
 
 def list_shards(folder: Path) -> list[Path]:
-    """All shards of a study, by their numbers, and whatever else is called .parquet; hidden files are nobody's."""
+    """All shards of a study, by their numbers, and whatever else is called .parquet, but for hidden files."""
     found = [path for path in (folder / "shards").glob("*.parquet") if not path.name.startswith(".")]
     return sorted(found, key=lambda path: (len(path.name), path.name))
 
@@ -299,7 +299,7 @@ def lock(folder: Path) -> Iterator[None]:
 
 
 def _remove_partials(folder: Path) -> None:
-    """Remove what a killed process left half written; nobody else writes while the lock is held."""
+    """Remove what a killed process left half written; no other process writes while the lock is held."""
     for partial in [*folder.glob(f".*{atomic.PARTIAL}"), *(folder / "shards").glob(f".*{atomic.PARTIAL}")]:
         partial.unlink(missing_ok=True)
 

@@ -44,7 +44,7 @@ class Chunk:
     record_every : int
         Which rounds are kept for the curves; 0 for none.
     own_texts : mapping
-        The modules of the user's own that the spec names, see `own`.
+        The users' own modules that the spec names, see `lookup.own`.
     """
 
     number: int

@@ -397,8 +397,8 @@ def _case(choices: Mapping[str, str], folder: Path) -> Case:
             # Files go by the names that their users know.
             what = what.replace(f"{folder}/{kept}", kept).replace(kept, Path(kept).name)
         key = "protocols" if is_within(error.key, "sweep.protocol") else error.key
-        # What cannot be done on the page is no remedy.
-        remedy = "" if error.remedy == RAISE_LIMIT else error.remedy
+        # The page sets this limit itself.
+        remedy = "choose a smaller file" if error.remedy == RAISE_LIMIT else error.remedy
         raise SpecError(what, key=key, remedy=remedy, is_sentence=error.is_sentence) from None
 
 

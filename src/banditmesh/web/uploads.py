@@ -1,4 +1,4 @@
-"""Files that users hand over: kept while the server runs, named by what they hold, and never more than they may be.
+"""Files that users upload: kept while the server runs, named by their contents, and limited in size.
 
 A file is data: it is parsed by the reader of its format in a worker process, and nothing of it is ever executed. On the
 page and in links it goes by `HASH/NAME`; what is not the name of a kept file names nothing, so that no link makes the
@@ -25,7 +25,7 @@ _KEPT: Final = re.compile(r"[0-9a-f]{16}/[\w.\-]{1,80}", re.ASCII)
 
 
 class Uploads:
-    """The files that users have handed over.
+    """The files that users have uploaded.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Uploads:
         return kept
 
     def close(self) -> None:
-        """Forget all of them."""
+        """Delete all of them."""
         self._folder.cleanup()
 
 
@@ -77,4 +77,4 @@ def check(folder: Path, tables: Mapping[str, Any], within: str = "") -> None:
         if isinstance(value, Mapping):
             check(folder, value, f"{key}.")
         elif name in _NAMING and not (isinstance(value, str) and holds(folder, value)):
-            raise InputError(f"{key} must be a file that was handed over on this page; choose the file again")
+            raise InputError(f"{key} must be a file that was uploaded to this page; choose the file again")
