@@ -565,7 +565,7 @@ def test_forgotten_network_is_told(run, folder, monkeypatch):
     few = ("--log", "clicks.csv", "--horizon", 5, "--replicates", 1, "--protocols", "fwa")
     code, _, err = run("compare", *few)
     assert code == 2
-    assert err.endswith("; --network is not given, so er is used, the paper's; name the file of yours\n")
+    assert err.endswith("; --network is not given, so er is used, the paper's; name your file\n")
     (folder / "clicks.csv").write_text("1,red,1\n2,red,0\n")
     code, _, err = run("compare", *few, "--unmatched", "drop")
     assert code == 0

@@ -389,7 +389,7 @@ def test_mesh_of_five_shows_a_node_that_dies_and_comes_back(tab, mesh_folder):
         nodes[4].start()
         status.filter(has_text="5 of 5 nodes answer").wait_for()
     tab.keyboard.press("Escape")
-    status.filter(has_text="Nobody is asked any more").wait_for()
+    status.filter(has_text="Polling has stopped").wait_for()
     tab.locator('[data-bm="nodes"]').fill("ftp://nowhere")
     tab.locator('[data-bm="watch"]').click()
     tab.locator('[data-bm="notice"]', has_text="url must be http://HOST:PORT").wait_for()

@@ -107,7 +107,7 @@ def layouts_of(manifest: dict[str, Any]) -> Layouts:
 
 
 def versions() -> dict[str, str]:
-    """What the numbers may depend on."""
+    """The versions that results may depend on."""
     packages = ("numpy", "numba", "networkx", "scipy", "pyarrow")
     return {
         "banditmesh": __version__,
@@ -155,7 +155,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _first_wrong(manifest: dict[str, Any]) -> str | None:
-    """The first key that is not what the others say it is."""
+    """The first key that contradicts the others."""
     if "banditmesh" not in manifest["versions"]:
         return "versions"
     n_runs = n_chunks = 0

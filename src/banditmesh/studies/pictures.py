@@ -76,7 +76,7 @@ def draw_study(
 
 
 def _by(by: Sequence[str] | None, axis: str | None, kind: str) -> list[str] | None:
-    """What tells the lines of one of several pictures apart."""
+    """The keys that separate the lines of one of several pictures."""
     if by is None:
         return None
     others = [key for key in by if key != axis]

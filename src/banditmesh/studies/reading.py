@@ -124,7 +124,7 @@ def spec_from_tables(
 
 
 def _refuse_broken_text(source: str, *texts: str) -> None:
-    """Refuse bytes that are no text: nothing that is written later could hold them."""
+    """Refuse text that is not valid Unicode: it could not be written later."""
     for text in texts:
         try:
             text.encode()
@@ -134,7 +134,7 @@ def _refuse_broken_text(source: str, *texts: str) -> None:
 
 
 def _check_values(raw: dict[str, Any]) -> None:
-    """Refuse what no key of a spec can hold: numbers of more than 64 bits, and values that lie too deep."""
+    """Refuse what no key of a spec can hold: integers of more than 64 bits, and values nested too deeply."""
     waiting: list[tuple[dict[str, Any] | list[Any], int]] = [(raw, 0)]
     while waiting:
         value, depth = waiting.pop()
@@ -255,7 +255,7 @@ def _addressed(where: str, value: Any, name_key: str, folder: Path) -> Any:
 
 
 def _override_all(raw: dict[str, Any], overrides: Sequence[str], folder: Path) -> dict[str, str]:
-    """Set the overrides; the keys that they set, each with its override."""
+    """Apply the overrides; returns the keys that they set, each with its override."""
     replacing: dict[str, str] = {}
     for override in overrides:
         key, value = _override(raw, override)
@@ -295,7 +295,7 @@ def _override(raw: dict[str, Any], override: str) -> tuple[str, Any]:
 
 
 def _read_value(text: str) -> Any:
-    """A value as TOML writes it, or else the text itself."""
+    """A value in TOML, or else the text itself."""
     try:
         found = toml_text.load(f"value = {text}")
     except InputError:

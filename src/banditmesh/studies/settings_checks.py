@@ -1,4 +1,4 @@
-"""What the settings of a study must be: whatever can be checked without running is checked here, before anything runs.
+"""Checks of a study's settings: whatever can be checked without running is checked here, before anything runs.
 
 A setting is checked for every combination of the values of its own swept keys, and for no more: not again for each
 point, nor for each value of another setting.
@@ -40,7 +40,7 @@ from ..sim.limits import MOST_ROUNDS
 from .grid import Family
 from .spec import Settings, Spec
 
-#: As many links as networks may have that are made to see whether they can be, which takes a moment.
+#: The most links of networks that are made only to see that they can be.
 _MAX_LINKS: Final = 1_000_000
 #: What the numbers outside of the tables must at least and at most be; what `simulate` takes.
 _RANGES: Final = {
@@ -59,7 +59,7 @@ def check_ranges(settings: Settings) -> None:
 
 
 def check_settings(spec: Spec, by_hand: set[str]) -> None:
-    """Every setting of every point is right, and every key that was given has an effect somewhere.
+    """Refuse wrong settings of any point, and keys that have no effect at any of them.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def check_settings(spec: Spec, by_hand: set[str]) -> None:
 
 
 def check_first_problem(spec: Spec) -> None:
-    """The problem of the first point can be built; with it most mistakes in its parts show before anything runs."""
+    """Build the problem of the first point, so that most mistakes in its parts show before anything runs."""
     families = {table: next(spec.families(table)) for table in ("network", "dynamics", "arms")}
     first = {table: family.settings[table] for table, family in families.items()}
     with _about("network", families["network"]):
@@ -109,7 +109,7 @@ def check_first_problem(spec: Spec) -> None:
 
 
 def check_networks(spec: Spec) -> None:
-    """The networks of a sweep can be made: small ones are, once for all their seeds, up to a number of links in all."""
+    """Make the small networks of a sweep, once for all seeds and up to a total of links, to see that it works."""
     room = _MAX_LINKS
     seen: set[str] = set()
     for family in spec.families("network"):
@@ -125,7 +125,7 @@ def check_networks(spec: Spec) -> None:
 
 
 def _most_links(table: Mapping[str, Any]) -> int:
-    """How many links a network can have, by its table; a hundred agents if it does not say how many."""
+    """The maximum number of links of a network, by its table; a hundred agents if it gives no number."""
     sides = [table[key] for key in ("n", "rows", "columns", "n_agents") if isinstance(table.get(key), int)]
     n_agents: int = math.prod(sides or [100])
     return n_agents**2
@@ -145,7 +145,7 @@ def _check_setting(name: str, names: tuple[str, ...], family: Family) -> None:
 
 @contextmanager
 def _about(name: str, family: Family) -> Iterator[None]:
-    """Errors of the block are about a setting, or a key of its table: say which, and where the spec gives it."""
+    """Errors of the block are about a setting or a key of its table, or about the swept key that decides it."""
     try:
         yield
     except InputError as error:

@@ -137,7 +137,7 @@ class Layouts:
         return self.of(number).n_runs_of(number)
 
     def open(self, path: Path) -> Opened:
-        """A shard and the number of its chunk, or `StudyError` for anything but a whole one."""
+        """Open a shard; `StudyError` if it is not a whole one of this study."""
         name = _NAME.fullmatch(path.name)
         number = int(name[1]) if name else -1
         if name is None or path.name != shard_name(number, name[2]) or number >= self.n_chunks:
@@ -254,7 +254,7 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 
 
 def _text_bytes(column: pa.ChunkedArray) -> int:
-    """How many bytes the texts of a column take when each stands in its own place."""
+    """How many bytes the texts of a column take when repeated in each row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

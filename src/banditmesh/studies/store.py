@@ -81,7 +81,7 @@ class Study:
 
     @property
     def n_done(self) -> int:
-        """How many runs are there, in shards that are whole; every shard is read to find out."""
+        """How many runs are done, in whole shards; reads every shard."""
         found: Counter[int] = Counter()
         for path in list_shards(self.path):
             with suppress(StudyError):
@@ -90,7 +90,7 @@ class Study:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all runs are there; every shard is read to find out."""
+        """Whether all runs are done; reads every shard."""
         return self.n_done == self._layouts.n_runs
 
     def table(self, partial: bool = False) -> pd.DataFrame:
@@ -116,7 +116,7 @@ class Study:
         return curves
 
     def read(self, partial: bool = False, curves: bool = False) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """What `table` and, if wanted, `curves` give; every shard is read once for both."""
+        """The table and, if wanted, the curves; every shard is read once for both."""
         import pandas as pd
 
         tables, lines = [], []
@@ -143,7 +143,7 @@ class Study:
         log: str = "",
         band: str = "sd",
     ) -> Figure:
-        """A picture of the runs that are there; `banditmesh plot` writes all of them.
+        """Plot the finished runs; `banditmesh plot` writes all pictures.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ def write_shard(folder: Path, shard: Shard) -> None:
 
 
 def set_aside(path: Path) -> Path:
-    """Give a file that is no shard of the study a name that is not taken for one."""
+    """Rename a file that is no shard of the study, so that it is not taken for one."""
     aside = path.with_suffix(".damaged")
     try:
         return path.replace(aside)

@@ -1,4 +1,4 @@
-"""What a worker does: simulate the runs of a chunk and hand them back as one Parquet shard, as bytes.
+"""What a worker does: simulate the runs of a chunk and return them as one Parquet shard, in bytes.
 
 A shard is a pure function of its chunk, so it does not matter which worker computes it, or when.
 """
@@ -57,7 +57,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Shard:
-    """What a worker hands back: the Parquet file as bytes, and what the parent wants to know without reading it."""
+    """What a worker returns: the Parquet file as bytes, and what the parent needs to know without reading it."""
 
     number: int
     content: bytes

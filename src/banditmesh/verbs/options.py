@@ -1,4 +1,4 @@
-"""The options that describe a problem to several verbs, and how they are read."""
+"""The options of several verbs that describe a problem, and how they are read."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def read_policy(name: str) -> Policy:
 
 
 def note_policy(problem: Problem, chosen: bool, in_spec: bool = False) -> None:
-    """Say on standard error that another policy than the default would suit the arms better, if it would."""
+    """Say on standard error if another policy than the default would suit the arms better."""
     from ..policies.choice import ADVICE, suits_rates
 
     if not chosen and suits_rates(problem):
@@ -140,7 +140,7 @@ def note_policy(problem: Problem, chosen: bool, in_spec: bool = False) -> None:
 
 
 def fault_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say what goes wrong; a spec can say more."""
+    """The options for faults; a spec can say more."""
     options = [
         click.option("--loss", default=0.0, show_default=True, help="Probability that a transmission is lost."),
         click.option(
@@ -247,7 +247,7 @@ def is_given(context: click.Context, name: str) -> bool:
 
 
 def refuse_options(context: click.Context, but: tuple[str, ...]) -> None:
-    """A spec says all that these options do, but for those that may go with it."""
+    """Refuse options that a spec replaces, except those that may go with it."""
     spoken = (
         "network",
         "n_arms",
@@ -279,7 +279,7 @@ def refuse_options(context: click.Context, but: tuple[str, ...]) -> None:
 
 
 def refuse_idle(context: click.Context, name: str, reason: str) -> None:
-    """Refuse an option that was given although nothing would use it."""
+    """Refuse an option that would have no effect."""
     if is_given(context, name):
         option = next(parameter for parameter in context.command.params if parameter.name == name)
         raise InputError(f"{option.opts[0]} has no effect: {reason}; leave it out")
@@ -312,7 +312,7 @@ def read_problem(
     for name in ("n_arms", "per_agent"):
         refuse_idle(context, name, "a file gives the arms")
     if laws is None and log is None:
-        raise InputError("--catalogue says nothing of rewards, and neither --laws nor --log is given; give one of them")
+        raise InputError("--catalogue gives no rewards, and neither --laws nor --log is given; give one of them")
     if laws is not None and log is not None:
         raise InputError("give --laws or --log, got both; each says what arms pay")
     if log is None:
@@ -325,7 +325,7 @@ def read_problem(
     try:
         problem = Problem(graph, who, what, unmatched=unmatched)
     except ArmError as error:
-        raise ArmError(f"{error}; {hint}; name the file of yours" if hint else str(error)) from None
+        raise ArmError(f"{error}; {hint}; name your file" if hint else str(error)) from None
     if hint:
         click.echo(f"banditmesh: {hint}", err=True)
     if problem.unmatched:
@@ -378,7 +378,7 @@ def read_network(network: str, seed: int, max_bytes: int | None, weights: str, s
 
 
 def check_picture(option: str, path: str) -> None:
-    """Refuse a picture that could not be written, before anything is simulated for it."""
+    """Refuse a picture that could not be written, before anything is simulated."""
     kinds = (".pdf", ".png", ".svg")
     target = Path(path)
     if target.suffix not in kinds:
@@ -390,7 +390,7 @@ def check_picture(option: str, path: str) -> None:
 
 
 def check_folder(option: str, path: str) -> None:
-    """Refuse a folder that could neither be written to nor made, before anything is simulated for it."""
+    """Refuse a folder that could neither be written nor made, before anything is simulated."""
     there = Path(path).absolute()
     while not there.exists() and there != there.parent:
         there = there.parent

@@ -43,14 +43,14 @@ def symbol_of(name: str) -> str:
 
 
 def dash_of(name: str, names: Collection[str]) -> str | list[float]:
-    """How the line of a protocol is broken, as in the pictures."""
+    """The dash pattern of a protocol, as in the pictures."""
     line = style_of(name, names)[1]
     plain: dict[str, str | list[float]] = {"-": "solid", "--": "dashed", ":": "dotted", "-.": [8, 3, 2, 3]}
     return plain[line] if isinstance(line, str) else [2 * length for length in line[1]]
 
 
 def other(place: int) -> tuple[str, str | list[float]]:
-    """Colour and dash of what is no protocol, by its place; where colours begin again, another dash tells it apart."""
+    """Colour and dash of a series that is no protocol, by its position; the dash changes when colours repeat."""
     return OTHERS[place % len(OTHERS)], ("solid", "dashed", "dotted")[place // len(OTHERS) % 3]
 
 
@@ -117,7 +117,7 @@ def with_legend(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]
 
 
 def _lines(names: Iterable[str], mark: int, width: int) -> int:
-    """How many lines a legend takes up in a chart of that width."""
+    """How many rows a legend takes in a chart of that width."""
     n, place = 1, 0.0
     for name in names:
         item = mark + 15 + _LETTER * len(name)

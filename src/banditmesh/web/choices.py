@@ -1,8 +1,8 @@
 """What is chosen on the page: texts, by the dotted keys of a spec. A spec, a link and lines of Python say the same.
 
-A choice is what stands in a field, as it stands there: `{"network.name": "ring", "network.n": "12", "horizon": "abc"}`.
-It is not checked here but as every spec is, so that the page says what the command line says. Empty texts are not said.
-A link says what differs from what the fields show at first, and only what has a field: `misfit` says what else it says.
+A choice is the text in a field: `{"network.name": "ring", "network.n": "12", "horizon": "abc"}`.
+It is checked as every spec is, so that errors are those of the command line. Empty fields are left out.
+A link holds what differs from the defaults, for keys that have a field: `misfit` names what else is in it.
 Files that were uploaded are named by `network.path` and the like, as `uploads` names them.
 """
 
@@ -106,7 +106,7 @@ def keys_of(table: str, choices: Mapping[str, str]) -> list[str]:
 
 
 def from_query(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> dict[str, str]:
-    """The choices of a link: what the fields show at first, with what it says otherwise; see `misfit` for the rest.
+    """The choices of a link: the defaults, with what the link changes; see `misfit` for the rest.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def from_query(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS)
 
 
 def misfit(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> str:
-    """What a link says that has no field, or names nothing: the first such thing, in a line; empty if all of it fits.
+    """The first part of a link that has no field, or an unknown name, as an error in one line; empty if all of it fits.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def misfit(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> 
 
 
 def to_query(choices: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS, **more: str) -> str:
-    """The part of a link behind the question mark; what the fields show at first is left out.
+    """The query string of a link; defaults are left out.
 
     Examples
     --------
@@ -169,9 +169,9 @@ def to_tables(choices: Mapping[str, str], *, own_names: bool = False) -> dict[st
     Parameters
     ----------
     choices : mapping from str to str
-        What stands in the fields.
+        The contents of the fields.
     own_names : bool
-        Whether files go by the names that their users gave them, instead of where they lie here.
+        Whether files go by the names that users gave them, instead of their paths here.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def to_python(choices: Mapping[str, str]) -> str:
 
 
 def record_every(horizon: int) -> int:
-    """Of how many rounds the page keeps one, so that no run is too long to be looked at.
+    """Every how many rounds the page keeps one, so that no curve is too long to show.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def record_every(horizon: int) -> int:
 
 
 def _values(choices: Mapping[str, str], own_names: bool) -> dict[str, Any]:
-    """What stands in the fields but for protocols, as values in tables."""
+    """The contents of the fields except for protocols, as values in tables."""
     tables: dict[str, Any] = {}
     for key, text in choices.items():
         if text.strip() and key != "protocols":

@@ -1,6 +1,6 @@
-"""What a worker process does for one browser: simulate, follow, compare, read studies, and make files of it.
+"""What a worker process does for one browser: simulate, follow, compare, read studies, and make files.
 
-Each public method is a question that the page asks; what it gives, and what it tells on the way, is plain values of
+Each public method is a question that the page asks; answers and progress reports are plain values of
 bounded size. What later questions need stays here, in the process: results, recorders, journeys.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: The most points of a curve that are sent.
 MAX_POINTS: Final = 100
-#: How often something is told, in seconds, and how many characters of frames at most.
+#: Seconds between progress reports, and the most characters of frames in one.
 TELL_EVERY: Final = 0.5
 MAX_CHARACTERS: Final = 40_000
 #: The most rows of a table that are sent, and the most points of a study's chart.
@@ -64,7 +64,7 @@ class Desk:
     # The lab.
 
     def simulate(self, choices: Mapping[str, str], folder: Path) -> dict[str, Any]:
-        """Simulate all protocols; told on the way: curves as they grow, those of one protocol at a time."""
+        """Simulate all protocols; reports curves as they grow, one protocol at a time."""
         from ..comparisons.compare import Comparison
         from ..protocols.notation import labels
         from ..sim.engine import simulate
@@ -100,7 +100,7 @@ class Desk:
 
     @staticmethod
     def _rows(comparison: Comparison) -> list[dict[str, Any]]:
-        """One row a protocol: means, standard deviations (None for one replicate), and what became of its messages."""
+        """One row per protocol: means, standard deviations (None for one replicate), and the fates of its messages."""
         rows = []
         for label, row in comparison.table(agents=True).iterrows():
             traffic = comparison.results[str(label)].traffic
@@ -127,7 +127,7 @@ class Desk:
     # The network, round by round.
 
     def record(self, choices: Mapping[str, str], folder: Path, protocol: str, arm: str | None) -> dict[str, Any]:
-        """Step through one replicate of a protocol; told on the way: the network, then the rounds' changes."""
+        """Step through one replicate of a protocol; reports the network, then the changes in each round."""
         from ..animations import Recorder
         from ..protocols.notation import labels
         from ..sim.simulation import Simulation
@@ -159,7 +159,7 @@ class Desk:
     def _record_loads(
         self, case: Case, protocol: Any, labels: list[str], label: str, settings: dict[str, Any]
     ) -> dict[str, Any]:
-        """The first rounds of a large network, from the engine that is quick enough for it."""
+        """The first rounds of a large network, from the compiled engine."""
         from ..animations import LoadRecorder
         from ..sim.engine import simulate
 
@@ -181,7 +181,7 @@ class Desk:
         return {"round": recorder.round, "frames": recorder.n_frames, "is_part": horizon < case.horizon}
 
     def _tell_frames(self, recorder: Recorder | LoadRecorder, sent: int, t: int) -> int:
-        """Tell some of the frames that are new, as many as may be sent at a time; how many are told now."""
+        """Report as many new frames as may be sent at a time; returns how many are reported by now."""
         sizes = itertools.accumulate(len(json.dumps(one)) for one in recorder.frames_since(sent))
         frames = recorder.frames_since(sent)
         fitting = sum(1 for size in sizes if size <= MAX_CHARACTERS)
@@ -190,7 +190,7 @@ class Desk:
         return sent + len(frames)
 
     def recorded_html(self) -> bytes:
-        """What was recorded, as a page that plays by itself."""
+        """The recording as a page that plays by itself."""
         from ..animations import as_html
 
         if self._recorder is None:
@@ -249,7 +249,7 @@ class Desk:
     # Compare and frontier.
 
     def frontier(self, choices: Mapping[str, str], folder: Path, wanted: Mapping[str, str]) -> Any:
-        """The frontier of the problem; told on the way: how much is done."""
+        """The frontier of the problem; reports how much is done."""
         from ..comparisons.frontier import frontier
         from ..protocols import notation
 
@@ -339,7 +339,7 @@ class Desk:
 
 
 class _Pace:
-    """Says when it is time to tell something again."""
+    """Says when the next progress report is due."""
 
     def __init__(self) -> None:
         self._next = 0.0
@@ -403,12 +403,12 @@ def _case(choices: Mapping[str, str], folder: Path) -> Case:
 
 
 def _one_case(choices: Mapping[str, str], folder: Path) -> Case:
-    """The same where protocols need not be named; any one that sends stands for them, so that faults have a use."""
+    """The same where protocols are optional; one that sends is put in their place, so that faults have an effect."""
     return _case({**choices, "protocols": choices.get("protocols", "").strip(" ,") or "irs"}, folder)
 
 
 def _hint(case: Case) -> str:
-    """What to say if another policy than the default fits the arms better; empty if not."""
+    """A hint if another policy than the default fits the arms better; empty if not."""
     from ..policies import UCB
     from ..policies.choice import WEAKNESS, suits_rates
 
@@ -418,7 +418,7 @@ def _hint(case: Case) -> str:
 
 
 def readable(text: str) -> str:
-    r"""The same text, of signs that can be sent: names are whatever a file says, half characters too.
+    r"""The same text in characters that can be sent: names come from files, and may hold lone surrogates.
 
     Examples
     --------
@@ -472,7 +472,7 @@ def _point(row: Any, columns: Mapping[str, str]) -> str:
 def _swept(table: Any, keys: list[str], wanted: Mapping[str, str], where: Mapping[str, str]) -> dict[str, Any]:
     """Means and standard deviations of a column, by a key along the axis and by another one, at values of the rest.
 
-    Of every further key that varies one value is shown, since a mean or a band of several would be of none of them.
+    Of every other key that varies one value is shown, since a mean over several would describe none of them.
     """
     from pandas.api.types import is_numeric_dtype
 

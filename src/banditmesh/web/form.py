@@ -1,7 +1,6 @@
-"""The fields by which a problem and a run are chosen, from the parts that a spec may name.
+"""The form for a problem and a run, made from the parts that a spec may name.
 
-Fields are texts: what stands in them goes into a spec as it is, and is checked there. A field of a part that is not
-chosen is not shown and says nothing.
+Fields are texts, which are checked as a spec is. A field of a part that is not chosen is hidden and has no effect.
 """
 
 from __future__ import annotations
@@ -186,7 +185,7 @@ class Form:
                 self._choice("rules", "Rules", list(RULE_SETS), lambda event: self.set("rules", event.value))
 
     def _choice(self, key: str, label: str, options: list[str], choose: Callable[[Any], None]) -> Any:
-        """One of several; what a link says stands there even if it is none of them, and is refused when it is run."""
+        """A choice among options; an unknown one from a link is shown, and refused when it is run."""
         chosen = self._values.get(key, options[0])
         known = options if chosen in options else [*options, chosen]
         select = ui.select(known, label=label, value=chosen, on_change=choose)

@@ -1,4 +1,4 @@
-"""What can be taken away from a run: data, pictures, a spec, the lines of a node.toml, lines of Python."""
+"""Downloads of a run: data, pictures, a spec, the lines of a node.toml, lines of Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEADER = """\
 
 
 def spec_of(chosen: Mapping[str, str]) -> str:
-    """The spec of what is chosen, as `banditmesh run` takes it; files are to be put beside it."""
+    """The spec of what is chosen, as `banditmesh run` takes it; uploaded files belong beside it."""
     return f"{_HEADER}\n{to_toml(chosen, own_names=True)}"
 
 

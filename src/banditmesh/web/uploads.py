@@ -1,8 +1,8 @@
 """Files that users upload: kept while the server runs, named by their contents, and limited in size.
 
 A file is data: it is parsed by the reader of its format in a worker process, and nothing of it is ever executed. On the
-page and in links it goes by `HASH/NAME`; what is not the name of a kept file names nothing, so that no link makes the
-server read another file.
+page and in links it goes by `HASH/NAME`; any other name is refused, so that no link makes the server read
+another file.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Uploads:
 
     @property
     def folder(self) -> Path:
-        """Where they lie."""
+        """The folder that holds them."""
         return Path(self._folder.name)
 
     def keep(self, name: str, content: bytes) -> str:
-        """Keep a file; the name that it goes by."""
+        """Keep a file; returns the name that it goes by."""
         if len(content) > MAX_BYTES:
             raise InputError(f"a file may have {MAX_BYTES:,} bytes at most, got {len(content):,}; pack it with gzip")
         plain = re.sub(r"[^\w.\-]", "_", PurePosixPath(name.replace("\\", "/")).name, flags=re.ASCII).lstrip(".")[-80:]
@@ -71,7 +71,7 @@ def holds(folder: Path, name: str) -> bool:
 
 
 def check(folder: Path, tables: Mapping[str, Any], within: str = "") -> None:
-    """Refuse the tables of a spec that name another file, whoever wrote them, and in whichever table."""
+    """Refuse the tables of a spec that name a file which was not uploaded."""
     for name, value in tables.items():
         key = f"{within}{name}"
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Processes that work for one browser: one question at a time, answers on the way, and an end at once.
+"""Processes that work for one browser: one question at a time, with progress reports, and stopped at once.
 
 A worker is a process of its own, so that the event loop answers whatever a simulation does, and a question is given up
 by ending the process: within a moment, on either engine, and whatever it was doing. Its next question begins a new
@@ -53,7 +53,7 @@ class WorkError(Exception):
 
 
 class StoppedError(Exception):
-    """A question that was given up because somebody asked for that."""
+    """A question that was cancelled on request."""
 
 
 def prepare() -> None:
@@ -141,7 +141,7 @@ class Worker:
         if process is not None:
             process.kill()
             threading.Thread(target=process.join, args=(PATIENCE,), daemon=True).start()
-        # The pipe is closed by whoever reads from it, once the process's end of it is gone.
+        # The reader closes the pipe, once the process's end of it is gone.
         self._pipe = None
 
     def _begin(self) -> Connection:
@@ -171,7 +171,7 @@ class Worker:
 
 
 class Latest:
-    """Asks again whenever something was chosen, one question at a time: what is chosen meanwhile is asked right after.
+    """Asks again after every change, one question at a time: changes in between are asked right after.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def work(pipe: Connection) -> None:
 
     # Who may use the page may not run code on its machine.
     own.refuse()
-    # What a run warns of is told with its answer.
+    # Warnings of a run come with its answer.
     warnings.simplefilter("ignore")
     desk = Desk(lambda value: pipe.send(("tell", value)))
     while True:
