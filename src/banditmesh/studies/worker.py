@@ -154,10 +154,10 @@ def _used_up(problem: Problem, result: Result) -> dict[str, int]:
 
 
 def _outcome(result: Result, with_curves: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {"regret": float(result.regret[0, -1]), "messages": int(result.messages[0, -1])}
+    row: dict[str, Any] = {"regret": float(result.regret[0, -1]), "messages": int(result.transmissions[0, -1])}
     row |= {name: int(totals[0]) for name, totals in result.traffic.items()}
     if with_curves:
         row["rounds"] = result.rounds
         row["regret_curve"] = result.regret[0]
-        row["messages_curve"] = result.messages[0]
+        row["messages_curve"] = result.transmissions[0]
     return row
