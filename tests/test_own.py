@@ -201,7 +201,7 @@ def test_a_module_that_changed_is_read_again_in_the_same_process(folder):
         ('policy = "mine.Greedy"', ["policy.name must be one of", "your own class is written 'mine:Greedy'"]),
         ('policy = "mine:ShyHubs"', ["must be a class that derives from Policy"]),
         ('protocol = "nowhere:Mine"', ["line 1", "a module named nowhere", "write nowhere.py"]),
-        ('protocol = {name = "mine:ShyHubs", shines = 3.0}', ["unknown key protocol.shines", "shyness"]),
+        ('protocol = {name = "mine:ShyHubs", shines = 3.0}', ["protocol.shines is an unknown key", "shyness"]),
         ('protocol = {name = "mine:ShyHubs", shyness = "much"}', ["protocol.shyness must be a number"]),
         ('protocol = {name = "mine:ShyHubs", ttl = 0}', ["protocol.ttl must be an integer of at least 1"]),
         ('emission = "mine:EveryOther"', ["emission.step is required"]),

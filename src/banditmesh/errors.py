@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from typing import Any
 
 
 class BanditmeshError(Exception):
@@ -40,7 +41,47 @@ class BanditmeshWarning(UserWarning):
 
 
 class InputError(BanditmeshError, ValueError):
-    """The caller's mistake: a wrong value, shape or combination of arguments."""
+    """The caller's mistake: a wrong value, shape or combination of arguments.
+
+    Whoever shows it to a reader may word it otherwise, from its fields.
+
+    Attributes
+    ----------
+    key : str
+        The argument or setting that it is about, such as "ttl" or "protocol.ttl"; empty if that is not known.
+    what : str
+        What was required and what came: the rest of the sentence that the key begins, or one that says it all.
+    is_sentence : bool
+        Whether `what` says it all, and the key is only where it was found.
+    remedy : str
+        What to do about it, if `what` does not say so.
+    text : str
+        The message without the remedy.
+
+    Examples
+    --------
+    >>> error = InputError("must be at least 1, got 0", key="ttl", remedy="take a larger one")
+    >>> print(error)
+    ttl must be at least 1, got 0; take a larger one
+    >>> print(error.below("protocol"))
+    protocol.ttl must be at least 1, got 0; take a larger one
+    """
+
+    def __init__(self, what: str = "", *, key: str = "", remedy: str = "", is_sentence: bool = False) -> None:
+        self.text = f"{key}{':' if is_sentence else ''} {what}" if key else what
+        super().__init__(f"{self.text}; {remedy}" if remedy else self.text)
+        self.key = key
+        self.what = what
+        self.remedy = remedy
+        self.is_sentence = is_sentence or not key
+
+    def below(self, table: str) -> InputError:
+        """The same mistake, with its key as one of a table."""
+        return type(self)(self.what, key=f"{table}.{self.key}", remedy=self.remedy, is_sentence=self.is_sentence)
+
+    def found_in(self, key: str) -> InputError:
+        """The same mistake as one of another setting, after which it is said as it is."""
+        return type(self)(self.text, key=key, remedy=self.remedy, is_sentence=True)
 
 
 class NetworkError(InputError):
@@ -56,7 +97,16 @@ class FileError(InputError):
 
 
 class SpecError(InputError):
-    """A study's spec cannot be used: an unknown key, a wrong type, or nothing to run."""
+    """A study's spec cannot be used: an unknown key, a wrong type, or nothing to run.
+
+    `source` is where it came from, and `line` where in it the key is set, if that is known.
+    """
+
+    def __init__(self, what: str = "", *, source: str = "", line: int | None = None, **fields: Any) -> None:
+        super().__init__(what, **fields)
+        self.source, self.line = source, line
+        if source:
+            self.args = (f"{source}{f', line {line}' if line else ''}: {self}",)
 
 
 class ConfigError(InputError):
@@ -66,8 +116,8 @@ class ConfigError(InputError):
     """
 
     def __init__(self, *problems: str) -> None:
-        super().__init__(*problems)
-        self.problems = problems
+        super().__init__(problems[0])
+        self.args = self.problems = problems
 
     def __str__(self) -> str:
         return self.problems[0]
@@ -109,7 +159,14 @@ class StoreError(BanditmeshError):
 
 
 class StudyError(BanditmeshError):
-    """A study cannot continue: its folder is in use, full or damaged, or a run failed."""
+    """A study cannot continue: its folder is in use, full or damaged, or a run failed.
+
+    `what` is the message without its remedy, if the remedy is known.
+    """
+
+    def __init__(self, what: str = "", *, remedy: str = "") -> None:
+        super().__init__(f"{what}; {remedy}" if remedy else what)
+        self.what = what
 
 
 class SidecarError(BanditmeshError):
@@ -117,7 +174,11 @@ class SidecarError(BanditmeshError):
 
 
 class UnsupportedError(BanditmeshError):
-    """A valid request that the chosen engine does not run."""
+    """A valid request that the chosen engine does not run; `reason` says why, if one reason is known."""
+
+    def __init__(self, message: str = "", *, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class InsufficientMemoryError(BanditmeshError, MemoryError):

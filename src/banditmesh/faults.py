@@ -61,11 +61,11 @@ class Corruption:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        checks.choice("corruption kind", self.kind, KINDS)
-        object.__setattr__(self, "probability", checks.probability("corruption probability", self.probability))
-        scale = checks.non_negative("corruption scale", self.scale)
+        checks.choice("corruption.kind", self.kind, KINDS)
+        object.__setattr__(self, "probability", checks.probability("corruption.probability", self.probability))
+        scale = checks.non_negative("corruption.scale", self.scale)
         if scale > MAX_SCALE:
-            raise InputError(f"corruption scale must be at most {MAX_SCALE:g}, got {scale:g}")
+            raise InputError(f"must be at most {MAX_SCALE:g}, got {scale:g}", key="corruption.scale")
         object.__setattr__(self, "scale", scale)
 
     def changed(self, total: float, u: float) -> float:
@@ -111,10 +111,10 @@ class Outages:
     memory: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "down", checks.probability("outages down", self.down))
-        object.__setattr__(self, "up", checks.probability("outages up", self.up))
+        object.__setattr__(self, "down", checks.probability("outages.down", self.down))
+        object.__setattr__(self, "up", checks.probability("outages.up", self.up))
         if not isinstance(self.memory, bool):
-            raise InputError(f"outages memory must be True or False, got {checks.shown(self.memory)}")
+            raise InputError(f"must be True or False, got {checks.shown(self.memory)}", key="outages.memory")
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,12 +160,12 @@ class Faults:
         object.__setattr__(self, "delay", checks.integer("delay", self.delay, at_least=0, at_most=MAX_COUNTER))
         jitter = checks.non_negative("jitter", self.jitter)
         if jitter > MAX_COUNTER:
-            raise InputError(f"jitter must be at most {MAX_COUNTER} rounds, got {jitter:g}")
+            raise InputError(f"must be at most {MAX_COUNTER} rounds, got {jitter:g}", key="jitter")
         object.__setattr__(self, "jitter", jitter)
         if self.corruption is not None and not isinstance(self.corruption, Corruption):
-            raise InputError(f"corruption must be a Corruption or None, got {checks.shown(self.corruption)}")
+            raise InputError(f"must be a Corruption or None, got {checks.shown(self.corruption)}", key="corruption")
         if self.outages is not None and not isinstance(self.outages, Outages):
-            raise InputError(f"outages must be an Outages or None, got {checks.shown(self.outages)}")
+            raise InputError(f"must be an Outages or None, got {checks.shown(self.outages)}", key="outages")
         if self.link_cap is not None:
             object.__setattr__(self, "link_cap", checks.integer("link_cap", self.link_cap, at_least=1))
 

@@ -168,14 +168,14 @@ def check_sizes(n_arms: int, per_agent: int) -> tuple[int, int]:
     n_arms = _arms(n_arms)
     per_agent = checks.integer("per_agent", per_agent, at_least=1)
     if per_agent > n_arms:
-        raise ArmError(f"per_agent must be at most n_arms = {n_arms}, got {per_agent}")
+        raise ArmError(f"must be at most n_arms = {n_arms}, got {per_agent}", key="per_agent")
     return n_arms, per_agent
 
 
 def _arms(n_arms: int) -> int:
     n_arms = checks.integer("n_arms", n_arms, at_least=1)
     if n_arms > MOST_ARMS:
-        raise ArmError(f"n_arms must be at most {MOST_ARMS}, got {n_arms}")
+        raise ArmError(f"must be at most {MOST_ARMS}, got {n_arms}", key="n_arms")
     return n_arms
 
 

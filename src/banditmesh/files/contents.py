@@ -35,6 +35,8 @@ STEP: Final = 2**15
 MAX_BYTES: Final = 2**27
 #: The same for text, of which the result takes up to a hundred times as much memory.
 MAX_TEXT: Final = 2**25
+#: What to do about a file that holds more than was allowed.
+RAISE_LIMIT: Final = "if that is what you expect, raise max_bytes (--max-bytes on the command line)"
 _GZIP: Final = b"\x1f\x8b"
 _LONGEST: Final = 200
 #: How files that are not text begin, with what they are and what to do.
@@ -156,9 +158,9 @@ class DataFile:
         assert self.frame is not None
         return self.frame.reset_index() if any(name is not None for name in self.frame.index.names) else self.frame
 
-    def wrong(self, what: str) -> FileError:
+    def wrong(self, what: str, remedy: str = "") -> FileError:
         """An error about the file as a whole."""
-        return FileError(f"{self.path} {what}")
+        return FileError(f"{self.path} {what}", remedy=remedy)
 
     def wrong_line(self, number: int, what: str) -> FileError:
         """An error about a line of the file."""
@@ -166,10 +168,7 @@ class DataFile:
 
     def too_large(self, limit: int) -> FileError:
         """The error for a file that holds more than allowed."""
-        return self.wrong(
-            f"must hold at most {limit:,} bytes when unpacked, got more; "
-            "if that is what you expect, raise max_bytes (--max-bytes on the command line)"
-        )
+        return self.wrong(f"must hold at most {limit:,} bytes when unpacked, got more", remedy=RAISE_LIMIT)
 
     def _stored(self) -> bytes:
         """The bytes of the file, at most one more than allowed."""

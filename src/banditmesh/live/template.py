@@ -159,7 +159,7 @@ def toml(value: object) -> str:
 
 def _table(name: str, value: Any) -> str:
     """A table with its first parameter, and with those that are not the default."""
-    taken = parts.named(name)[value.name].parameters
+    taken = parts.parts(name)[value.name].parameters
     settable = [one for one in fields(value) if one.name in taken]
     lines = [
         f"{one.name} = {toml(getattr(value, one.name))}"

@@ -101,18 +101,18 @@ def address(text: str, folder: Path) -> str:
 
 
 def told(text: str) -> dict[str, Texts]:
-    """What another process must be told to load the addresses in a text."""
+    """What another process needs to load the addresses in a text."""
     hashes = {found.rpartition("@")[2] for found in _NAME.findall(text) if "@" in found}
     return {one: _texts[one] for one in sorted(hashes) if one in _texts}
 
 
 def tell(texts: Mapping[str, Texts]) -> None:
-    """Let this process know modules that another one has read."""
+    """Make modules known to this process that another one has read."""
     _texts.update(texts)
 
 
 class Packed:
-    """A value for another process, which is told the modules of some of its objects before it unpacks it.
+    """A value for another process, with the modules that it needs to unpack some of its objects.
 
     Parameters
     ----------

@@ -179,24 +179,28 @@ def from_networkx(graph: nx.Graph) -> tuple[tuple[Hashable, ...], Links]:
 
     if not isinstance(graph, nx.Graph):
         raise NetworkError(
-            f"network must be a networkx.Graph, a scipy sparse matrix or an edge list, got {type(graph).__name__}; "
-            "dynamic networks come from banditmesh.networks"
+            f"must be a networkx.Graph, a scipy sparse matrix or an edge list, got {type(graph).__name__}; "
+            "dynamic networks come from banditmesh.networks",
+            key="network",
         )
     kind = type(graph).__name__
     if graph.is_directed():
-        raise NetworkError(f"network must be undirected, got a {kind}; convert it with graph.to_undirected()")
+        raise NetworkError(f"must be undirected, got a {kind}; convert it with graph.to_undirected()", key="network")
     if graph.is_multigraph():
-        raise NetworkError(f"network must have single links, got a {kind}; convert it with networkx.Graph(graph)")
+        raise NetworkError(
+            f"must have single links, got a {kind}; convert it with networkx.Graph(graph)", key="network"
+        )
     names = tuple(graph)
     if not names:
-        raise NetworkError("network must have at least one agent, got a graph without nodes")
+        raise NetworkError("must have at least one agent, got a graph without nodes", key="network")
     for u, v, weight in graph.edges(data="weight", default=1):
         if u == v:
             raise _self_loop(u)
         if not isinstance(weight, Real) or weight != 1:
             raise NetworkError(
-                f"network must be unweighted, got weight {shown(weight)} on the edge ({shown(u)}, {shown(v)}); "
-                "drop the weights with banditmesh.networks.unweighted(graph)"
+                f"must be unweighted, got weight {shown(weight)} on the edge ({shown(u)}, {shown(v)}); "
+                "drop the weights with banditmesh.networks.unweighted(graph)",
+                key="network",
             )
     place = {name: number for number, name in enumerate(names)}
     ends = np.fromiter((place[end] for edge in graph.edges() for end in edge), dtype=np.int64)
@@ -259,7 +263,7 @@ def _from_edge_list(pairs: Sequence[Any]) -> tuple[tuple[Hashable, ...], Links]:
         if pair[0] == pair[1]:
             raise _self_loop(pair[0])
     if not number_of:
-        raise NetworkError("network must have at least one agent, got an edge list without links")
+        raise NetworkError("must have at least one agent, got an edge list without links", key="network")
     return tuple(number_of), Links.from_pairs(len(number_of), np.array(ends, dtype=np.int64).reshape(-1, 2))
 
 
@@ -312,7 +316,7 @@ def _checked_both_ways(links: Links) -> Links:
 
 
 def _self_loop(name: object) -> NetworkError:
-    return NetworkError(f"network must have no self-loops, got a link from {shown(name)} to itself")
+    return NetworkError(f"must have no self-loops, got a link from {shown(name)} to itself", key="network")
 
 
 def _row_starts(degrees: Int64s) -> Int64s:

@@ -41,9 +41,9 @@ def entries(matrix: Any) -> tuple[int, Int64s, Int64s, npt.NDArray[Any]]:
         raise NetworkError(f"an adjacency matrix must be square, got shape {shape}")
     n = int(shape[0])
     if n == 0:
-        raise NetworkError("network must have at least one agent, got an empty matrix")
+        raise NetworkError("must have at least one agent, got an empty matrix", key="network")
     if n > MAX_AGENTS:
-        raise NetworkError(f"network must have at most {MAX_AGENTS} agents, got {n}")
+        raise NetworkError(f"must have at most {MAX_AGENTS} agents, got {n}", key="network")
     rows, columns, values = _READERS[_format(matrix)](matrix, n)
     data = np.asarray(values)
     if data.ndim != 1 or data.dtype.kind not in "biuf":
@@ -61,7 +61,8 @@ def _format(matrix: Any) -> str:
     name = getattr(matrix, "format", None)
     if name not in _READERS:
         raise NetworkError(
-            f"network must be a scipy sparse matrix, got {type(matrix).__name__}; convert it with tocsr()"
+            f"must be a scipy sparse matrix, got {type(matrix).__name__}; convert it with tocsr()",
+            key="network",
         )
     return str(name)
 

@@ -69,10 +69,10 @@ def sbm(sizes: Sequence[int], p_in: float, p_out: float, seed: int) -> nx.Graph:
     import networkx as nx
 
     if not isinstance(sizes, Iterable):
-        raise NetworkError(f"sizes must be a list of block sizes, got {checks.shown(sizes)}")
+        raise NetworkError(f"must be a list of block sizes, got {checks.shown(sizes)}", key="sizes")
     blocks = [_agents("every block size", size, 1) for size in sizes]
     if not blocks:
-        raise NetworkError("sizes must name at least one block, got none")
+        raise NetworkError("must name at least one block, got none", key="sizes")
     p_in, p_out = checks.probability("p_in", p_in), checks.probability("p_out", p_out)
     n, inside = sum(blocks), sum(size * (size - 1) // 2 for size in blocks)
     pairs = n * (n - 1) // 2

@@ -183,12 +183,11 @@ def check_engines(trial: Trial, report: Report, cases: tuple[NamedProblem, ...])
         except UnsupportedError as error:
             from ..sim.compiled.warmup import DIFFERS
 
-            if DIFFERS in str(error):
+            if DIFFERS in error.reason:
                 raise _disagreement(trial, "number", f"a small network by the {rules} rules") from None
             refused.add(kind)
-            reason = str(error).partition(": ")[2].partition("; use engine=")[0]
-            if reason not in report.reference_only:
-                report.reference_only.append(reason)
+            if error.reason not in report.reference_only:
+                report.reference_only.append(error.reason)
             continue
         found = difference(compiled, trial.run(case, rules=rules, **settings))
         if found:

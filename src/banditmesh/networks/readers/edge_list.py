@@ -109,7 +109,7 @@ def _note(file: NetworkFile, n_agents: int, ends: npt.NDArray[np.int32], n_links
 
 def _ends(file: NetworkFile, header: bool | None) -> Ends:
     if header is not None and not isinstance(header, bool):
-        raise InputError(f"header must be True, False or None, got {shown(header)}")
+        raise InputError(f"must be True, False or None, got {shown(header)}", key="header")
     if file.frame is not None:
         header = False
     number_of: defaultdict[str, int] = defaultdict()
