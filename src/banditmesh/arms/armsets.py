@@ -23,7 +23,7 @@ _BLOCK = 2**22
 #: What an arm of an agent takes while a set is drawn, in bytes.
 _SLOT_BYTES: Final = 12.0
 #: A row of random numbers for this many arms takes 80 MB.
-MOST_ARMS: Final = 10_000_000
+MAX_ARMS: Final = 10_000_000
 
 
 def uniform_sets(n_agents: int, n_arms: int, per_agent: int, seed: int) -> list[list[int]]:
@@ -175,8 +175,8 @@ def check_sizes(n_arms: int, per_agent: int) -> tuple[int, int]:
 
 def _arms(n_arms: int) -> int:
     n_arms = checks.integer("n_arms", n_arms, at_least=1)
-    if n_arms > MOST_ARMS:
-        raise ArmError(f"n_arms must be at most {MOST_ARMS}, got {n_arms}")
+    if n_arms > MAX_ARMS:
+        raise ArmError(f"n_arms must be at most {MAX_ARMS}, got {n_arms}")
     return n_arms
 
 

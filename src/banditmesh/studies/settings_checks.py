@@ -30,7 +30,7 @@ from ..settings.problems import (
     get_part,
     read_files,
 )
-from ..sim.limits import MOST_ROUNDS
+from ..sim.limits import MAX_ROUNDS
 from .grid import BadKey, Family, has_key, is_within, leaves
 from .spec import Settings, Spec
 
@@ -38,7 +38,7 @@ from .spec import Settings, Spec
 _MOST_LINKS: Final = 1_000_000
 #: What the numbers outside of the tables must at least and at most be; what `simulate` takes.
 _RANGES: Final = {
-    "horizon": (1, MOST_ROUNDS),
+    "horizon": (1, MAX_ROUNDS),
     "replicates": (1, None),
     "seed": (0, None),
     "every": (1, MAX_COUNTER),
