@@ -23,7 +23,7 @@ _BLOCK = 2**22
 #: Bytes per arm of an agent while a set is drawn.
 _SLOT_BYTES: Final = 12.0
 #: A row of random numbers for this many arms takes 80 MB.
-MOST_ARMS: Final = 10_000_000
+MAX_ARMS: Final = 10_000_000
 
 
 def uniform_sets(n_agents: int, n_arms: int, per_agent: int, seed: int) -> list[list[int]]:
@@ -174,8 +174,8 @@ def check_sizes(n_arms: int, per_agent: int) -> tuple[int, int]:
 
 def _arms(n_arms: int) -> int:
     n_arms = checks.integer("n_arms", n_arms, at_least=1)
-    if n_arms > MOST_ARMS:
-        raise ArmError(f"must be at most {MOST_ARMS}, got {n_arms}", key="n_arms")
+    if n_arms > MAX_ARMS:
+        raise ArmError(f"must be at most {MAX_ARMS}, got {n_arms}", key="n_arms")
     return n_arms
 
 

@@ -18,7 +18,7 @@ from ..draws import fresh_seed
 from ..errors import InputError
 from ..faults import Faults
 from ..machine.cores import count_cores
-from ..machine.executors import MOST_WORKERS, open_executor
+from ..machine.executors import MAX_WORKERS, open_executor
 from ..networks.csr import Links
 from ..networks.distances import diameter
 from ..policies.choice import note_default
@@ -165,7 +165,7 @@ def frontier(
     if prune is not None and not isinstance(prune, bool):
         raise InputError(f"prune must be True, False or None, got {checks.shown(prune)}")
     if workers is not None:
-        workers = checks.integer("workers", workers, at_least=1, at_most=MOST_WORKERS)
+        workers = checks.integer("workers", workers, at_least=1, at_most=MAX_WORKERS)
     if keep is not None and seed is None:
         raise InputError("keep needs a seed, got none: results for a random seed are never found again")
     seed = fresh_seed() if seed is None else checks.seed(seed)

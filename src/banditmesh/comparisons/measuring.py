@@ -27,7 +27,7 @@ from .kept import Kept
 
 #: The peak load of a link is taken over windows of a fiftieth of the horizon, or more if link traffic would not fit.
 _WINDOWS: Final = 50
-_MOST_CELLS: Final = 2**24
+_MAX_CELLS: Final = 2**24
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _window(problem: Problem, horizon: int, replicates: int) -> int:
     """How many rounds a record spans."""
     network = problem.network
     n_links = 2 * network.n_links if isinstance(network, Links) else problem.n_agents * (problem.n_agents - 1)
-    windows = max(1, min(_WINDOWS, _MOST_CELLS // max(1, n_links * replicates)))
+    windows = max(1, min(_WINDOWS, _MAX_CELLS // max(1, n_links * replicates)))
     return -(-horizon // windows)
 
 

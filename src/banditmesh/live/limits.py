@@ -13,6 +13,7 @@ from msgspec import Struct
 from .. import checks
 
 MOST_COUNT: Final = 2**53 - 1
+#: The limit of the wire format (docs/live/wire.md), smaller than that of simulated arms: every node refuses more.
 MOST_REWARD: Final = 1e12
 #: How many of the last choices can still be settled, unless the configuration says otherwise (`open_choices`).
 OPEN_CHOICES: Final = 100_000

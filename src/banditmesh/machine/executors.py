@@ -25,7 +25,7 @@ from .cores import count_cores
 T = TypeVar("T")
 
 #: More than any machine has cores.
-MOST_WORKERS: Final = 10_000
+MAX_WORKERS: Final = 10_000
 _hiding: Final = threading.Lock()
 _THREAD_LIMITS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
 #: Far beyond what networkx makes in minutes, and what fits in the memory of most machines.
-MOST_AGENTS: Final = 10_000_000
-MOST_LINKS: Final = 100_000_000
-MOST_PAIRS: Final = 2_000_000_000
+MAX_AGENTS: Final = 10_000_000
+MAX_LINKS: Final = 100_000_000
+MAX_PAIRS: Final = 2_000_000_000
 #: Bytes for an agent and for a link while networkx makes them and a problem reads them.
 _AGENT_BYTES: Final = 600.0
 _LINK_BYTES: Final = 250.0
@@ -283,9 +283,9 @@ def _agents(name: str, value: object, at_least: int) -> int:
 def _check_size(n_agents: int, n_links: float, pairs: int = 0) -> None:
     """Refuse a network that networkx cannot make in reasonable time, or that does not fit in this machine's memory."""
     for what, number, most in (
-        ("agents", n_agents, MOST_AGENTS),
-        ("links", n_links, MOST_LINKS),
-        ("pairs of agents to draw", pairs, MOST_PAIRS),
+        ("agents", n_agents, MAX_AGENTS),
+        ("links", n_links, MAX_LINKS),
+        ("pairs of agents to draw", pairs, MAX_PAIRS),
     ):
         if number > most:
             raise NetworkError(

@@ -11,7 +11,7 @@ from ..draws import Draws
 from .csr import Int32s, Links
 from .dynamic.base import DynamicNetwork
 
-_MOST_ROUNDS: Final = 50
+_MAX_ROUNDS: Final = 50
 
 
 def usual_links(network: Links | DynamicNetwork) -> Int32s:
@@ -27,7 +27,7 @@ def usual_links(network: Links | DynamicNetwork) -> Int32s:
     if isinstance(network, Links):
         return network.pairs()
     pairs = np.empty((0, 2), dtype=np.int32)
-    for links in islice(network.rounds(Draws(0, 0)), _MOST_ROUNDS):
+    for links in islice(network.rounds(Draws(0, 0)), _MAX_ROUNDS):
         pairs = np.unique(np.concatenate([pairs, links]), axis=0)
         if len(pairs) >= network.n_agents - 1:
             break

@@ -19,7 +19,7 @@ from .setcover import Columns, Covering
 
 METHODS = ("exact", "dsatur", "greedy")
 #: Beyond this many columns they are generated instead of listed.
-MOST_COLUMNS = 100_000
+MAX_COLUMNS = 100_000
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _solve(graph: Graph, known: Covering, deadline: float) -> Covering:
         return listed(({clique: 1.0} for clique in maximal_cliques(graph, everyone, prices, 1.0 - below, until)), most)
 
     columns, complete = listed(
-        ({clique: 1.0} for clique in maximal_cliques(graph, everyone, deadline=deadline)), MOST_COLUMNS
+        ({clique: 1.0} for clique in maximal_cliques(graph, everyone, deadline=deadline)), MAX_COLUMNS
     )
     if complete:
         return setcover.solve(len(graph), columns, known, whole=True, deadline=deadline)

@@ -20,7 +20,7 @@ from .cliques import members, neighbour_masks
 from .delivery import Shares
 
 #: The most values of the least share that are tried.
-_MOST_LEVELS = 5
+_MAX_LEVELS = 5
 #: Smaller shares count as none: they save nothing, and dividing by them may give too large a float.
 _LEAST = 1e-100
 
@@ -79,8 +79,8 @@ def cover(gaps: NDArray[np.float64], shares: Shares, method: str, deadline: floa
 def least_shares(both: NDArray[np.float64]) -> list[float]:
     """Values of the least share to try, ascending; `both` is what two agents share both ways."""
     levels = np.unique(both[(both >= _LEAST) & ~np.eye(len(both), dtype=np.bool_)])
-    if len(levels) > _MOST_LEVELS:
-        levels = np.unique(np.quantile(levels, np.linspace(0.0, 1.0, _MOST_LEVELS)))
+    if len(levels) > _MAX_LEVELS:
+        levels = np.unique(np.quantile(levels, np.linspace(0.0, 1.0, _MAX_LEVELS)))
     return [float(level) for level in levels]
 
 

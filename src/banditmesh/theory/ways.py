@@ -34,7 +34,7 @@ TINY = 1e-100
 _KEPT = np.linspace(0.02, 0.98, 49)
 #: Solved parts of an arm's graph after which the search for independent sets is cut short: counted, not timed, so that
 #: values do not depend on the machine.
-_MOST_PARTS, _QUICK = 20_000, 64
+_MAX_PARTS, _QUICK = 20_000, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +223,7 @@ def ways_of(
     covered = np.zeros_like(both, dtype=np.bool_)
     for group in merged(groups, gaps, shares):
         covered[np.ix_(group.places, group.places)] = True
-    most = _QUICK if quick else _MOST_PARTS
+    most = _QUICK if quick else _MAX_PARTS
     return {
         "independent sets": [
             Way.of(gaps, shares, both >= level, joint=False, deadline=deadline, most_parts=most) for level in levels

@@ -201,7 +201,7 @@ def _solve(graph: Graph, inverse: Sequence[float], known: Covering, deadline: fl
         return covers.listed(_columns(graph, inverse, prices, below, until), most)
 
     n_rows = len(graph)
-    columns, complete = covers.listed(_columns(graph, inverse, None, 0.0, deadline), covers.MOST_COLUMNS)
+    columns, complete = covers.listed(_columns(graph, inverse, None, 0.0, deadline), covers.MAX_COLUMNS)
     if complete:
         return setcover.solve(n_rows, columns, known, whole=False, deadline=deadline)
     start = {1 << v: inverse[v] for v in range(n_rows)}
