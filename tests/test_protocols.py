@@ -7,7 +7,7 @@ import pytest
 import banditmesh as bm
 from banditmesh import parts
 from banditmesh.draws import TARGET_STRIDE
-from banditmesh.live.runnable import refuse_live
+from banditmesh.live.template import refuse_live
 from banditmesh.protocols.base import MAX_TTL, AnyProtocol, Delivery
 from cases import common_arms
 

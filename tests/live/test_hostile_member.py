@@ -17,9 +17,8 @@ from test_codec import random_frames
 import banditmesh as bm
 from banditmesh.errors import FrameError
 from banditmesh.live import links
-from banditmesh.live.limits import MOST_COUNT, MOST_REWARD
-from banditmesh.live.links import codec, greeting
-from banditmesh.live.names import check_name
+from banditmesh.live.links import codec, conversation
+from banditmesh.live.names import MOST_COUNT, MOST_REWARD, check_name
 from banditmesh.live.transport import PlainTransport, TlsTransport, keys
 from banditmesh.live.transport.identity import contexts
 
@@ -303,7 +302,7 @@ def test_truncated_frames_are_not_heard(tmp_path):
 
 def test_slow_loris_is_sent_away_before_its_hello_and_holds_up_nobody_after_it(tmp_path, monkeypatch):
     frame = codec.encode_statistics([(("x", 7, "red"), 3, 1.5, 4)])
-    patience = greeting.HELLO_WITHIN
+    patience = conversation.HELLO_WITHIN
 
     async def dribble(connection, data, pause=0.01):
         for byte in data:
@@ -312,7 +311,7 @@ def test_slow_loris_is_sent_away_before_its_hello_and_holds_up_nobody_after_it(t
 
     async def main():
         async with a_mesh(tmp_path) as (a, b, x):
-            monkeypatch.setattr(greeting, "HELLO_WITHIN", 0.3)
+            monkeypatch.setattr(conversation, "HELLO_WITHIN", 0.3)
             silent = [await x.dial(HELLO[:4]) for _ in range(10)]
             slow = await x.dial()
             with pytest.raises(ConnectionError):
@@ -320,7 +319,7 @@ def test_slow_loris_is_sent_away_before_its_hello_and_holds_up_nobody_after_it(t
             for connection in silent:
                 assert await connection.read() == b""
             assert counters(a, "refused_no_hello") == (11,)
-            monkeypatch.setattr(greeting, "HELLO_WITHIN", patience)
+            monkeypatch.setattr(conversation, "HELLO_WITHIN", patience)
             patient = await x.link()
             await dribble(patient, frame[:-1])
             await report(b, "blue", 1.0)

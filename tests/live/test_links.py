@@ -12,9 +12,9 @@ from worlds import KEY, MESH, SIGNER
 
 import banditmesh as bm
 from banditmesh.live import ArmSpec, NeighbourConfig, Node, NodeConfig
-from banditmesh.live.limits import Caps
 from banditmesh.live.links import MOST_UPS, PER_SECONDS, codec, notices
 from banditmesh.live.links.conversation import SLICE, Turns
+from banditmesh.live.names import Caps
 
 
 class Site:

@@ -2,18 +2,22 @@
 
 import gc
 import re
+import runpy
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 from members import make, observe
 
 import banditmesh as bm
-from banditmesh.live import memory
-from banditmesh.live.limits import Caps
 from banditmesh.live.links import codec
 from banditmesh.live.member import ArmSpec, Observation
+from banditmesh.live.names import Caps
+
+#: The formula: it is the benchmarks', which show what things take beside it.
+memory = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "live" / "sizes.py")))
 
 # A name of 128 bytes that takes four bytes a character in memory, and a short one.
 WIDE = "🙂" + "x" * 118
@@ -93,6 +97,12 @@ def test_tickets_and_keys_take_what_the_formula_says_at_most():
     assert 0.12 * memory.KEY * 700 < taken < memory.KEY * 700
     taken, _ = grown(lambda: member.retire([(f"{WIDE}{n:05d}", 2**63 + n) for n in range(700)]))
     assert 0.12 * memory.RETIRED * 700 < taken < memory.RETIRED * 700
+
+
+def test_formula_adds_up_and_caps_bound_it():
+    seen = {"entries": 99 * 50, "lives": 99, "origins": 99, "arms": 50, "waiting": 5_000, "choices": 100_000}
+    assert round(memory.most_bytes(**seen) / 1e6, 1) == 4.1
+    assert round(memory.most_bytes_within(Caps(), links=4) / 1e6) == 641
 
 
 def test_page_for_operators_has_the_formula():

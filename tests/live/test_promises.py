@@ -16,8 +16,8 @@ from members import make, taken
 
 import banditmesh as bm
 from banditmesh.live.disk import Changes, Stored
-from banditmesh.live.limits import Caps
 from banditmesh.live.member import COUNTED, ArmSpec, Observation
+from banditmesh.live.names import Caps
 
 ARMS = ("red", "green", "blue", "grey")
 
@@ -389,7 +389,7 @@ def test_caps_hold_and_nothing_is_missing_unless_it_was_refused_and_counted(seed
     caps = Caps(origins=2, epochs=2, arms=3, entries=5, links=3, notices=1)
     world = run(seed, 60, caps=caps)
     for member in world.nodes.values():
-        usage = {one.name: (one.used, one.cap) for one in member.snapshot().usage}
+        usage = {name: (cap.used, cap.most) for name, cap in member.snapshot().caps.items()}
         assert all(used <= cap for name, (used, cap) in usage.items() if name not in ("own_entries", "arms"))
         # Its own arms it always knows.
         assert usage["arms"][0] <= 3 + len(ARMS)

@@ -20,8 +20,7 @@ import pytest
 from banditmesh import UCB, FwA
 from banditmesh.errors import InputError, StoreError
 from banditmesh.live.disk import CallerKey, Changes, Closed, Entry, Key, Life, OwnArm, Start, Stored, TicketBook, schema
-from banditmesh.live.disk.folder import BESIDE, FILE
-from banditmesh.live.disk.state import Store, copy_state
+from banditmesh.live.disk.state import BESIDE, FILE, Store, copy_state
 from banditmesh.live.member import Member
 from banditmesh.live.member.arms import ArmSpec
 

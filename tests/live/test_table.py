@@ -6,8 +6,8 @@ import pytest
 from members import ALL, counted, hear, known, make, observe, taken
 
 import banditmesh as bm
-from banditmesh.live.limits import MOST_COUNT, Caps
 from banditmesh.live.member import ArmSpec
+from banditmesh.live.names import MOST_COUNT, Caps
 
 # Flooding relays everything; a node with no arms relays under FwA, too.
 

@@ -22,10 +22,10 @@ from simulated import HOSTILE, Disk, Network, SimulatedTransport, identity
 import banditmesh as bm
 from banditmesh.errors import NodeError, StoreError
 from banditmesh.live.config import NeighbourConfig, NodeConfig
-from banditmesh.live.limits import Caps
 from banditmesh.live.links import codec, notices
 from banditmesh.live.links.notices import Signer, key_id
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, ArmSpec, Observation
+from banditmesh.live.names import Caps
 from banditmesh.live.node import Node
 
 MESH = "simulated"
@@ -331,9 +331,9 @@ class World:
         for peer, waiting in member._outboxes.links.items():
             if len(waiting) > n_keys:
                 raise Violation(f"{name} has {len(waiting)} keys waiting for {peer}, and {n_keys} in all")
-        for cap in member.snapshot().usage:
-            if cap.used > cap.cap:
-                raise Violation(f"{name} has {cap.used} {cap.name}, and may have {cap.cap}")
+        for cap_name, cap in member.snapshot().caps.items():
+            if cap.used > cap.most:
+                raise Violation(f"{name} has {cap.used} {cap_name}, and may have {cap.most}")
         counters = member.counters
         n_heard = sum(counters[f"heard_{fate}"] for fate in ("news", "stale", "extended", "proofs"))
         came, refused = node._exchange.counts["heard"], n_refused(node) - n_refused_at_start

@@ -27,10 +27,9 @@ from .config import NodeConfig
 from .disk.committing import Committer
 from .disk.state import Store
 from .fields import address as check_address
-from .http.views import ArmView, CapView, PeerView, StateView
+from .http import CapView, PeerView, StateView
 from .links import Links, Neighbour, notices
-from .links.board import Board
-from .links.exchange import Exchange
+from .links.exchange import Board, Exchange
 from .links.notices import Signer
 from .logs import note
 from .member import REFUSED, Answer, ArmSpec, Member, Observation, Ticket
@@ -482,24 +481,12 @@ class Node:
         counters = Counter(seen.counters) + self._exchange.counts + self._links.counts
         counters["failed_writes"] = self._committer.n_failures
         counters["failed_tasks"] = len(self._tasks.failures)
-        return StateView(
-            mesh=seen.mesh,
-            node=seen.node,
-            epoch=epoch_text(seen.epoch),
-            start=seen.start,
-            protocol=self._exchange.protocol,
-            policy=self.config.policy.name,
-            n_choices=seen.n_choices,
-            arms=[
-                ArmView(one.name, one.own_count, one.heard_count, one.mean, one.index, one.n_origins)
-                for one in seen.arms
-            ],
+        return msgspec.structs.replace(
+            seen,
             counters=dict(counters),
-            caps={one.name: CapView(one.used, one.cap) for one in seen.usage}
-            | {"notices": CapView(len(self._board), self.config.caps.notices)},
+            caps={**seen.caps, "notices": CapView(len(self._board), self.config.caps.notices)},
             warnings=[*seen.warnings, *self._expiry()],
             certificate_ends=None if self._certificates is None else self._certificates.own.not_after,
-            many_lives=seen.many_lives,
         )
 
     def peers(self) -> list[PeerView]:

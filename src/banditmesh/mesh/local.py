@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..errors import BanditmeshError, InputError
-from ..live.runnable import refuse_live
+from ..live.template import refuse_live
 from ..machine.cores import count_cores
 from ..networks.csr import Links
 from ..policies import UCB, Policy

@@ -20,10 +20,9 @@ from msgspec import Meta
 
 from ...errors import StoreError
 from ...protocols.base import MAX_TTL
-from ..limits import MOST_COUNT, MOST_REWARD
 from ..member.arms import may_be_sum
 from ..member.tickets import KEY_BYTES
-from ..names import is_name
+from ..names import MOST_COUNT, MOST_REWARD, is_name
 from . import (
     CallerKey,
     Changes,

@@ -22,7 +22,7 @@ from ...version import __version__
 
 if TYPE_CHECKING:
     from ..node import Node
-    from .views import StateView
+    from . import StateView
 
 #: The most arms that have series of their own.
 MOST_ARMS: Final = 200

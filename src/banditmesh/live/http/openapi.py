@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ...version import __version__
 from ..member.arms import ArmSpec
-from .views import PeerView, StateView
+from . import PeerView, StateView
 
 #: The most observations of one request.
 MOST_OBSERVATIONS: Final = 1_000

@@ -28,9 +28,8 @@ from typing import Protocol as Interface
 from ...errors import InputError, RefusedError
 from ..logs import note
 from ..tasks import Tasks
-from . import greeting
 from .codec import Hello
-from .conversation import Conversation, Frames, Host, LinkEnded, Turns
+from .conversation import Conversation, Frames, Host, LinkEnded, Turns, answer_greeting, check_hello, greet
 
 if TYPE_CHECKING:
     from ..transport import Connection, Transport
@@ -324,7 +323,7 @@ class Links:
                 connection = await self._transport.dial(neighbour.address, neighbour.name)
             identity = connection.peer
             frames = Frames(connection)
-            hello = await greeting.as_dialler(
+            hello = await greet(
                 frames, self._host.hello(), lambda hello: self._check(hello, identity, meant=neighbour.name)
             )
             self._adopt(frames, hello, identity)
@@ -373,7 +372,7 @@ class Links:
         frames = Frames(connection)
         is_adopted = False
         try:
-            hello = await greeting.as_listener(frames, self._host.hello, lambda hello: self._check(hello, identity))
+            hello = await answer_greeting(frames, self._host.hello, lambda hello: self._check(hello, identity))
             self._adopt(frames, hello, identity)
             is_adopted = True
         except RefusedError as refusal:
@@ -388,7 +387,7 @@ class Links:
 
     def _check(self, hello: Hello, identity: Identity | None, meant: str | None = None) -> None:
         """Refuse whom this node does not talk to."""
-        greeting.check(self._mesh, self._node, hello, identity, meant)
+        check_hello(self._mesh, self._node, hello, identity, meant)
         if self._is_parting:
             raise RefusedError("leaving", f"{self._node!r} is leaving")
         if (refusal := self._unwelcome(hello.node, identity)) is not None:

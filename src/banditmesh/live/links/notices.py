@@ -17,6 +17,7 @@ the bytes and nothing else. Whatever is wrong with one is a `NoticeError`. This 
 from __future__ import annotations
 
 import hashlib
+import importlib
 from collections.abc import Iterable
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -24,8 +25,7 @@ from msgspec import DecodeError, Meta, Raw, Struct
 from msgspec.msgpack import Decoder, Encoder
 
 from ... import checks
-from ...errors import InputError, NoticeError
-from .. import extras
+from ...errors import InputError, MissingExtraError, NoticeError
 from ..names import check_name, is_epoch, is_name
 
 VERSION: Final = 1
@@ -191,9 +191,31 @@ def _sign(key: Any, kind: int, mesh: str, body: Any, time: int) -> bytes:
 
 
 def _is_signed(signature: bytes, data: bytes, key: bytes) -> bool:
-    ed25519 = extras.need("cryptography.hazmat.primitives.asymmetric.ed25519")
+    ed25519 = need("cryptography.hazmat.primitives.asymmetric.ed25519")
     try:
         ed25519.Ed25519PublicKey.from_public_bytes(key).verify(signature, data)
-    except extras.need("cryptography.exceptions").InvalidSignature:
+    except need("cryptography.exceptions").InvalidSignature:
         return False
     return True
+
+
+def need(module: str) -> Any:
+    """A module of the extra.
+
+    Raises
+    ------
+    MissingExtraError
+        It is not installed.
+
+    Examples
+    --------
+    >>> need("cryptography.x509").__name__
+    'cryptography.x509'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = module.partition(".")[0].replace("_", "-")
+        raise MissingExtraError(
+            f"the live mesh needs the package {package}; install it with: pip install 'banditmesh[live]'"
+        ) from None

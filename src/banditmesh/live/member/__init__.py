@@ -36,13 +36,12 @@ from ... import checks
 from ...core import Agent, Silent
 from ...errors import InputError
 from ...policies.base import Policy
+from ...protocols import notation
 from ...protocols.base import AnyProtocol
 from ..disk import Changes, Entry, Key, Life, OwnArm, Start, Stored
-from ..http.snapshots import ArmSnapshot, Snapshot, Usage
-from ..limits import OPEN_CHOICES, WARN_FROM, Caps
-from ..names import check_name
+from ..http import ArmView, CapView, StateView, warnings_of
+from ..names import OPEN_CHOICES, Caps, check_name, epoch_text
 from .arms import ArmSpec, check_reward, policy_arms
-from .chances import LiveChances
 from .ledger import (
     ALREADY_COUNTED,
     COUNTED,
@@ -53,7 +52,7 @@ from .ledger import (
     Observation,
     Own,
 )
-from .outboxes import Outboxes, Statistic
+from .outboxes import LiveChances, Outboxes, Statistic
 from .table import Heard, Table
 from .tickets import KEY_BYTES, Ticket
 
@@ -546,36 +545,35 @@ class Member:
         """All lives (name, epoch) that the node knows something of, its own present one first."""
         return [(self.node, self.shown_life.epoch), *self._table.roster.lives()]
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> StateView:
         """The node as it is now."""
-        life = self.shown_life
+        life, many_lives = self.shown_life, self._table.roster.many_lives()
         origins = self._table.origins_by_arm()
         usage = {**self._table.roster.usage(), "links": (len(self._outboxes.links), self.caps.links)}
-        return Snapshot(
-            self.mesh,
-            self.node,
-            life.epoch,
-            life.start,
-            self._n_choices,
-            tuple(self._arm_snapshot(arm, len(origins[arm] - {self.node})) for arm in self._names),
-            {peer: len(outbox) for peer, outbox in self._outboxes.links.items()},
-            tuple(Usage(name, used, cap, used >= WARN_FROM * cap) for name, (used, cap) in usage.items()),
-            dict(self.counters),
-            self._table.roster.many_lives(),
-            self._table.outside_by_arm(),
+        caps = {name: CapView(used, most) for name, (used, most) in usage.items()}
+        return StateView(
+            mesh=self.mesh,
+            node=self.node,
+            epoch=epoch_text(life.epoch),
+            start=life.start,
+            protocol=notation.write(self._protocol),
+            policy=self._policy.name,
+            n_choices=self._n_choices,
+            arms=[self._arm_view(arm, len(origins[arm] - {self.node})) for arm in self._names],
+            counters=dict(self.counters),
+            caps=caps,
+            many_lives=many_lives,
+            warnings=warnings_of(caps, many_lives, self._table.outside_by_arm()),
         )
 
-    def _arm_snapshot(self, arm: str, n_origins: int) -> ArmSnapshot:
+    def _arm_view(self, arm: str, n_origins: int) -> ArmView:
         estimates, position = self._agent.estimates, self._position[arm]
         count, own = estimates.count[position], self._ledger.own.get(arm) or Own()
-        return ArmSnapshot(
+        return ArmView(
             arm,
             own.count,
-            own.total / own.count if own.count else None,
-            self._table.told_of(arm)[0],
             count - own.count,
             estimates.mean[position] if count else None,
             self._policy.index_at(self._n_choices + 1, estimates, position) if count else None,
             n_origins,
-            own.n_chosen,
         )

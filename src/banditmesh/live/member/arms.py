@@ -16,8 +16,7 @@ from ... import checks
 from ...arms import BERNOULLI, GAUSSIAN, OTHER, UNIFORM
 from ...errors import InputError
 from ...policies.base import Arms
-from ..limits import MOST_REWARD
-from ..names import check_name
+from ..names import MOST_REWARD, check_name
 
 LAWS: Final = {"gaussian": GAUSSIAN, "bernoulli": BERNOULLI, "uniform": UNIFORM, "other": OTHER}
 _ROUNDING: Final = 2.0**-53

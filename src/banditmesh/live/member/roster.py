@@ -12,8 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from ..limits import WARN_FROM, Caps
-from ..names import is_epoch, is_name
+from ..names import WARN_FROM, Caps, is_epoch, is_name
 
 
 class _Life:

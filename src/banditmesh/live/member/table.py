@@ -31,10 +31,9 @@ from typing import Final, TypeVar
 from ...core import Fate, fate_of
 from ...protocols.base import AnyProtocol, Protocol
 from ..disk import Entry, Key
-from ..limits import MOST_COUNT, MOST_REWARD, Caps
+from ..names import MOST_COUNT, MOST_REWARD, Caps
 from .arms import ArmSpec, may_be_sum
-from .chances import LiveChances
-from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, Outboxes
+from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, LiveChances, Outboxes
 from .roster import Roster
 from .rows import Row
 

@@ -26,8 +26,7 @@ from urllib.parse import quote, unquote
 from ... import checks
 from ...errors import InputError
 from ..disk import Closed, Start, TicketBook
-from ..limits import LAST_STARTS, MOST_COUNT, OPEN_CHOICES
-from ..names import epoch_text, is_name, parse_epoch
+from ..names import LAST_STARTS, MOST_COUNT, OPEN_CHOICES, epoch_text, is_name, parse_epoch
 
 #: The length of the key, and of what it makes.
 KEY_BYTES: Final = 32
