@@ -227,7 +227,7 @@ def test_somebody_else_answers(answer):
 
 
 def test_too_many_callers(tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "MOST_CALLERS", 2)
+    monkeypatch.setattr(serving, "MAX_CALLERS", 2)
     monkeypatch.setattr(serving, "FOR_PROBES", 1)
     with Beside(a_node(tmp_path)) as beside, Client(beside.url, patience=60) as node:
         ticket = node.choose().ticket

@@ -13,7 +13,7 @@ from banditmesh import parts
 from banditmesh.errors import ConfigError, InputError
 from banditmesh.live import config
 from banditmesh.live.config import NodeConfig, file_problems, file_warnings
-from banditmesh.live.member.arms import ArmSpec
+from banditmesh.live.statistics import ArmSpec
 from banditmesh.live.template import protocol_lines, refuse_live, runs_live, template, toml
 from banditmesh.live.transport import keys
 from banditmesh.live.transport.identity import KeyFiles

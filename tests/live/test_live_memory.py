@@ -15,6 +15,7 @@ import banditmesh as bm
 from banditmesh.live.links import codec
 from banditmesh.live.member import ArmSpec, Observation
 from banditmesh.live.names import Caps
+from banditmesh.live.statistics import Statistic
 
 #: The formula: it is the benchmarks', which show what things take beside it.
 memory = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "live" / "sizes.py")))
@@ -45,7 +46,7 @@ def test_entries_take_what_the_formula_says_at_most(name, n_origins, n_epochs, n
             for epoch in range(n_epochs):
                 life = f"{name}{mark}{origin:05d}", 2**63 + origin * 1000 + epoch
                 arms = [f"{name}{mark}{arm:05d}" for arm in range(n_arms)]
-                member.hear([(*life, arm, 2**40 + n, 0.5 + n, 4) for n, arm in enumerate(arms)], "p")
+                member.hear([Statistic(*life, arm, 2**40 + n, 0.5 + n, 4) for n, arm in enumerate(arms)], "p")
         return member
 
     # The interpreter's own table of names may happen to grow; not twice so soon.
@@ -57,7 +58,7 @@ def test_entries_take_what_the_formula_says_at_most(name, n_origins, n_epochs, n
 
 def test_links_take_what_waits_for_them_and_nothing_once_it_is_sent():
     member = make(arms=(), protocol=bm.Flooding(4))
-    member.hear([("o", 1, f"arm {number}", 1, 0.5, 4) for number in range(700)], "p")
+    member.hear([Statistic("o", 1, f"arm {number}", 1, 0.5, 4) for number in range(700)], "p")
     taken, _ = grown(lambda: [member.link_up(peer) for peer in "qr"])
     assert 0.12 * memory.WAITING * 1400 < taken < memory.WAITING * 1400
     given, _ = grown(lambda: member.take("q", 10**9) and None)
@@ -66,7 +67,7 @@ def test_links_take_what_waits_for_them_and_nothing_once_it_is_sent():
 
 @pytest.mark.parametrize("statistic", [("a", 1, "b", 1, 0, 1), ("ä", 300, "é", 300, 0.5, 1)])
 def test_a_frame_as_dense_as_can_be_takes_less_than_a_link_at_most(statistic):
-    n = (codec.MOST_FRAME - 10) // len(msgspec.msgpack.encode(statistic))
+    n = (codec.MAX_FRAME - 10) // len(msgspec.msgpack.encode(statistic))
     frame = msgspec.msgpack.encode((codec.STATISTICS, [statistic] * n))
     stream = len(frame).to_bytes(4, "big") + frame
     taken, _ = grown(lambda: [codec.decode(whole) for whole in codec.Splitter().feed(stream)])

@@ -58,7 +58,7 @@ def test_metrics_are_what_the_node_says(client):
 
 
 def test_members_with_many_lives_are_named_and_not_too_many_of_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(metrics, "MOST_MEMBERS", 2)
+    monkeypatch.setattr(metrics, "MAX_MEMBERS", 2)
     with Beside(a_node(tmp_path)) as beside, Client(beside.url) as node:
         hear_lives(beside, "b", 47)
         assert not any(key[0] == "banditmesh_member_lives" for key in read(node.metrics()))
@@ -92,7 +92,7 @@ def test_every_family_is_ours_or_the_processs(client):
 
 
 def test_many_arms_have_no_series_of_their_own(client, monkeypatch):
-    monkeypatch.setattr(metrics, "MOST_ARMS", 2)
+    monkeypatch.setattr(metrics, "MAX_ARMS", 2)
     assert any("arm=red" in key for key in read(client.metrics()))
     client.set_arms(["red", "green", "blue"])
     values = read(client.metrics())

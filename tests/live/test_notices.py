@@ -76,7 +76,7 @@ def test_random_bytes_are_refused():
     rng = random.Random(1)
     for _ in range(2000):
         refused(rng.randbytes(rng.randrange(300)))
-    refused(bytes(notices.MOST_NOTICE + 1))
+    refused(bytes(notices.MAX_NOTICE + 1))
     refused(bytes(64) + b"\x91" * 60_000)
     refused(bytes(64) + b"\xdd\xff\xff\xff\xff")
 

@@ -690,20 +690,20 @@ def replayed_further(world, rng):
             if isinstance(message, codec.Statistics):
                 found += message.statistics
     some = rng.sample(found, min(len(found), 20))
-    return codec.encode_statistics([((o, e, a), c, s, rng.choice((0, 1, 3, 255))) for o, e, a, c, s, _ in some])
+    return codec.encode_statistics([msgspec.structs.replace(one, ttl=rng.choice((0, 1, 3, 255))) for one in some])
 
 
 def impossible(world, rng):
     """Statistics that no node may send."""
     bad = [
-        (("x", 1, "red"), 0, 0.0, 3),
-        (("x", 1, "red"), 2**60, 0.0, 3),
-        (("x", 1, "red"), 1, float("nan"), 3),
-        (("x", 1, "red"), 1, float("inf"), 3),
-        (("x", 1, "red"), 1, 1e13, 3),
-        (("x" * 200, 1, "red"), 1, 1.0, 3),
-        (("x", 1, ""), 1, 1.0, 3),
-        (("x", 1, "red"), 1, 1.0, 0),
+        ("x", 1, "red", 0, 0.0, 3),
+        ("x", 1, "red", 2**60, 0.0, 3),
+        ("x", 1, "red", 1, float("nan"), 3),
+        ("x", 1, "red", 1, float("inf"), 3),
+        ("x", 1, "red", 1, 1e13, 3),
+        ("x" * 200, 1, "red", 1, 1.0, 3),
+        ("x", 1, "", 1, 1.0, 3),
+        ("x", 1, "red", 1, 1.0, 0),
     ]
     return codec.encode_statistics(rng.sample(bad, rng.randint(1, len(bad))))
 

@@ -41,8 +41,8 @@ from .fields import (
     text,
 )
 from .http.guard import read_token
-from .member.arms import LAWS, ArmSpec, policy_arms
-from .names import MOST_OPEN_CHOICES, OPEN_CHOICES, Address, Caps, check_name, parse_epoch
+from .names import MAX_OPEN_CHOICES, OPEN_CHOICES, Address, Caps, check_name, parse_epoch
+from .statistics import LAWS, ArmSpec, policy_arms
 from .template import protocol_lines, refuse_live, template
 from .transport.identity import KeyFiles, contexts, expiry_warning
 
@@ -59,7 +59,7 @@ _PLAIN_KEYS: Final[dict[str, Check]] = {
     "accept": one_of(*ACCEPT),
     "max_ttl": at_least(1, MAX_TTL),
     "ticket_lifetime": checks.positive,
-    "open_choices": at_least(1, MOST_OPEN_CHOICES),
+    "open_choices": at_least(1, MAX_OPEN_CHOICES),
     "plain": boolean,
     "log": one_of(*LOGS),
     "log_level": one_of(*LEVELS),

@@ -20,15 +20,15 @@ from msgspec import Struct
 from .. import checks
 from ..errors import InputError
 
-MOST_BYTES: Final = 128
-MOST_EPOCH: Final = 2**64 - 1
+MAX_BYTES: Final = 128
+MAX_EPOCH: Final = 2**64 - 1
 _EPOCH: Final = re.compile(r"[0-9a-f]{16}")
 _URI: Final = re.compile(r"banditmesh://([^/?#]+)/([^/?#]+)")
-MOST_COUNT: Final = 2**53 - 1
-MOST_REWARD: Final = 1e12
+MAX_COUNT: Final = 2**53 - 1
+MAX_REWARD: Final = 1e12
 #: How many of the last choices can still be settled, unless the configuration says otherwise (`open_choices`).
 OPEN_CHOICES: Final = 100_000
-MOST_OPEN_CHOICES: Final = 100_000_000
+MAX_OPEN_CHOICES: Final = 100_000_000
 #: How many of the last callers' keys are remembered.
 LAST_KEYS: Final = 100_000
 #: Tickets of older starts have lapsed, however quickly the starts followed each other.
@@ -45,9 +45,9 @@ def is_name(value: object) -> bool:
     # No character is shorter than a byte, so a long text is not encoded only to be refused.
     return (
         isinstance(value, str)
-        and 0 < len(value) <= MOST_BYTES
+        and 0 < len(value) <= MAX_BYTES
         and value.isprintable()
-        and len(value.encode()) <= MOST_BYTES
+        and len(value.encode()) <= MAX_BYTES
     )
 
 
@@ -61,7 +61,7 @@ def check_name(what: str, value: object) -> str:
     """
     if isinstance(value, str) and is_name(value):
         return value
-    raise InputError(f"{what} must be 1 to {MOST_BYTES} bytes of printable text, got {checks.shown(value)}")
+    raise InputError(f"{what} must be 1 to {MAX_BYTES} bytes of printable text, got {checks.shown(value)}")
 
 
 def new_epoch(rng: random.Random) -> int:
@@ -71,7 +71,7 @@ def new_epoch(rng: random.Random) -> int:
 
 def is_epoch(value: object) -> bool:
     """Whether a value can be an epoch."""
-    return type(value) is int and 0 <= value <= MOST_EPOCH
+    return type(value) is int and 0 <= value <= MAX_EPOCH
 
 
 def epoch_text(epoch: int) -> str:

@@ -28,7 +28,7 @@ from .disk.committing import Committer
 from .disk.state import Store
 from .fields import address as check_address
 from .http import CapView, PeerView, StateView
-from .links import Links, Neighbour, notices
+from .links import Neighbour, NodeLinks, notices
 from .links.exchange import Board, Exchange
 from .links.notices import Signer
 from .logs import note
@@ -182,7 +182,7 @@ class Node:
             heard_something=self._something_changed,
             expelled_somebody=self._part_from_unwelcome,
         )
-        self._links = Links(
+        self._links = NodeLinks(
             config.mesh,
             config.node,
             self._exchange,

@@ -32,7 +32,8 @@ from ...errors import StoreError
 from ...files import atomic, locks
 from ...files.atomic import PRIVATE
 from ..names import check_name
-from . import Changes, Entry, Key, Stored, schema
+from ..statistics import Entry, Key
+from . import Changes, Stored, schema
 from .schema import UnusableError
 
 FILE: Final = "state.db"

@@ -3,7 +3,7 @@
 Only the lag of the event loop is measured here: a task sleeps for a while and looks how late it wakes up.
 
 A scrape runs on the node's own event loop and must not hold it up, so series by arm are left out where there are more
-than `MOST_ARMS` arms.
+than `MAX_ARMS` arms.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from . import StateView
 
 #: The most arms that have series of their own.
-MOST_ARMS: Final = 200
+MAX_ARMS: Final = 200
 #: The most members with many lives that are named.
-MOST_MEMBERS: Final = 20
+MAX_MEMBERS: Final = 20
 #: How often the loop's lag is measured, in seconds.
 LAG_EVERY: Final = 0.25
 LAG_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -101,7 +101,7 @@ class Metrics(Collector):
         most = {name: cap.most for name, cap in state.caps.items()}
         yield _by("banditmesh_cap_used", "How much of a cap is in use.", "cap", used)
         yield _by("banditmesh_cap_most", "How much a cap allows.", "cap", most)
-        many = dict(islice(state.many_lives.items(), MOST_MEMBERS))
+        many = dict(islice(state.many_lives.items(), MAX_MEMBERS))
         yield _by("banditmesh_member_lives", "Lives of members that come near caps.epochs.", "member", many)
         if state.certificate_ends is not None:
             yield GaugeMetricFamily(
@@ -133,7 +133,7 @@ class Metrics(Collector):
     @staticmethod
     def _arms(state: StateView) -> Iterable[Metric]:
         yield GaugeMetricFamily("banditmesh_arms", "How many arms the node chooses among.", len(state.arms))
-        if len(state.arms) > MOST_ARMS:
+        if len(state.arms) > MAX_ARMS:
             return
         counts = GaugeMetricFamily(
             "banditmesh_arm_observations", "Observations that the estimates contain.", labels=("arm", "source")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: How long requests may take to end when the sidecar ends, in seconds.
 LAST_REQUESTS_WITHIN: Final = 5
 #: How many requests are answered at a time, and how many more connections there may be, for probes.
-MOST_CALLERS: Final = 256
+MAX_CALLERS: Final = 256
 FOR_PROBES: Final = 16
 #: How long a connection may be without a whole request, and how long an answer may go unread, in seconds.
 HEADERS_WITHIN: Final = 10.0
@@ -114,7 +114,7 @@ class CallerConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, if there is a place."""
         super().connection_made(transport)
-        if len(self.connections) > MOST_CALLERS + FOR_PROBES and not self._take_place():
+        if len(self.connections) > MAX_CALLERS + FOR_PROBES and not self._take_place():
             self._refuse(503, _too_many())
         else:
             self._expect(HEADERS_WITHIN, self._give_up)
@@ -193,14 +193,14 @@ class CallerConnection(H11Protocol):
 
 
 def limited(app: ASGIApp, always: Collection[str] = OPEN) -> ASGIApp:
-    """The same application, for `MOST_CALLERS` requests at a time, but for those paths, which are always answered."""
+    """The same application, for `MAX_CALLERS` requests at a time, but for those paths, which are always answered."""
     n_running = 0
 
     async def within(scope: Scope, receive: Receive, send: Send) -> None:
         nonlocal n_running
         if scope["path"] in always:
             await app(scope, receive, send)
-        elif n_running >= MOST_CALLERS:
+        elif n_running >= MAX_CALLERS:
             answer = JSONResponse({"error": _too_many()}, 503, {"Retry-After": RETRY_AFTER})
             await answer(scope, receive, send)
         else:
@@ -214,7 +214,7 @@ def limited(app: ASGIApp, always: Collection[str] = OPEN) -> ASGIApp:
 
 
 def _too_many() -> str:
-    return f"too many callers: {MOST_CALLERS} requests are being answered already; try again"
+    return f"too many callers: {MAX_CALLERS} requests are being answered already; try again"
 
 
 class _Server(uvicorn.Server):

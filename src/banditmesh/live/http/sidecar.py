@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from .metrics import Metrics
 
 #: The most bytes of a body, and the most seconds that it may take to come.
-MOST_BYTES: Final = 2**20
-MOST_SECONDS: Final = 10.0
+MAX_BYTES: Final = 2**20
+MAX_SECONDS: Final = 10.0
 #: When to ask again after a 503, in seconds.
 RETRY_AFTER: Final = "1"
 
@@ -179,18 +179,18 @@ def _refusal(reason: str) -> openapi.Answer:
 
 async def _read(request: Request, operation: str) -> Any:
     """The body of a request, as its operation takes it."""
-    too_large = HTTPException(413, f"a body must be of at most {MOST_BYTES} bytes; send it in parts")
-    if int(request.headers.get("content-length", 0)) > MOST_BYTES:
+    too_large = HTTPException(413, f"a body must be of at most {MAX_BYTES} bytes; send it in parts")
+    if int(request.headers.get("content-length", 0)) > MAX_BYTES:
         raise too_large
     data = bytearray()
     try:
-        async with asyncio.timeout(MOST_SECONDS):
+        async with asyncio.timeout(MAX_SECONDS):
             async for piece in request.stream():
                 data += piece
-                if len(data) > MOST_BYTES:
+                if len(data) > MAX_BYTES:
                     raise too_large
     except TimeoutError:
-        raise HTTPException(408, f"a body must come within {MOST_SECONDS:g} s") from None
+        raise HTTPException(408, f"a body must come within {MAX_SECONDS:g} s") from None
     try:
         return _DECODERS[operation].decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -29,7 +29,7 @@ from ...errors import InputError, RefusedError
 from ..logs import note
 from ..tasks import Tasks
 from .codec import Hello
-from .conversation import Conversation, Frames, Host, LinkEnded, Turns, answer_greeting, check_hello, greet
+from .conversation import Conversation, Frames, Host, LinkEnded, LinkTurns, answer_greeting, check_hello, greet
 
 if TYPE_CHECKING:
     from ..transport import Connection, Transport
@@ -49,12 +49,12 @@ LOOK_EVERY: Final = 1.0
 #: How long nothing more is logged of strangers who are refused for the same reason; all are counted.
 QUIET_FOR: Final = 10.0
 #: How often the link of a peer may come up in how many seconds.
-MOST_UPS: Final = 8
+MAX_UPS: Final = 8
 PER_SECONDS: Final = 10.0
 #: Why a link may not come up although no one refused it.
 NOT_THERE: Final = ("unreachable", "closed", "lost", "timeout")
 #: How many connections may be between handshake and hello at a time.
-MOST_GREETINGS: Final = 64
+MAX_GREETINGS: Final = 64
 
 
 class LinkHost(Host, Interface):
@@ -135,7 +135,7 @@ class Neighbour:
         self.conversation = self.talk = None
 
 
-class Links:
+class NodeLinks:
     """The links of a node.
 
     Parameters
@@ -196,7 +196,7 @@ class Links:
         self._tasks = tasks
         self._clock = clock
         self._rng = rng
-        self._turns = Turns()
+        self._turns = LinkTurns()
         #: Who has not said hello yet, by name if that is proved.
         self._greetings: dict[object, tuple[Connection, asyncio.Task[None]]] = {}
         #: By name: when the last few links of a peer came up.
@@ -360,8 +360,8 @@ class Links:
             earlier, task = self._greetings.pop(key)
             task.cancel()
             earlier.close()
-        elif len(self._greetings) >= MOST_GREETINGS:
-            self.refused(RefusedError("busy", f"{MOST_GREETINGS} connections have not said hello yet"), name)
+        elif len(self._greetings) >= MAX_GREETINGS:
+            self.refused(RefusedError("busy", f"{MAX_GREETINGS} connections have not said hello yet"), name)
             connection.close()
             return
         self._greetings[key] = connection, self._tasks.spawn(self._welcome(connection, key), "welcome")
@@ -397,7 +397,7 @@ class Links:
         if not is_linked and len(self.linked()) >= self.most:
             raise RefusedError("too_many_links", f"{self._node!r} has {self.most} links, the most that it may have")
         if self._comes_too_often(hello.node):
-            raise RefusedError("too_often", f"a link may come up {MOST_UPS} times in {PER_SECONDS:g} s; wait a while")
+            raise RefusedError("too_often", f"a link may come up {MAX_UPS} times in {PER_SECONDS:g} s; wait a while")
 
     def _unwelcome(self, name: str, identity: Identity | None) -> RefusedError | None:
         """Why there may be no link with a member, by its name and its certificate, if so."""
@@ -430,7 +430,7 @@ class Links:
         for peer in [peer for peer, ups in self._ups.items() if now - ups[-1] >= PER_SECONDS]:
             del self._ups[peer]
         ups = self._ups.get(name)
-        return ups is not None and len(ups) == MOST_UPS and now - ups[0] < PER_SECONDS
+        return ups is not None and len(ups) == MAX_UPS and now - ups[0] < PER_SECONDS
 
     # --- talking
 
@@ -455,7 +455,7 @@ class Links:
         neighbour.down.clear()
         self.neighbours[name] = neighbour
         self.counts["links"] += 1
-        self._ups.setdefault(name, deque(maxlen=MOST_UPS)).append(asyncio.get_running_loop().time())
+        self._ups.setdefault(name, deque(maxlen=MAX_UPS)).append(asyncio.get_running_loop().time())
         self._host.link_up(neighbour.name)
         note(LOG, logging.INFO, "link up", peer=neighbour.name)
         mine = self._host.hello().protocol

@@ -66,7 +66,7 @@ class Host(Protocol):
         """How many statistics and notices wait for a neighbour."""
 
 
-class Turns:
+class LinkTurns:
     """Turns of a few milliseconds, for all links of a node in the order in which they ask.
 
     Everything else (timers, callers, other links) runs between two turns.
@@ -145,7 +145,7 @@ class Conversation:
         The neighbour's name.
     host : Host
         Whom it talks for.
-    turns : Turns
+    turns : LinkTurns
         The turns of all links of the node.
 
     Attributes
@@ -156,7 +156,7 @@ class Conversation:
         When nothing waited the last time, by the event loop's clock.
     """
 
-    def __init__(self, frames: Frames, peer: str, host: Host, turns: Turns) -> None:
+    def __init__(self, frames: Frames, peer: str, host: Host, turns: LinkTurns) -> None:
         self.peer = peer
         self.n_received = 0
         self.n_sent = 0

@@ -18,7 +18,7 @@ from ...version import __version__
 from ..disk import Changes
 from ..logs import note
 from ..member import Member
-from ..member.outboxes import Statistic
+from ..statistics import Statistic
 from . import codec
 from .codec import Hello
 from .notices import Expulsion, Retirement

@@ -34,7 +34,7 @@ EXPULSION: Final = 2
 #: What is signed begins with this.
 CONTEXT: Final = b"banditmesh notice\n"
 #: The most bytes of a notice.
-MOST_NOTICE: Final = 64 * 1024
+MAX_NOTICE: Final = 64 * 1024
 SIGNATURE_BYTES: Final = 64
 ID_BYTES: Final = 16
 
@@ -145,8 +145,8 @@ def verify(data: bytes, signers: Iterable[Signer]) -> Retirement | Expulsion:
         ...
     banditmesh.errors.NoticeError: a notice must have 65 to 65536 bytes, got 15
     """
-    if not SIGNATURE_BYTES < len(data) <= MOST_NOTICE:
-        raise NoticeError(f"a notice must have {SIGNATURE_BYTES + 1} to {MOST_NOTICE} bytes, got {len(data)}")
+    if not SIGNATURE_BYTES < len(data) <= MAX_NOTICE:
+        raise NoticeError(f"a notice must have {SIGNATURE_BYTES + 1} to {MAX_NOTICE} bytes, got {len(data)}")
     signature, signed = data[:SIGNATURE_BYTES], data[SIGNATURE_BYTES:]
     try:
         notice = _decode_signed(signed)
@@ -185,8 +185,8 @@ def _read(notice: _Signed) -> Retirement | Expulsion:
 def _sign(key: Any, kind: int, mesh: str, body: Any, time: int) -> bytes:
     authority = key_id(key.public_key().public_bytes_raw())
     signed = Encoder().encode((VERSION, kind, mesh, body, time, authority))
-    if SIGNATURE_BYTES + len(signed) > MOST_NOTICE:
-        raise InputError(f"a notice must be at most {MOST_NOTICE} bytes, got {len(signed)}; write several smaller ones")
+    if SIGNATURE_BYTES + len(signed) > MAX_NOTICE:
+        raise InputError(f"a notice must be at most {MAX_NOTICE} bytes, got {len(signed)}; write several smaller ones")
     return bytes(key.sign(CONTEXT + signed)) + signed
 
 

@@ -24,7 +24,7 @@ from ..logs import warn_if_exposed
 from ..names import parse_uri, uri
 
 #: How many authorities may be trusted at a time.
-MOST_AUTHORITIES: Final = 2
+MAX_AUTHORITIES: Final = 2
 #: The file of authorities in a folder of keys. Files of nodes end in `.pem` and `.key`, so none has this name.
 AUTHORITIES: Final = "authorities.crt"
 
@@ -95,7 +95,7 @@ def contexts(files: KeyFiles) -> Contexts:
         A file is missing or unusable, or they do not belong together.
     """
     [certificate] = read_certificates(files.certificate, 1)
-    authorities = read_certificates(files.authorities, MOST_AUTHORITIES)
+    authorities = read_certificates(files.authorities, MAX_AUTHORITIES)
     own = identity_in(certificate, files.certificate)
     signers = tuple(signer_in(authority, files.authorities) for authority in authorities)
     for signer in signers:

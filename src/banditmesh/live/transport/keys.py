@@ -33,7 +33,7 @@ from ..logs import LOG, warn_if_exposed
 from ..names import check_name
 from .identity import (
     AUTHORITIES,
-    MOST_AUTHORITIES,
+    MAX_AUTHORITIES,
     Contexts,
     Identity,
     KeyFiles,
@@ -266,8 +266,8 @@ def _certify(signer: _Authority, node: str, public: Any, days: int, expelled: in
 
 def _trusted(signer: _Authority, trust: Sequence[Path | str]) -> bytes:
     """The certificates of the authorities that a node shall trust, as one file."""
-    if len(trust) >= MOST_AUTHORITIES:
-        raise InputError(f"at most {MOST_AUTHORITIES} authorities are trusted at a time, got {1 + len(trust)}")
+    if len(trust) >= MAX_AUTHORITIES:
+        raise InputError(f"at most {MAX_AUTHORITIES} authorities are trusted at a time, got {1 + len(trust)}")
     found = [signer.certificate]
     for path in map(Path, trust):
         [other] = read_certificates(path, 1)
