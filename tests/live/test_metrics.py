@@ -10,6 +10,7 @@ from sidecars import Beside, a_node
 from banditmesh.live import Client
 from banditmesh.live.http import metrics
 from banditmesh.live.http.metrics import Metrics
+from banditmesh.live.statistics import Statistic
 
 
 def read(text):
@@ -76,7 +77,7 @@ def test_members_with_many_lives_are_named_and_not_too_many_of_them(tmp_path, mo
 
 def hear_lives(beside, name, n):
     """Let a node hear of lives of a member."""
-    beside.do(beside.node._member.hear, [(name, epoch, "red", 1, 0.5, 1) for epoch in range(1, n + 1)], "b")
+    beside.do(beside.node._member.hear, [Statistic(name, epoch, "red", 1, 0.5, 1) for epoch in range(1, n + 1)], "b")
 
 
 def test_names_with_any_characters_can_be_read_back(client):

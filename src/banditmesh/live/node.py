@@ -323,8 +323,10 @@ class Node:
             raise InputError(answer.reason)
         return answer
 
-    async def observe_many(self, observations: Sequence[Observation]) -> list[Answer]:
+    async def observe_many(self, observations: Sequence[Observation], *, needs_key: bool = False) -> list[Answer]:
         """Report rewards together; what became of each, refusals included. Tickets may be text.
+
+        With `needs_key`, a reward without a ticket must have a key: callers that may ask twice need one.
 
         Raises
         ------
@@ -336,7 +338,7 @@ class Node:
         answers: list[Answer | None] = []
         for one in observations:
             try:
-                sound.append(_checked(one))
+                sound.append(_checked(one, needs_key))
                 answers.append(None)
             except InputError as error:
                 answers.append(Answer(REFUSED, str(error)))
@@ -587,16 +589,16 @@ async def _come_true(condition: Callable[[], bool], within: float) -> None:
         await asyncio.sleep(0.01)
 
 
-def _checked(observation: Observation) -> Observation:
-    """An observation whose ticket is one, or None; all else is for the member to say."""
+def _checked(observation: Observation, needs_key: bool) -> Observation:
+    """An observation with a ticket, or with an arm and perhaps a key; the rest is for the member to check."""
     ticket: Any
     reward, ticket, arm, key = observation
+    given = [name for name, value in (("ticket", ticket), ("arm", arm), ("key", key)) if value is not None]
+    if given not in (["ticket"], ["arm", "key"]) and (needs_key or given != ["arm"]):
+        got = " and ".join(given) or "neither"
+        raise InputError(f"an observation must have a ticket, or an arm and a key, got {got}")
     if isinstance(ticket, str):
         ticket = Ticket.parse(ticket)
     if ticket is not None and not isinstance(ticket, Ticket):
         raise InputError(f"a ticket must be one that choose() gave, got {checks.shown(ticket)}")
-    if (ticket is None) == (arm is None):
-        raise InputError("an observation must have either a ticket or an arm, got " + ("both" if arm else "neither"))
-    if ticket is not None and key is not None:
-        raise InputError(f"an observation with a ticket needs no key, got {checks.shown(key)}")
     return Observation(reward, ticket, arm, key)

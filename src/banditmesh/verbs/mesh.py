@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .options import (
-    NETWORK_FILE_OPTIONS,
-    NETWORK_FILES,
-    policy_option,
-    read_network,
-    read_policy,
-    refuse_idle,
-)
+from .options import NETWORK_FILE_OPTIONS, NETWORK_FILES, policy_option, read_network, read_policy, refuse_idle
 
 if TYPE_CHECKING:
     from ..mesh import MeshRun, Verdict

@@ -23,16 +23,7 @@ from ...protocols.base import MAX_TTL
 from ..member.tickets import KEY_BYTES
 from ..names import MAX_COUNT, is_name
 from ..statistics import Entry, Key, why_refused
-from . import (
-    CallerKey,
-    Changes,
-    Closed,
-    Life,
-    OwnArm,
-    Start,
-    Stored,
-    TicketBook,
-)
+from . import CallerKey, Changes, Closed, Life, OwnArm, Start, Stored, TicketBook
 
 #: Marks an SQLite file as the state of a node ("bmsh"), and says by which of our formats.
 APPLICATION: Final = 0x626D7368

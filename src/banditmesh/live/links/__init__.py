@@ -23,17 +23,17 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
-from typing import Protocol as Interface
 
 from ...errors import InputError, RefusedError
 from ..logs import note
 from ..tasks import Tasks
 from .codec import Hello
-from .conversation import Conversation, Frames, Host, LinkEnded, LinkTurns, answer_greeting, check_hello, greet
+from .conversation import Conversation, Frames, LinkEnded, LinkTurns, answer_greeting, check_hello, greet
 
 if TYPE_CHECKING:
     from ..transport import Connection, Transport
     from ..transport.identity import Identity
+    from .exchange import Exchange
 
 LOG = logging.getLogger("banditmesh.live.links")
 
@@ -55,22 +55,6 @@ PER_SECONDS: Final = 10.0
 NOT_THERE: Final = ("unreachable", "closed", "lost", "timeout")
 #: How many connections may be between handshake and hello at a time.
 MAX_GREETINGS: Final = 64
-
-
-class LinkHost(Host, Interface):
-    """What links are kept for: a conversation's host that also hears of links."""
-
-    def hello(self) -> Hello:
-        """What this node says first."""
-
-    def link_up(self, peer: str) -> None:
-        """A link came up: what is offered to it begins to wait."""
-
-    def link_down(self, peer: str) -> None:
-        """A link went down: what waited is discarded."""
-
-    def banned(self, identity: Identity) -> str | None:
-        """Why a member's certificate is not accepted any more, if so."""
 
 
 class Neighbour:
@@ -142,8 +126,8 @@ class NodeLinks:
     ----------
     mesh, node : str
         Who this is.
-    host : LinkHost
-        Whom it talks for.
+    host : Exchange
+        Takes what comes, gives what is sent, and hears of links.
     transport : Transport
         Makes connections.
     tasks : Tasks
@@ -173,7 +157,7 @@ class NodeLinks:
         self,
         mesh: str,
         node: str,
-        host: LinkHost,
+        host: Exchange,
         transport: Transport,
         tasks: Tasks,
         *,

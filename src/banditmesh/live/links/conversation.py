@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import FrameError, RefusedError
 from . import codec
@@ -24,6 +24,7 @@ from .codec import Hello
 if TYPE_CHECKING:
     from ..transport import Connection
     from ..transport.identity import Identity
+    from .exchange import Exchange
 
 PING_AFTER: Final = 5.0
 DEAD_AFTER: Final = 15.0
@@ -42,28 +43,6 @@ class LinkEnded(Exception):
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
-
-
-class Host(Protocol):
-    """What a conversation talks for."""
-
-    def heard(self, peer: str, statistics: Sequence[Any]) -> None:
-        """Take statistics that came from a neighbour."""
-
-    def malformed(self, peer: str, n: int) -> None:
-        """Count what came in place of a statistic and was none."""
-
-    def noticed(self, peer: str, notices: Sequence[Any]) -> None:
-        """Take notices that came from a neighbour."""
-
-    def statistics_for(self, peer: str, n_bytes: int) -> Sequence[Any]:
-        """The next statistics for a neighbour, of so many bytes at most; none if nothing waits."""
-
-    def notices_for(self, peer: str, n_bytes: int) -> Sequence[bytes]:
-        """The next notices for a neighbour, of so many bytes at most; none if nothing waits."""
-
-    def waiting(self, peer: str) -> int:
-        """How many statistics and notices wait for a neighbour."""
 
 
 class LinkTurns:
@@ -143,8 +122,8 @@ class Conversation:
         The connection.
     peer : str
         The neighbour's name.
-    host : Host
-        Whom it talks for.
+    host : Exchange
+        Takes what comes, and gives what is sent.
     turns : LinkTurns
         The turns of all links of the node.
 
@@ -156,7 +135,7 @@ class Conversation:
         When nothing waited the last time, by the event loop's clock.
     """
 
-    def __init__(self, frames: Frames, peer: str, host: Host, turns: LinkTurns) -> None:
+    def __init__(self, frames: Frames, peer: str, host: Exchange, turns: LinkTurns) -> None:
         self.peer = peer
         self.n_received = 0
         self.n_sent = 0

@@ -42,16 +42,7 @@ from ..disk import Changes, Life, OwnArm, Start, Stored
 from ..http import ArmView, CapView, StateView, warnings_of
 from ..names import OPEN_CHOICES, Caps, check_name, epoch_text
 from ..statistics import ArmSpec, Entry, Key, Statistic, policy_arms
-from .ledger import (
-    ALREADY_COUNTED,
-    COUNTED,
-    REFUSED,
-    Answer,
-    Draft,
-    Ledger,
-    Observation,
-    Own,
-)
+from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, Answer, Draft, Ledger, Observation, Own
 from .outboxes import LiveChances, Outboxes
 from .table import StatisticTable
 from .tickets import KEY_BYTES, Ticket
