@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..live.runnable import refuse_live, runs_live
+from ..live.template import refuse_live, runs_live
 from ..policies import Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol, Emission, NoCooperation
