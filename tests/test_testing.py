@@ -332,7 +332,10 @@ INDICES = {
     "-inf": ({"index": index_of(lambda mean, count, u: -float("inf"))}, "or its arm is never pulled, got -inf"),
     "text": ({"index": index_of(lambda mean, count, u: "high")}, "must be a number above -inf.*got 'high'"),
     "not defined for a mean": ({"index": index_of(lambda mean, count, u: 1 / mean)}, "ZeroDivisionError.*mean=0.0"),
-    "remembers": ({"index": index_of(lambda mean, count, u: next(calls))}, "must give the same answer to the same inputs"),
+    "remembers": (
+        {"index": index_of(lambda mean, count, u: next(calls))},
+        "must give the same answer to the same inputs",
+    ),
     "uses u secretly": (
         {"index": index_of(lambda mean, count, u: mean + u)},
         "must not use u, because random is False",
