@@ -43,7 +43,7 @@ def test_results_do_not_depend_on_sets(n_agents, protocol, dynamic, monkeypatch)
     # Counting links needs lists.
     counted = bm.simulate(problem, protocol, engine="compiled", horizon=30, replicates=2, seed=0, link_traffic=True)
     assert np.array_equal(counted.regret, with_sets.regret)
-    assert np.array_equal(counted.messages, with_sets.messages)
+    assert np.array_equal(counted.transmissions, with_sets.transmissions)
 
 
 def dense(n_agents, links_per_agent, seed=1):

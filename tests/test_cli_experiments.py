@@ -195,7 +195,7 @@ def test_protocols_and_ttl_combine_with_a_spec(run, tmp_path):
         told = json.loads(out)["ring"]
         assert {name.partition("(")[0] for name in told} == set(protocols)
         for name, protocol in protocols.items():
-            messages = bm.simulate(problem, protocol, horizon=5, replicates=2, seed=0).messages[:, -1].mean()
+            messages = bm.simulate(problem, protocol, horizon=5, replicates=2, seed=0).transmissions[:, -1].mean()
             assert next(told[label] for label in told if label.startswith(name))["messages"]["mean"] == messages
 
 

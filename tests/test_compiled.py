@@ -34,7 +34,7 @@ def run_both(problem, protocol, **arguments):
 def assert_equal(compiled, reference):
     """Every array of the result, with `==`; the parts are compared first so that a failure names one."""
     assert np.array_equal(compiled.regret, reference.regret)
-    assert np.array_equal(compiled.messages, reference.messages)
+    assert np.array_equal(compiled.transmissions, reference.transmissions)
     assert np.array_equal(compiled.pulls, reference.pulls)
     for name, counts in reference.traffic.items():
         assert np.array_equal(compiled.traffic[name], counts), name

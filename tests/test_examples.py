@@ -105,7 +105,7 @@ def test_elimination_floods_while_nobody_is_silent():
     problem = bm.Problem.paper("er", seed=0)
     _, sent, n_silent = names["co_aae"](problem, bm.Flooding(4), 1e6, 25, seed=0, replicate=0)
     assert n_silent == 0
-    assert sent == bm.simulate(problem, bm.Flooding(4), horizon=25, seed=0).messages[0, -1]
+    assert sent == bm.simulate(problem, bm.Flooding(4), horizon=25, seed=0).transmissions[0, -1]
 
 
 def test_consensus_keeps_sums_and_reaches_everybody():

@@ -606,11 +606,16 @@ def test_books_that_do_not_balance_are_noticed(name, identity):
 
 
 @pytest.mark.parametrize(
-    ("part", "identity"), [("messages", "= messages"), ("trace", "sent = events"), ("link_traffic", "sent = link")]
+    ("part", "identity"),
+    [("transmissions", "= transmissions"), ("trace", "sent = events"), ("link_traffic", "sent = link")],
 )
 def test_counts_that_do_not_agree_with_the_books_are_noticed(part, identity):
     result = TRIAL.run(CASE, link_traffic=True, trace=True)
-    other = {"messages": result.messages + 1, "trace": result.trace[1:], "link_traffic": result.link_traffic * 2}[part]
+    other = {
+        "transmissions": result.transmissions + 1,
+        "trace": result.trace[1:],
+        "link_traffic": result.link_traffic * 2,
+    }[part]
     with pytest.raises(ContractError, match=identity):
         runs.check_balance(TRIAL, "a path", CASE, dataclasses.replace(result, **{part: other}))
 

@@ -14,7 +14,7 @@ from banditmesh import theory
 from banditmesh.errors import InputError
 from banditmesh.theory import covers, setcover, weighted
 from banditmesh.theory.cliques import maximal_cliques, members, neighbour_masks
-from banditmesh.theory.hearing import Hearing
+from banditmesh.theory.delivery import Flow
 
 METHODS = ("exact", "dsatur", "greedy")
 
@@ -201,9 +201,9 @@ def test_cheapest_cover_of_a_clique_is_the_integer_programs(monkeypatch):
 def test_covers_of_the_paper_are_proven_minimum_and_no_larger_than_greedy():
     problem = bm.Problem.paper("er", seed=1)
     for protocol in (bm.Flooding(4), bm.FwA(4)):
-        hearing = Hearing.under(problem, protocol)
+        flow = Flow.claimed(problem, protocol)
         for arm in theory.arm_gaps(problem)[:6]:
-            joined = hearing.adjacency(arm.index, arm.suboptimal)
+            joined = flow.joined(arm.index, arm.suboptimal)
             cover, greedy = (theory.clique_cover(joined, method) for method in ("exact", "greedy"))
             cheap, rough = (theory.weighted_cover(joined, arm.gaps, method) for method in ("exact", "greedy"))
             assert cover.is_minimum

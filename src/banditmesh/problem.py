@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from . import arms as reward_laws
 from . import checks, networks, plots
+from .arms.armsets import uniform_set_array
 from .arms.matching import match
-from .armsets import uniform_set_array
 from .errors import ArmError, InputError, NetworkError
 from .files.contents import as_frame
 from .networks.csr import Links, as_links

@@ -105,7 +105,7 @@ def test_numbers_are_those_of_the_library_and_can_be_taken_away(tab, chromium, t
     shown = cells(tab)
     assert list(shown) == ["irs", "fwa"]
     for label, result in zip(shown, results.values(), strict=True):
-        for cell, values in zip((0, 2), (result.regret[:, -1], result.messages[:, -1]), strict=True):
+        for cell, values in zip((0, 2), (result.regret[:, -1], result.transmissions[:, -1]), strict=True):
             assert float(shown[label][cell].replace(",", "")) == pytest.approx(values.mean(), abs=0.005)
     for measure, mine in (("regret", "regret"), ("messages", "messages")):
         ends = tab.locator(f'[data-bm="chart-{measure}"]').evaluate(CURVE_ENDS)
@@ -121,7 +121,7 @@ def test_numbers_are_those_of_the_library_and_can_be_taken_away(tab, chromium, t
         for replicate in range(2):
             rows = [row for row in data if row["protocol"] == label and row["replicate"] == str(replicate)]
             assert [float(row["regret"]) for row in rows] == result.regret[replicate].tolist()
-            assert [int(row["messages"]) for row in rows] == result.messages[replicate].tolist()
+            assert [int(row["messages"]) for row in rows] == result.transmissions[replicate].tolist()
     assert taken(tab, "take-curves.png").startswith(b"\x89PNG")
     spec = bm.parse_spec(taken(tab, "take-toml").decode())
     assert spec.settings.horizon == 40
@@ -137,7 +137,7 @@ def test_numbers_are_those_of_the_library_and_can_be_taken_away(tab, chromium, t
     # The network was recorded round by round, and plays where it is taken to.
     tab.get_by_text("40 rounds recorded.").wait_for()
     state = tab.locator('[data-bm="player"]').evaluate("(box) => box.bmView.state")
-    assert state["messages"] == int(results["irs"].messages[0, -1])
+    assert state["messages"] == int(results["irs"].transmissions[0, -1])
     assert state["regret"] == pytest.approx(float(results["irs"].regret[0, -1]))
     path = tmp_path / "replay.html"
     path.write_bytes(taken(tab, "take-html"))
@@ -223,7 +223,7 @@ def test_file_that_is_handed_over_is_read_as_a_network_and_no_other_one_is(tab, 
     finished(tab)
     problem = bm.Problem.random(bm.networks.read(good), 5, 3, seed=2)
     result = bm.simulate(problem, "irs", horizon=40, replicates=2, seed=7, engine="reference")
-    assert float(cells(tab)["irs"][2].replace(",", "")) == result.messages[:, -1].mean()
+    assert float(cells(tab)["irs"][2].replace(",", "")) == result.transmissions[:, -1].mean()
 
 
 # --- follow a message

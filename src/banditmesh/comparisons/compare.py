@@ -56,7 +56,7 @@ class Comparison:
 
         rows = {}
         for name, result in self.results.items():
-            regret, messages = result.regret[:, -1], result.messages[:, -1]
+            regret, messages = result.regret[:, -1], result.transmissions[:, -1]
             spread = result.replicates > 1
             rows[name] = {
                 "regret": regret.mean(),
@@ -193,10 +193,12 @@ class Comparison:
         checks.choice("kind", kind, ("curves", "tradeoff", "links"))
         results = self.results.items()
         if kind == "curves":
-            curves = {name: (one.rounds, one.regret, one.messages) for name, one in results}
+            curves = {name: (one.rounds, one.regret, one.transmissions) for name, one in results}
             return plots.regret_and_messages(curves, look)
         if kind == "tradeoff":
-            return plots.tradeoff({"": {name: (one.messages[:, -1], one.regret[:, -1]) for name, one in results}}, look)
+            return plots.tradeoff(
+                {"": {name: (one.transmissions[:, -1], one.regret[:, -1]) for name, one in results}}, look
+            )
         return self._plot_busiest_link(look)
 
     def plot_network(

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from .. import own
 from ..errors import StudyError
+from ..lookup import own
 from ..networks.csr import Links
 from ..problem import Problem
 from ..protocols import AnyProtocol
@@ -213,7 +213,7 @@ def _configuration(name: str, protocol: AnyProtocol, result: Result) -> Configur
         name=name,
         protocol=protocol,
         regret=result.regret[:, -1].copy(),
-        messages_per_round=result.messages[:, -1] / horizon,
+        messages_per_round=result.transmissions[:, -1] / horizon,
         link_load=loads.max(axis=1, initial=0.0),
         link_peak=peaks.max(axis=1, initial=0.0),
         bytes_per_round=result.traffic["bytes"] / horizon,

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
-from .. import parts
 from ..policies import UCB, Policy
 from ..protocols import AnyProtocol, FwA, Growth
-from .identity import KeyFiles
+from ..settings import parts
 from .names import check_name
 from .runnable import refuse_live
+from .transport.identity import KeyFiles
 
 _TEMPLATE: Final = """\
 # A node of the mesh {mesh_comment}. Start it with:   banditmesh node --config node.toml

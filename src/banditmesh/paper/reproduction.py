@@ -213,10 +213,10 @@ def _digest(result: Result, watched_on: str | None, horizon: int) -> Runs:
     """The part of a result that is kept: a run over many instances cannot keep them all."""
     runs = Runs(
         regret=result.regret[None, :, -1],
-        messages=result.messages[None, :, -1].astype(np.float64),
+        messages=result.transmissions[None, :, -1].astype(np.float64),
         rounds=result.rounds,
         regret_curve=result.regret,
-        messages_curve=result.messages,
+        messages_curve=result.transmissions,
     )
     if watched_on is not None and result.link_traffic is not None:
         i, j = networks.PAPER_WATCHED_LINKS[watched_on]

@@ -115,6 +115,11 @@ class Facts:
         """Whether chance decides where a message goes."""
         return self.passes < 1.0 or self.fanout is not None
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the fate of what is sent follows from its origin and its arm alone."""
+        return not (self.merges or self.by_chance)
+
 
 #: What decides how a protocol delivers. A class that gives one of these anew states its facts anew, or has none.
 _RULES: Final = ("courier", "delivery", "n_targets", "parameter", "plan", "random", "relay", "seat")

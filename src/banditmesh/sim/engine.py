@@ -130,7 +130,7 @@ def simulate(
     >>> import banditmesh as bm
     >>> problem = bm.Problem.paper("er", seed=0)
     >>> result = bm.simulate(problem, bm.Flooding(4), horizon=8, replicates=2, seed=0, rules="published")
-    >>> int(result.messages[0, -1] - result.messages[0, -2])
+    >>> int(result.transmissions[0, -1] - result.transmissions[0, -2])
     11033
     """
     note_default(problem, policy)

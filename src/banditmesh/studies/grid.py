@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from .. import checks, own
+from .. import checks
 from ..errors import InputError, SpecError
+from ..lookup import own
 from ..protocols import Delivery, notation
-from .fault_tables import without_traffic
-from .parts import NAME_KEYS, get_part
+from ..settings.fault_tables import without_traffic
+from ..settings.problems import NAME_KEYS, get_part
 
 #: A protocol may be written out with its emission, and agents that send nothing have no use for most faults.
 _TOGETHER: Final = ("protocol", "emission", "faults")

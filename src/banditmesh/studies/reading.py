@@ -15,12 +15,13 @@ from typing import Any, Final
 
 import msgspec
 
-from .. import checks, own
+from .. import checks
 from ..errors import FileError, InputError, SpecError
 from ..files.regular import read_regular
+from ..lookup import own
+from ..settings.problems import NAME_KEYS
+from ..settings.toml_text import line_of
 from .grid import BadKey, has_key, is_within, leaves, read_written, set_keys, value_as_text
-from .line_numbers import line_of
-from .parts import NAME_KEYS
 from .settings_checks import check_first_problem, check_networks, check_ranges, check_settings
 from .spec import DEFAULTS, FORMAT, NOT_SWEPT, Settings, Spec
 

@@ -15,10 +15,8 @@ from .. import checks
 from ..draws import MAX_COUNTER
 from ..errors import InputError
 from ..rules import get_rules
-from ..sim.limits import MOST_ROUNDS
-from .fault_tables import read_faults
-from .grid import BadKey, Family, has_key, is_within, leaves
-from .parts import (
+from ..settings.fault_tables import read_faults
+from ..settings.problems import (
     NAME_KEYS,
     build_arms,
     build_dynamics,
@@ -32,6 +30,8 @@ from .parts import (
     get_part,
     read_files,
 )
+from ..sim.limits import MOST_ROUNDS
+from .grid import BadKey, Family, has_key, is_within, leaves
 from .spec import Settings, Spec
 
 #: As many links as networks may have that are made to see whether they can be, which takes a moment.

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
-from .. import own
+from ..lookup import own
+from ..settings.problems import FILE_TABLES, FileTable, files_in
 from .grid import Family, Grid, Point, column, labels_of
-from .parts import FILE_TABLES, FileTable, files_in
 from .shards import REPLAY_COLUMNS
 
 #: The version of the spec format.

@@ -18,7 +18,7 @@ import numpy as np
 from .. import checks
 from ..arms import BERNOULLI, GAUSSIAN, OTHER, UNIFORM
 from ..errors import ContractError, InputError
-from ..policies import Arms, Chooser, Estimates, Policy
+from ..policies import Arms, Chooser, Estimates, Policy, Source
 
 #: Kinds of laws, each with a sigma.
 LAWS: Final = ((GAUSSIAN, 1.0), (BERNOULLI, 0.5), (UNIFORM, 0.25), (OTHER, 2.0))
@@ -53,6 +53,7 @@ class _Agent:
                 f"chooser() of {subject} must return a Chooser, got {checks.shown(self.chooser)}; "
                 "derive its class from banditmesh.policies.Chooser"
             )
+        self.chooser.agent = 0
 
     def observe(self, position: int, reward: float) -> None:
         self.estimates.add(position, 1, reward)
@@ -60,7 +61,20 @@ class _Agent:
 
     def hear(self, position: int, count: int, total: float) -> None:
         self.estimates.add(position, count, total)
-        self._guarded("hear()", f"position {position}", self.chooser.hear, position, count, total)
+        source = Source(origin=1, age=count)
+        self._guarded("hear()", f"position {position}", self.chooser.hear_from, position, count, total, source)
+
+    def wants_to_send(self) -> list[int]:
+        """Which arms others should hear about; checks that they are arms, and that asking changes nothing."""
+        before = self.stored()
+        answer = self._guarded("wants_to_send()", "any round", lambda: list(self.chooser.wants_to_send()))
+        if not all(_is_position(position, self.n_arms) for position in answer):
+            raise ContractError(
+                f"wants_to_send() of {self._subject} must give positions of arms, 0 to {self.n_arms - 1}, got "
+                f"{checks.shown(answer)}"
+            )
+        self._check_unchanged("wants_to_send()", before)
+        return sorted(answer)
 
     def choose(self, t: int, draws: list[float], where: object) -> tuple[int, int]:
         """Which arm is chosen, and how often it drew; checks that it is an arm, and that estimates are left alone."""
@@ -96,12 +110,15 @@ class _Agent:
         answer = self._guarded("is_best()", f"position {position}", self.chooser.is_best, position, self.estimates)
         if not isinstance(answer, bool | np.bool_):
             raise ContractError(f"is_best() of {self._subject} must be True or False, got {checks.shown(answer)}")
+        self._check_unchanged("is_best()", before)
+        return bool(answer)
+
+    def _check_unchanged(self, method: str, before: str) -> None:
         if self.stored() != before:
             raise ContractError(
-                f"is_best() of {self._subject} must leave the chooser's state alone, got another state: emissions "
+                f"{method} of {self._subject} must leave the chooser's state alone, got another state: emissions "
                 "that do not ask it would lead to other choices"
             )
-        return bool(answer)
 
     def stored(self) -> str:
         """The chooser's state, as it would be stored."""
@@ -216,8 +233,8 @@ def check_chooser(subject: str, policy: Policy) -> None:
             )
 
 
-def _live(agent: _Agent, t: int, life: int) -> tuple[int, bool]:
-    """What an agent chooses in a round of its life, and whether it takes that to be best; it observes and hears."""
+def _live(agent: _Agent, t: int, life: int) -> tuple[int, bool, list[int]]:
+    """What an agent chooses in a round, whether that seems best, and what it wants to send; it observes and hears."""
     n_arms = agent.n_arms
     rng = np.random.default_rng([n_arms, life, t])
     draws, rewards = rng.uniform(0.001, 0.999, n_arms).tolist(), (rng.uniform(size=n_arms) < 0.5).tolist()
@@ -229,7 +246,7 @@ def _live(agent: _Agent, t: int, life: int) -> tuple[int, bool]:
     if t % 3 == 0:
         count = int(rng.integers(1, 4))
         agent.hear(int(rng.integers(n_arms)), count, float(rng.integers(count + 1)))
-    return position, is_best
+    return position, is_best, agent.wants_to_send()
 
 
 def _questions() -> Iterator[_Question]:

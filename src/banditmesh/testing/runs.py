@@ -71,7 +71,7 @@ def check_balance(trial: Trial, where: str, case: NamedProblem, result: Result) 
             counts["delivered"] + counts["duplicate"] + counts["lost"],
         ),
         "delivered = " + " + ".join(_FATES): (counts["delivered"], sum(counts[fate] for fate in _FATES)),
-        "sent + control = messages": (counts["sent"] + counts["control"], int(result.messages[:, -1].sum())),
+        "sent + control = transmissions": (counts["sent"] + counts["control"], int(result.transmissions[:, -1].sum())),
         "sent = events": (counts["sent"], len(result.trace)),
         "sent = link traffic": (counts["sent"], int(result.link_traffic.sum())),
         "bytes = sent * n_bytes + control * 16": (
@@ -158,7 +158,9 @@ def check_repeats(trial: Trial, case: NamedProblem) -> None:
         raise ContractError(
             f"{trial.subject} must give the same result for the same seed, got another {found}; {advice}"
         )
-    if not (np.array_equal(one.regret[0], three.regret[0]) and np.array_equal(one.messages[0], three.messages[0])):
+    if not (
+        np.array_equal(one.regret[0], three.regret[0]) and np.array_equal(one.transmissions[0], three.transmissions[0])
+    ):
         raise ContractError(
             f"{trial.subject} must give the same first replicate whatever their number, got another one; {advice}"
         )

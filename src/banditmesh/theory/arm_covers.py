@@ -21,7 +21,6 @@ from .cliques import neighbour_masks
 from .delivery import Flow, Shares
 from .domination import dominated, hears_champion
 from .gaps import ArmGaps
-from .hearing import Hearing
 from .shared_covers import Group
 from .ways import TINY, Way, ways_of
 
@@ -50,7 +49,7 @@ class _Clock:
 
 def cover_arms(
     arms: list[ArmGaps],
-    hearing: Hearing | None,
+    claimed: bool,
     delivery: Flow | None,
     method: str,
     time_limit: float,
@@ -59,8 +58,8 @@ def cover_arms(
 ) -> tuple[pd.DataFrame, list[dict[str, list[Way]]], int]:
     """One row per arm (nan where no theorem applies), the ways to count pulls, and the cliques' largest delay.
 
-    `hearing` is for the paper's theorems and `delivery` for the delivery theorem, which applies whenever they do. Warns
-    if a cover that should be exact is not.
+    `claimed` says whether the paper's theorems apply; wherever they do, so does the delivery theorem (`delivery`).
+    Warns if a cover that should be exact is not.
     """
     import pandas as pd
 
@@ -76,9 +75,9 @@ def cover_arms(
             }
             values, tried = dict.fromkeys(_COLUMNS, math.nan), dict[str, list[Way]]()
             if not arm.suboptimal.size and delivery is not None:
-                values |= dict.fromkeys(_COLUMNS if hearing is not None else _COLUMNS[2:], 0.0)
-            elif hearing is not None and delivery is not None:
-                values, groups = _by_cliques(arm, hearing, delivery, method, clock)
+                values |= dict.fromkeys(_COLUMNS if claimed else _COLUMNS[2:], 0.0)
+            elif claimed and delivery is not None:
+                values, groups = _by_cliques(arm, delivery, method, clock)
                 tried = _count(arm, delivery, groups, method, clock, values)
                 reach = max(reach, *(group.delay for group in groups if len(group.places) > 1), 0)
             elif delivery is not None:
@@ -88,7 +87,7 @@ def cover_arms(
             ways.append(tried)
             bar.advance()
     frame = pd.DataFrame(rows)
-    if hearing is not None:
+    if claimed:
         frame = frame.astype({"theta": int, "theta_lower": int})
         if method == "exact":
             _warn_of_gaps(frame, time_limit)
@@ -119,10 +118,8 @@ def _count(
     return tried
 
 
-def _by_cliques(
-    arm: ArmGaps, hearing: Hearing, delivery: Flow, method: str, clock: _Clock
-) -> tuple[dict[str, float], list[Group]]:
-    joined = hearing.adjacency(arm.index, arm.suboptimal)
+def _by_cliques(arm: ArmGaps, delivery: Flow, method: str, clock: _Clock) -> tuple[dict[str, float], list[Group]]:
+    joined = delivery.joined(arm.index, arm.suboptimal)
     graph = neighbour_masks(joined)
     cliques, fewest = covers.cover_masks(graph, method, clock.deadline())
     least = weighted.cover_masks(graph, arm.gaps.tolist(), method, clock.deadline(), cliques)

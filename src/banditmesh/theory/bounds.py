@@ -23,11 +23,10 @@ from ..text_tables import as_html
 from . import concentration, covers, powers
 from .arm_covers import cover_arms
 from .conditions import Condition, name_theorem, state_conditions
-from .delivery import Flow
+from .delivery import Flow, claims_bound
 from .estimate import Estimate, estimate
 from .gap_free import gap_free_lower, gap_free_upper
 from .gaps import arm_gaps
-from .hearing import Hearing, claims_bound
 from .lonely import lonely_lower
 from .lower import lower_bounds
 from .sharp import SharpBound
@@ -112,13 +111,14 @@ class Bounds:
 
     Examples
     --------
-    >>> import banditmesh as bm
-    >>> bounds = bm.bounds(bm.Problem.paper("er", seed=0), bm.Flooding(4), alpha=1.5, cover="greedy")
+    >>> import banditmesh as bm, networkx as nx
+    >>> problem = bm.Problem.random(nx.path_graph(8), n_arms=6, per_agent=3, seed=0)
+    >>> bounds = bm.bounds(problem, bm.Flooding(4), alpha=1.5)
     >>> [condition.name for condition in bounds.conditions if not condition.holds]
-    ['corrected', 'sharp', 'sets', 'covers', 'consistent']
+    ['corrected', 'sharp', 'consistent']
     >>> bounds.upper_corrected
     inf
-    >>> bm.bounds(bm.Problem.paper("er", seed=0), bm.Gossip(4), cover="greedy").theorem
+    >>> bm.bounds(problem, bm.Gossip(4)).theorem
     'delivery theorem: a share arrives by chance'
     """
 
@@ -446,19 +446,19 @@ def bounds(
     lower = lower_bounds(problem, arms if lasting else [], reached)
     pulls = -(-horizon // np.broadcast_to(1 if every is None else every, problem.n_agents))
     delivery = Flow.under(problem, protocol, faults)
-    hearing = Hearing.under(problem, protocol) if claims_bound(protocol) and faults is None else None
-    per_arm, ways, reach = cover_arms(arms, hearing, delivery, cover, time_limit, progress, protocol.name)
+    claimed = claims_bound(protocol) and faults is None
+    per_arm, ways, reach = cover_arms(arms, claimed, delivery, cover, time_limit, progress, protocol.name)
     per_arm["lower_published"], per_arm["lower_corrected"] = lower.by_arm_published, lower.by_arm_corrected
     published = corrected = sharp = None
     weighted = math.fsum(per_arm["weighted"])
-    if hearing is not None:
+    if claimed and delivery is not None:
         gaps = problem.arm_gaps[problem.arm_gaps > 0]
         # Nothing is under way for longer than from one member of a clique to another.
         luck = concentration.corrected(alpha, sigma, 1 if alone else problem.n_agents)
         corrected = UpperBound(alpha, reach, weighted, gaps, luck)
-        if hearing.ttl > 0 and not hearing.central:
-            luck = concentration.published(alpha, sigma, hearing.ttl)
-            published = UpperBound(alpha, hearing.ttl, weighted, gaps, luck)
+        if delivery.ttl > 0 and not delivery.central:
+            luck = concentration.published(alpha, sigma, delivery.ttl)
+            published = UpperBound(alpha, delivery.ttl, weighted, gaps, luck)
     if delivery is not None:
         sharp = SharpBound.of(problem, delivery, arms, ways, alpha, sigma, horizon, every)
     per_arm["ucb_lower"] = [ucb_lower(arm, delivery) if delivery is not None and steady else 0.0 for arm in arms]
@@ -484,11 +484,11 @@ def bounds(
         horizon=horizon,
         cover=cover,
         per_arm=per_arm,
-        delta=delta if hearing is not None else math.nan,
+        delta=delta if claimed else math.nan,
         lower_published=lower.published,
         lower_corrected=lower.corrected,
         constant=4.0 * alpha * weighted + unproven,
-        constant_theta=8.0 * alpha * delta + unproven if hearing is not None else math.nan,
+        constant_theta=8.0 * alpha * delta + unproven if claimed else math.nan,
         constant_tightened=4.0 * alpha * math.fsum(per_arm["tightened"]) + unproven,
         constant_sharp=_scale(delivery, alpha, sigma) * math.fsum(per_arm["sharp"]) + unproven,
         constant_least=alpha * math.fsum(per_arm["ucb_lower"]),
@@ -500,7 +500,7 @@ def bounds(
         sharp=sharp,
         traffic=traffic,
         conditions=state_conditions(
-            problem, protocol, alpha, sigma, per_arm, lower.unknown, lasting, hearing, theorem, sharp, solved
+            problem, protocol, alpha, sigma, per_arm, lower.unknown, lasting, claimed, theorem, sharp, solved
         ),
         _any_arms=partial(
             _any_arms, problem, delivery, sharp, time_limit, cover != "exact", reached, sigma, pulls, steady

@@ -11,7 +11,6 @@ from ..problem import Problem
 from ..protocols import AnyProtocol
 from . import powers
 from .delivery import Flow
-from .hearing import Hearing
 from .lower import class_sigma, has_class
 from .sharp import SharpBound
 
@@ -69,7 +68,7 @@ def state_conditions(
     per_arm: pd.DataFrame,
     unknown: tuple[Hashable, ...],
     lasting: bool,
-    hearing: Hearing | None,
+    claimed: bool,
     theorem: str,
     sharp: SharpBound | None,
     solved: bool,
@@ -80,10 +79,10 @@ def state_conditions(
             "claimed",
             "the paper's theorems cover this protocol: every pull is sent and relayed without randomness or faults: "
             f"none, irs, flooding, fwa, centralised (here {protocol.name})",
-            hearing is not None,
+            claimed,
         )
     ]
-    if hearing is not None:
+    if claimed:
         if protocol.most_hops > 0:
             stated += _published(powers.static_links(problem), protocol.most_hops, alpha, sigma)
         stated.append(
@@ -111,7 +110,7 @@ def state_conditions(
             )
         )
         stated.append(Condition("sets", "independent sets are solved exactly; if not, bounds are larger", solved))
-    if hearing is not None:
+    if claimed:
         proven = bool(
             (per_arm["theta"] == per_arm["theta_lower"]).all()
             and (per_arm["weighted"] == per_arm["weighted_lower"]).all()

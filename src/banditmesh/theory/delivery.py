@@ -5,6 +5,10 @@ agent k has at least the share `share[j, k]` some `delay[j, k]` rounds later; a 
 pull to arrive. *Choice*: an agent's observations of an arm were chosen either before their rewards were known
 ("predictable"), or as a first part of each origin's pulls ("prefix"). Every shipped protocol has one of the two. Where
 no share can be promised, an agent still has its own pulls: `share` is then 1 on the diagonal and 0 elsewhere.
+
+The paper's theorems cover fewer protocols: those in which an observation's fate follows from its origin and its arm.
+These are Flooding (Theorem 1), of which Instant Reward Sharing is ttl 1, and Flooding with Absorption (Theorem 2). No
+cooperation is ttl 0, and Centralised is Instant Reward Sharing on the complete network.
 """
 
 from __future__ import annotations
@@ -25,6 +29,19 @@ from . import powers
 
 #: Agents whose messages are followed at once; limits the memory, 8 bytes per directed link for each of them.
 _BLOCK = 256
+
+
+def claims_bound(protocol: AnyProtocol) -> bool:
+    """Whether Theorems 1 and 2, with their cliques, cover this protocol.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> bm.theory.claims_bound(bm.FwA(4)), bm.theory.claims_bound(bm.Gossip(4))
+    (True, False)
+    """
+    facts = protocol.facts
+    return facts is not None and facts.is_settled and type(protocol.emission) is EveryPull
 
 
 class Shares(NamedTuple):
@@ -119,6 +136,17 @@ class Flow:
             orderly=cumulative or faults.jitter == 0.0 or facts.hops == 0,
         )
 
+    @classmethod
+    def claimed(cls, problem: Problem, protocol: AnyProtocol) -> Flow:
+        """What is delivered by a protocol that the paper's theorems must cover."""
+        flow = cls.under(problem, protocol) if claims_bound(protocol) else None
+        if flow is None:
+            raise InputError(
+                f"no clique bound is claimed for {protocol!r}; give Flooding, FwA, IRS, NoCooperation or Centralised, "
+                "which send every pull and relay without randomness"
+            )
+        return flow
+
     @cached_property
     def sure(self) -> bool:
         """Whether delivery involves no randomness."""
@@ -139,6 +167,13 @@ class Flow:
             share = np.zeros((n, n))
         np.fill_diagonal(share, 1.0)
         return Shares(share, np.maximum(hops, 0) * self.pace + (hops < 1), may)
+
+    def joined(self, arm: int, agents: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these holders of an arm hear each other on it: a symmetric array, False on the diagonal."""
+        if self.central:
+            return ~np.eye(len(agents), dtype=np.bool_)
+        relays = ~powers.holds(self.problem, arm) if self.absorbs else None
+        return powers.adjacency(self.links, agents, relays, self.ttl)
 
     def _paths(self, arm: int) -> _Paths:
         """Between all holders of an arm; the last arm's paths are cached."""

@@ -12,8 +12,8 @@ from ..protocols import AnyProtocol
 from ..protocols.notation import as_protocol
 from . import covers
 from .cliques import neighbour_masks
+from .delivery import Flow
 from .gaps import arm_gaps
-from .hearing import Hearing
 
 
 def delta(problem: Problem, protocol: AnyProtocol | str, cover: str = "greedy", *, time_limit: float = 300.0) -> float:
@@ -43,12 +43,12 @@ def delta(problem: Problem, protocol: AnyProtocol | str, cover: str = "greedy", 
     True
     """
     checks.choice("cover", cover, covers.METHODS)
-    hearing = Hearing.under(problem, as_protocol(protocol))
+    flow = Flow.claimed(problem, as_protocol(protocol))
     deadline = time.monotonic() + checks.positive("time_limit", time_limit)
     terms, lower = [], []
     for arm in arm_gaps(problem):
         if arm.suboptimal.size:
-            graph = neighbour_masks(hearing.adjacency(arm.index, arm.suboptimal))
+            graph = neighbour_masks(flow.joined(arm.index, arm.suboptimal))
             cliques, fewest = covers.cover_masks(graph, cover, deadline)
             terms.append(len(cliques) / arm.gap_min)
             lower.append(fewest / arm.gap_min)

@@ -118,8 +118,9 @@ def pace_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_policy(name: str) -> Policy:
     """The policy of that name, or of the user's own, with its defaults."""
-    from .. import checks, own
-    from ..parts import build_policy, named
+    from .. import checks
+    from ..lookup import own
+    from ..settings.parts import build_policy, named
 
     if not own.is_name(name):
         checks.choice("--policy", name, named("policy"))

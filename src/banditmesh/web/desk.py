@@ -93,7 +93,7 @@ class Desk:
 
             kept: dict[str, Any] = {"record_every": record_every(case.horizon), "progress": False}
             result = simulate(case.problem, protocol, watch=look, **kept, **case.settings)
-            curve = thinned(result.rounds, result.regret, result.messages.astype(float))
+            curve = thinned(result.rounds, result.regret, result.transmissions.astype(float))
             self._tell({"label": label, "done": (number + 1) / len(protocols), "curve": curve})
             results[label] = result
         self._comparison = Comparison(results)

@@ -81,7 +81,7 @@ class Instances:
                 progress=False,
             )
             places = np.searchsorted(result.rounds, horizons)
-            found.append((result.regret[:, places], result.messages[:, places].astype(np.float64)))
+            found.append((result.regret[:, places], result.transmissions[:, places].astype(np.float64)))
         regret, messages = (np.stack(values) for values in zip(*found, strict=True))
         return regret, messages
 

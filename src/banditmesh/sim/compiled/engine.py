@@ -74,7 +74,7 @@ def run_all(
         if isinstance(one, Quiet) and len(replicates) > 1:
             outcomes = one.together(replicates)
             for replicate, outcome in zip(replicates, outcomes, strict=True):
-                watching.begin(replicate, Curve.whole(outcome.regret, outcome.messages))
+                watching.begin(replicate, Curve.whole(outcome.regret, outcome.transmissions))
                 done[replicate] = run.horizon
             return outcomes
         [replicate] = replicates
@@ -138,14 +138,6 @@ def _prepare(packed: Packed, threads: int, n_parts: int, stop: Stop) -> tuple[De
     plan = plans.build(packed, rule, outline, threads, stop)
     limits.check_traffic(run, plan)
     return delivery, plan
-
-
-def compile_rounds(run: Run) -> None:
-    """Compile what simulates rounds by a plan, without making one: a round in which nobody hears anything."""
-    packed, stop = pack(run), Stop()
-    plan = plans.make_plan(len(packed.agents.arms), packed.traits.reach)
-    one = Spread(packed, kernels_of(run), 0, plan, stop)
-    crew.alone(partial(one.advance, one.t + 1), stop)
 
 
 def kernels_of(run: Run) -> Kernels:
