@@ -32,9 +32,11 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final, TypeVar
 
+from msgspec.structs import astuple
+
 from ...core import Fate, fate_of
 from ...protocols.base import AnyProtocol, Protocol
-from ..names import Caps
+from ..names import MAX_COUNT, MAX_REWARD, Caps
 from ..statistics import ArmSpec, Entry, Key, Known, Statistic, why_refused
 from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, LiveChances, Outboxes
 from .roster import Roster
@@ -192,13 +194,13 @@ class StatisticTable:
         n_targets, max_ttl = self._n_targets, self._max_ttl
         linked = links.keys() - {peer}
         others = [outbox for name, outbox in links.items() if name != peer]
-        refused, relayed = why_refused, int(RELAYED)  # looked up once for all statistics
+        # Names of this call's own: they are looked up once for each statistic.
+        refused, max_count, least, most, relayed = why_refused, MAX_COUNT, -MAX_REWARD, MAX_REWARD, int(RELAYED)
         n_stale = n_own = n_merged = 0
         n_fates, n_heard = [0] * len(Fate), len(heard)
-        for one in statistics:
-            origin, epoch, arm, count, total, ttl = one.origin, one.epoch, one.arm, one.count, one.total, one.ttl
-            reason = refused(count, total)
-            if reason is not None:
+        for origin, epoch, arm, count, total, ttl in map(astuple, statistics):
+            # What nearly all are is allowed whatever the count, and quick to see.
+            if not (0 < count <= max_count and least <= total <= most) and (reason := refused(count, total)):
                 counters[f"refused_{reason}"] += 1
                 continue
             ttl = (ttl if ttl < max_ttl else max_ttl) - 1
