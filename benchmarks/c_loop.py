@@ -72,7 +72,7 @@ def compare(
     c_seconds, regret, transmissions, pulls = run_c(program, packed, plan, repeats)
     free_seconds, *_ = run_c(free_program, packed, plan, repeats)
     pulled = result.pulls[0][np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets)), problem.arm_indices]
-    agrees = (regret, transmissions, pulls) == (result.regret[0, -1], result.messages[0, -1], hash_of(pulled))
+    agrees = (regret, transmissions, pulls) == (result.regret[0, -1], result.transmissions[0, -1], hash_of(pulled))
     if not agrees:
         raise RuntimeError(f"the C loop and the engine must agree under {protocol.name}, and they do not")
     n_pulls = horizon * problem.n_agents

@@ -174,7 +174,7 @@ def table(name, problem, horizon, replicates):
         settings = {"policy": bm.UCB(1.0), "horizon": horizon, "record_every": horizon, "seed": 0, "progress": False}
         result = bm.simulate(problem, protocol, replicates=replicates, threads=1, **settings)
         proven = bm.bounds(problem, protocol, alpha=1.0)
-        show(protocol, result.regret[:, -1], log, f"{proven.constant_sharp:.2f}", result.messages[:, -1].mean())
+        show(protocol, result.regret[:, -1], log, f"{proven.constant_sharp:.2f}", result.transmissions[:, -1].mean())
     optimal = f"{bm.bounds(problem, 'centralised', alpha=1.0).constant_sharp:.2f}"  # of both rows that follow
     if len({frozenset(problem.arm_set(v)) for v in range(problem.n_agents)}) == 1:
         paid = [follow(problem, 0, 1.0, horizon, seed) for seed in range(replicates)]

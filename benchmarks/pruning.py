@@ -103,7 +103,7 @@ def counted(work: Work) -> Iterator[None]:
     def counting(problem: bm.Problem, *arguments: Any, **settings: Any) -> bm.Result:
         result = simulate(problem, *arguments, **settings)
         work.pulls += int(result.pulls.sum())
-        work.transmissions += int(result.messages[:, -1].sum())
+        work.transmissions += int(result.transmissions[:, -1].sum())
         return result
 
     measuring.simulate = counting  # type: ignore[attr-defined]

@@ -57,7 +57,7 @@ def equal_results(one: bm.Result, other: bm.Result) -> bool:
     """Whether two results agree in every array, to the last bit."""
     return (
         np.array_equal(one.regret, other.regret)
-        and np.array_equal(one.messages, other.messages)
+        and np.array_equal(one.transmissions, other.transmissions)
         and np.array_equal(one.pulls, other.pulls)
         and all(np.array_equal(one.traffic[fate], other.traffic[fate]) for fate in one.traffic)
     )

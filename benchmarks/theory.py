@@ -16,7 +16,7 @@ import banditmesh as bm
 from banditmesh import theory
 from banditmesh.theory import covers, weighted
 from banditmesh.theory.cliques import neighbour_masks
-from banditmesh.theory.hearing import Hearing
+from banditmesh.theory.delivery import Flow
 
 #: Seconds that one exact cover may take; none of those below comes near it.
 LIMIT = 300.0
@@ -40,10 +40,10 @@ def rows(quick: bool = False) -> list[Row]:
 
 def measure(name: str, problem: bm.Problem, protocol: bm.Protocol, method: str) -> Row:
     """Covers of all arms by one method."""
-    hearing = Hearing.under(problem, protocol)
+    flow = Flow.claimed(problem, protocol)
     arms = [arm for arm in theory.arm_gaps(problem) if arm.suboptimal.size]
     start = time.perf_counter()
-    graphs = [neighbour_masks(hearing.adjacency(arm.index, arm.suboptimal)) for arm in arms]
+    graphs = [neighbour_masks(flow.joined(arm.index, arm.suboptimal)) for arm in arms]
     powers = time.perf_counter() - start
     start = time.perf_counter()
     few = [covers.cover_masks(graph, method, time.monotonic() + LIMIT) for graph in graphs]

@@ -78,7 +78,7 @@ def over_loss(problem: bm.Problem) -> None:
             )
             for loss in LOSSES
         ]
-        series[name] = LOSSES, [run.regret[:, -1] for run in runs], [run.messages[:, -1] for run in runs]
+        series[name] = LOSSES, [run.regret[:, -1] for run in runs], [run.transmissions[:, -1] for run in runs]
     plots.save(plots.over_key("loss", series), IMAGES / "er-loss", kinds=("svg",))
 
 
@@ -100,7 +100,7 @@ def main() -> None:
     for name, protocols in TRADEOFFS.items():
         found = {network: bm.compare(bm.Problem.paper(network, seed=0), protocols, **STATIC) for network in NETWORKS}
         points = {
-            network: {label: (run.messages[:, -1], run.regret[:, -1]) for label, run in comparison.results.items()}
+            network: {label: (run.transmissions[:, -1], run.regret[:, -1]) for label, run in comparison.results.items()}
             for network, comparison in found.items()
         }
         plots.save(plots.tradeoff(points), IMAGES / "protocols" / name, kinds=("svg",))

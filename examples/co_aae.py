@@ -71,7 +71,7 @@ def co_aae(problem, protocol, alpha, horizon, seed, replicate):
     )
     result = simulation.run(progress=False)
     n_silent = sum(len(agent.chooser.candidates) == 1 for agent in simulation.agents.values())
-    return result.regret[0, -1], result.messages[0, -1], n_silent
+    return result.regret[0, -1], result.transmissions[0, -1], n_silent
 
 
 def table(problem, horizon, alpha=3.0, seed=0):
@@ -84,7 +84,7 @@ def table(problem, horizon, alpha=3.0, seed=0):
     }
     for name, protocol in rows.items():
         result = bm.simulate(problem, protocol, policy=bm.UCB(alpha), horizon=horizon, seed=seed, progress=False)
-        print(f"{name:<28}{result.regret[0, -1]:>10.0f}{result.messages[0, -1]:>16d}")
+        print(f"{name:<28}{result.regret[0, -1]:>10.0f}{result.transmissions[0, -1]:>16d}")
     regret, sent, n_silent = co_aae(problem, bm.Flooding(4), alpha, horizon, seed, replicate=0)
     print(f"{'co-aae':<28}{regret:>10.0f}{sent:>16d}{n_silent:>16d}", flush=True)
 

@@ -74,7 +74,7 @@ def table(problem, horizon, seed=0):
     for name, protocol in rows.items():
         result = bm.simulate(problem, protocol, horizon=horizon, seed=seed, progress=False)
         megabytes = result.traffic["bytes"][0] / 1e6
-        print(f"{name:<28}{result.regret[0, -1]:>10.0f}{result.messages[0, -1]:>16d}{megabytes:>12.1f}")
+        print(f"{name:<28}{result.regret[0, -1]:>10.0f}{result.transmissions[0, -1]:>16d}{megabytes:>12.1f}")
     regret, _ = coop_ucb2(problem, horizon, seed, replicate=0)
     sent = 2 * problem.network.n_links * horizon
     megabytes = sent * (16 + 16 * problem.n_arms) / 1e6

@@ -328,8 +328,8 @@ def facts(result):
         "regret": result.regret[:, some].tolist(),
         "mean_regret": result.regret.mean(axis=1).tolist(),
         "agent_regret": result.agent_regret.tolist(),
-        "messages": result.messages[:, some].tolist(),
-        "all_messages": digest(result.messages.tolist()),
+        "messages": result.transmissions[:, some].tolist(),
+        "all_messages": digest(result.transmissions.tolist()),
         "pulls": digest(result.pulls.tolist()),
     }
     found["traffic"] = {key: totals.tolist() for key, totals in result.traffic.items()}

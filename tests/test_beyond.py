@@ -25,7 +25,7 @@ def test_a_short_run_is_the_beginning_of_a_long_one(found):
         result = bm.simulate(bm.Problem.paper("er", 5), bm.FwA(4), horizon=horizon, replicates=3, seed=5)
         [one] = [one for one in found.answers if (one.network, one.horizon, one.protocol) == ("er", horizon, "fwa(4)")]
         assert np.array_equal(one.regret[1], result.regret[:, -1])
-        assert np.array_equal(one.messages[1], result.messages[:, -1])
+        assert np.array_equal(one.messages[1], result.transmissions[:, -1])
 
 
 def test_every_network_has_fwa_flooding_and_the_contenders(found):

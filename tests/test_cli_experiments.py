@@ -100,7 +100,7 @@ def test_set_overrides_the_spec(run, spec, tmp_path):
 @pytest.mark.parametrize(
     "change, words",
     [
-        (("horizon = 12", "horizons = 12"), ["line 3", "unknown key horizons"]),
+        (("horizon = 12", "horizons = 12"), ["line 3", "horizons is an unknown key"]),
         (("horizon = 12", 'horizon = "x"'), ["line 3", "horizon must be an integer"]),
         (("horizon = 12", "version = 7"), ["line 3", "version must be 1"]),
     ],
@@ -195,7 +195,7 @@ def test_protocols_and_ttl_combine_with_a_spec(run, tmp_path):
         told = json.loads(out)["ring"]
         assert {name.partition("(")[0] for name in told} == set(protocols)
         for name, protocol in protocols.items():
-            messages = bm.simulate(problem, protocol, horizon=5, replicates=2, seed=0).messages[:, -1].mean()
+            messages = bm.simulate(problem, protocol, horizon=5, replicates=2, seed=0).transmissions[:, -1].mean()
             assert next(told[label] for label in told if label.startswith(name))["messages"]["mean"] == messages
 
 

@@ -32,7 +32,7 @@ def test_table_has_means_and_standard_deviations_at_the_horizon(comparison):
         last = result.regret[:, -1]
         assert table.loc[name, "regret"] == pytest.approx(sum(last) / 3)
         assert table.loc[name, "regret_sd"] == pytest.approx(np.sqrt(((last - last.mean()) ** 2).sum() / 2))
-        assert table.loc[name, "messages"] == result.messages[:, -1].mean()
+        assert table.loc[name, "messages"] == result.transmissions[:, -1].mean()
     assert table["messages_sd"].tolist() == [0.0, 0.0, 0.0]
 
 

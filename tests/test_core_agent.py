@@ -663,6 +663,102 @@ def test_chooser_of_its_own_hears_what_is_learned():
     assert heard == [(1, 2, 3.0)]
 
 
+class Asking(Counting):
+    """Notes from where it hears, and wants to send what it is told to want."""
+
+    def __init__(self, policy, arms):
+        super().__init__(policy, arms)
+        self.sources, self.wanted = [], []
+
+    def hear_from(self, position, count, total, source):
+        self.sources.append((self.agent, position, count, *source))
+
+    def wants_to_send(self):
+        return self.wanted
+
+
+class AskingPolicy(bm.Policy):
+    name = "asking"
+
+    def chooser(self, arms):
+        return Asking(self, arms)
+
+
+class Never(bm.Emission):
+    name = "never"
+
+    @staticmethod
+    def sends(own_count, sent_count, is_best, parameter):
+        return False
+
+
+class NeverSums(Never):
+    cumulative = True
+
+
+@pytest.mark.parametrize("emission", [bm.EveryPull(), bm.Growth(0.0)])
+def test_chooser_is_told_who_it_is_from_whom_it_hears_and_how_old_that_is(emission):
+    problem = bm.Problem(bm.networks.path(3), [[0]] * 3, [bm.arms.Gaussian(0.0, 1.0)])
+    simulation = bm.Simulation(problem, bm.Flooding(2, emission=emission), policy=AskingPolicy(), horizon=2, seed=0)
+    simulation.run()
+    sources = [agent.chooser.sources for agent in simulation.agents.values()]
+    assert [sorted(one) for one in sources] == [
+        [(0, 0, 1, 1, 0), (0, 0, 1, 1, 0), (0, 0, 1, 2, 1)],
+        [(1, 0, 1, 0, 0), (1, 0, 1, 0, 0), (1, 0, 1, 2, 0), (1, 0, 1, 2, 0)],
+        [(2, 0, 1, 0, 1), (2, 0, 1, 1, 0), (2, 0, 1, 1, 0)],
+    ]
+
+
+def test_age_of_what_is_summed_up_along_a_tree_is_unknown():
+    problem = bm.Problem(bm.networks.path(2), [[0]] * 2, [bm.arms.Gaussian(0.0, 1.0)])
+    simulation = bm.Simulation(problem, bm.TreeAggregation(), policy=AskingPolicy(), horizon=2, seed=0)
+    simulation.run()
+    assert {source[3:] for source in simulation.agents[0].chooser.sources} == {(1, None)}
+
+
+def test_arms_that_a_chooser_wants_to_be_told_are_sent_one_a_pull_the_least_recent_first():
+    agent = make_agent(bm.Flooding(3, emission=NeverSums()), policy=AskingPolicy())
+    for position in (0, 0, 1):
+        agent.observe(position, 1.0)
+    assert agent.send([1]) == []
+    agent.chooser.wanted, sent = [1, 0], []
+    for _ in range(3):
+        agent.observe(0, 1.0)
+        sent += [parcel.copy.message[2:4] for parcel in agent.send([1])]
+    # In the end there is nothing new of the other arm.
+    assert sent == [(ARM, 3), (OTHER_ARM, 1), (ARM, 5)]
+
+
+def test_of_single_observations_only_the_one_just_made_can_be_wanted():
+    agent = make_agent(bm.Flooding(3, emission=Never()), policy=AskingPolicy())
+    agent.chooser.wanted = [1]
+    agent.observe(0, 1.0)
+    assert agent.send([1]) == []
+    agent.observe(1, 0.5)
+    [parcel] = agent.send([1])
+    assert (parcel.copy.message.arm, parcel.copy.message.total) == (OTHER_ARM, 0.5)
+
+
+def test_arms_that_a_chooser_wants_to_be_told_go_along_a_tree():
+    courier = Merging(bm.TreeAggregation(emission=NeverSums()), {1: {ARM, OTHER_ARM}}, lambda neighbour: neighbour)
+    agent = Agent(0, Arms.gaussian([ARM, OTHER_ARM], 1.0), AskingPolicy(), courier, None)
+    agent.observe(0, 1.0)
+    agent.observe(1, 1.0)
+    assert agent.send([1]) == []
+    agent.chooser.wanted = [1]
+    assert [parcel.copy.message.arm for parcel in agent.send([1])] == [OTHER_ARM]
+    assert agent.send([1]) == []
+
+
+def test_arms_that_are_wanted_must_be_the_agents():
+    agent = make_agent(bm.Flooding(3, emission=Never()), policy=AskingPolicy())
+    agent.chooser.wanted = [2]
+    with pytest.raises(
+        InputError, match=r"wants_to_send\(\) of policy 'asking' must name some of the positions 0 to 1"
+    ):
+        agent.observe(0, 1.0)
+
+
 def test_index_that_is_shown_is_the_one_that_is_compared():
     estimates = Estimates([1.0, 1.0], [0, 0])
     estimates.add_all([(0, 1, 0.5), (1, 4, 3.0)])

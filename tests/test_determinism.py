@@ -75,7 +75,7 @@ def test_a_replicate_is_the_same_whatever_the_number_of_replicates(protocol, eng
     few = bm.simulate(problem, protocol, horizon=12, replicates=2, seed=9, rules=rules, engine=engine)
     many = bm.simulate(problem, protocol, horizon=12, replicates=5, seed=9, rules=rules, engine=engine)
     np.testing.assert_array_equal(many.regret[:2], few.regret)
-    np.testing.assert_array_equal(many.messages[:2], few.messages)
+    np.testing.assert_array_equal(many.transmissions[:2], few.transmissions)
     np.testing.assert_array_equal(many.pulls[:2], few.pulls)
     for name in few.traffic:
         np.testing.assert_array_equal(many.traffic[name][:2], few.traffic[name])

@@ -47,7 +47,7 @@ def run(problem, protocol, faults=None, **more):
 def same_numbers(one, two):
     return (
         np.array_equal(one.regret, two.regret)
-        and np.array_equal(one.messages, two.messages)
+        and np.array_equal(one.transmissions, two.transmissions)
         and np.array_equal(one.pulls, two.pulls)
     )
 
@@ -117,7 +117,7 @@ def test_when_all_is_lost_agents_are_alone_and_only_origins_send(protocol, rules
     counts = totals(lossy)
     np.testing.assert_array_equal(lossy.regret, alone.regret)
     np.testing.assert_array_equal(lossy.pulls, alone.pulls)
-    np.testing.assert_array_equal(lossy.messages, run(PROBLEM, bm.IRS(), rules=rules).messages)
+    np.testing.assert_array_equal(lossy.transmissions, run(PROBLEM, bm.IRS(), rules=rules).transmissions)
     assert (lossy.link_traffic[0] == 1).all()
     assert counts["lost"] == counts["sent"] > 0
     assert counts["delivered"] == counts["duplicate"] == counts["learned"] == counts["dropped"] == 0
@@ -225,7 +225,7 @@ def test_a_run_equals_one_that_follows_each_message_on_its_own(faults, kind, emi
         regret[t - 1] += PROBLEM.gaps[agent, arm]
     np.testing.assert_array_equal(result.pulls[0], expected)
     np.testing.assert_allclose(result.regret[0], regret.cumsum(), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(np.diff(result.messages[0], prepend=0), other.sent[1:])
+    np.testing.assert_array_equal(np.diff(result.transmissions[0], prepend=0), other.sent[1:])
     counts = totals(result)
     assert (counts["lost"], counts["learned"]) == (other.lost, other.learned)
 
@@ -318,7 +318,7 @@ def test_a_delayed_statistic_is_used_in_the_round_after_it_came():
 def test_what_is_under_way_at_the_horizon_is_lost(rules):
     result = run(PROBLEM, bm.IRS(), bm.Faults(delay=4), rules=rules, trace=True)
     n_links = 2 * 6
-    assert result.messages[0].tolist() == [n_links * t for t in range(1, HORIZON + 1)]
+    assert result.transmissions[0].tolist() == [n_links * t for t in range(1, HORIZON + 1)]
     assert result.traffic["lost"][0] == 4 * n_links
     assert all((event.fate == "lost") == (event.arrival > HORIZON) for event in result.trace)
     never = run(PROBLEM, bm.IRS(), bm.Faults(delay=HORIZON), rules=rules)
@@ -472,7 +472,7 @@ all_problems = problems(st.one_of(graphs(), dynamic_networks(HORIZON)))
 def test_every_copy_has_exactly_one_fate(problem, protocol, faults, rules):
     result = run(problem, protocol, faults, rules=rules, trace=True, link_traffic=True)
     counts = totals(result)
-    assert counts["sent"] == counts["delivered"] + counts["duplicate"] + counts["lost"] == result.messages[0, -1]
+    assert counts["sent"] == counts["delivered"] + counts["duplicate"] + counts["lost"] == result.transmissions[0, -1]
     assert counts["delivered"] == sum(counts[fate] for fate in FATES)
     assert counts["bytes"] == protocol.emission.n_bytes * counts["sent"]
     assert (counts["dropped"] == 0) or faults.link_cap is not None
@@ -481,8 +481,8 @@ def test_every_copy_has_exactly_one_fate(problem, protocol, faults, rules):
         fate: seen[fate] for fate in (*FATES, "duplicate", "lost")
     }
     per_round = collections.Counter(event.round for event in result.trace)
-    assert np.diff(result.messages[0], prepend=0).tolist() == [per_round[t] for t in range(1, HORIZON + 1)]
-    np.testing.assert_array_equal(result.link_traffic[0].sum(axis=1).cumsum(), result.messages[0])
+    assert np.diff(result.transmissions[0], prepend=0).tolist() == [per_round[t] for t in range(1, HORIZON + 1)]
+    np.testing.assert_array_equal(result.link_traffic[0].sum(axis=1).cumsum(), result.transmissions[0])
     np.testing.assert_allclose(result.regret[0, -1], np.nansum(problem.gaps * result.pulls[0]), atol=1e-12)
 
 
@@ -653,7 +653,7 @@ def test_compare_takes_faults_from_options_and_from_a_spec(capsys, tmp_path):
     spec.write_text("horizon = 9\nreplicates = 1\nfaults.delay = 3\nprotocol = 'irs'\nengine = 'reference'")
     assert "Faults(delay=3)" in command(capsys, "compare", str(spec))
     assert "give a spec file or --loss, got both" in command(capsys, "compare", str(spec), "--loss", "0.1", status=2)
-    assert "FAILS: the paper's theorems speak of this protocol" in command(capsys, "bounds", str(spec))
+    assert "FAILS: the paper's theorems cover this protocol" in command(capsys, "bounds", str(spec))
     spec.write_text("horizon = 9\nreplicates = 1\nfaults.link_cap = 3\nprotocol = 'irs'\nengine = 'reference'")
     assert "bounds allow for losses, delays" in command(capsys, "bounds", str(spec), status=2)
 
@@ -692,13 +692,13 @@ def command(capsys, *arguments, status=0):
         (lambda: bm.Faults(link_cap=0), "link_cap must be an integer of at least 1, got 0"),
         (lambda: bm.Faults(corruption=0.1), "corruption must be a Corruption or None, got 0.1"),
         (lambda: bm.Faults(outages=0.1), "outages must be an Outages or None, got 0.1"),
-        (lambda: bm.Corruption("red", 0.1), "corruption kind must be one of gaussian, zero, heavy; got 'red'"),
-        (lambda: bm.Corruption("zero", 2), "corruption probability must be a probability between 0 and 1, got 2"),
-        (lambda: bm.Corruption("heavy", 1, -1.0), "corruption scale must be a number of at least 0, got -1.0"),
-        (lambda: bm.Corruption("heavy", 1, 1e200), "corruption scale must be at most 1e+100, got 1e+200"),
-        (lambda: bm.Outages(-1, 0), "outages down must be a probability between 0 and 1, got -1"),
-        (lambda: bm.Outages(0, 7), "outages up must be a probability between 0 and 1, got 7"),
-        (lambda: bm.Outages(0, 1, memory="no"), "outages memory must be True or False, got 'no'"),
+        (lambda: bm.Corruption("red", 0.1), "corruption.kind must be one of gaussian, zero, heavy; got 'red'"),
+        (lambda: bm.Corruption("zero", 2), "corruption.probability must be a probability between 0 and 1, got 2"),
+        (lambda: bm.Corruption("heavy", 1, -1.0), "corruption.scale must be a number of at least 0, got -1.0"),
+        (lambda: bm.Corruption("heavy", 1, 1e200), "corruption.scale must be at most 1e+100, got 1e+200"),
+        (lambda: bm.Outages(-1, 0), "outages.down must be a probability between 0 and 1, got -1"),
+        (lambda: bm.Outages(0, 7), "outages.up must be a probability between 0 and 1, got 7"),
+        (lambda: bm.Outages(0, 1, memory="no"), "outages.memory must be True or False, got 'no'"),
         (lambda: run(PROBLEM, bm.IRS(), 0.1), "faults must be a Faults such as Faults(loss=0.1), or None, got 0.1"),
     ],
 )

@@ -87,7 +87,7 @@ def test_measures_are_those_of_a_simulation(found):
     result = bm.simulate(RING, bm.FwA(4), link_traffic=True, engine="reference", **SETTINGS)
     one = found["fwa(4)"]
     assert np.array_equal(one.regret, result.regret[:, -1])
-    assert np.array_equal(one.messages_per_round, result.messages[:, -1] / 60)
+    assert np.array_equal(one.messages_per_round, result.transmissions[:, -1] / 60)
     assert np.array_equal(one.bytes_per_round, 24 * one.messages_per_round)
     per_link = result.link_traffic.sum(axis=1)
     assert np.allclose(one.link_load, per_link.max(axis=1) / 60)

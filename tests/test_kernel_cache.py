@@ -22,7 +22,7 @@ from numba.core import event
 import banditmesh as bm
 from banditmesh.arms import BERNOULLI, GAUSSIAN
 from banditmesh.errors import BanditmeshWarning, UnsupportedError
-from banditmesh.sim.compiled import beside, warmup
+from banditmesh.sim.compiled import warmup
 from banditmesh.sim.compiled.kernels import cache, special, trust, turns
 from banditmesh.sim.compiled.kernels.cache import KernelFiles
 from banditmesh.sim.compiled.kernels.compiling import kernel, rebind
@@ -474,55 +474,6 @@ def test_a_turn_that_cannot_be_had_is_gone_without(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     with turns.turn(tmp_path / "file" / "lock"):
         pass
-
-
-# Runs with plans on an empty cache, and says whether somebody else compiled what makes them.
-WITH_PLANS = """
-import banditmesh as bm
-from banditmesh.sim.compiled.kernels.planning import plan_slots
-
-problem = bm.Problem.random(bm.networks.ring(8), n_arms=5, per_agent=3, seed=1)
-settings = {"horizon": 50, "seed": 2}
-compiled = bm.simulate(problem, bm.FwA(3), engine="compiled", **settings)
-reference = bm.simulate(problem, bm.FwA(3), engine="reference", **settings)
-print(list(plan_slots.stats.cache_hits.values()), (compiled.regret == reference.regret).all())
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(beside.count_cores() == 1, reason="on one core there is nothing to gain")
-def test_plans_are_compiled_by_another_process_meanwhile(tmp_path):
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", WITH_PLANS], env=environment, capture_output=True, text=True)
-    assert done.stdout == "[1] True\n", done.stderr
-
-
-def test_another_process_compiles_only_what_is_missing_and_where_that_gains_time(monkeypatch):
-    beside.make_small_plan()
-    assert not beside._is_worth_it()
-    monkeypatch.setattr(beside, "plan_slots", SimpleNamespace(signatures=[]))
-    monkeypatch.setattr(cache, "has_some", lambda _: False)
-    monkeypatch.setattr(beside, "count_cores", lambda: 2)
-    monkeypatch.setattr(multiprocessing, "parent_process", lambda: None)
-    assert beside._is_worth_it()
-    for place, name, value in (
-        (beside, "count_cores", lambda: 1),
-        (multiprocessing, "parent_process", lambda: "a worker's"),
-        (cache, "has_some", lambda _: True),
-        (cache, "has_some", lambda _: None),
-        (sys, "executable", None),
-        (sys, "executable", "/opt/application"),
-    ):
-        with monkeypatch.context() as changed:
-            changed.setattr(place, name, value)
-            assert not beside._is_worth_it()
-
-
-def test_without_another_process_this_one_compiles(monkeypatch):
-    monkeypatch.setattr(beside, "_is_worth_it", lambda: True)
-    monkeypatch.setattr(sys, "executable", "/no/python")
-    with beside.planning() as is_compiled_there:
-        assert not is_compiled_there
 
 
 @pytest.mark.parametrize(

@@ -52,5 +52,5 @@ def test_the_story_of_absorption_runs_and_says_what_happens(monkeypatch):
         (53, {"relayed": 23, "duplicate": 30}),
         (2, 4),
     ]
-    sent = {name: result.messages[:, -1].mean() for name, result in shown[-1].results.items()}
+    sent = {name: result.transmissions[:, -1].mean() for name, result in shown[-1].results.items()}
     assert sent["none"] == 0 < sent["fwa"] < sent["flooding"]

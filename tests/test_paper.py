@@ -37,7 +37,7 @@ def test_a_reproduction_is_what_simulations_give(short):
         problem = bm.Problem.paper("ba", seed=3 + instance)
         result = bm.simulate(problem, bm.FwA(4), horizon=8, replicates=2, seed=3 + instance)
         assert np.array_equal(runs.regret[instance], result.regret[:, -1])
-        assert np.array_equal(runs.messages[instance], result.messages[:, -1])
+        assert np.array_equal(runs.messages[instance], result.transmissions[:, -1])
     first = bm.simulate(bm.Problem.paper("ba", seed=3), bm.FwA(4), horizon=8, replicates=2, seed=3)
     assert np.array_equal(runs.regret_curve, first.regret)
 
@@ -80,7 +80,7 @@ def test_exact_counts_agree_to_the_last_digit_under_the_published_rules():
 @pytest.mark.parametrize("name, messages", [("er", 11_006_490), ("ba", 31_820_660), ("sbm", 32_947_270)])
 def test_flooding_sends_exactly_what_was_published(name, messages):
     result = bm.simulate(bm.Problem.paper(name, seed=1), bm.Flooding(4), rules="published", seed=0)
-    assert result.messages[0, -1] == messages == published.MESSAGES[name]["flooding"][0]
+    assert result.transmissions[0, -1] == messages == published.MESSAGES[name]["flooding"][0]
 
 
 def test_one_value_beside_a_published_one():

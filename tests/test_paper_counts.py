@@ -46,12 +46,12 @@ def test_flooding_transmissions_by_steadiness(name, rules, engine):
     problem = bm.Problem.paper(name, seed=0)
     settings = {"horizon": SHORT, "seed": 0, "rules": rules, "link_traffic": True, "engine": engine}
     result = bm.simulate(problem, bm.Flooding(TTL), **settings)
-    per_round = np.diff(result.messages[0], prepend=0).tolist()
+    per_round = np.diff(result.transmissions[0], prepend=0).tolist()
     steady = per_round[TTL - 1 :]
     assert per_round[TTL - 2] < steady[0]
     assert len(steady) == 5
     assert set(steady) == {steady[0]}
-    assert result.messages[0, -1] + (HORIZON - SHORT) * steady[0] == FLOODING[name, rules]
+    assert result.transmissions[0, -1] + (HORIZON - SHORT) * steady[0] == FLOODING[name, rules]
     assert on_watched_link(result, name)[TTL - 1 :] == [WATCHED[name, rules]] * 5
 
 
@@ -59,7 +59,7 @@ def test_flooding_transmissions_by_steadiness(name, rules, engine):
 def test_irs_transmissions_by_steadiness(name, rules, engine):
     result = bm.simulate(bm.Problem.paper(name, seed=0), bm.IRS(), horizon=5, seed=0, rules=rules, engine=engine)
     per_round = IRS[name] // HORIZON
-    assert result.messages[0].tolist() == [per_round * t for t in range(1, 6)]
+    assert result.transmissions[0].tolist() == [per_round * t for t in range(1, 6)]
 
 
 @full_horizon
@@ -68,7 +68,7 @@ def test_flooding_transmissions_over_the_whole_horizon(name, rules, engine):
     problem = bm.Problem.paper(name, seed=0)
     settings = {"horizon": HORIZON, "seed": 0, "rules": rules, "link_traffic": True, "engine": engine}
     result = bm.simulate(problem, bm.Flooding(TTL), **settings)
-    assert result.messages[0, -1] == result.traffic["sent"][0] == FLOODING[name, rules]
+    assert result.transmissions[0, -1] == result.traffic["sent"][0] == FLOODING[name, rules]
     assert set(on_watched_link(result, name)[TTL - 1 :]) == {WATCHED[name, rules]}
 
 
@@ -76,4 +76,4 @@ def test_flooding_transmissions_over_the_whole_horizon(name, rules, engine):
 @pytest.mark.parametrize("name", IRS)
 def test_irs_transmissions_over_the_whole_horizon(name, rules, engine):
     result = bm.simulate(bm.Problem.paper(name, seed=0), bm.IRS(), horizon=HORIZON, seed=0, rules=rules, engine=engine)
-    assert result.messages[0, -1] == IRS[name]
+    assert result.transmissions[0, -1] == IRS[name]

@@ -46,7 +46,7 @@ def test_who_watches_sees_the_curves_grow_up_to_the_result(engine, monkeypatch):
         assert rounds.tolist() == [2, 4, 6]
         assert (known[:, :-1] >= known[:, 1:]).all()
         assert np.array_equal(regret[known], watched.regret[known])
-        assert np.array_equal(messages[known], watched.messages[known])
+        assert np.array_equal(messages[known], watched.transmissions[known])
     assert not np.isnan(seen[-1][1]).any()
 
 

@@ -61,7 +61,7 @@ def test_every_copy_has_exactly_one_fate(problem, protocol, rules, seed):
     assert counts["delivered"] == sum(counts[fate] for fate in FATES)
     assert counts["lost"] == 0
     assert counts["bytes"] == 24 * counts["sent"]
-    assert result.messages[0, -1] == counts["sent"]
+    assert result.transmissions[0, -1] == counts["sent"]
 
 
 @given(all_problems, protocols(), rule_sets)
@@ -76,7 +76,7 @@ def test_event_log_agrees_with_the_totals(problem, protocol, rules):
     learned = sum(event.learned for event in result.trace)
     assert learned == counts["learned"] or isinstance(protocol, bm.Centralised)
     per_round = collections.Counter(event.round for event in result.trace)
-    assert np.diff(result.messages[0], prepend=0).tolist() == [per_round[t] for t in range(1, HORIZON + 1)]
+    assert np.diff(result.transmissions[0], prepend=0).tolist() == [per_round[t] for t in range(1, HORIZON + 1)]
 
 
 @given(all_problems, protocols(), rule_sets)
@@ -84,7 +84,7 @@ def test_link_traffic_adds_up_to_messages(problem, protocol, rules):
     result = run(problem, protocol, rules)
     up = neighbours_of_rounds(problem, rules)
     assert result.links == sorted({(v, w) for rows in up.values() for v, row in enumerate(rows) for w in row})
-    np.testing.assert_array_equal(result.link_traffic[0].sum(axis=1).cumsum(), result.messages[0])
+    np.testing.assert_array_equal(result.link_traffic[0].sum(axis=1).cumsum(), result.transmissions[0])
     on_link = collections.Counter((event.round, event.sender, event.receiver) for event in result.trace)
     for (t, i, j), n_sent in on_link.items():
         assert result.link_traffic[0, t - 1, result.links.index((i, j))] == n_sent

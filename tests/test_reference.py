@@ -31,7 +31,7 @@ def same_numbers(one, two):
     """Whether two runs agree in everything that was pulled, sent and learned."""
     return (
         np.array_equal(one.regret, two.regret)
-        and np.array_equal(one.messages, two.messages)
+        and np.array_equal(one.transmissions, two.transmissions)
         and np.array_equal(one.pulls, two.pulls)
     )
 
@@ -63,7 +63,7 @@ def test_flooding_a_path_by_hand(engine):
     # 0 - 1 - 2, one private arm each, ttl 2. In every round both ends send 1 message and the middle 2, and from round
     # 2 on the middle relays each end's message of the round before to the other end, where its ttl runs out.
     result = bm.simulate(private_arms(nx.path_graph(3)), bm.Flooding(2), horizon=3, seed=0, engine=engine)
-    assert result.messages.tolist() == [[4, 10, 16]]
+    assert result.transmissions.tolist() == [[4, 10, 16]]
     assert totals(result) == {
         "sent": 16,
         "delivered": 16,
@@ -88,7 +88,7 @@ def test_flooding_a_path_by_hand_with_the_published_rules(engine):
     # each end the middle's back to it. Own messages come back and, their ttl over, are learned again.
     problem = private_arms(nx.path_graph(3))
     result = bm.simulate(problem, bm.Flooding(2), horizon=3, seed=0, rules="published", engine=engine)
-    assert result.messages.tolist() == [[4, 4 + 10, 4 + 10 + 10]]
+    assert result.transmissions.tolist() == [[4, 4 + 10, 4 + 10 + 10]]
     counts = totals(result)
     # In each of two rounds: six relayed copies, of which three are an origin's own and learned, and one, the middle's
     # message coming back from its second neighbour, is a duplicate.
@@ -101,8 +101,8 @@ def test_flooding_a_star_by_hand(engine):
     problem = common_arms(nx.star_graph(3), n_arms=1)
     one = bm.simulate(problem, bm.Flooding(1), horizon=4, seed=0, engine=engine)
     two = bm.simulate(problem, bm.Flooding(2), horizon=4, seed=0, engine=engine)
-    assert one.messages.tolist() == [[6, 12, 18, 24]]
-    assert two.messages.tolist() == [[6, 18, 30, 42]]
+    assert one.transmissions.tolist() == [[6, 12, 18, 24]]
+    assert two.transmissions.tolist() == [[6, 18, 30, 42]]
     assert two.traffic["learned"].tolist() == [42]
     assert two.traffic["duplicate"].tolist() == [0]
 
@@ -113,7 +113,7 @@ def test_flooding_a_complete_graph_by_hand(engine):
     problem = common_arms(nx.complete_graph(4), n_arms=1)
     for ttl in (2, 5):
         result = bm.simulate(problem, bm.Flooding(ttl), horizon=4, seed=0, engine=engine)
-        assert result.messages.tolist() == [[12, 12 + 36, 12 + 72, 12 + 108]]
+        assert result.transmissions.tolist() == [[12, 12 + 36, 12 + 72, 12 + 108]]
         counts = totals(result)
         assert (counts["learned"], counts["duplicate"]) == (48, 72)
         assert (counts["relayed"], counts["queued"], counts["expired"]) == (36, 12, 0)
@@ -128,7 +128,7 @@ def test_components_do_not_hear_each_other(engine, rules):
         result = bm.simulate(problem, protocol, rewards=tape, seed=0, **settings)
         left = bm.simulate(common_arms(nx.path_graph(3)), protocol, rewards=tape[:, :3], seed=0, **settings)
         right = bm.simulate(common_arms(nx.complete_graph(3)), protocol, rewards=tape[:, 3:], seed=0, **settings)
-        np.testing.assert_array_equal(result.messages, left.messages + right.messages)
+        np.testing.assert_array_equal(result.transmissions, left.transmissions + right.transmissions)
         np.testing.assert_array_equal(result.pulls, np.concatenate([left.pulls, right.pulls], axis=1))
         assert result.links == [*left.links, *((i + 3, j + 3) for i, j in right.links)]
 
@@ -226,7 +226,7 @@ def test_centralised_ignores_the_network_and_sends_nothing(engine):
     linked = bm.simulate(common_arms(nx.complete_graph(5)), bm.Centralised(), **settings)
     apart = bm.simulate(common_arms(nx.empty_graph(5)), bm.Centralised(), **settings)
     assert same_numbers(linked, apart)
-    assert linked.messages.tolist() == [[0] * 40]
+    assert linked.transmissions.tolist() == [[0] * 40]
     # Each of five agents hears the four others in every round.
     assert linked.traffic["learned"].tolist() == [5 * 4 * 40]
     assert sum(totals(linked).values()) == 5 * 4 * 40
@@ -246,7 +246,7 @@ def test_a_flood_costs_at_most_twice_the_links_less_a_tree(graph, engine):
     enough = nx.diameter(graph) + 1
     for ttl in (1, 2, enough, enough + 3):
         result = bm.simulate(private_arms(graph), bm.Flooding(ttl), horizon=12, seed=0, engine=engine)
-        steady = np.diff(result.messages[0])[ttl:]
+        steady = np.diff(result.transmissions[0])[ttl:]
         assert (steady <= n_agents * bound).all()
         if ttl >= enough:
             # Every agent relays to all but one neighbour, the origin sends to all: the bound is met.
@@ -256,7 +256,7 @@ def test_a_flood_costs_at_most_twice_the_links_less_a_tree(graph, engine):
 @pytest.mark.parametrize("graph", connected_graphs(), ids=str)
 def test_irs_costs_every_link_twice_a_round(graph, engine, rules):
     result = bm.simulate(common_arms(graph), bm.IRS(), horizon=5, seed=0, rules=rules, engine=engine, link_traffic=True)
-    assert result.messages[0].tolist() == [2 * graph.number_of_edges() * t for t in range(1, 6)]
+    assert result.transmissions[0].tolist() == [2 * graph.number_of_edges() * t for t in range(1, 6)]
     assert set(result.link_traffic.ravel().tolist()) == {1}
     assert result.traffic["bytes"].tolist() == [24 * 2 * graph.number_of_edges() * 5]
 
@@ -267,7 +267,7 @@ def test_gossip_sends_to_the_drawn_neighbours(fanout, engine):
     graph = nx.petersen_graph()
     settings = {"horizon": 6, "seed": 4, "engine": engine, "link_traffic": True}
     result = bm.simulate(private_arms(graph), bm.Gossip(1, fanout=fanout), **settings)
-    assert result.messages[0].tolist() == [10 * fanout * t for t in range(1, 7)]
+    assert result.transmissions[0].tolist() == [10 * fanout * t for t in range(1, 7)]
     key = Draws(4, 0).key(TARGET)
     for t in range(1, 7):
         sent = {link for link, n_sent in zip(result.links, result.link_traffic[0, t - 1], strict=True) if n_sent}
@@ -456,8 +456,8 @@ def test_agents_pull_in_their_rounds(engine, rules):
     result = bm.simulate(problem, bm.IRS(), horizon=10, every=[1, 3, 4], seed=0, rules=rules, engine=engine)
     # Rounds 1 to 10; 1, 4, 7, 10; 1, 5, 9. Agent 1 has two neighbours, the others one.
     assert result.pulls.sum(axis=2).tolist() == [[10, 4, 3]]
-    assert result.messages[0, -1] == 10 + 2 * 4 + 3
-    assert np.diff(result.messages[0], prepend=0).tolist() == [4, 1, 1, 3, 2, 1, 3, 1, 2, 3]
+    assert result.transmissions[0, -1] == 10 + 2 * 4 + 3
+    assert np.diff(result.transmissions[0], prepend=0).tolist() == [4, 1, 1, 3, 2, 1, 3, 1, 2, 3]
 
 
 def test_one_number_serves_all_agents(engine):
@@ -493,7 +493,7 @@ def test_records_are_those_of_the_kept_rounds(record_every, rounds, engine, rule
     assert kept.rounds.tolist() == rounds
     assert kept.horizon == 10
     np.testing.assert_array_equal(kept.regret, full.regret[:, places])
-    np.testing.assert_array_equal(kept.messages, full.messages[:, places])
+    np.testing.assert_array_equal(kept.transmissions, full.transmissions[:, places])
     sums = np.add.reduceat(full.link_traffic, [0, *(places[:-1] + 1)], axis=1)
     np.testing.assert_array_equal(kept.link_traffic, sums)
     assert kept.links == full.links
@@ -510,7 +510,7 @@ def test_message_without_a_neighbour_ends_there(engine, rules):
     network = bm.networks.GraphSequence([path, cut, path])
     problem = bm.Problem(network, [[v] for v in range(4)], gaussian_arms(4))
     result = bm.simulate(problem, bm.Flooding(4), horizon=3, seed=0, rules=rules, engine=engine)
-    assert result.messages.tolist() == [[6, 6, 12]]
+    assert result.transmissions.tolist() == [[6, 6, 12]]
     counts = totals(result)
     assert (counts["relayed"], counts["queued"], counts["expired"]) == (6, 6, 0)
 
@@ -522,7 +522,7 @@ def test_message_travels_over_the_links_of_each_round(engine):
     result = bm.simulate(problem, bm.Flooding(3), horizon=4, seed=0, every=[1, 9, 9, 9, 9], engine=engine)
     # All pull in round 1, where 0 and 1 send to each other and the others have nobody to send to; later agent 0 pulls
     # alone and has nobody. What 1 got from 0 goes on to 2 in round 2 and to 3 in round 3.
-    assert result.messages.tolist() == [[2, 3, 4, 4]]
+    assert result.transmissions.tolist() == [[2, 3, 4, 4]]
     assert result.traffic["learned"].tolist() == [4]
 
 
@@ -543,7 +543,7 @@ def test_replicates_of_a_dynamic_network_share_one_list_of_links(engine, rules):
     both = bm.simulate(problem, bm.Flooding(2), replicates=2, **settings)
     assert both.links == sorted(both.links)
     assert both.link_traffic.shape == (2, 6, len(both.links))
-    np.testing.assert_array_equal(both.link_traffic.sum(axis=2).cumsum(axis=1), both.messages)
+    np.testing.assert_array_equal(both.link_traffic.sum(axis=2).cumsum(axis=1), both.transmissions)
     one = bm.simulate(problem, bm.Flooding(2), **settings)
     assert set(one.links) <= set(both.links)
     columns = [both.links.index(link) for link in one.links]

@@ -42,7 +42,8 @@ def result():
 
 def test_fields_and_shapes_are_those_of_the_contract(result):
     assert result.rounds.tolist() == [2, 4, 6, 8, 9]
-    assert result.regret.shape == result.messages.shape == (2, 5)
+    assert result.regret.shape == result.transmissions.shape == (2, 5)
+    assert result.messages is result.transmissions
     assert result.pulls.shape == (2, 4, 3)
     assert result.agent_regret.shape == (2, 4)
     assert list(result.agents) == [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -82,7 +83,7 @@ def test_pulls_are_zero_for_arms_that_an_agent_has_not(result):
 
 
 def test_arrays_cannot_be_changed(result):
-    for array in (result.regret, result.messages, result.pulls, result.agent_regret, result.rounds):
+    for array in (result.regret, result.transmissions, result.pulls, result.agent_regret, result.rounds):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
 
@@ -579,7 +580,7 @@ def test_unusual_but_sound_arrays_are_read(tmp_path, result):
     write(tmp_path / "r.npz", arrays, header)
     loaded = bm.Result.load(tmp_path / "r.npz")
     assert loaded == result
-    assert loaded.messages.dtype == np.int64
+    assert loaded.transmissions.dtype == np.int64
     with pytest.raises(ValueError, match="read-only"):
         loaded.regret[0] = 0
 
@@ -621,7 +622,7 @@ def test_dataframe_has_a_row_for_each_replicate_and_record(result):
     assert table["replicate"].tolist() == [0] * 5 + [1] * 5
     assert table["round"].tolist() == [2, 4, 6, 8, 9] * 2
     assert table["regret"].tolist() == result.regret.ravel().tolist()
-    assert table["messages"].tolist() == result.messages.ravel().tolist()
+    assert table["messages"].tolist() == result.transmissions.ravel().tolist()
     assert set(table["protocol"]) == {"fwa(2)"}
 
 
@@ -649,7 +650,7 @@ def test_plot_shows_regret_and_messages(result, tmp_path):
     left, right = figure.axes
     assert (left.get_ylabel(), right.get_ylabel()) == ("group regret", "transmissions")
     np.testing.assert_allclose(left.lines[0].get_ydata(), result.regret.mean(axis=0))
-    np.testing.assert_allclose(right.lines[0].get_ydata(), result.messages.mean(axis=0))
+    np.testing.assert_allclose(right.lines[0].get_ydata(), result.transmissions.mean(axis=0))
     assert left.lines[0].get_xdata().tolist() == [2, 4, 6, 8, 9]
     assert len(left.collections) == 1
     figure.savefig(tmp_path / "figure.png")

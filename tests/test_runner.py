@@ -42,7 +42,7 @@ def test_any_row_can_be_repeated_by_itself(serial):
         engine="reference",
     )
     assert result.regret[0, -1] == row["regret"]
-    assert result.messages[0, -1] == row["messages"]
+    assert result.transmissions[0, -1] == row["messages"]
     assert {name: int(values[0]) for name, values in result.traffic.items()} == {
         name: row[name] for name in result.traffic
     }

@@ -112,7 +112,7 @@ def assert_engines_agree(problem, protocol, policy, **settings):
     )
     np.testing.assert_array_equal(reference.pulls, compiled.pulls)
     np.testing.assert_array_equal(reference.regret, compiled.regret)
-    np.testing.assert_array_equal(reference.messages, compiled.messages)
+    np.testing.assert_array_equal(reference.transmissions, compiled.transmissions)
 
 
 @pytest.mark.parametrize("policy", [bm.KLUCB(c=1.0), bm.ThompsonSampling()], ids=lambda policy: policy.name)

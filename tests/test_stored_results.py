@@ -77,7 +77,7 @@ def changed(array):
     ("attribute", "fields"),
     [
         ("regret", {"regret", "mean_regret"}),
-        ("messages", {"messages", "all_messages"}),
+        ("transmissions", {"messages", "all_messages"}),
         ("agent_regret", {"agent_regret"}),
         ("arm_pulls", {"pulls"}),
         ("link_traffic", {"link_traffic"}),

@@ -83,7 +83,7 @@ def test_means_change_regret_and_nothing_else(engine):
         for means in (None, CHANGING)
     )
     assert plain.pulls.tolist() == judged.pulls.tolist()
-    assert plain.messages.tolist() == judged.messages.tolist()
+    assert plain.transmissions.tolist() == judged.transmissions.tolist()
     assert "means" not in plain.settings
     assert judged.settings["means"] == "given by round"
 

@@ -14,7 +14,7 @@ from banditmesh import theory
 from banditmesh.errors import InputError
 from banditmesh.theory import covers, setcover, weighted
 from banditmesh.theory.cliques import maximal_cliques, members, neighbour_masks
-from banditmesh.theory.hearing import Hearing
+from banditmesh.theory.delivery import Flow
 
 METHODS = ("exact", "dsatur", "greedy")
 
@@ -78,7 +78,7 @@ def test_clique_covering_numbers_of_known_graphs(graph, theta):
 @pytest.mark.parametrize("most_columns", [100_000, 0])
 def test_exact_covers_equal_brute_force_over_all_partitions(monkeypatch, most_columns):
     # With no columns allowed they are all generated.
-    monkeypatch.setattr(covers, "MOST_COLUMNS", most_columns)
+    monkeypatch.setattr(covers, "MAX_COLUMNS", most_columns)
     rng = np.random.default_rng(5)
     for trial in range(40):
         joined = random_graph(rng, int(rng.integers(1, 9 if trial < 8 else 7)), rng.random())
@@ -107,7 +107,7 @@ def test_generated_columns_give_what_all_columns_give(monkeypatch):
     for density in (0.3, 0.6):
         joined, gaps = random_graph(rng, 30, density), rng.uniform(0.05, 1.0, 30)
         all_columns = theory.clique_cover(joined), theory.weighted_cover(joined, gaps)
-        monkeypatch.setattr(covers, "MOST_COLUMNS", 0)
+        monkeypatch.setattr(covers, "MAX_COLUMNS", 0)
         generated = theory.clique_cover(joined), theory.weighted_cover(joined, gaps)
         monkeypatch.undo()
         assert generated[0].size == generated[0].lower == all_columns[0].size
@@ -201,9 +201,9 @@ def test_cheapest_cover_of_a_clique_is_the_integer_programs(monkeypatch):
 def test_covers_of_the_paper_are_proven_minimum_and_no_larger_than_greedy():
     problem = bm.Problem.paper("er", seed=1)
     for protocol in (bm.Flooding(4), bm.FwA(4)):
-        hearing = Hearing.under(problem, protocol)
+        flow = Flow.claimed(problem, protocol)
         for arm in theory.arm_gaps(problem)[:6]:
-            joined = hearing.adjacency(arm.index, arm.suboptimal)
+            joined = flow.joined(arm.index, arm.suboptimal)
             cover, greedy = (theory.clique_cover(joined, method) for method in ("exact", "greedy"))
             cheap, rough = (theory.weighted_cover(joined, arm.gaps, method) for method in ("exact", "greedy"))
             assert cover.is_minimum

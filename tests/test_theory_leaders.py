@@ -74,7 +74,7 @@ def test_a_tree_under_growth_sends_as_often_as_merged_counts_grow(factor, echoes
     problem = bm.Problem(nx.path_graph(4), [[0, 1], [1], [0], [0, 1]], [bm.arms.Gaussian(1.0), bm.arms.Gaussian(0.5)])
     protocol = bm.TreeAggregation(1, emission=bm.Growth(factor, echoes=echoes))
     traffic = bm.theory.traffic_bounds(problem, protocol, 300)
-    sent = bm.simulate(problem, protocol, horizon=300, replicates=3, seed=0).messages[:, -1]
+    sent = bm.simulate(problem, protocol, horizon=300, replicates=3, seed=0).transmissions[:, -1]
     assert (sent <= traffic.within_ttl).all()
     assert traffic.within_ttl <= traffic.corrected
     if factor >= 0.25:

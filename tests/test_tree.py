@@ -127,16 +127,17 @@ def test_control_messages_are_charged_in_the_first_round():
     problem = bm.Problem.paper("er", seed=0)
     result = bm.simulate(problem, bm.TreeAggregation(), horizon=30, seed=0, link_traffic=True)
     assert result.traffic["control"].tolist() == [2 * 153 + 99]
-    assert result.messages[0, -1] == result.traffic["sent"][0] + 405
+    assert result.transmissions[0, -1] == result.traffic["sent"][0] + 405
     assert result.traffic["bytes"][0] == 32 * result.traffic["sent"][0] + 16 * 405
     assert result.link_traffic.sum() == result.traffic["sent"][0]
-    assert result.messages[0, 0] >= 405
+    assert result.transmissions[0, 0] >= 405
 
 
 def test_a_pause_saves_messages():
     problem = bm.Problem.paper("er", seed=0)
     sent = [
-        bm.simulate(problem, bm.TreeAggregation(pause), horizon=200, seed=0).messages[0, -1] for pause in (1, 8, 32)
+        bm.simulate(problem, bm.TreeAggregation(pause), horizon=200, seed=0).transmissions[0, -1]
+        for pause in (1, 8, 32)
     ]
     assert sent[0] > sent[1] > sent[2]
 
@@ -158,12 +159,12 @@ def test_agents_without_links_work_alone():
         bm.simulate(problem, protocol, horizon=40, seed=0) for protocol in (bm.NoCooperation(), bm.TreeAggregation())
     )
     assert np.array_equal(alone.regret, tree.regret)
-    assert tree.messages.max() == 0
+    assert tree.transmissions.max() == 0
 
 
 def test_traffic_stays_below_its_bound():
     problem = bm.Problem.paper("er", seed=0)
     for protocol in (bm.TreeAggregation(), bm.TreeAggregation(2, emission=bm.Growth(0.0))):
         bound = bm.theory.traffic_bounds(problem, protocol, horizon=60)
-        messages = bm.simulate(problem, protocol, horizon=60, seed=0).messages[0, -1]
+        messages = bm.simulate(problem, protocol, horizon=60, seed=0).transmissions[0, -1]
         assert bound.within_ttl / 10 < messages <= bound.within_ttl

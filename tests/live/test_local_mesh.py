@@ -118,7 +118,7 @@ def test_mesh_agrees_with_the_simulator():
 def test_verdict_differs_where_another_protocol_is_simulated(mesh_run):
     problem = small_problem()
     result = bm.simulate(problem, bm.Flooding(3), horizon=40, replicates=3, seed=1)
-    verdict = Verdict(mesh_run, 3, (0.0, 1e9), 0.0, float(result.messages[:, -1].mean()))
+    verdict = Verdict(mesh_run, 3, (0.0, 1e9), 0.0, float(result.transmissions[:, -1].mean()))
     assert verdict.regret_agrees
     assert not verdict.transmissions_agree
     assert not verdict.agrees

@@ -146,7 +146,7 @@ def test_whichever_path_is_quicker_every_relay_is_counted_once(protocol):
     protocol = protocol.with_emission(bm.Growth(0.25))
     # One arm each: choices do not depend on what is heard. Round 15 is the last in which anything is told.
     problem = bm.Problem.random(nx.barabasi_albert_graph(20, 2, seed=1), n_arms=4, per_agent=1, seed=3)
-    simulated = bm.simulate(problem, protocol, horizon=18, seed=0, engine="reference").messages[0, -1]
+    simulated = bm.simulate(problem, protocol, horizon=18, seed=0, engine="reference").transmissions[0, -1]
     rng, mesh = random.Random(0), Lockstep(problem, protocol, bm.UCB())
     neighbours = [[int(j) for j in others] for others in problem.network.neighbour_lists()]
     mesh.connect([(i, j) for i, others in enumerate(neighbours) for j in others])
@@ -200,7 +200,9 @@ def test_where_it_draws_lockstep_agrees_with_the_simulator_on_average(protocol, 
     runs = [free_run(problem, protocol, horizon, seed) for seed in range(n_runs)]
     regret, messages = (
         (np.mean(ours), np.mean(theirs), 3 * np.sqrt(np.var(ours) / n_runs + np.var(theirs) / len(theirs)))
-        for ours, theirs in zip(zip(*runs, strict=True), (result.regret[:, -1], result.messages[:, -1]), strict=True)
+        for ours, theirs in zip(
+            zip(*runs, strict=True), (result.regret[:, -1], result.transmissions[:, -1]), strict=True
+        )
     )
     assert regret[0] == pytest.approx(regret[1], rel=0.05, abs=regret[2])
     # A node never passes on what it knows to be old, as the simulator does.

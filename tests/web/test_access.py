@@ -94,7 +94,7 @@ def test_answers_forbid_framing_and_requests_to_others():
 
 
 def test_large_request_is_refused_whatever_its_header_says(monkeypatch):
-    monkeypatch.setattr(access, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(access, "MAX_BYTES", 2**20)
     guard = Access("127.0.0.1")
     assert ask(guard, {**OWN, "content-length": str(2**20 + 1)}, method="POST")[0] == 413
     assert ask(guard, OWN, method="POST", body=bytes(3 * 2**20))[0] == 499

@@ -105,7 +105,7 @@ def test_numbers_are_those_of_the_library_and_can_be_taken_away(tab, chromium, t
     shown = cells(tab)
     assert list(shown) == ["irs", "fwa"]
     for label, result in zip(shown, results.values(), strict=True):
-        for cell, values in zip((0, 2), (result.regret[:, -1], result.messages[:, -1]), strict=True):
+        for cell, values in zip((0, 2), (result.regret[:, -1], result.transmissions[:, -1]), strict=True):
             assert float(shown[label][cell].replace(",", "")) == pytest.approx(values.mean(), abs=0.005)
     for measure, mine in (("regret", "regret"), ("messages", "messages")):
         ends = tab.locator(f'[data-bm="chart-{measure}"]').evaluate(CURVE_ENDS)
@@ -121,7 +121,7 @@ def test_numbers_are_those_of_the_library_and_can_be_taken_away(tab, chromium, t
         for replicate in range(2):
             rows = [row for row in data if row["protocol"] == label and row["replicate"] == str(replicate)]
             assert [float(row["regret"]) for row in rows] == result.regret[replicate].tolist()
-            assert [int(row["messages"]) for row in rows] == result.messages[replicate].tolist()
+            assert [int(row["messages"]) for row in rows] == result.transmissions[replicate].tolist()
     assert taken(tab, "take-curves.png").startswith(b"\x89PNG")
     spec = bm.parse_spec(taken(tab, "take-toml").decode())
     assert spec.settings.horizon == 40
@@ -137,7 +137,7 @@ def test_numbers_are_those_of_the_library_and_can_be_taken_away(tab, chromium, t
     # The network was recorded round by round, and plays where it is taken to.
     tab.get_by_text("40 rounds recorded.").wait_for()
     state = tab.locator('[data-bm="player"]').evaluate("(box) => box.bmView.state")
-    assert state["messages"] == int(results["irs"].messages[0, -1])
+    assert state["messages"] == int(results["irs"].transmissions[0, -1])
     assert state["regret"] == pytest.approx(float(results["irs"].regret[0, -1]))
     path = tmp_path / "replay.html"
     path.write_bytes(taken(tab, "take-html"))
@@ -212,7 +212,7 @@ def test_file_that_is_handed_over_is_read_as_a_network_and_no_other_one_is(tab, 
     line = tab.locator('[data-bm="notice"]')
     run = open_lab(tab, **{"network.name": "file", "network.path": str(good), "network.n": ""})
     run()
-    line.filter(has_text="network.path must be a file that was handed over on this page; choose the file").wait_for()
+    line.filter(has_text="network.path must be a file that was uploaded to this page; choose the file").wait_for()
     tab.locator("input[type=file]").first.set_input_files(bad)
     tab.wait_for_function("location.search.includes('bad.graphml')")
     run()
@@ -223,7 +223,7 @@ def test_file_that_is_handed_over_is_read_as_a_network_and_no_other_one_is(tab, 
     finished(tab)
     problem = bm.Problem.random(bm.networks.read(good), 5, 3, seed=2)
     result = bm.simulate(problem, "irs", horizon=40, replicates=2, seed=7, engine="reference")
-    assert float(cells(tab)["irs"][2].replace(",", "")) == result.messages[:, -1].mean()
+    assert float(cells(tab)["irs"][2].replace(",", "")) == result.transmissions[:, -1].mean()
 
 
 # --- follow a message
@@ -389,7 +389,7 @@ def test_mesh_of_five_shows_a_node_that_dies_and_comes_back(tab, mesh_folder):
         nodes[4].start()
         status.filter(has_text="5 of 5 nodes answer").wait_for()
     tab.keyboard.press("Escape")
-    status.filter(has_text="Nobody is asked any more").wait_for()
+    status.filter(has_text="Polling has stopped").wait_for()
     tab.locator('[data-bm="nodes"]').fill("ftp://nowhere")
     tab.locator('[data-bm="watch"]').click()
     tab.locator('[data-bm="notice"]', has_text="url must be http://HOST:PORT").wait_for()

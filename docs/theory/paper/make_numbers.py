@@ -272,7 +272,7 @@ def reproduction() -> dict[str, str]:
                 ]
                 means[name, rules] = np.array([result.regret[:, -1].mean() for result in results])
                 cells.append(spread(means[name, rules]))
-                sent.append(whole(np.mean([result.messages[:, -1].mean() for result in results])))
+                sent.append(whole(np.mean([result.transmissions[:, -1].mean() for result in results])))
             told.append((*cells, *sent))
             ours = means[name, "published"]
             distances.append(abs(published.REGRET[network][name][0] - ours.mean()) / ours.std(ddof=1))

@@ -77,7 +77,7 @@ class LoadRecorder:
         some = {self._agents[k]: float(gaps[k]) for k in np.flatnonzero(gaps).tolist()}
         links = list(carried) if self._is_dynamic else self._links
         self._round += 1
-        messages = int(result.messages[0, self._round - 1])
+        messages = int(result.transmissions[0, self._round - 1])
         self._film.add(self._round, links, some, float(gaps.sum()), carried, messages, ())
 
     def finish(self) -> None:

@@ -1,4 +1,4 @@
-"""What `frontier` compares for a live mesh: only what runs on one."""
+"""The configurations that `frontier` compares for a live mesh: only those that run on one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def combine_live(
     emissions: Sequence[Emission] | None = None,
     policy: Policy | None = None,
 ) -> list[AnyProtocol]:
-    """What `frontier` would combine, as far as it runs live; what was named and does not is refused.
+    """The configurations of `frontier` that run live; one that was named and does not is refused.
 
     Examples
     --------

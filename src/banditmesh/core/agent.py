@@ -22,20 +22,20 @@ each origin and arm counts, and a smaller one changes nothing.
 from __future__ import annotations
 
 import copy as copying
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from .. import checks
 from ..errors import InputError, MessageError
-from ..policies.base import Arms, Chooser, Estimates, Policy
+from ..policies.base import Arms, Chooser, Estimates, Policy, Source
 from ..protocols.courier import Courier
 from ..protocols.messages import Copy, Message, Parcel, Receipt
 from ..protocols.relaying import Chances
 
 #: The most pulls that a message may count, and the largest reward that it may tell of: their sums, and those of their
-#: squares, stay finite.
-MOST_PULLS: Final = 2**53 - 1
-MOST_REWARD: Final = 1e120
+#: squares, stay finite. No arm pays as much (`arms.base.MAX_REWARD`), but a corrupted message may tell of it.
+MAX_PULLS: Final = 2**53 - 1
+MAX_TOLD: Final = 1e120
 
 
 class Choice(NamedTuple):
@@ -60,6 +60,8 @@ class Agent:
         How it sends and receives; `Silent`, `Relaying` or `Merging`.
     chances : Chances
         What a policy draws from.
+    age_of : callable, optional
+        How many rounds ago a message was made, for a chooser that asks; None where that is unknown.
 
     Attributes
     ----------
@@ -94,19 +96,29 @@ class Agent:
     ([1, 0], [0.5, 0.0])
     """
 
-    def __init__(self, name: Any, arms: Arms, policy: Policy, courier: Courier, chances: Chances | None) -> None:
+    def __init__(
+        self,
+        name: Any,
+        arms: Arms,
+        policy: Policy,
+        courier: Courier,
+        chances: Chances | None,
+        age_of: Callable[[Message], int | None] = lambda message: None,
+    ) -> None:
         self.name = name
         self.arms = arms
         self.life = 0
         self._policy = policy
         self._courier = courier
         self._chances = chances
+        self._age_of = age_of
         self._position = {arm: position for position, arm in enumerate(arms.names)}
         self._begin()
 
     def _begin(self) -> None:
         n_arms = len(self.arms.names)
         self.chooser = self._policy.chooser(self.arms)
+        self.chooser.agent = self.name
         self.estimates = Estimates(list(self.arms.sigmas), list(self.arms.laws))
         self.own_count = [0] * n_arms
         self.own_total = [0.0] * n_arms
@@ -148,7 +160,7 @@ class Agent:
         among : collection of int, optional
             The positions of the arms that may be pulled now; all unless given.
         """
-        positions = range(len(self.arms.names)) if among is None else self._checked(among)
+        positions = range(len(self.arms.names)) if among is None else self._checked(among, "among", n_least=1)
         choice = self._choose(clock, positions, among is None)
         self._n_chosen[choice.position] += 1
         self._tried(choice.position)
@@ -201,7 +213,7 @@ class Agent:
         if not 0 <= position < len(self.own_count):
             n_arms = len(self.own_count)
             raise InputError(f"agent {self.name!r} has arms at positions 0 to {n_arms - 1}, got a reward of {position}")
-        if not -MOST_REWARD <= reward <= MOST_REWARD:
+        if not -MAX_TOLD <= reward <= MAX_TOLD:
             raise InputError(f"a reward must be a finite number, got {checks.shown(reward)} of agent {self.name!r}")
         self._tried(position)
         self.own_count[position] += 1
@@ -209,6 +221,12 @@ class Agent:
         self.estimates.add(position, 1, reward)
         self.chooser.observe(position, reward)
         self._courier.observed(self, position, reward, was_best)
+
+    def wanted(self) -> list[int]:
+        """The positions of the arms that the chooser wants others to be told of, ascending."""
+        if type(self.chooser).wants_to_send is Chooser.wants_to_send:
+            return []
+        return self._checked(self.chooser.wants_to_send(), f"wants_to_send() of policy {self._policy.name!r}")
 
     def send(self, neighbours: Sequence[Any]) -> list[Parcel]:
         """What is to be sent now, and to which of these neighbours (in their order); nothing waits after it."""
@@ -221,8 +239,8 @@ class Agent:
             hash((origin, number, arm))
             is_sound = (
                 1 <= ttl <= self._courier.most_hops
-                and 1 <= count <= MOST_PULLS
-                and -MOST_REWARD * count <= total <= MOST_REWARD * count
+                and 1 <= count <= MAX_PULLS
+                and -MAX_TOLD * count <= total <= MAX_TOLD * count
                 and type(ttl) is type(count) is type(life) is int
             )
         except (TypeError, ValueError):
@@ -240,12 +258,12 @@ class Agent:
         origin, number, arm, count, total, life = message
         if not (isinstance(ttl, int) and 1 <= ttl <= most):
             wrong = f"its ttl must be between 1 and {most}, got {checks.shown(ttl)}" if most else "it is not sent any"
-        elif not (isinstance(count, int) and 1 <= count <= MOST_PULLS):
-            wrong = f"its count must be an integer from 1 to {MOST_PULLS}, got {checks.shown(count)}"
+        elif not (isinstance(count, int) and 1 <= count <= MAX_PULLS):
+            wrong = f"its count must be an integer from 1 to {MAX_PULLS}, got {checks.shown(count)}"
         elif not all(map(checks.is_hashable, (origin, number, arm))) or type(life) is not int:
             wrong = f"its origin, id and arm must be names and its life a number, got {checks.shown(message)}"
         else:
-            wrong = f"its sum must be a number of at most {MOST_REWARD:g} a pull, got {checks.shown(total)}"
+            wrong = f"its sum must be a number of at most {MAX_TOLD:g} a pull, got {checks.shown(total)}"
         return MessageError(f"agent {self.name!r} refuses a message of {checks.shown(origin)}: {wrong}")
 
     def hear(self, message: Message) -> None:
@@ -260,7 +278,7 @@ class Agent:
         self.estimates.add_all(parts)
         if type(self.chooser) is not Chooser:
             for position, count, total in parts:
-                self.chooser.hear(position, count, total)
+                self.chooser.hear_from(position, count, total, Source(None, None))
 
     def settle(self) -> list[bool]:
         """Let what was heard enter the estimates.
@@ -287,8 +305,12 @@ class Agent:
     def _learn(self, message: Message) -> bool:
         position = self._position[message.arm]
         self.estimates.add(position, message.n_pulls, message.total)
-        self.chooser.hear(position, message.n_pulls, message.total)
+        self._tell_chooser(position, message.n_pulls, message.total, message)
         return True
+
+    def _tell_chooser(self, position: int, count: int, total: float, message: Message) -> None:
+        if type(self.chooser) is not Chooser:
+            self.chooser.hear_from(position, count, total, Source(message.origin, self._age_of(message)))
 
     def _learn_sum(self, message: Message) -> bool:
         """Add what is new in an origin's count and sum. A life that counts more takes the place of the one before."""
@@ -302,21 +324,22 @@ class Agent:
         position = self._position[arm]
         self.estimates.change(position, more, sum_of_more, part - (1 - kept) * squares, 1 - (1 - kept) * n_parts)
         self._known[origin, arm] = count, total, life, part + kept * squares, 1 + kept * n_parts
-        self.chooser.hear(position, more, sum_of_more)
+        self._tell_chooser(position, more, sum_of_more, message)
         return True
 
     def drop(self) -> None:
         """What waits to be sent is gone."""
         self._courier.drop()
 
-    def _checked(self, among: Collection[int]) -> Sequence[int]:
+    def _checked(self, positions: Collection[int], what: str, n_least: int = 0) -> list[int]:
         known = range(len(self.arms.names))
-        if not among or not all(isinstance(position, int) and position in known for position in among):
+        are_known = all(isinstance(position, int) and position in known for position in positions)
+        if len(positions) < n_least or not are_known:
             raise InputError(
-                f"among must name some of the positions 0 to {len(known) - 1} of agent {self.name!r}, "
-                f"got {checks.shown(among)}"
+                f"{what} must name some of the positions 0 to {len(known) - 1} of agent {self.name!r}, "
+                f"got {checks.shown(positions)}"
             )
-        return sorted(set(among))
+        return sorted(set(positions))
 
     @property
     def state(self) -> dict[str, Any]:

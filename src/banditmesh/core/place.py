@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ..policies.base import Arms, Policy
 from ..protocols.courier import Courier
+from ..protocols.messages import Message
 from ..protocols.relaying import AllIds, Chances, Seen
 from ..rules import SOUND, Rules
 from .agent import Agent
@@ -23,7 +24,7 @@ class LinkId(NamedTuple):
 
 
 def link_ids() -> Callable[[Any], LinkId]:
-    """Ids for one sender. They go on when it restarts: a message that follows is not one that went before."""
+    """Ids for one sender. They continue when it restarts, so that no new message has the id of an old one."""
     numbers: Counter[Any] = Counter()
 
     def new_id(neighbour: Any) -> LinkId:
@@ -46,7 +47,7 @@ class Place:
     policy : Policy
         How it chooses.
     chances : Chances or None
-        What is left to chance; None where nothing is drawn.
+        Random choices; None where nothing is drawn.
     rules : Rules
         The rule set.
     number, n_agents : int
@@ -61,6 +62,8 @@ class Place:
         Gives the id of the next message to a neighbour, for messages that go over one link alone.
     seen : callable
         Gives a memory of messages with a given ttl.
+    age_of : callable
+        How many rounds ago a message was made; None where that is unknown.
 
     Examples
     --------
@@ -83,7 +86,8 @@ class Place:
     new_id: Callable[[], Any] = field(default_factory=lambda: itertools.count().__next__)
     new_link_id: Callable[[Any], Any] = field(default_factory=link_ids)
     seen: Callable[[int], Seen] = lambda ttl: AllIds()
+    age_of: Callable[[Message], int | None] = lambda message: None
 
     def agent(self, courier: Courier) -> Agent:
         """The core's agent, with a courier."""
-        return Agent(self.name, self.arms, self.policy, courier, self.chances)
+        return Agent(self.name, self.arms, self.policy, courier, self.chances, self.age_of)

@@ -19,11 +19,12 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, field
 
-from .. import checks, parts
+from .. import checks
 from ..errors import ConfigError, FileError, InputError, MissingExtraError
 from ..policies import UCB, Policy
-from ..protocols import AnyProtocol, FwA, notation
+from ..protocols import AnyProtocol, FwA
 from ..protocols.base import MAX_TTL
+from ..settings import parts
 from .fields import (
     Check,
     address,
@@ -35,7 +36,6 @@ from .fields import (
     one_of,
     path_in,
     read_toml,
-    resembling,
     table,
     tables,
     text,
@@ -297,7 +297,7 @@ def _api_address(path: Check, key: str, value: Any) -> str:
 
 
 def _policy(key: str, raw: Any) -> Policy:
-    policy: Policy = _build(key, raw)
+    policy: Policy = _build(key, _tables(key, raw))
     return policy
 
 
@@ -305,50 +305,52 @@ def _protocol(emission: object, key: str, raw: Any) -> AnyProtocol:
     """The protocol, with the emission that is written out with it or has its own table."""
     if raw is None:
         raise ConfigError("[emission]: a [protocol] is required with it, got none")
-    if isinstance(raw, str):
-        try:
-            written = notation.parse(raw).tables
-        except InputError as error:
-            raise ConfigError(f"protocol: {error}") from None
-        if emission is not None and "emission" in written:
-            raise ConfigError(f"protocol: give the emission with it or as [emission], got both: {checks.shown(raw)}")
-        raw, emission = written["protocol"], written.get("emission", emission)
+    tables = _tables("protocol", raw)
+    if emission is not None and "emission" in tables:
+        raise ConfigError(f"[protocol]: give the emission with it or as [emission], got both: {checks.shown(raw)}")
+    tables |= _tables("emission", emission) if emission is not None else {}
     problems: list[str] = []
-    built: list[Any] = []
-    for name, given in (("protocol", raw), ("emission", "default" if emission is None else emission)):
+    built: dict[str, Any] = {}
+    for name, given in tables.items():
         try:
-            built.append(_build(name, given))
+            built[name] = _build(name, {name: given})
         except ConfigError as error:
             problems += error.problems
     if problems:
         raise ConfigError(*problems)
-    protocol: AnyProtocol = built[0]
+    protocol: AnyProtocol = built["protocol"]
     try:
-        return protocol if built[1] is None else protocol.with_emission(built[1])
+        return protocol if built.get("emission") is None else protocol.with_emission(built["emission"])
     except InputError as error:
         raise ConfigError(f"[emission]: {error}") from None
 
 
-def _build(table: str, raw: Any) -> Any:
-    """What a table names, by the name alone or with parameters."""
-    raw = {"name": raw} if isinstance(raw, str) else raw
-    if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
-        raise ConfigError(f"[{table}]: name is required, got {checks.shown(raw)}")
-    known = parts.named(table)
-    given = dict(raw)
-    name = given.pop("name")
-    if name not in known:
-        raise ConfigError(f"[{table}]: unknown name {checks.shown(name)}{resembling(name, known)}")
-    part = known[name]
-    unknown = [key for key in given if key not in part.parameters]
-    if unknown:
-        allowed = ["name", *part.parameters]
-        raise ConfigError(*(f"[{table}]: unknown key {key}{resembling(key, allowed)}" for key in unknown))
+def _tables(table: str, raw: Any) -> dict[str, Any]:
     try:
-        part.check(table, given)
-        return part.make(**given)
+        return parts.tables_of(table, raw)
     except InputError as error:
-        raise ConfigError(f"[{table}]: {str(error).removeprefix(f'{table}.')}") from None
+        raise ConfigError(_worded(error)) from None
+
+
+def _build(table: str, tables: dict[str, Any]) -> Any:
+    """What a table names, which is one of the package's parts: a node runs no code of the user's own."""
+    try:
+        part, given = parts.part_of(table, tables[table], own_too=False)
+        unknown = [part.unknown(table, key) for key in given if key not in part.parameters]
+        if unknown:
+            raise ConfigError(*map(_worded, unknown))
+        return parts.build(table, tables)
+    except ConfigError:
+        raise
+    except InputError as error:
+        raise ConfigError(_worded(error)) from None
+
+
+def _worded(error: InputError) -> str:
+    """An error about a key of a table as this file's readers know it: `[policy]: alpha must be ...`."""
+    table, _, key = error.key.partition(".")
+    remedy = f"; {error.remedy}" if error.remedy else ""
+    return f"[{table}]: {key}{' ' if key else ''}{error.what}{remedy}"
 
 
 def file_problems(config: NodeConfig) -> list[str]:

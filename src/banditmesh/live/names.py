@@ -25,6 +25,7 @@ MAX_EPOCH: Final = 2**64 - 1
 _EPOCH: Final = re.compile(r"[0-9a-f]{16}")
 _URI: Final = re.compile(r"banditmesh://([^/?#]+)/([^/?#]+)")
 MAX_COUNT: Final = 2**53 - 1
+#: The limit of the wire format (docs/live/wire.md), smaller than that of simulated arms: every node refuses more.
 MAX_REWARD: Final = 1e12
 #: How many of the last choices can still be settled, unless the configuration says otherwise (`open_choices`).
 OPEN_CHOICES: Final = 100_000

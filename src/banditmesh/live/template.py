@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
-from .. import checks, parts
+from .. import checks
 from ..errors import InputError
 from ..policies import UCB, Policy
 from ..protocols import AnyProtocol, EveryPull, FwA, Growth
+from ..settings import parts
 from .names import check_name
 from .transport.identity import KeyFiles
 
@@ -159,7 +160,7 @@ def toml(value: object) -> str:
 
 def _table(name: str, value: Any) -> str:
     """A table with its first parameter, and with those that are not the default."""
-    taken = parts.named(name)[value.name].parameters
+    taken = parts.parts(name)[value.name].parameters
     settable = [one for one in fields(value) if one.name in taken]
     lines = [
         f"{one.name} = {toml(getattr(value, one.name))}"

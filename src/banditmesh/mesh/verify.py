@@ -133,5 +133,5 @@ def verify_mesh(
         replicates=replicates,
         regret=prediction_interval(final),
         simulated_regret=float(final.mean()),
-        simulated_transmissions=float(result.messages[:, -1].mean()),
+        simulated_transmissions=float(result.transmissions[:, -1].mean()),
     )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks, networks
-from ..comparisons.presets.instances import MOST_INSTANCES
+from ..comparisons.presets.instances import MAX_INSTANCES
 from ..errors import InputError
 from ..problem import Problem
 from ..protocols import IRS, AnyProtocol, Flooding, FwA, Gossip, NoCooperation, ProbabilisticFlooding
@@ -165,7 +165,7 @@ def reproduce(
         checks.integer("horizon", horizon, at_least=1),
         checks.integer("replicates", replicates, at_least=1),
         checks.seed(seed),
-        checks.integer("instances", instances, at_least=1, at_most=MOST_INSTANCES),
+        checks.integer("instances", instances, at_least=1, at_most=MAX_INSTANCES),
     )
     names = [
         *(published.STATIC_NETWORKS if {"3", "4"} & set(figures) else ()),
@@ -213,10 +213,10 @@ def _digest(result: Result, watched_on: str | None, horizon: int) -> Runs:
     """What is kept of a result: a run over many instances does not keep them all."""
     runs = Runs(
         regret=result.regret[None, :, -1],
-        messages=result.messages[None, :, -1].astype(np.float64),
+        messages=result.transmissions[None, :, -1].astype(np.float64),
         rounds=result.rounds,
         regret_curve=result.regret,
-        messages_curve=result.messages,
+        messages_curve=result.transmissions,
     )
     if watched_on is not None and result.link_traffic is not None:
         i, j = networks.PAPER_WATCHED_LINKS[watched_on]

@@ -1,6 +1,6 @@
 """Policies choose arms. `base` is the contract; every other module is one policy."""
 
-from .base import Arms, Chooser, Estimates, Policy
+from .base import Arms, Chooser, Estimates, Policy, Source
 from .epsilon_greedy import EpsilonGreedy
 from .klucb import KLUCB
 from .moss import MOSS
@@ -18,5 +18,6 @@ __all__ = [
     "EpsilonGreedy",
     "Estimates",
     "Policy",
+    "Source",
     "ThompsonSampling",
 ]

@@ -157,6 +157,22 @@ class Estimates:
         return len(self.count)
 
 
+class Source(NamedTuple):
+    """Where something that an agent hears comes from.
+
+    Attributes
+    ----------
+    origin : hashable
+        The agent that tells of its pulls, or the neighbour that sums up others' along a tree; None if that is unknown.
+    age : int or None
+        How many rounds ago the message was made, 0 for the round that ends; None if that is unknown, as it is where
+        statistics of several agents are summed up.
+    """
+
+    origin: Any
+    age: int | None
+
+
 class Chooser:
     """Chooses for one agent, by a policy that keeps nothing.
 
@@ -169,6 +185,11 @@ class Chooser:
     arms : Arms
         The agent's arms.
 
+    Attributes
+    ----------
+    agent : hashable
+        What its agent is called, as in `Source.origin`; in simulations, the agent's number. None until it has one.
+
     Examples
     --------
     >>> import banditmesh as bm
@@ -179,6 +200,8 @@ class Chooser:
     >>> Stubborn(bm.UCB(), Arms.gaussian(["red", "blue"], 1.0)).choose(1, Estimates([1.0] * 2, [0] * 2), None)
     0
     """
+
+    agent: Any = None
 
     def __init__(self, policy: Policy, arms: Arms) -> None:
         self.policy = policy
@@ -197,6 +220,19 @@ class Chooser:
 
     def hear(self, position: int, count: int, total: float) -> None:
         """The agent learned of others' pulls of an arm: how many more, and what they add to the sum of rewards."""
+
+    def hear_from(self, position: int, count: int, total: float, source: Source) -> None:
+        """The same, and from where it comes; unless overridden, this is `hear`."""
+        self.hear(position, count, total)
+
+    def wants_to_send(self) -> Collection[int]:
+        """The positions of arms that the agent should tell others of; none unless overridden.
+
+        It is asked after each pull of which the emission tells nothing. The agent then tells of one of these arms, of
+        which it has something new to tell: the one that it told of least recently. A count and sum can always be told;
+        of single observations only the one just made. Along a tree it is asked whenever statistics are sent.
+        """
+        return ()
 
     @property
     def state(self) -> Any:

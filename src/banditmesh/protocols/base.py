@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from .. import checks
 from ..errors import InputError
 from .courier import Courier, Silent
-from .emission import MOST_ECHOES, Emission, EveryPull
+from .emission import MAX_ECHOES, Emission, EveryPull
 from .messages import Message, Note
 from .relaying import Relaying
 
@@ -115,6 +115,11 @@ class Facts:
         """Whether chance decides where a message goes."""
         return self.passes < 1.0 or self.fanout is not None
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the fate of what is sent follows from its origin and its arm alone."""
+        return not (self.merges or self.by_chance)
+
 
 #: What decides how a protocol delivers. A class that gives one of these anew states its facts anew, or has none.
 _RULES: Final = ("courier", "delivery", "n_targets", "parameter", "plan", "random", "relay", "seat")
@@ -152,7 +157,7 @@ class AnyProtocol:
     def __post_init__(self) -> None:
         if not isinstance(self.emission, Emission):
             raise InputError(f"emission must be an emission such as EveryPull(), got {checks.shown(self.emission)}")
-        n_echoes = checks.integer("n_echoes", self.emission.n_echoes, at_least=0, at_most=MOST_ECHOES)
+        n_echoes = checks.integer("n_echoes", self.emission.n_echoes, at_least=0, at_most=MAX_ECHOES)
         if n_echoes and not self.emission.cumulative:
             name = self.emission.name
             raise InputError(f"echoes need an emission of counts and sums (cumulative), got {name!r} of single pulls")

@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 from .. import checks
 
-MOST_ECHOES: Final = 100
+MAX_ECHOES: Final = 100
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Emission:
     ...         return own_count % 10 == 1
     >>> problem = bm.Problem.paper("er", seed=0)
     >>> result = bm.simulate(problem, bm.IRS(emission=EveryTenth()), horizon=21, seed=0)
-    >>> result.messages[0, [0, 19, 20]].tolist()
+    >>> result.transmissions[0, [0, 19, 20]].tolist()
     [306, 6120, 6120]
     """
 
@@ -119,7 +119,7 @@ class Growth(Emission):
     ...     bm.simulate(problem, bm.IRS(emission=emission), horizon=100, seed=0)
     ...     for emission in (bm.EveryPull(), bm.Growth(0.5))
     ... )
-    >>> bool(seldom.messages[0, -1] < often.messages[0, -1])
+    >>> bool(seldom.transmissions[0, -1] < often.transmissions[0, -1])
     True
 
     Where three transmissions in ten are lost, an echo makes up for most of them:
@@ -140,7 +140,7 @@ class Growth(Emission):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "factor", checks.non_negative("factor", self.factor))
-        object.__setattr__(self, "echoes", checks.integer("echoes", self.echoes, at_least=0, at_most=MOST_ECHOES))
+        object.__setattr__(self, "echoes", checks.integer("echoes", self.echoes, at_least=0, at_most=MAX_ECHOES))
 
     @property
     def parameter(self) -> float:

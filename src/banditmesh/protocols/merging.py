@@ -60,28 +60,29 @@ class Merging(Courier):
     def send(self, agent: Agent, neighbours: Sequence[Any]) -> list[Parcel]:
         """The statistics that are due, by arm and neighbour."""
         arms = sorted({*agent.arms.names, *(arm for heard in self._heard.values() for arm in heard)})
-        return [parcel for arm in arms for parcel in self._tell(agent, arm)]
+        wanted = {agent.arms.names[position] for position in agent.wanted()}
+        return [parcel for arm in arms for parcel in self._tell(agent, arm, arm in wanted)]
 
-    def _tell(self, agent: Agent, arm: Any) -> Iterator[Parcel]:
-        """What neighbours are told of an arm now."""
+    def _tell(self, agent: Agent, arm: Any, is_wanted: bool) -> Iterator[Parcel]:
+        """What neighbours are told of an arm now; also what the emission would keep back, if the chooser wants it."""
         own_count, total = agent.own(arm)
         heard = [said.get(arm, (0, 0.0)) for said in self._heard.values()]
         count = own_count + sum([heard_count for heard_count, _ in heard])
         for place, (neighbour, wanted) in enumerate(self._wants.items()):
             heard_count, heard_total = heard[place]
-            if arm in wanted and self._is_due(neighbour, arm, count - heard_count):
+            if arm in wanted and self._is_due(neighbour, arm, count - heard_count, is_wanted):
                 whole = reduce(add, [later for _, later in heard[place + 1 :]], total)
                 message = Message(agent.name, self._new_id(neighbour), arm, count - heard_count, whole, agent.life)
                 yield Parcel(Copy(message, 1), [neighbour])
             total += heard_total
 
-    def _is_due(self, neighbour: Any, arm: Any, count: int) -> bool:
+    def _is_due(self, neighbour: Any, arm: Any, count: int, is_wanted: bool) -> bool:
         """Whether a neighbour is told a count of an arm now; if so, it is noted."""
         emission, pause = self._protocol.emission, self._protocol.pause
         told = self._told[neighbour].get(arm)
         if told is None:
             told = self._told[neighbour][arm] = Told(when=self._now - pause)
-        is_news = count > told.count and told.is_news(emission, count)
+        is_news = count > told.count and (is_wanted or told.is_news(emission, count))
         if not (is_news or told.echoes) or self._now - told.when < pause:
             return False
         told.tell(count, self._now, emission.n_echoes if is_news else told.echoes - 1)

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, Final
 
-from .. import checks, own, registry
+from .. import checks
 from ..errors import InputError
+from ..lookup import own, registry
 from .base import AnyProtocol
 from .emission import Emission, EveryPull
 

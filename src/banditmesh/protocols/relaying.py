@@ -2,8 +2,9 @@
 
 Rules kept here, and nowhere else: a message's ttl falls by one at each receipt and it is relayed only while at least
 one hop remains; an agent uses a message whose arm it has; a relay goes to all neighbours but the one that it came from
-(all, by the published rules), or to as many of them as the protocol draws; what waits is sent last in, first out; what
-is echoed is the arm that was told least recently, the first of equals.
+(all, by the published rules), or to as many of them as the protocol draws; what waits is sent last in, first out; an
+agent makes one message a pull at most: what its emission says, else what its chooser wants to be told, else an echo. Of
+several arms that it could tell of, it takes the one that was told least recently, the first of equals.
 """
 
 from __future__ import annotations
@@ -173,12 +174,13 @@ class Relaying(Courier):
         told = self._told.setdefault(position, Told())
         echoes = emission.n_echoes
         if not told.is_news(emission, agent.own_count[position], was_best):
-            waiting = [(other.when, place) for place, other in self._told.items() if other.echoes]
+            wanted = self._wanted(agent, position)
+            waiting = wanted or [(other.when, place) for place, other in self._told.items() if other.echoes]
             if not waiting:
                 return
             _, position = min(waiting)
             told = self._told[position]
-            echoes = told.echoes - 1
+            echoes = told.echoes if wanted else told.echoes - 1
         self._n_told += 1
         told.tell(agent.own_count[position], self._n_told, echoes)
         count, total = (told.count, agent.own_total[position]) if emission.cumulative else (1, reward)
@@ -186,6 +188,16 @@ class Relaying(Courier):
         if self._rules.origin_remembers:
             self._seen.accept(message)
         self._queue.append((message, self._protocol.ttl, None))
+
+    def _wanted(self, agent: Agent, pulled: int) -> list[tuple[int, int]]:
+        """When the arms were last told of that the chooser wants to be told of now, and their positions."""
+        wanted = []
+        for position in agent.wanted():
+            told = self._told.setdefault(position, Told())
+            can_be_told = self._protocol.emission.cumulative or position == pulled
+            if can_be_told and agent.own_count[position] > told.count:
+                wanted.append((told.when, position))
+        return wanted
 
     def send(self, agent: Agent, neighbours: Sequence[Any]) -> list[Parcel]:
         """What waits, the newest first; nothing waits after it."""

@@ -49,7 +49,7 @@ class TreeAggregation(AnyProtocol):
     >>> tree, fwa = (
     ...     bm.simulate(problem, protocol, horizon=200, seed=0) for protocol in (bm.TreeAggregation(), bm.FwA(4))
     ... )
-    >>> bool(tree.regret[0, -1] < fwa.regret[0, -1]), bool(tree.messages[0, -1] < fwa.messages[0, -1] / 8)
+    >>> bool(tree.regret[0, -1] < fwa.regret[0, -1]), bool(tree.transmissions[0, -1] < fwa.transmissions[0, -1] / 8)
     (True, True)
     """
 

@@ -96,7 +96,7 @@ class Records(Observer):
         record = self.curve.n_known
         if t == self._rounds[record]:
             self.curve.regret[record] = self._total_regret
-            self.curve.messages[record] = self._n_sent
+            self.curve.transmissions[record] = self._n_sent
             if self.agent_regret is not None:
                 self.agent_regret[record] = self._of_agents.after(self.pulls)
             self.curve.n_known += 1
@@ -264,7 +264,7 @@ class Books:
         """What the replicate gave."""
         outcome = Outcome(
             regret=self.curve.regret,
-            messages=self.curve.messages,
+            transmissions=self.curve.transmissions,
             traffic=self._traffic.totals,
             pulls=self._records.pulls,
             trace=self._trace,

@@ -39,6 +39,10 @@ class RoundChances:
         """The id of a message that is relayed: the round. An agent makes at most one a round."""
         return self.now
 
+    def age_of(self, message: Message) -> int | None:
+        """How many rounds ago a message that is relayed was made; unknown of one that goes over one link alone."""
+        return None if isinstance(message.id, LinkId) else self.now - message.id
+
 
 def sequence_of(message: Message | Note) -> int:
     """The number that stands for a message in draws; together with origin, sender and receiver it is unique."""

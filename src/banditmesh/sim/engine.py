@@ -28,7 +28,7 @@ from ..protocols.notation import as_protocol, write
 from ..rules import get_rules
 from ..version import __version__
 from . import reference
-from .limits import MOST_ROUNDS, check_result_fits
+from .limits import MAX_ROUNDS, check_result_fits
 from .progress import Progress
 from .result import Result, assemble
 from .run import Event, ProgressCallback, Run, ended_early
@@ -130,7 +130,7 @@ def simulate(
     >>> import banditmesh as bm
     >>> problem = bm.Problem.paper("er", seed=0)
     >>> result = bm.simulate(problem, bm.Flooding(4), horizon=8, replicates=2, seed=0, rules="published")
-    >>> int(result.messages[0, -1] - result.messages[0, -2])
+    >>> int(result.transmissions[0, -1] - result.transmissions[0, -2])
     11033
     """
     note_default(problem, policy)
@@ -205,7 +205,7 @@ def read_run(
     protocol = as_protocol(protocol)
     _check_protocol(protocol)
     protocol.check_network(not problem.is_dynamic)
-    horizon = checks.integer("horizon", horizon, at_least=1, at_most=MOST_ROUNDS)
+    horizon = checks.integer("horizon", horizon, at_least=1, at_most=MAX_ROUNDS)
     first, replicates = _read_replicates(replicates)
     record_every = checks.integer("record_every", record_every, at_least=1)
     check_result_fits(problem, horizon, record_every, replicates, bool(link_traffic), bool(agents))
@@ -271,7 +271,8 @@ def _pick(run: Run, engine: str) -> str:
     if reason is None:
         return "compiled"
     if engine == "compiled":
-        raise UnsupportedError(f'the compiled engine does not run this: {reason}; use engine="auto" or "reference"')
+        message = f'the compiled engine does not run this: {reason}; use engine="auto" or "reference"'
+        raise UnsupportedError(message, reason=reason)
     seconds = reference.estimated_seconds(run)
     if seconds > LONG_FALLBACK:
         warn(f"the compiled engine does not run this: {reason}; the reference engine will take about {seconds:,.0f} s")

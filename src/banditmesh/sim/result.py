@@ -73,8 +73,8 @@ class Result:
         Names, in the order of the axes of `pulls`.
     rounds : int array (records,)
         The rounds that are recorded: every one, or every `record_every`-th and the last.
-    regret, messages : arrays (replicates, records)
-        Cumulative group regret and cumulative transmissions.
+    regret, transmissions : arrays (replicates, records)
+        Cumulative group regret and cumulative transmissions; `messages` is the same as `transmissions`.
     traffic : mapping from str to int array (replicates,)
         Totals: sent, delivered, duplicate, absorbed, expired, stopped, relayed, queued, lost, dropped, control, learned
         and bytes.
@@ -95,7 +95,7 @@ class Result:
     >>> result = bm.simulate(bm.Problem.paper("er", seed=0), bm.FwA(4), horizon=20, replicates=2, seed=0)
     >>> result.regret.shape, result.pulls.shape
     ((2, 20), (2, 100, 50))
-    >>> bool((result.traffic["sent"] == result.messages[:, -1]).all())
+    >>> bool((result.traffic["sent"] == result.transmissions[:, -1]).all())
     True
     """
 
@@ -105,7 +105,7 @@ class Result:
     arms: Sequence[Hashable]
     rounds: NDArray[np.int64]
     regret: NDArray[np.float64]
-    messages: NDArray[np.int64]
+    transmissions: NDArray[np.int64]
     traffic: Mapping[str, NDArray[np.int64]]
     agent_regret: NDArray[np.float64]
     arm_offsets: NDArray[np.int64]
@@ -115,6 +115,11 @@ class Result:
     link_traffic: NDArray[np.int64] | None
     trace: Sequence[Event]
     agent_regret_curve: NDArray[np.float64] | None = None
+
+    @property
+    def messages(self) -> NDArray[np.int64]:
+        """Another name of `transmissions`, the one that tables and files use."""
+        return self.transmissions
 
     @property
     def protocol(self) -> str:
@@ -195,7 +200,7 @@ class Result:
                 "replicate": np.repeat(np.arange(self.replicates), n_records),
                 "round": np.tile(self.rounds, self.replicates),
                 "regret": self.regret.reshape(-1),
-                "messages": self.messages.reshape(-1),
+                "messages": self.transmissions.reshape(-1),
             }
         )
 
@@ -229,7 +234,7 @@ class Result:
 
         variables: dict[str, Any] = {
             "regret": (("replicate", "round"), self.regret),
-            "messages": (("replicate", "round"), self.messages),
+            "messages": (("replicate", "round"), self.transmissions),
             "pulls": (("replicate", "agent", "arm"), self.pulls),
             "agent_regret": (("replicate", "agent"), self.agent_regret),
         }
@@ -266,7 +271,7 @@ class Result:
             What bands and bars are: "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
         """
         look = plots.Look(ax, figsize, log, band)
-        return plots.regret_and_messages({self.label: (self.rounds, self.regret, self.messages)}, look)
+        return plots.regret_and_messages({self.label: (self.rounds, self.regret, self.transmissions)}, look)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to a .npz file, whole or not at all; `Result.load` reads it back.
@@ -285,7 +290,7 @@ class Result:
                 "or simulate without trace"
             )
         names = {"agents": self.agents, "arms": self.arms, "links": self.links}
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        arrays = {_IN_FILES.get(name, name): getattr(self, name) for name in _ARRAYS}
         arrays |= {f"traffic_{name}": totals for name, totals in self.traffic.items()}
         if self.link_traffic is not None:
             arrays["link_traffic"] = self.link_traffic
@@ -318,7 +323,7 @@ class Result:
             link_traffic=arrays.get("link_traffic"),
             agent_regret_curve=arrays.get("agent_regret_curve"),
             trace=NotLogged(),
-            **{name: arrays[name] for name in _ARRAYS},
+            **{name: arrays[_IN_FILES.get(name, name)] for name in _ARRAYS},
         )
 
     def __eq__(self, other: object) -> bool:
@@ -345,7 +350,7 @@ class Result:
     def _repr_html_(self) -> str:
         last = {
             "group regret": self.regret[:, -1],
-            "transmissions": self.messages[:, -1],
+            "transmissions": self.transmissions[:, -1],
             "regret of the worst agent": self.agent_regret.max(axis=1),
         }
         rows = [["", "mean", "sd"]]
@@ -360,11 +365,13 @@ class Result:
     def __repr__(self) -> str:
         return (
             f"<Result: {self.settings['protocol']}, {self.replicates} x {self.horizon} rounds, "
-            f"regret {self.regret[:, -1].mean():,.1f}, transmissions {self.messages[:, -1].mean():,.0f}>"
+            f"regret {self.regret[:, -1].mean():,.1f}, transmissions {self.transmissions[:, -1].mean():,.0f}>"
         )
 
 
-_ARRAYS = ("rounds", "regret", "messages", "agent_regret", "arm_offsets", "arm_indices", "arm_pulls")
+_ARRAYS = ("rounds", "regret", "transmissions", "agent_regret", "arm_offsets", "arm_indices", "arm_pulls")
+#: What a file calls those that have another name in it.
+_IN_FILES = {"transmissions": "messages"}
 
 
 def assemble(run: Run, engine: str, outcomes: list[Outcome], settings: Mapping[str, Any]) -> Result:
@@ -377,7 +384,7 @@ def assemble(run: Run, engine: str, outcomes: list[Outcome], settings: Mapping[s
     arrays: dict[str, NDArray[Any]] = {
         "rounds": run.records,
         "regret": np.stack([outcome.regret for outcome in outcomes]),
-        "messages": np.stack([outcome.messages for outcome in outcomes]),
+        "transmissions": np.stack([outcome.transmissions for outcome in outcomes]),
         "agent_regret": agent_regret(problem.arm_offsets, problem.arm_gaps, arm_pulls) if last is None else last,
         "arm_offsets": problem.arm_offsets,
         "arm_indices": problem.arm_indices,

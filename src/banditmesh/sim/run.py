@@ -186,7 +186,7 @@ class Outcome:
 
     Attributes
     ----------
-    regret, messages : arrays (records,)
+    regret, transmissions : arrays (records,)
         Cumulative group regret and cumulative transmissions.
     traffic : int array
         Totals in the order of `TRAFFIC`.
@@ -203,7 +203,7 @@ class Outcome:
     """
 
     regret: NDArray[np.float64]
-    messages: NDArray[np.int64]
+    transmissions: NDArray[np.int64]
     traffic: NDArray[np.int64]
     pulls: NDArray[np.int32]
     links: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 2), dtype=np.int32))

@@ -48,7 +48,7 @@ class Round:
     transmissions : dict
         How many copies were sent in this round, by (sender, receiver); links without any are not in it.
     messages : int
-        How many transmissions there have been up to now, counted as in `Result.messages`.
+        How many transmissions there have been up to now, counted as in `Result.transmissions`.
     gaps : dict
         How much less the arm that each agent pulled pays on average than its best one, by agent.
     """

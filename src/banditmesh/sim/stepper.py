@@ -201,6 +201,7 @@ class Stepper:
                 now=self._chances.new_id,
                 new_id=self._chances.new_id,
                 seen=self._memory,
+                age_of=self._chances.age_of,
             )
             agents.append(run.protocol.seat(place))
         return agents

@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-#: Called with the recorded rounds, and with cumulative regret and messages, both (replicates, records) and NaN where
-#: they are not known yet.
+#: Called with the recorded rounds, and with cumulative regret and transmissions, both (replicates, records) and NaN
+#: where they are not known yet.
 WatchCallback: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]], None]
 #: How often there is something new to see, in seconds.
 LOOK_SECONDS: Final = 0.1
@@ -25,15 +25,15 @@ class Curve:
 
     def __init__(self, n_records: int) -> None:
         self.regret = np.zeros(n_records)
-        self.messages = np.zeros(n_records, dtype=np.int64)
+        self.transmissions = np.zeros(n_records, dtype=np.int64)
         #: Raised after the values are there, since another thread may be looking.
         self.n_known = 0
 
     @classmethod
-    def whole(cls, regret: NDArray[np.float64], messages: NDArray[np.int64]) -> Curve:
+    def whole(cls, regret: NDArray[np.float64], transmissions: NDArray[np.int64]) -> Curve:
         """A curve that is known from beginning to end."""
         curve = cls(0)
-        curve.regret, curve.messages, curve.n_known = regret, messages, len(regret)
+        curve.regret, curve.transmissions, curve.n_known = regret, transmissions, len(regret)
         return curve
 
 
@@ -51,10 +51,10 @@ class Watch:
 
     Examples
     --------
-    >>> watch = Watch(np.array([1, 2]), 1, lambda rounds, regret, messages: print(regret, messages))
+    >>> watch = Watch(np.array([1, 2]), 1, lambda rounds, regret, transmissions: print(regret, transmissions))
     >>> curve = Curve(2)
     >>> watch.begin(0, curve)
-    >>> curve.regret[0], curve.messages[0], curve.n_known = 0.5, 3, 1
+    >>> curve.regret[0], curve.transmissions[0], curve.n_known = 0.5, 3, 1
     >>> watch.look()
     [[0.5 nan]] [[ 3. nan]]
     """
@@ -74,10 +74,10 @@ class Watch:
         """Show what is known, unless that was done a moment ago; when all is over, in any case."""
         if self._callback is None or (time.monotonic() < self._next and not is_over):
             return
-        regret, messages = np.full((2, self._replicates, len(self._rounds)), np.nan)
+        regret, transmissions = np.full((2, self._replicates, len(self._rounds)), np.nan)
         for replicate, curve in list(self._curves.items()):
             n = curve.n_known
             regret[replicate, :n] = curve.regret[:n]
-            messages[replicate, :n] = curve.messages[:n]
-        self._callback(self._rounds, regret, messages)
+            transmissions[replicate, :n] = curve.transmissions[:n]
+        self._callback(self._rounds, regret, transmissions)
         self._next = time.monotonic() + LOOK_SECONDS

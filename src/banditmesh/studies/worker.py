@@ -1,4 +1,4 @@
-"""What a worker does: simulate the runs of a chunk and hand them back as one Parquet shard, as bytes.
+"""What a worker does: simulate the runs of a chunk and return them as one Parquet shard, in bytes.
 
 A shard is a pure function of its chunk, so it does not matter which worker computes it, or when.
 """
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..problem import Problem
+    from ..settings.problems import FileTable
     from ..sim.result import Result
-    from .parts import FileTable
     from .shards import Layout
 
 
@@ -44,7 +44,7 @@ class Chunk:
     record_every : int
         Which rounds are kept for the curves; 0 for none.
     own_texts : mapping
-        The modules of the user's own that the spec names, see `own`.
+        The users' own modules that the spec names, see `lookup.own`.
     """
 
     number: int
@@ -57,7 +57,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Shard:
-    """What a worker hands back: the Parquet file as bytes, and what the parent wants to know without reading it."""
+    """What a worker returns: the Parquet file as bytes, and what the parent needs to know without reading it."""
 
     number: int
     content: bytes
@@ -69,7 +69,7 @@ class Shard:
 
 def run_chunk(chunk: Chunk) -> Shard:
     """Simulate a chunk. A run that fails is kept as a row with its error, and the others go on."""
-    from .. import own
+    from ..lookup import own
     from .manifest import versions
 
     began = time.perf_counter()
@@ -83,8 +83,7 @@ def run_chunk(chunk: Chunk) -> Shard:
 
 
 def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
-    from .fault_tables import build_faults
-    from .parts import build_policy, build_protocol
+    from ..settings.parts import build_policy, build_protocol, read_faults
 
     settings = work.settings
     rows = []
@@ -102,7 +101,7 @@ def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
                 rules=settings["rules"],
                 engine=settings["engine"],
                 every=settings["every"],
-                faults=build_faults(settings["faults"]),
+                faults=read_faults(settings["faults"]).effective(),
                 record_every=chunk.record_every or settings["horizon"],
                 progress=False,
             )
@@ -132,7 +131,7 @@ def _problem(chunk: Chunk, work: Work) -> Problem:
     global _latest
     import json
 
-    from .parts import build_problem
+    from ..settings.problems import build_problem
 
     named = {table: work.settings[table] for table in ("network", "dynamics", "arms")}
     key = f"{chunk.layout.fingerprint} {json.dumps(named, sort_keys=True)}"
@@ -155,10 +154,10 @@ def _used_up(problem: Problem, result: Result) -> dict[str, int]:
 
 
 def _outcome(result: Result, with_curves: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {"regret": float(result.regret[0, -1]), "messages": int(result.messages[0, -1])}
+    row: dict[str, Any] = {"regret": float(result.regret[0, -1]), "messages": int(result.transmissions[0, -1])}
     row |= {name: int(totals[0]) for name, totals in result.traffic.items()}
     if with_curves:
         row["rounds"] = result.rounds
         row["regret_curve"] = result.regret[0]
-        row["messages_curve"] = result.messages[0]
+        row["messages_curve"] = result.transmissions[0]
     return row

@@ -1,12 +1,12 @@
-"""The theory desk: gaps, graph powers, clique covers and the paper's bounds, as published and as they hold."""
+"""Theory: gaps, graph powers, clique covers and the paper's bounds, as published and as they hold."""
 
 from .bounds import Bounds, bounds
 from .conditions import Condition
 from .covers import CliqueCover, clique_cover
+from .delivery import claims_bound
 from .delta import delta
 from .estimate import Estimate, estimate
 from .gaps import ArmGaps, arm_gaps
-from .hearing import claims_bound
 from .lower import information
 from .powers import graph_power, hop_distances, nonblocking_power
 from .sharp import SharpBound

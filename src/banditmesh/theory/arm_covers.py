@@ -1,7 +1,7 @@
-"""Clique covers and independent sets of every arm of a problem, within one limit of time.
+"""Clique covers and independent sets of every arm of a problem, within one time limit.
 
-For protocols of the paper's theorems the covers are the fewest cliques, the cheapest ones, and the cheapest without
-those who learn for free. For the others of the delivery theorem they are groups that share a part of what they pull.
+For the protocols of the paper's theorems the covers are the fewest cliques, the cheapest ones, and the cheapest without
+agents that learn for free. For the others of the delivery theorem they are groups that share a part of what they pull.
 """
 
 from __future__ import annotations
@@ -21,19 +21,18 @@ from .cliques import neighbour_masks
 from .delivery import Flow, Shares
 from .domination import dominated, hears_champion
 from .gaps import ArmGaps
-from .hearing import Hearing
 from .shared_covers import Group
 from .ways import TINY, Way, ways_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Cover problems of one arm: the fewest cliques, the least cost, and that without those who learn for free.
+#: Cover problems of one arm: the fewest cliques, the least cost, and that without agents that learn for free.
 _PER_ARM = 3
 
 
 class _Clock:
-    """Shares what is left of a time limit among the cover problems to come; hard ones may take a few shares."""
+    """Shares the rest of a time limit among the remaining cover problems; hard ones may take several shares."""
 
     _SHARES = 6.0
 
@@ -50,17 +49,17 @@ class _Clock:
 
 def cover_arms(
     arms: list[ArmGaps],
-    hearing: Hearing | None,
+    claimed: bool,
     delivery: Flow | None,
     method: str,
     time_limit: float,
     progress: bool | ProgressCallback | None,
     label: str,
 ) -> tuple[pd.DataFrame, list[dict[str, list[Way]]], int]:
-    """One row per arm (nan where no theorem speaks), the ways to count what is pulled, and the cliques' largest delay.
+    """One row per arm (nan where no theorem applies), the ways to count pulls, and the cliques' largest delay.
 
-    `hearing` is for the paper's theorems and `delivery` for the delivery theorem, which speaks whenever they do.
-    Warns if a cover that should be exact is not.
+    `claimed` says whether the paper's theorems apply; the delivery theorem (`delivery`) applies whenever they do. Warns
+    if a cover that should be exact is not.
     """
     import pandas as pd
 
@@ -76,9 +75,9 @@ def cover_arms(
             }
             values, tried = dict.fromkeys(_COLUMNS, math.nan), dict[str, list[Way]]()
             if not arm.suboptimal.size and delivery is not None:
-                values |= dict.fromkeys(_COLUMNS if hearing is not None else _COLUMNS[2:], 0.0)
-            elif hearing is not None and delivery is not None:
-                values, groups = _by_cliques(arm, hearing, delivery, method, clock)
+                values |= dict.fromkeys(_COLUMNS if claimed else _COLUMNS[2:], 0.0)
+            elif claimed and delivery is not None:
+                values, groups = _by_cliques(arm, delivery, method, clock)
                 tried = _count(arm, delivery, groups, method, clock, values)
                 reach = max(reach, *(group.delay for group in groups if len(group.places) > 1), 0)
             elif delivery is not None:
@@ -88,7 +87,7 @@ def cover_arms(
             ways.append(tried)
             bar.advance()
     frame = pd.DataFrame(rows)
-    if hearing is not None:
+    if claimed:
         frame = frame.astype({"theta": int, "theta_lower": int})
         if method == "exact":
             _warn_of_gaps(frame, time_limit)
@@ -101,11 +100,11 @@ _COLUMNS = ("theta", "theta_lower", "weighted", "weighted_lower", "tightened", "
 def _count(
     arm: ArmGaps, delivery: Flow, groups: list[Group], method: str, clock: _Clock, values: dict[str, float]
 ) -> dict[str, list[Way]]:
-    """All ways to count what is pulled of an arm; what they cost is added to its row."""
+    """All ways to count the pulls of an arm; their cost is added to its row."""
     shares = delivery.shares(arm.index, arm.suboptimal)
     tried = ways_of(arm.gaps, shares, groups, clock.end, quick=method != "exact")
     pays_little = hears_champion(arm, delivery) | dominated(arm, delivery)
-    # Those of tiny gap count as alone.
+    # Agents with a tiny gap count as alone.
     tiny = arm.gaps < TINY
     sets = tried.get("independent sets") or tried["agents alone"]
     with np.errstate(divide="ignore"):
@@ -119,10 +118,8 @@ def _count(
     return tried
 
 
-def _by_cliques(
-    arm: ArmGaps, hearing: Hearing, delivery: Flow, method: str, clock: _Clock
-) -> tuple[dict[str, float], list[Group]]:
-    joined = hearing.adjacency(arm.index, arm.suboptimal)
+def _by_cliques(arm: ArmGaps, delivery: Flow, method: str, clock: _Clock) -> tuple[dict[str, float], list[Group]]:
+    joined = delivery.joined(arm.index, arm.suboptimal)
     graph = neighbour_masks(joined)
     cliques, fewest = covers.cover_masks(graph, method, clock.deadline())
     least = weighted.cover_masks(graph, arm.gaps.tolist(), method, clock.deadline(), cliques)

@@ -1,10 +1,14 @@
-"""What reaches whom under a protocol: the share of an agent's pulls that another agent has, and how late.
+"""What a protocol delivers: the share of an agent's pulls that another agent has, and how late.
 
-The delivery theorem (docs/theory/delivery.md) asks two things of a protocol. *Share*: of what agent j has pulled of an
-arm, agent k has at least the share `share[j, k]` some `delay[j, k]` rounds later; a certain share, or the chance of
-each pull to arrive. *Choice*: what an agent has of an arm was chosen either before the rewards that are in it
-("predictable"), or as the first so many pulls of each origin ("prefix"). Every shipped protocol has one of the two.
-Where no share can be promised, an agent still has its own pulls: `share` is then 1 on the diagonal and 0 elsewhere.
+The delivery theorem (docs/theory/delivery.md) requires two things of a protocol. *Share*: of agent j's pulls of an arm,
+agent k has at least the share `share[j, k]` some `delay[j, k]` rounds later; a certain share, or the chance of each
+pull to arrive. *Choice*: an agent's observations of an arm were chosen either before their rewards were known
+("predictable"), or as a first part of each origin's pulls ("prefix"). Every shipped protocol has one of the two. Where
+no share can be promised, an agent still has its own pulls: `share` is then 1 on the diagonal and 0 elsewhere.
+
+The paper's theorems apply to fewer protocols: those in which an observation's fate follows from its origin and its arm,
+namely Flooding (Theorem 1), of which Instant Reward Sharing is ttl 1, and Flooding with Absorption (Theorem 2). No
+cooperation is ttl 0, and Centralised is Instant Reward Sharing on the complete network.
 """
 
 from __future__ import annotations
@@ -23,14 +27,28 @@ from ..problem import Problem
 from ..protocols import AnyProtocol, Contested, EveryPull, Facts, Growth
 from . import powers
 
-#: Agents whose messages are followed at once; bounds the memory, 8 bytes per directed link for each of them.
+#: Agents whose messages are followed at once; limits the memory, 8 bytes per directed link for each of them.
 _BLOCK = 256
 
 
-class Shares(NamedTuple):
-    """Of what the first agent pulled, what the second has: arrays (agents, agents).
+def claims_bound(protocol: AnyProtocol) -> bool:
+    """Whether Theorems 1 and 2, with their cliques, speak of this protocol.
 
-    `share` is 1 on the diagonal, `delay` at least 1. `may` says who may have anything at all from whom.
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> bm.theory.claims_bound(bm.FwA(4)), bm.theory.claims_bound(bm.Gossip(4))
+    (True, False)
+    """
+    facts = protocol.facts
+    return facts is not None and facts.is_settled and type(protocol.emission) is EveryPull
+
+
+class Shares(NamedTuple):
+    """What the second agent has of the first one's pulls: arrays (agents, agents).
+
+    `share` is 1 on the diagonal, `delay` at least 1. `may` says whether the second may have anything at all from the
+    first.
     """
 
     share: NDArray[np.float64]
@@ -46,26 +64,26 @@ class Flow:
     ----------
     problem : Problem
     links : Links
-        Those that messages travel on; of the tree, in tree aggregation.
+        The links that messages travel on; in tree aggregation, those of the tree.
     ttl : int
     first, relay : float arrays (agents,)
         The chance that a message gets from its origin, or from an agent that relays it, to a given neighbour.
     absorbs : bool
         Whether holders of an arm stop its messages.
     central : bool
-        Whether everybody hears everything.
+        Whether every agent hears everything.
     held_back : float
         What a hop keeps of a share: 1, or `1 / (1 + factor)` under growth; once for all hops unless `each_hop`.
     each_hop : bool
         Whether every hop holds back, as in a tree.
     pace : int
-        Rounds that a hop takes at most.
+        The most rounds that a hop takes.
     promises : bool
         Whether any share can be promised at all.
     prefix : bool
         Whether what an agent has is a first part of every origin's pulls, instead of a predictable choice.
     orderly : bool
-        Whether what arrives does so within a fixed time, or is a first part anyway; the sharp constant asks for it.
+        Whether what arrives does so within a fixed time, or is a first part anyway; the sharp constant requires it.
     """
 
     problem: Problem
@@ -85,7 +103,7 @@ class Flow:
 
     @classmethod
     def under(cls, problem: Problem, protocol: AnyProtocol, faults: Faults | None = None) -> Flow | None:
-        """What is delivered; None if the theorem does not speak of the protocol, or of its emission."""
+        """What is delivered; None if the theorem does not cover the protocol or its emission."""
         facts = protocol.facts
         if facts is None or type(protocol.emission) not in (EveryPull, Growth, Contested):
             return None
@@ -118,14 +136,25 @@ class Flow:
             orderly=cumulative or faults.jitter == 0.0 or facts.hops == 0,
         )
 
+    @classmethod
+    def claimed(cls, problem: Problem, protocol: AnyProtocol) -> Flow:
+        """What is delivered by a protocol of which the paper's theorems must speak."""
+        flow = cls.under(problem, protocol) if claims_bound(protocol) else None
+        if flow is None:
+            raise InputError(
+                f"no clique bound is claimed for {protocol!r}; give Flooding, FwA, IRS, NoCooperation or Centralised, "
+                "which send every pull and relay without chance"
+            )
+        return flow
+
     @cached_property
     def sure(self) -> bool:
-        """Whether no chance decides what is delivered."""
+        """Whether delivery involves no randomness."""
         whole = self.central or bool(((self.first == 1.0) | (self.links.degrees == 0)).all())
         return whole and (self.central or bool(((self.relay == 1.0) | (self.links.degrees < 2)).all()))
 
     def shares(self, arm: int, agents: NDArray[np.int64]) -> Shares:
-        """Of these holders of an arm, what each has of what each pulled."""
+        """What each of these holders of an arm has of each one's pulls."""
         n = len(agents)
         found, hops, may = np.ones((n, n)), 1 - np.eye(n, dtype=np.int64), np.ones((n, n), dtype=np.bool_)
         if not self.central and n > 1:
@@ -139,8 +168,15 @@ class Flow:
         np.fill_diagonal(share, 1.0)
         return Shares(share, np.maximum(hops, 0) * self.pace + (hops < 1), may)
 
+    def joined(self, arm: int, agents: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these holders of an arm hear each other on it: a symmetric array, False on the diagonal."""
+        if self.central:
+            return ~np.eye(len(agents), dtype=np.bool_)
+        relays = ~powers.holds(self.problem, arm) if self.absorbs else None
+        return powers.adjacency(self.links, agents, relays, self.ttl)
+
     def _paths(self, arm: int) -> _Paths:
-        """Between all holders of an arm; those of the last arm that was asked for are kept."""
+        """Between all holders of an arm; the last arm's paths are cached."""
         if arm not in self._known:
             self._known.clear()
             holds = powers.holds(self.problem, arm)
@@ -209,7 +245,7 @@ def best_paths(
 def _first_hops(
     links: Links, agents: NDArray[np.int64], relays: NDArray[np.bool_] | None, ttl: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """What `best_paths` gives between these agents, if everybody who relays does so for certain."""
+    """What `best_paths` gives between these agents, if every agent that relays does so for certain."""
     hops = np.full((len(agents), len(agents)), -1, dtype=np.int64)
     np.fill_diagonal(hops, 0)
     for hop, reached in enumerate(powers.spread(links, agents, relays, ttl), start=1):

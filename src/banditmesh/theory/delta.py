@@ -1,4 +1,4 @@
-"""The one number that the paper's Section 6.4 sets against measured regret."""
+"""Delta, the number that the paper's Section 6.4 plots measured regret against."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..protocols import AnyProtocol
 from ..protocols.notation import as_protocol
 from . import covers
 from .cliques import neighbour_masks
+from .delivery import Flow
 from .gaps import arm_gaps
-from .hearing import Hearing
 
 
 def delta(problem: Problem, protocol: AnyProtocol | str, cover: str = "greedy", *, time_limit: float = 300.0) -> float:
-    """`delta`, the sum over arms of clique covering number by smallest gap (Section 6.4).
+    """`delta`, the sum over arms of clique covering number / smallest gap (Section 6.4).
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def delta(problem: Problem, protocol: AnyProtocol | str, cover: str = "greedy", 
     Returns
     -------
     float
-        Arms that are best for everybody who has them add nothing.
+        Arms that are best for all their holders add nothing.
 
     Examples
     --------
@@ -43,12 +43,12 @@ def delta(problem: Problem, protocol: AnyProtocol | str, cover: str = "greedy", 
     True
     """
     checks.choice("cover", cover, covers.METHODS)
-    hearing = Hearing.under(problem, as_protocol(protocol))
+    flow = Flow.claimed(problem, as_protocol(protocol))
     deadline = time.monotonic() + checks.positive("time_limit", time_limit)
     terms, lower = [], []
     for arm in arm_gaps(problem):
         if arm.suboptimal.size:
-            graph = neighbour_masks(hearing.adjacency(arm.index, arm.suboptimal))
+            graph = neighbour_masks(flow.joined(arm.index, arm.suboptimal))
             cliques, fewest = covers.cover_masks(graph, cover, deadline)
             terms.append(len(cliques) / arm.gap_min)
             lower.append(fewest / arm.gap_min)

@@ -1,4 +1,4 @@
-"""The server of the page: routes to the views, behind `Access`, until it is told to end."""
+"""The server of the page: routes to the views, behind `Access`, until it is stopped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PORT: Final = 8470
 #: browser must answer whether it is still there, which one on a busy machine may need.
 RECONNECT_SECONDS: Final = 20.0
 #: How many of its updates are kept until it is back.
-MOST_MESSAGES: Final = 200
+MAX_MESSAGES: Final = 200
 
 
 def serve(
@@ -35,7 +35,7 @@ def serve(
     any_mesh: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the page until the process is told to end.
+    """Serve the page until the process is stopped.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def application(
         favicon="🕸️",
         tailwind=False,
         reconnect_timeout=RECONNECT_SECONDS,
-        message_history_length=MOST_MESSAGES,
+        message_history_length=MAX_MESSAGES,
         show_welcome_message=False,
         binding_refresh_interval=None,
     )
@@ -166,7 +166,7 @@ def need_nicegui() -> None:
 
 
 def _server(config: Any, started: Callable[[], None]) -> Any:
-    """A server that says when it answers, and whose signals are ours: so that everything is cleared away at the end."""
+    """A server that says when it is ready, and leaves signals to us, so that everything is cleaned up at the end."""
     import uvicorn
 
     class Server(uvicorn.Server):

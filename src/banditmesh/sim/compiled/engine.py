@@ -40,7 +40,7 @@ CHUNK_SECONDS: Final = 0.05
 #: About how many pulls come before the first look; they may take a hundred times as long in one run as in another.
 FIRST_PULLS: Final = 10_000
 #: More threads than this only get in each other's way.
-MOST_THREADS: Final = 64
+MAX_THREADS: Final = 64
 
 Delivering: TypeAlias = type[Merge] | type[Walk] | type[Quiet] | type[Spread]
 
@@ -63,7 +63,7 @@ def run_all(
     n_links = len(packed.network.indices) if packed.network is not None else 0
     limits.check_sizes(run.problem.n_agents, len(packed.agents.arms), n_links, packed.traits.reach)
     stop = Stop()
-    threads = min(threads, MOST_THREADS)
+    threads = min(threads, MAX_THREADS)
     n_parts = plans.parts_for(run, threads) if threads_each is None else threads_each
     delivery, plan = crew.alone(partial(_prepare, packed, threads, n_parts, stop), stop)
     kernels = kernels_of(run)
@@ -74,7 +74,7 @@ def run_all(
         if isinstance(one, Quiet) and len(replicates) > 1:
             outcomes = one.together(replicates)
             for replicate, outcome in zip(replicates, outcomes, strict=True):
-                watching.begin(replicate, Curve.whole(outcome.regret, outcome.messages))
+                watching.begin(replicate, Curve.whole(outcome.regret, outcome.transmissions))
                 done[replicate] = run.horizon
             return outcomes
         [replicate] = replicates
@@ -138,14 +138,6 @@ def _prepare(packed: Packed, threads: int, n_parts: int, stop: Stop) -> tuple[De
     plan = plans.build(packed, rule, outline, threads, stop)
     limits.check_traffic(run, plan)
     return delivery, plan
-
-
-def compile_rounds(run: Run) -> None:
-    """Compile what simulates rounds by a plan, without making one: a round in which nobody hears anything."""
-    packed, stop = pack(run), Stop()
-    plan = plans.make_plan(len(packed.agents.arms), packed.traits.reach)
-    one = Spread(packed, kernels_of(run), 0, plan, stop)
-    crew.alone(partial(one.advance, one.t + 1), stop)
 
 
 def kernels_of(run: Run) -> Kernels:

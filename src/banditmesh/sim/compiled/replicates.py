@@ -266,7 +266,7 @@ class Replicate:
         end = int(np.searchsorted(self.packed.run.records, last))
         recorded = self.packed.run.records[begin:end] - first
         self.curve.regret[begin:end] = total_regret[recorded + 1]
-        self.curve.messages[begin:end] = total_sent[recorded]
+        self.curve.transmissions[begin:end] = total_sent[recorded]
         if self._agent_regret is not None and end > begin:
             # Each record ends a chunk, see `end_of_chunk`.
             self._agent_regret[begin] = self._of_agents.after(self._all_pulls())
@@ -300,7 +300,9 @@ class Replicate:
             int(counts[layout.HEARD] - counts[layout.STALE]),
             sent * run.protocol.n_bytes + run.control_bytes,
         ]
-        outcome = Outcome(self.curve.regret, self.curve.messages, np.array(traffic, dtype=np.int64), self._all_pulls())
+        outcome = Outcome(
+            self.curve.regret, self.curve.transmissions, np.array(traffic, dtype=np.int64), self._all_pulls()
+        )
         outcome.agent_regret = self._agent_regret
         if run.means is not None:
             outcome.last_agent_regret = self._of_agents.after(outcome.pulls)

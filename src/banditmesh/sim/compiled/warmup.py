@@ -18,8 +18,8 @@ import numpy as np
 from numba.core import event
 from numba.core.errors import NumbaError
 
-from ... import registry
 from ...arms import Bernoulli, Beta, Gaussian, Law
+from ...lookup import registry
 from ...networks.csr import Links
 from ...networks.dynamic import EdgeMarkovian
 from ...policies import Policy
@@ -27,8 +27,8 @@ from ...problem import Problem
 from ...protocols import AnyProtocol, Emission
 from .. import reference
 from ..run import Run
-from . import beside, plans
 from . import engine as compiled
+from . import plans
 from .kernels import cache
 from .kernels.identity import Undescribed
 from .kernels.special import Kernels, distrust, is_built_in
@@ -51,7 +51,7 @@ def prepare(run: Run) -> str | None:
         return None
     rules = f"the index of {run.policies[0].name!r}, the relay rule of {run.protocol.name!r} or the emission"
     try:
-        with announced(run), _planning_beside(run):
+        with announced(run):
             equal = equals_reference(run)
             if not equal and is_built_in(compiled.rules_of(run)) and _is_shipped(run):
                 _say("kernels read from the cache gave wrong numbers; they are removed and compiled again")
@@ -72,18 +72,6 @@ def _is_shipped(run: Run) -> bool:
     return all(type(one) in registry.shipped(base) for base, one in parts)
 
 
-@contextmanager
-def _planning_beside(run: Run) -> Iterator[None]:
-    """While another process compiles what makes plans, if that is worth it, compile what follows them."""
-    if not plans.pays(run):
-        yield
-        return
-    with beside.planning() as is_compiled_there:
-        if is_compiled_there:
-            compiled.compile_rounds(_small(run))
-        yield
-
-
 def equals_reference(run: Run) -> bool:
     """Whether the run's kernels do a small run of its kind exactly as the reference does."""
     small = _small(run)
@@ -92,7 +80,7 @@ def equals_reference(run: Run) -> bool:
         np.array_equal(getattr(ours, name), getattr(theirs, name))
         # Kernels for threads that share a replicate are others.
         for ours in compiled.run_all(small, 1, lambda *_: None, threads_each=2 if _may_be_shared(run) else 1)
-        for name in ("regret", "messages", "traffic", "pulls")
+        for name in ("regret", "transmissions", "traffic", "pulls")
     )
 
 
@@ -181,7 +169,7 @@ class _Notice:
             return
         dispatcher = event.data["dispatcher"]
         is_ours = any(one is dispatcher for one in self._kernels)
-        if cache.has_some(dispatcher) is not None or (is_ours and self._kernels.is_built_in):
+        if cache.is_kept(dispatcher) or (is_ours and self._kernels.is_built_in):
             _say_once(f"compiling the engine for this kind of run, once on this machine; {_DURATION}")
         elif is_ours:
             _say_once(f"compiling your rule, once in this process; {_DURATION}", self._kernels)

@@ -9,7 +9,7 @@
     rounds     rounds whose messages' fates are known: the sound rules on any network
     walk       rounds in which every copy is walked: the published rules, whose memory forgets
     tapes      rewards of laws that only Python can draw from
-    timeline   the links of a dynamic network, round by round
+    link_rows  the links of a dynamic network, round by round
     merge      rounds in which agents sum up along a tree
     emissions  what agents send of their pulls
     faults     who is up, what is lost

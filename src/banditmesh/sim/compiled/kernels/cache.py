@@ -100,12 +100,6 @@ class KernelFiles:
         for path in self._all():
             path.unlink(missing_ok=True)
 
-    def has_some(self) -> bool:
-        """Whether code of the present sources is there, for some types."""
-        with contextlib.suppress(OSError):
-            return any(path.name.startswith(f"{self._name}.{stamp()}.") for path in self._all())
-        return False
-
     def _path(self, key: object) -> Path:
         return self._folder / f"{self._name}.{stamp()}.{digest(repr(key), repr(_settings()))}.kernel"
 
@@ -137,10 +131,9 @@ def keep(dispatcher: Any) -> KernelFiles:
     return files
 
 
-def has_some(dispatcher: Any) -> bool | None:
-    """Whether code of a kernel is in its files; None if it is not kept."""
-    files = getattr(dispatcher._cache, "_cache_file", None)
-    return files.has_some() if isinstance(files, KernelFiles) else None
+def is_kept(dispatcher: Any) -> bool:
+    """Whether a kernel is kept in such files."""
+    return isinstance(getattr(dispatcher._cache, "_cache_file", None), KernelFiles)
 
 
 def remove_all() -> None:
