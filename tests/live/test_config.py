@@ -243,7 +243,7 @@ def test_a_configuration_made_by_hand_is_checked_too(given, message):
 LIVE = [bm.NoCooperation(), bm.IRS(), bm.Flooding(4), bm.FwA(4), bm.Gossip(4, fanout=2), bm.ProbabilisticFlooding(3)]
 NOT_LIVE = {
     "tree": (bm.TreeAggregation(), None, "needs a network that never changes; take fwa"),
-    "centralised": (bm.Centralised(), None, "to everybody at once; take fwa"),
+    "centralised": (bm.Centralised(), None, "to all agents at once; take fwa"),
     "contested": (bm.FwA(4, emission=bm.Contested()), None, r"take growth\(0.25\) or every-pull"),
     "echoes": (bm.FwA(4, emission=bm.Growth(0.25, echoes=1)), None, "set echoes to 0"),
     "ucb-v": (bm.FwA(4), bm.UCBV(), "take ucb or klucb"),

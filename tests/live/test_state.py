@@ -509,7 +509,7 @@ def test_a_file_put_in_its_place_is_noticed_by_the_next_commit(folder):
     with open_store(folder) as store:
         (folder / "copy").write_bytes(content)
         (folder / "copy").rename(folder / FILE)
-        with refused("somebody put another file in its place"):
+        with refused("another file was put in its place"):
             store.write(Changes(own=[OwnArm("green", 2, 0.5)]))
 
 

@@ -69,7 +69,7 @@ Ignored: TypeAlias = str | tuple[str, int]
 
 
 class ApiConfig(Struct, frozen=True, kw_only=True):
-    """Where and for whom the sidecar listens.
+    """Where the sidecar listens, and who may use it.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
     protocol : AnyProtocol
         What it relays, and when it sends.
     neighbours : list of NeighbourConfig
-        Whom it links to.
+        The nodes it links to.
     accept : {"neighbours", "members"}
         Who may link to it: its neighbours alone, or any member of the mesh.
     ignore : list of str and (str, int)
@@ -302,7 +302,7 @@ def _policy(key: str, raw: Any) -> Policy:
 
 
 def _protocol(emission: object, key: str, raw: Any) -> AnyProtocol:
-    """The protocol, with the emission that is written out with it or has a table of its own."""
+    """The protocol, with the emission that is written out with it or has its own table."""
     if raw is None:
         raise ConfigError("[emission]: a [protocol] is required with it, got none")
     tables = _tables("protocol", raw)
@@ -369,7 +369,7 @@ def file_warnings(config: NodeConfig, now: float | None = None) -> list[str]:
         return []
     try:
         warning = expiry_warning(contexts(config.keys).own, time.time() if now is None else now)
-    except (FileError, MissingExtraError):  # a problem, or for whoever has the extra
+    except (FileError, MissingExtraError):  # a problem, which `check` shows, or no extra to read it with
         return []
     return [] if warning is None else [f"[keys]: {warning}"]
 

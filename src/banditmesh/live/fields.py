@@ -1,7 +1,7 @@
-"""Tables of a TOML file as values of a class, with every problem in a line of its own.
+"""Tables of a TOML file as values of a class, with every problem in its own line.
 
 Rules kept here: each key has one check, which returns its value or raises `InputError` with what was required and what
-came. All keys are looked at, so that one look shows every mistake. A key that nobody knows is a problem too, and the
+came. All keys are looked at, so that one look shows every mistake. An unknown key is a problem too, and the
 known one that it resembles is named.
 """
 

@@ -52,11 +52,15 @@ _FIXED: Final = (
 )
 
 
-class Choice(NamedTuple):
+class NodeChoice(NamedTuple):
     """An arm to pull, and the ticket by which its reward is reported."""
 
     arm: str
     ticket: Ticket
+
+
+#: The name under which `banditmesh.live` exports it.
+Choice = NodeChoice
 
 
 class Node:
@@ -65,7 +69,7 @@ class Node:
     Parameters
     ----------
     config : NodeConfig
-        Who it is, what it chooses among, and whom it talks to.
+        Who it is, what it chooses among, and which nodes it talks to.
     transport : Transport, optional
         Makes connections; TLS, or plain TCP, as the configuration says, unless given.
     store : Store, optional
@@ -180,7 +184,7 @@ class Node:
             notation.write(config.protocol),
             write=self._committer.write,
             heard_something=self._something_changed,
-            expelled_somebody=self._part_from_unwelcome,
+            member_expelled=self._part_from_unwelcome,
         )
         self._links = NodeLinks(
             config.mesh,
@@ -256,7 +260,7 @@ class Node:
             if n_waiting := self._n_waiting():
                 note(LOG, logging.WARNING, "node leaves before everything was sent", waiting=n_waiting)
             self._links.part("leaving")
-            # Whoever does not take a bye sees the end of the connection.
+            # A neighbour that does not take a bye sees the end of the connection.
             await _come_true(lambda: not self._links.linked(), BYE_WITHIN)
             await self._committer.save()
         finally:
@@ -278,12 +282,12 @@ class Node:
 
     # --- choosing and observing
 
-    def choose(self, among: Sequence[str] | None = None) -> Choice:
+    def choose(self, among: Sequence[str] | None = None) -> NodeChoice:
         """Choose an arm; of those in `among`, if given.
 
         Returns
         -------
-        Choice
+        NodeChoice
             The arm, and the ticket by which its reward is reported: late, in any order, and after a restart.
 
         Raises
@@ -294,16 +298,16 @@ class Node:
         self._require_running("choose")
         if not self._member.has_begun:
             raise StoreError(f"node {self.config.node!r} chooses once its start is stored: {self._committer.trouble}")
-        return Choice(*self._member.choose(self._clock(), among))
+        return NodeChoice(*self._member.choose(self._clock(), among))
 
     async def observe(
-        self, choice: Choice | Ticket | str | None, reward: float, *, arm: str | None = None, key: str | None = None
+        self, choice: NodeChoice | Ticket | str | None, reward: float, *, arm: str | None = None, key: str | None = None
     ) -> Answer:
         """Report a reward; it is durable when this returns, and the same again changes nothing.
 
         Parameters
         ----------
-        choice : Choice, Ticket, str or None
+        choice : NodeChoice, Ticket, str or None
             What `choose` gave, or its ticket, or that as text; None for a reward that nothing here chose.
         reward : float
             Finite, at most 1e12 in size, and inside the arm's `reward_range`.
@@ -317,7 +321,7 @@ class Node:
         StoreError
             It could not be written; nothing has happened.
         """
-        ticket: Any = choice.ticket if isinstance(choice, Choice) else choice
+        ticket: Any = choice.ticket if isinstance(choice, NodeChoice) else choice
         [answer] = await self.observe_many([Observation(reward, ticket, arm, key)])
         if answer.outcome == REFUSED:
             raise InputError(answer.reason)
@@ -582,7 +586,7 @@ def _with_neighbours(config: NodeConfig, name: str, *new: configs.NeighbourConfi
 
 
 async def _come_true(condition: Callable[[], bool], within: float) -> None:
-    """Wait until something holds, but no longer than so many seconds."""
+    """Wait until something holds, but no longer than `within` seconds."""
     loop = asyncio.get_running_loop()
     until = loop.time() + within
     while not condition() and loop.time() < until:

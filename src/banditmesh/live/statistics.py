@@ -1,7 +1,7 @@
 """A statistic: the one thing that travels between nodes and is kept of others; and what statistics and rewards may be.
 
 It has one shape from the wire to the table and back, `Statistic`. Fields that later versions add, such as a signature,
-go behind the ttl: whoever does not know them skips them. A node's table keeps a `Known` of each key, and on the disk is
+go behind the ttl: nodes that do not know them skip them. A node's table keeps a `Known` of each key, and on the disk is
 an `Entry`, a statistic with what the node decided about it.
 
 `why_refused` says what count and sum may be, for all edges alike: of what comes over a link, of what is read from the
@@ -56,7 +56,7 @@ class Entry(Statistic, frozen=True, array_like=True, gc=False):
 
 
 class Known:
-    """The largest statistic known of a key: another life's, or what the node told of its own.
+    """The largest statistic known of a key: another life's, or what the node told itself.
 
     They are told apart by identity, so that a set of them costs no hashing of names.
 

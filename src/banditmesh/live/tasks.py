@@ -1,7 +1,7 @@
 """Tasks that have an owner: none outlives it, and none fails unseen.
 
-A task that fails is reported at once to the event loop's exception handler, which logs it unless somebody asks for
-more; the owner goes on. So one broken link costs that link alone.
+A task that fails is reported at once to the event loop's exception handler, which logs it unless the application asks
+for more; the owner goes on. So one broken link costs that link alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Tasks:
     Attributes
     ----------
     failures : list of BaseException
-        What tasks raised that nobody expected, the last few.
+        The last few unexpected errors of tasks.
 
     Examples
     --------

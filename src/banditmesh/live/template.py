@@ -188,8 +188,8 @@ def refuse_live(protocol: AnyProtocol, policy: Policy | None = None) -> None:
     >>> refuse_live(bm.Centralised())
     Traceback (most recent call last):
         ...
-    banditmesh.errors.InputError: protocol 'centralised' cannot run live: no network delivers to everybody at once; take
-    fwa(4) or flooding(4), with growth(0.25) for fewer messages
+    banditmesh.errors.InputError: protocol 'centralised' cannot run live: no network delivers to all agents at once;
+    take fwa(4) or flooding(4), with growth(0.25) for fewer messages
     """
     if isinstance(protocol, AnyProtocol):
         protocol.check_delivery()
@@ -218,7 +218,7 @@ def _against_protocol(protocol: object) -> str | None:
     if facts is not None and facts.merges:
         return f"{what}: its tree needs a network that never changes; take {_INSTEAD}"
     if protocol.is_central:
-        return f"{what}: no network delivers to everybody at once; take {_INSTEAD}"
+        return f"{what}: no network delivers to all agents at once; take {_INSTEAD}"
     if protocol.sends_messages and not protocol.relays_by_rule:
         return f"{what}: it brings its own courier or agent, and a node relays by relay() alone; take {_INSTEAD}"
     emission = protocol.emission
@@ -237,5 +237,5 @@ def _against_policy(policy: object) -> str | None:
     if not policy.counts_and_sums:
         return f"{what}: it needs the variance of rewards, and a node knows counts and sums; take ucb or klucb"
     if type(policy).chooser is not Policy.chooser:
-        return f"{what}: it keeps a state of its own, which no node stores; take ucb, klucb or thompson"
+        return f"{what}: it keeps its own state, which no node stores; take ucb, klucb or thompson"
     return None

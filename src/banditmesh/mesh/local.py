@@ -1,7 +1,7 @@
 """A mesh of real nodes on this machine: real sockets, real mutual TLS, real disks, synthetic arms.
 
-The nodes are spread over a few processes and play the arms of a `Problem` at a constant pace, each at moments of its
-own: there are no rounds. Rewards are those that `simulate` draws for the first replicate of the same seed.
+The nodes are spread over a few processes and play the arms of a `Problem` at a constant pace, each with its own
+phase: there are no rounds. Rewards are those that `simulate` draws for the first replicate of the same seed.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def _names(what: str, given: Sequence[Hashable]) -> list[str]:
     """Agents or arms as a live mesh calls them: by their names, as texts."""
     names = [check_name(what, str(name)) for name in given]
     if len(set(names)) < len(names):
-        raise InputError(f"every {what} must have a name of its own as a text, got two that are written alike")
+        raise InputError(f"every {what} must have a different name as text, got two that are written alike")
     return names
 
 

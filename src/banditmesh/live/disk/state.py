@@ -48,7 +48,7 @@ class Lock:
     Raises
     ------
     StoreError
-        Somebody else has it, or it cannot be written to.
+        Another process has it, or it cannot be written to.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Lock:
         path = folder / _LOCK
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Whoever can open it could lock it.
+            # Any process that can open it could lock it.
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
         except OSError as error:
             raise StoreError(
@@ -77,9 +77,9 @@ class Lock:
             os.close(self._descriptor)
             by = f"process {holder}" if "holder" in locals() else "another process"
             raise StoreError(
-                f"the state folder {folder} is in use by {by}; stop it, or give each node a folder of its own"
+                f"the state folder {folder} is in use by {by}; stop it, or give each node its own folder"
             ) from None
-        # For people who look who has it; the lock itself does not depend on it, and a full disk has no room for it.
+        # To show which process has it; the lock itself does not depend on it, and a full disk has no room for it.
         with suppress(OSError):
             os.ftruncate(self._descriptor, 0)
             os.write(self._descriptor, f"{os.getpid()}\n".encode())
@@ -195,7 +195,7 @@ class Store:
         new_life : bool
             Whether to move what is there aside and begin anew.
         executor : Executor, optional
-            Where writing runs; a thread of its own unless given.
+            Where writing runs; its own thread unless given.
 
         Raises
         ------
@@ -288,7 +288,7 @@ class Store:
             schema.write_entries(db, entries, removed)
 
     def backup(self, path: str | PathLike[str]) -> None:
-        """Copy the state into a new file, as `copy_state`; whoever writes goes on meanwhile."""
+        """Copy the state into a new file, as `copy_state`; writing goes on meanwhile."""
         copy_state(self.folder, path)
 
     def close(self) -> None:
@@ -350,7 +350,7 @@ class Store:
         behind a gap in the log is lost with it. So after an error the log is brought into the file first.
         """
         if (self.folder / FILE).stat().st_ino != self._inode:
-            raise OSError(None, "somebody put another file in its place; stop the node, and start it again")
+            raise OSError(None, "another file was put in its place; stop the node, and start it again")
         if self._is_suspect:
             if db.in_transaction:
                 db.execute("ROLLBACK")

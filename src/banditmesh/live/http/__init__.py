@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from ..names import WARN_FROM
 
-#: How many names or arms have a warning of their own.
+#: How many names or arms are named in warnings.
 MAX_NAMED: Final = 10
 
 

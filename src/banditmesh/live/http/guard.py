@@ -1,7 +1,7 @@
 """Who may ask a server of this machine: programs and, of web pages, its own alone.
 
-A sidecar that listens on loopback or on a Unix socket lets in whoever can reach it. A web page must not: the browser
-that shows it runs on the same machine and would carry its requests here. So, in this order,
+A sidecar that listens on loopback or on a Unix socket lets in anything that can reach it. A web page must not: the
+browser that shows it runs on the same machine and would carry its requests here. So, in this order,
 
 - Host must name the sidecar: localhost, the address that it listens on, or one of the configured names. A page of
   another site whose name suddenly means 127.0.0.1 (DNS rebinding) has its own name there.
@@ -174,7 +174,7 @@ def _is_address(name: str) -> bool:
 
 
 def _opens(method: str, headers: dict[bytes, list[bytes]]) -> bool:
-    """Whether a browser opens a page of its own for this, and not within another one."""
+    """Whether a browser opens this as a page, and not within another one."""
     asked = headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest")
     return method == "GET" and asked == ([b"navigate"], [b"document"])
 
@@ -211,8 +211,8 @@ def read_token(path: str | PathLike[str]) -> str:
 def bind(address: str, token: str | None = None) -> Iterator[socket.socket]:
     """A socket that listens on `HOST:PORT` or `unix:PATH`; callers are answered once it is served.
 
-    A sidecar answers anybody who reaches it. So an address other than loopback is refused unless there is a token, and
-    a Unix socket is for its user alone.
+    A sidecar answers everything that reaches it. So an address other than loopback is refused unless there is a token,
+    and a Unix socket is for its user alone.
 
     Examples
     --------

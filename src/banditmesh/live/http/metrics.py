@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..node import Node
     from . import PeerView, StateView
 
-#: The most arms that have series of their own.
+#: The most arms that have their own series.
 MAX_ARMS: Final = 200
 #: The most members with many lives that are named.
 MAX_MEMBERS: Final = 20
@@ -51,7 +51,7 @@ class Metrics(Collector):
     Parameters
     ----------
     node : Node
-        Whom to ask.
+        The node to ask.
     """
 
     media_type: Final = CONTENT_TYPE_LATEST
@@ -79,7 +79,7 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     async def measure_lag(self) -> None:
-        """Measure the loop's lag, for ever."""
+        """Measure the event-loop lag until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + LAG_EVERY

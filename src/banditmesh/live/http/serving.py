@@ -164,7 +164,7 @@ class CallerConnection(H11Protocol):
         self._refuse(400, "a request must be HTTP/1.1, got something else")
 
     def _expect(self, within: float, then: Callable[[], None]) -> None:
-        """Unless it is cancelled, do that after so many seconds; what is waited for already is not put off."""
+        """Unless it is cancelled, call `then` after `within` seconds; a timer that runs already is not put off."""
         if then not in self._timers:
             self._timers[then] = self.loop.call_later(within, then)
 
@@ -218,7 +218,7 @@ def _too_many() -> str:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, whose signals are somebody else's."""
+    """uvicorn without its signal handlers: `signals` has them."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -42,7 +42,7 @@ SHORTEST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 30.0
 #: How long the one with the larger name waits to be dialled again, at least.
 COURTESY: Final = 1.0
-#: A link that lasted so long did work: what follows it begins with the shortest pause.
+#: A link that lasted this long did work: what follows it begins with the shortest pause.
 LASTING: Final = 5.0
 #: How often to look whether a certificate that a link rests on has ended, in seconds.
 LOOK_EVERY: Final = 1.0
@@ -218,7 +218,7 @@ class NodeLinks:
         return [name for name, neighbour in self.neighbours.items() if neighbour.conversation is not None]
 
     def wake(self) -> None:
-        """Something may wait for somebody."""
+        """Wake the links for which something waits."""
         for neighbour in self.neighbours.values():
             if neighbour.conversation is not None and self._host.waiting(neighbour.name):
                 neighbour.conversation.wake()
@@ -228,7 +228,7 @@ class NodeLinks:
         self._part_from(lambda neighbour: self._unwelcome(neighbour.name, neighbour.identity))
 
     async def watch(self) -> None:
-        """End links when a certificate that they rest on ends, for ever; diallers dial again with what they have."""
+        """Until cancelled, end links when a certificate that they rest on ends; diallers then dial again."""
         while True:
             await asyncio.sleep(LOOK_EVERY)
             self._part_from(lambda neighbour: self._ended(neighbour.identity))
@@ -252,7 +252,7 @@ class NodeLinks:
                 neighbour.conversation.part(reason)
 
     def part(self, reason: str) -> None:
-        """Say bye to all; nobody is dialled or let in any more."""
+        """Say bye to all, and neither dial nor let in any more."""
         self._is_parting = True
         for neighbour in self.neighbours.values():
             self._stop_dialling(neighbour)
@@ -370,7 +370,7 @@ class NodeLinks:
                 del self._greetings[key]
 
     def _check(self, hello: Hello, identity: Identity | None, meant: str | None = None) -> None:
-        """Refuse whom this node does not talk to."""
+        """Refuse nodes that this node does not talk to."""
         check_hello(self._mesh, self._node, hello, identity, meant)
         if self._is_parting:
             raise RefusedError("leaving", f"{self._node!r} is leaving")
@@ -474,7 +474,7 @@ class NodeLinks:
 
 
 async def _happens(event: asyncio.Event, within: float) -> bool:
-    """Whether an event happens within so many seconds."""
+    """Whether an event happens within `within` seconds."""
     try:
         async with asyncio.timeout(within):
             await event.wait()

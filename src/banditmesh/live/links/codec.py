@@ -7,7 +7,7 @@
     ping, pong   [number]
     bye          [reason]
 
-Every array may be longer than this: later versions add fields at the end, and whoever does not know them skips them.
+Every array may be longer than this: later versions add fields at the end, and nodes that do not know them skip them.
 A kind that is not known is skipped, too. Three rules keep a stranger's bytes harmless:
 
 - A frame is at most 256 KiB, and nothing is allocated on the word of a length, only for bytes that have come.
@@ -49,7 +49,7 @@ _Natural = Annotated[int, Meta(ge=0)]
 
 
 class Hello(Struct, frozen=True, array_like=True):
-    """Who somebody is: the first frame in each direction.
+    """Who a node is: the first frame in each direction.
 
     Examples
     --------

@@ -56,7 +56,7 @@ class LinkTurns:
         self._done = 0
 
     async def wait(self, units: int) -> None:
-        """Wait for the turn to do so much work, counted in statistics."""
+        """Wait for the turn to do `units` of work, counted in statistics."""
         if self._done >= SLICE or self._lock.locked():
             async with self._lock:
                 self._done = 0
@@ -246,7 +246,7 @@ HELLO_WITHIN: Final = 10.0
 
 
 def check_hello(mesh: str, node: str, hello: Hello, identity: Identity | None, meant: str | None = None) -> None:
-    """Refuse a hello that does not fit: to this node, to the sender's certificate, or to whom it was meant for."""
+    """Refuse a hello that does not fit: to this node, to the sender's certificate, or to the node it was meant for."""
     if hello.mesh != mesh:
         raise RefusedError("mesh", f"this is a node of mesh {mesh!r}, got a hello of mesh {hello.mesh!r}")
     if hello.version < 1:

@@ -1,5 +1,5 @@
 """What passes between a node's links and the rest of it: statistics to and from the member, notices of the authority to
-and from the board. The exchange answers every question that links ask of their host, and has no tasks of its own.
+and from the board. The exchange answers every question that links ask of their host, and runs no tasks.
 
 A notice is known by what it says, not by its bytes: of several signatures under the same words the first is kept. It
 goes to every link but the one that it came from, and all of them are offered when a link comes up.
@@ -102,7 +102,7 @@ class Board:
         return len(self._waiting.get(peer, ()))
 
     def take(self, peer: str, n_bytes: int) -> list[bytes]:
-        """The next notices for a link, of so many bytes at most."""
+        """The next notices for a link, of at most `n_bytes`."""
         taken: list[bytes] = []
         waiting: Iterable[bytes] = self._waiting.get(peer, {})
         for data in waiting:
@@ -148,7 +148,7 @@ class Exchange:
         *,
         write: Callable[[Changes], Future[None]],
         heard_something: Callable[[], None],
-        expelled_somebody: Callable[[], None],
+        member_expelled: Callable[[], None],
     ) -> None:
         self.protocol = protocol
         self.counts: Counter[str] = Counter()
@@ -156,7 +156,7 @@ class Exchange:
         self._board = board
         self._write = write
         self._heard_something = heard_something
-        self._expelled_somebody = expelled_somebody
+        self._member_expelled = member_expelled
         #: Linked neighbours of whose notices one was refused, and logged.
         self._noted: set[str] = set()
 
@@ -213,18 +213,18 @@ class Exchange:
             lives = list(notice.lives)
             self._member.retire(lives)
         else:
-            self._expelled_somebody()
+            self._member_expelled()
         note(LOG, logging.WARNING, "notice of the authority", says=notice, peer=sender or "local")
         written = self._write(Changes(notices=[data], retired=lives))
         self._heard_something()
         return written
 
     def statistics_for(self, peer: str, n_bytes: int) -> list[Statistic]:
-        """The next statistics for a neighbour, of so many bytes at most."""
+        """The next statistics for a neighbour, of at most `n_bytes`."""
         return self._member.take(peer, n_bytes)
 
     def notices_for(self, peer: str, n_bytes: int) -> list[bytes]:
-        """The next notices for a neighbour, of so many bytes at most."""
+        """The next notices for a neighbour, of at most `n_bytes`."""
         return self._board.take(peer, n_bytes)
 
     def waiting(self, peer: str) -> int:

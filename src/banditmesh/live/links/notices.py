@@ -10,8 +10,8 @@ A notice is 64 bytes of signature (Ed25519), then what is signed: a msgpack arra
 Times are whole seconds since 1970. `authority` is the key's id: the first 16 bytes of SHA-256 of the 32 bytes of the
 public key. The signature is of `CONTEXT` and then the array's bytes, so nothing else that the key signs is a notice.
 
-A notice travels as the very bytes that were signed, and there is only one way to write it: whoever has it needs to keep
-the bytes and nothing else. Whatever is wrong with one is a `NoticeError`. This module holds no key and no file.
+A notice travels as the very bytes that were signed, and there is only one way to write it: a node needs to keep the
+bytes and nothing else. Whatever is wrong with one is a `NoticeError`. This module holds no key and no file.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def verify(data: bytes, signers: Iterable[Signer]) -> Retirement | Expulsion:
     Raises
     ------
     NoticeError
-        It is no notice, or nobody trusted signed it.
+        It is no notice, or no trusted authority signed it.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def verify(data: bytes, signers: Iterable[Signer]) -> Retirement | Expulsion:
     signer = next((one for one in signers if one.id == notice.authority), None)
     if signer is None:
         authority = notice.authority[:ID_BYTES].hex()
-        raise NoticeError(f"a notice must be of a trusted authority, got one of {authority or 'nobody'}")
+        raise NoticeError(f"a notice must be of a trusted authority, got one of {authority or 'none'}")
     if not _is_signed(signature, CONTEXT + signed, signer.key):
         raise NoticeError("a notice must have the authority's signature, got another one; it was changed or forged")
     if notice.mesh != signer.mesh:

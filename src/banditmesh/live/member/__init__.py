@@ -49,7 +49,7 @@ from .tickets import KEY_BYTES, Ticket
 
 __all__ = ["ALREADY_COUNTED", "COUNTED", "REFUSED", "Answer", "ArmSpec", "Commit", "Member", "Observation", "Ticket"]
 
-#: An arm is summed anew once its sum has been so many times what it is now.
+#: An arm is summed anew once its sum has been this many times what it is now.
 MAX_TAKEN_OUT: Final = 1e6
 
 
@@ -70,7 +70,7 @@ class Member:
     arms : sequence of ArmSpec
         Its arms, in the order of its first choices; none for a node that only relays.
     protocol : AnyProtocol
-        How it relays, and when it tells of its own.
+        How it relays, and when it tells what it observed.
     policy : Policy
         How it chooses.
     caps : Caps
@@ -317,7 +317,7 @@ class Member:
         counted = [(self._position[arm], reward) for arm, reward in draft.counted if arm in self._arms]
         for position, reward in counted:
             self._agent.observe(position, reward)
-        self._look_after_sums(counted)
+        self._renew_blurred_sums(counted)
         for arm, (count, total) in told.items():
             self._table.tell(arm, count, total)
         for own in stored:
@@ -352,7 +352,7 @@ class Member:
             parts = [(position, more, total) for _, _, position, more, total in heard]
             self._agent.learn(parts)
             heard.clear()
-            self._look_after_sums((position, total) for position, _, total in parts)
+            self._renew_blurred_sums((position, total) for position, _, total in parts)
 
     # Links
 
@@ -419,7 +419,7 @@ class Member:
             self._make_agent()
 
     def retire(self, lives: Iterable[tuple[str, int]]) -> None:
-        """These lives leave table and estimates, and are refused for ever. That they are must be stored before."""
+        """These lives leave table and estimates, and are refused permanently; that must be stored before."""
         self._table.roster.retire(lives)
         if self._table.purge():
             self._make_agent()
@@ -494,7 +494,7 @@ class Member:
         #: By position: the largest that the sum may have been since it was made anew.
         self._largest = [abs(total) for total in self._agent.estimates.total]
 
-    def _look_after_sums(self, added: Iterable[tuple[int, float]]) -> None:
+    def _renew_blurred_sums(self, added: Iterable[tuple[int, float]]) -> None:
         """After this was added to the estimates: sum anew where rounding may have left little of what stays."""
         moved: dict[int, float] = {}
         for position, total in added:

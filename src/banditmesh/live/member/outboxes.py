@@ -102,7 +102,7 @@ class Outboxes:
         self.links.pop(peer, None)
 
     def put(self, row: Known, why: int, sender: str | None = None, n_targets: int | None = None) -> int:
-        """Let a row go to all neighbours but the one that it came from, or to so many drawn ones of them.
+        """Let a row go to all neighbours but the one that it came from, or to `n_targets` of them, drawn at random.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class Outboxes:
         return len(self.links.get(peer, ()))
 
     def take(self, peer: str, n_bytes: int) -> list[Statistic]:
-        """The next rows for a neighbour, as they are now, of so many bytes at most (but at least one, if any waits)."""
+        """The next rows for a neighbour, as they are now, of at most `n_bytes` (but at least one, if any waits)."""
         outbox = self.links.get(peer)
         if not outbox:
             return []

@@ -2,8 +2,8 @@
 
 Rules kept here. Beyond a cap a new name, life, arm or entry is refused, and nothing is evicted. A node's own earlier
 lives count towards no cap; of them it may hear as many entries as `caps.entries` says once more, and what it lived
-itself always has a place. Lives that are retired, by a notice of the authority, are refused for ever; names and lives
-that the configuration ignores, as long as it does.
+itself always has a place. Lives that are retired, by a notice of the authority, are refused permanently; names and
+lives that the configuration ignores, as long as it does.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Roster:
         return self._caps.entries - self._n_own_rows
 
     def retire(self, lives: Iterable[tuple[str, int]]) -> None:
-        """Refuse these lives for ever."""
+        """Refuse these lives permanently."""
         self._retired.update(lives)
 
     def ignore(self, ignored: Collection[str | tuple[str, int]]) -> None:
@@ -145,7 +145,7 @@ class Roster:
         return list(self._lives)
 
     def many_lives(self) -> dict[str, int]:
-        """Of which names there are so many lives that it is time to warn, the most first; the node's own with this one.
+        """Names with enough lives to warn about, the most first; the node's own with this one.
 
         Others refuse to hear of more lives than their own caps allow, and a name that has them is mute from then on.
         """

@@ -15,7 +15,7 @@ Rules kept here, for a statistic (origin, epoch, arm, count, sum, ttl) that came
    is stale. Own name and present epoch, with a count above what it told, or that count and another sum: the state is an
    older copy, and the node needs a new life. What proved it is kept until then. All else is stale.
 8. At the start, and when arms or protocol change, it is decided anew what passes. What newly does goes to all links,
-   and so does what the node stands for, if it may travel further than before.
+   and so does what is of its own earlier lives, if it may travel further than before.
 
 Whether a statistic passes is decided by the core: by `relay` of the protocol, `fate_of` and the draws of `Chances`. Its
 courier is not used: that queues messages, each of which is seen once, and here a row waits with what it holds when its
@@ -32,9 +32,11 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final, TypeVar
 
+from msgspec.structs import astuple
+
 from ...core import Fate, fate_of
 from ...protocols.base import AnyProtocol, Protocol
-from ..names import Caps
+from ..names import MAX_COUNT, MAX_REWARD, Caps
 from ..statistics import ArmSpec, Entry, Key, Known, Statistic, why_refused
 from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, LiveChances, Outboxes
 from .roster import Roster
@@ -76,7 +78,7 @@ class StatisticTable:
     epoch : int
         The present life; -1 before the first.
     full_ttl : int
-        The ttl of what the node stands for: the protocol's.
+        The ttl of what is of the node's own lives: the protocol's.
     """
 
     def __init__(self, node: str, outboxes: Outboxes, chances: LiveChances, caps: Caps, counters: Counter[str]) -> None:
@@ -192,13 +194,13 @@ class StatisticTable:
         n_targets, max_ttl = self._n_targets, self._max_ttl
         linked = links.keys() - {peer}
         others = [outbox for name, outbox in links.items() if name != peer]
-        refused, relayed = why_refused, int(RELAYED)  # looked up once for all statistics
+        # Names of this call's own: they are looked up once for each statistic.
+        refused, max_count, least, most, relayed = why_refused, MAX_COUNT, -MAX_REWARD, MAX_REWARD, int(RELAYED)
         n_stale = n_own = n_merged = 0
         n_fates, n_heard = [0] * len(Fate), len(heard)
-        for one in statistics:
-            origin, epoch, arm, count, total, ttl = one.origin, one.epoch, one.arm, one.count, one.total, one.ttl
-            reason = refused(count, total)
-            if reason is not None:
+        for origin, epoch, arm, count, total, ttl in map(astuple, statistics):
+            # What nearly all are is allowed whatever the count, and quick to see.
+            if not (0 < count <= max_count and least <= total <= most) and (reason := refused(count, total)):
                 counters[f"refused_{reason}"] += 1
                 continue
             ttl = (ttl if ttl < max_ttl else max_ttl) - 1
@@ -283,7 +285,7 @@ class StatisticTable:
         self._out_of_range.add(arm)
 
     def _readvertise(self, row: Known) -> None:
-        """The node stands for what it saw in an earlier life."""
+        """Advertise again, to all links, what the node saw in an earlier life."""
         row.ttl = self.full_ttl
         self._mark_dirty(row)
         self._outboxes.put(row, MEMORY)
@@ -294,7 +296,7 @@ class StatisticTable:
         self._dirty[row] = None
 
     def _fate(self, has_arm: bool, ttl: int) -> int:
-        """What becomes of news with so many hops left, by the protocol's rule."""
+        """What becomes of news with `ttl` hops left, by the protocol's rule."""
         protocol = self._protocol
         if not isinstance(protocol, Protocol):
             return int(Fate.ABSORBED)
@@ -365,9 +367,9 @@ class StatisticTable:
         row.is_outside = not row.is_own and not self._allows(row.position, row.count, row.total)
 
     def adopt(self, epoch: int, arm: str, count: int, total: float, is_observed: bool) -> None:
-        """What the life that has just ended told: the node stands for it now, and it goes to all links.
+        """What the life that has just ended told: it is the node's to pass on now, and goes to all links.
 
-        What the node observed itself always has a place. What it only heard that it told, which anybody can invent, has
+        What the node observed itself always has a place. What it only heard that it told, which others can invent, has
         one as long as there is room.
         """
         row = self._rows.get((self._node, epoch, arm))
@@ -409,7 +411,7 @@ class StatisticTable:
         return [row.entry() for row in self._rows.values()]
 
     def origins_by_arm(self) -> dict[str, set[str]]:
-        """From whom the table knows something of each of the node's arms."""
+        """By arm of the node: the origins of which the table has something."""
         origins: dict[str, set[str]] = {arm: set() for arm in self._position}
         for (origin, _, arm), row in self._rows.items():
             if row.position >= 0 and not row.is_outside:

@@ -120,7 +120,7 @@ class Streams:
 
 
 class HandshakeTurns:
-    """So many pieces of work before everything else that waits in the event loop has its turn."""
+    """Lets `n` pieces of work run before everything else that waits in the event loop has its turn."""
 
     def __init__(self, n: int) -> None:
         self._n = n
@@ -150,7 +150,7 @@ class Door(Generic[Proved]):
     accept : coroutine function
         What is done with a connection.
     refused : callable
-        Called with the error and the stream, once for everybody who is not let in.
+        Called with the error and the stream, once for each stranger that is not let in.
     within : float
         How long a stranger may take to prove who it is, in seconds.
     """

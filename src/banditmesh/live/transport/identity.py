@@ -114,7 +114,7 @@ def contexts(files: KeyFiles) -> Contexts:
         context.verify_mode = ssl.CERT_REQUIRED
         context.verify_flags |= ssl.VERIFY_X509_STRICT
         try:
-            # Without a password of its own, OpenSSL would ask the terminal for one.
+            # Without a password, OpenSSL would ask the terminal for one.
             context.load_cert_chain(files.certificate, files.key, password="")
             context.load_verify_locations(files.authorities)
         except OSError as error:
@@ -158,7 +158,7 @@ def expiry_warning(own: Identity, now: float) -> str | None:
 
 
 def read_certificates(path: Path, most: int) -> Sequence[Any]:
-    """The certificates in a file, at least one and at most so many."""
+    """The certificates in a file, at least one and at most `most`."""
     x509 = need("cryptography.x509")
     try:
         found: Sequence[Any] = x509.load_pem_x509_certificates(path.read_bytes())

@@ -3,10 +3,10 @@
 An authority is a folder:
 
     authority.crt   its certificate, public
-    authority.key   its key: whoever has it can make members, so it stays off the nodes
+    authority.key   its key: anyone who has it can make members, so it stays off the nodes
     notices/        every notice that it has signed
 
-What a node needs goes into a folder of its own, `NAME.pem`, `NAME.key` and `authorities.crt`. Rules kept here:
+What a node needs goes into its own folder: `NAME.pem`, `NAME.key` and `authorities.crt`. Rules kept here:
 
 - Files are written whole or not at all, keys can be read by their owner alone, from the first byte on, and nothing is
   overwritten unless the caller says so; `renew` replaces a certificate, and keeps the key, so that the two always fit.
@@ -197,7 +197,7 @@ def renew(
         raise InputError(f"{node!r} was expelled, and with it this key; issue a new one with 'keys issue --force'")
     trusted = _trusted(signer, trust)
     certificate = _certify(signer, node, old.public_key(), days, expelled)
-    # First whom it trusts: a certificate without its authority could not be loaded.
+    # The authorities it trusts come first: a certificate without its authority could not be loaded.
     _write(files.authorities, trusted)
     _write(files.certificate, certificate)
     return files

@@ -41,7 +41,7 @@ from ...errors import RefusedError
 from ..names import Address
 from .identity import Identity
 
-#: The most bytes that wait, in either direction, before the one who brings more has to wait.
+#: The most bytes that wait, in either direction, before the sender of more has to wait.
 BUFFER: Final = 64 * 1024
 #: For how long a connection that is being closed may take to end.
 LINGER: Final = 1.0
@@ -315,7 +315,7 @@ class Session:
 
     def say_end(self) -> None:
         """Tell the other side that no more will come."""
-        with suppress(ssl.SSLError):  # it wants the other side's answer, for which nobody waits
+        with suppress(ssl.SSLError):  # it wants the other side's answer, which is not waited for
             self.tls.unwrap()
         self.flush()
 
