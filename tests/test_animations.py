@@ -219,7 +219,7 @@ def test_document_is_there_before_the_first_round_and_grows_by_changes_only():
 
 
 def test_rounds_are_thinned_so_that_the_document_is_bounded(monkeypatch):
-    monkeypatch.setattr(recorder, "MOST_NUMBERS", 1500)
+    monkeypatch.setattr(recorder, "MAX_NUMBERS", 1500)
     problem = bm.Problem.random(nx.random_regular_graph(4, 20, seed=1), n_arms=4, per_agent=2, seed=0)
     document, result = recorded(problem, "gossip(3)", 200)
     frames = document["frames"]
@@ -229,7 +229,7 @@ def test_rounds_are_thinned_so_that_the_document_is_bounded(monkeypatch):
     assert frames[-1]["messages"] == result.transmissions[0, -1]
     assert "some frames cover several rounds" in " ".join(document["notes"])
     np.testing.assert_allclose(state_of(document)[0], result.agent_regret[0], rtol=1e-4)
-    monkeypatch.setattr(recorder, "MOST_FRAMES", 30)
+    monkeypatch.setattr(recorder, "MAX_FRAMES", 30)
     assert len(recorded(problem, "none", 200)[0]["frames"]) <= 30
 
 
@@ -244,8 +244,8 @@ def test_rounds_after_a_cancelled_run_are_closed_by_finish():
 
 
 def test_many_agents_are_drawn_as_groups(monkeypatch):
-    monkeypatch.setattr(sites, "MOST_AGENTS", 40)
-    monkeypatch.setattr(sites, "MOST_GROUPS", 8)
+    monkeypatch.setattr(sites, "MAX_AGENTS", 40)
+    monkeypatch.setattr(sites, "MAX_GROUPS", 8)
     problem = bm.Problem.random(bm.networks.grid(7, 9), n_arms=4, per_agent=2, seed=0)
     document, result = recorded(problem, "fwa(2)", 5)
     sizes = document["network"]["sizes"]
@@ -257,7 +257,7 @@ def test_many_agents_are_drawn_as_groups(monkeypatch):
     assert np.dot(regret, sizes) == pytest.approx(result.regret[0, -1], rel=1e-3)
     assert document["frames"][-1]["messages"] == result.transmissions[0, -1]
     # Of one message only those whom it reaches are drawn, each by itself.
-    monkeypatch.setattr(animations.documents, "MOST_AGENTS", 40)
+    monkeypatch.setattr(animations.documents, "MAX_AGENTS", 40)
     journey = bm.follow(problem, "fwa(2)", 0, problem.arms[problem.arm_set(0)[0]])
     message = message_document(journey)
     assert len(message["network"]["names"]) == 1 + len({event.receiver for event in journey.hops})
@@ -404,7 +404,7 @@ def test_names_that_mean_harm_are_harmless():
     assert "<img" not in text
     embedded = re.search(r'id="document">(.*?)</script>', text, re.S)[1]
     assert json.loads(embedded)["network"]["names"][0] == HOSTILE
-    assert len(document["network"]["names"][1]) == sites.MOST_LETTERS
+    assert len(document["network"]["names"][1]) == sites.MAX_LETTERS
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_results_do_not_depend_on_sets(n_agents, protocol, dynamic, monkeypatch)
     network = bm.networks.EdgeMarkovian(graph, 0.05, 0.3) if dynamic else graph
     problem = bm.Problem.random(network, n_arms=8, per_agent=3, seed=0)
     with_sets = bm.simulate(problem, protocol, engine="compiled", horizon=30, replicates=2, seed=0)
-    monkeypatch.setattr(bitsets, "MOST_AGENTS", 0)
+    monkeypatch.setattr(bitsets, "MAX_AGENTS", 0)
     without = bm.simulate(problem, protocol, engine="compiled", horizon=30, replicates=2, seed=0)
     assert with_sets == without
     # Counting links needs lists.
@@ -66,7 +66,7 @@ def test_sets_give_what_the_reference_gives(n_agents):
 def test_as_many_agents_as_sets_may_have_give_what_lists_give(monkeypatch):
     problem = bm.Problem.random(dense(1024, 40), n_arms=8, per_agent=3, seed=0)
     with_sets = bm.simulate(problem, bm.FwA(3), engine="compiled", horizon=3, seed=0)
-    monkeypatch.setattr(bitsets, "MOST_AGENTS", 1023)
+    monkeypatch.setattr(bitsets, "MAX_AGENTS", 1023)
     assert bm.simulate(problem, bm.FwA(3), engine="compiled", horizon=3, seed=0) == with_sets
 
 

@@ -303,7 +303,7 @@ def test_threads_do_not_matter(name, rules):
 @pytest.mark.parametrize("policy", [bm.UCB(), bm.KLUCB(), bm.ThompsonSampling()], ids=lambda policy: policy.name)
 def test_replicates_in_which_nothing_travels_are_simulated_together(policy, monkeypatch):
     # Three at a time, of coins and others, so that whatever one leaves behind would show in the next.
-    monkeypatch.setattr(quiet, "MOST_PULLS", 3 * 60 * 3)
+    monkeypatch.setattr(quiet, "MAX_PULLS", 3 * 60 * 3)
     laws = [bm.arms.Bernoulli(0.2), bm.arms.Gaussian(0.5, 1.0), bm.arms.Bernoulli(0.6), bm.arms.Gaussian(0.3, 0.5)]
     problem = bm.Problem(nx.path_graph(3), [[0, 1, 2], [2, 3], [1]], laws)
     settings = {"policy": policy, "horizon": 60, "replicates": 8, "seed": 3, "record_every": 7, "every": [1, 2, 1]}

@@ -653,7 +653,7 @@ def test_compare_takes_faults_from_options_and_from_a_spec(capsys, tmp_path):
     spec.write_text("horizon = 9\nreplicates = 1\nfaults.delay = 3\nprotocol = 'irs'\nengine = 'reference'")
     assert "Faults(delay=3)" in command(capsys, "compare", str(spec))
     assert "give a spec file or --loss, got both" in command(capsys, "compare", str(spec), "--loss", "0.1", status=2)
-    assert "FAILS: the paper's theorems speak of this protocol" in command(capsys, "bounds", str(spec))
+    assert "FAILS: the paper's theorems cover this protocol" in command(capsys, "bounds", str(spec))
     spec.write_text("horizon = 9\nreplicates = 1\nfaults.link_cap = 3\nprotocol = 'irs'\nengine = 'reference'")
     assert "bounds allow for losses, delays" in command(capsys, "bounds", str(spec), status=2)
 

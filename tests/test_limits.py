@@ -41,11 +41,11 @@ PATH = common_arms(nx.path_graph(3))
 
 
 def test_horizons_end_where_counts_of_pulls_do():
-    assert np.iinfo(np.int32).max == limits.MOST_ROUNDS
-    settings = {"horizon": limits.MOST_ROUNDS, "record_every": 2**30}
-    assert a_run(PATH, bm.IRS(), **settings).horizon == limits.MOST_ROUNDS
+    assert np.iinfo(np.int32).max == limits.MAX_ROUNDS
+    settings = {"horizon": limits.MAX_ROUNDS, "record_every": 2**30}
+    assert a_run(PATH, bm.IRS(), **settings).horizon == limits.MAX_ROUNDS
     with pytest.raises(bm.InputError, match="horizon must be an integer of at least 1 and at most 2147483647, got"):
-        bm.simulate(PATH, bm.IRS(), horizon=limits.MOST_ROUNDS + 1, record_every=2**30)
+        bm.simulate(PATH, bm.IRS(), horizon=limits.MAX_ROUNDS + 1, record_every=2**30)
 
 
 @pytest.mark.parametrize("before", [2**29, 2**31 - 4, 2**31 - 1, 2**40])

@@ -105,5 +105,5 @@ def test_a_users_law_that_says_it_is_continuous_is_not_taken_at_its_word():
 def test_too_many_rounds_to_look_at_count_as_repeating(monkeypatch):
     run = a_run(pair(LAWS["gaussian"]), bm.Flooding(2), horizon=100, rules="published")
     assert not pays_twice(run)
-    monkeypatch.setattr(repeats, "MOST_ROUNDS", 99)
+    monkeypatch.setattr(repeats, "MAX_ROUNDS", 99)
     assert pays_twice(run)

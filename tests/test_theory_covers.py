@@ -78,7 +78,7 @@ def test_clique_covering_numbers_of_known_graphs(graph, theta):
 @pytest.mark.parametrize("most_columns", [100_000, 0])
 def test_exact_covers_equal_brute_force_over_all_partitions(monkeypatch, most_columns):
     # With no columns allowed they are all generated.
-    monkeypatch.setattr(covers, "MOST_COLUMNS", most_columns)
+    monkeypatch.setattr(covers, "MAX_COLUMNS", most_columns)
     rng = np.random.default_rng(5)
     for trial in range(40):
         joined = random_graph(rng, int(rng.integers(1, 9 if trial < 8 else 7)), rng.random())
@@ -107,7 +107,7 @@ def test_generated_columns_give_what_all_columns_give(monkeypatch):
     for density in (0.3, 0.6):
         joined, gaps = random_graph(rng, 30, density), rng.uniform(0.05, 1.0, 30)
         all_columns = theory.clique_cover(joined), theory.weighted_cover(joined, gaps)
-        monkeypatch.setattr(covers, "MOST_COLUMNS", 0)
+        monkeypatch.setattr(covers, "MAX_COLUMNS", 0)
         generated = theory.clique_cover(joined), theory.weighted_cover(joined, gaps)
         monkeypatch.undo()
         assert generated[0].size == generated[0].lower == all_columns[0].size

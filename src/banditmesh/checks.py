@@ -23,7 +23,7 @@ _LONGEST: Final = 100
 
 
 def integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
-    """`value` as an int of at least `at_least` and at most `at_most`, or what 64 bits hold."""
+    """`value` as an int of at least `at_least` and at most `at_most`, or the most that 64 bits hold."""
     most = LARGEST if at_most is None else at_most
     number = _integer(value)
     if number is None or not at_least <= number <= most:
@@ -77,7 +77,7 @@ def probability(name: str, value: object) -> float:
 
 
 def floats(name: str, value: object) -> npt.NDArray[np.float64]:
-    """`value` as an array of floats. What is masked, complex, text or of other objects is refused, not read as numbers.
+    """`value` as an array of floats. Masked, complex, text and object arrays are refused, not read as numbers.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def floats(name: str, value: object) -> npt.NDArray[np.float64]:
 
 
 def unmasked(name: str, value: object) -> None:
-    """Refuse an array with a mask, or a list of some: numpy would read what lies under it."""
+    """Refuse an array with a mask, or a list of such arrays: numpy would read what is under the mask."""
     if _is_masked(value):
         raise InputError("must be an array without a mask, got a masked one; fill it, say array.filled(0)", key=name)
 
@@ -115,13 +115,13 @@ def choice(name: str, value: object, allowed: Collection[str]) -> str:
 
 
 def callback(name: str, value: object) -> None:
-    """Refuse a callback that cannot be called; None is none."""
+    """Refuse a callback that cannot be called; None means no callback."""
     if value is not None and not callable(value):
         raise InputError(f"must be a callable or None, got {shown(value)}", key=name)
 
 
 def meant(value: object, allowed: Collection[str]) -> str:
-    """What to add to an error about an unknown word: the nearest known one, if one is near.
+    """A suggestion for an error about an unknown word: the nearest known one, if one is near.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def shown(value: object) -> str:
     >>> shown("er"), shown(10**5000)
     ("'er'", 'an integer of about 5000 digits')
     """
-    # Python refuses to write out an integer of more than some thousand digits.
+    # Python refuses to write out an integer of more than a few thousand digits.
     if isinstance(value, int) and abs(value) >= 10**_LONGEST:
         return f"an integer of about {round(value.bit_length() * math.log10(2))} digits"
     text = " ".join(repr(value).split())
@@ -160,21 +160,21 @@ def shown(value: object) -> str:
 
 
 def _is_masked(value: object) -> bool:
-    """Whether an array has a mask, or one that a list holds."""
+    """Whether an array, or one in a list, has a mask."""
     if isinstance(value, list | tuple):
         return any(map(_is_masked, value))
     return hasattr(value, "mask") and hasattr(value, "filled")
 
 
 def _integer(value: object) -> int | None:
-    """`value` as an int; None if it is none."""
+    """`value` as an int; None if it is not one."""
     if type(value) is int:  # at once, since the question below takes much longer
         return value
     return None if isinstance(value, bool) or not isinstance(value, numbers.Integral) else int(value)
 
 
 def _float(value: object) -> float:
-    """`value` as a float; nan, which no check lets pass, if it is no number or too large for one."""
+    """`value` as a float; nan, which every check refuses, if it is not a number or too large for one."""
     if type(value) is float:
         return value
     if isinstance(value, bool) or not isinstance(value, numbers.Real):

@@ -7,18 +7,18 @@ BanditmeshError                 anything below; catch this one to catch them all
 │   ├── FileError               a file cannot be read, or does not say what it should
 │   ├── SpecError               a study's spec cannot be used
 │   ├── ConfigError             a node's configuration cannot be used
-│   └── ContractError (AssertionError)  a protocol, policy or emission does not keep to what it must
+│   └── ContractError (AssertionError)  a protocol, policy or emission breaks its contract
 ├── MessageError                a peer's mistake: a message that no agent may send
-│   ├── FrameError              bytes on a link that are no frame of the wire format
+│   ├── FrameError              bytes on a link that are not a frame of the wire format
 │   └── NoticeError             a notice that the mesh's authority did not sign, or that cannot be read
 ├── RefusedError (ConnectionError)  two nodes cannot talk: one does not accept the other's certificate or name
 ├── NodeError                   a node of a live mesh is not running
 ├── StoreError                  the state of a node cannot be read or written; nothing was half done
-├── StudyError                  a study cannot go on: its folder is taken, full or damaged, or a run failed
-├── SidecarError                a node's sidecar is out of reach, or cannot do it now
+├── StudyError                  a study cannot continue: its folder is in use, full or damaged, or a run failed
+├── SidecarError                a node's sidecar is out of reach, or cannot answer now
 ├── UnsupportedError            a valid request that the chosen engine does not run
-├── InsufficientMemoryError     a run that would not fit into memory, refused before it starts
-└── MissingExtraError           an optional dependency is needed and absent
+├── InsufficientMemoryError     a run that would not fit in memory, refused before it starts
+└── MissingExtraError           an optional dependency is needed and missing
 
 A message is one line: what was required, what came, and what to do about it.
 
@@ -110,9 +110,9 @@ class SpecError(InputError):
 
 
 class ConfigError(InputError):
-    """A node's configuration cannot be used: an unknown key, a wrong value, or what cannot run live.
+    """A node's configuration cannot be used: an unknown key, a wrong value, or something that cannot run live.
 
-    `problems` has all that is wrong with it, a line each; the message is the first of them.
+    `problems` lists everything wrong with it, a line each; the message is the first of them.
     """
 
     def __init__(self, *problems: str) -> None:
@@ -124,7 +124,7 @@ class ConfigError(InputError):
 
 
 class ContractError(InputError, AssertionError):
-    """A protocol, policy or emission does not keep to what engines and results rely on; see `banditmesh.testing`."""
+    """A protocol, policy or emission breaks a contract that engines and results rely on; see `banditmesh.testing`."""
 
 
 class MessageError(BanditmeshError):
@@ -132,7 +132,7 @@ class MessageError(BanditmeshError):
 
 
 class FrameError(MessageError):
-    """Bytes on a link that are no frame of the wire format."""
+    """Bytes on a link that are not a frame of the wire format."""
 
 
 class NoticeError(MessageError):
@@ -155,11 +155,11 @@ class NodeError(BanditmeshError):
 
 
 class StoreError(BanditmeshError):
-    """The state of a node cannot be read or written: taken, damaged, of another node, or the disk is full."""
+    """The state of a node cannot be read or written: in use, damaged, another node's, or the disk is full."""
 
 
 class StudyError(BanditmeshError):
-    """A study cannot go on: its folder is taken, full or damaged, or a run failed.
+    """A study cannot continue: its folder is in use, full or damaged, or a run failed.
 
     `what` is the message without its remedy, if the remedy is known.
     """
@@ -170,7 +170,7 @@ class StudyError(BanditmeshError):
 
 
 class SidecarError(BanditmeshError):
-    """A node's sidecar is out of reach, wants a token, or cannot do it now; asking again may help."""
+    """A node's sidecar is out of reach, wants a token, or cannot answer now; trying again may help."""
 
 
 class UnsupportedError(BanditmeshError):
@@ -182,15 +182,15 @@ class UnsupportedError(BanditmeshError):
 
 
 class InsufficientMemoryError(BanditmeshError, MemoryError):
-    """A run that would not fit into memory, refused before it starts."""
+    """A run that would not fit in memory, refused before it starts."""
 
 
 class MissingExtraError(BanditmeshError, ImportError):
-    """An optional dependency is needed and absent."""
+    """An optional dependency is needed and missing."""
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line outside of this package that led here: the user's own, whoever was called in between."""
+    """Warn at the line outside this package that led here: the user's own, whatever was called in between."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
         level, frame = level + 1, frame.f_back

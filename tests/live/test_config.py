@@ -11,11 +11,9 @@ import pytest
 import banditmesh as bm
 from banditmesh.errors import ConfigError, InputError
 from banditmesh.live import config
-from banditmesh.live.config import NodeConfig
-from banditmesh.live.files import file_problems, file_warnings
-from banditmesh.live.member.arms import ArmSpec
-from banditmesh.live.runnable import refuse_live, runs_live
-from banditmesh.live.template import protocol_lines, template, toml
+from banditmesh.live.config import NodeConfig, file_problems, file_warnings
+from banditmesh.live.statistics import ArmSpec
+from banditmesh.live.template import protocol_lines, refuse_live, runs_live, template, toml
 from banditmesh.live.transport import keys
 from banditmesh.live.transport.identity import KeyFiles
 from banditmesh.settings import parts

@@ -6,8 +6,9 @@ import pytest
 from members import ALL, counted, hear, known, make, observe, taken
 
 import banditmesh as bm
-from banditmesh.live.limits import MOST_COUNT, Caps
 from banditmesh.live.member import ArmSpec
+from banditmesh.live.names import MAX_COUNT, Caps
+from banditmesh.live.statistics import Statistic
 
 # Flooding relays everything; a node with no arms relays under FwA, too.
 
@@ -25,7 +26,7 @@ def relay(*links, protocol=None, **settings):
     [
         (("o", 1, "red", 0, 0.0, 3), "count"),
         (("o", 1, "red", -1, 0.0, 3), "count"),
-        (("o", 1, "red", MOST_COUNT + 1, 0.0, 3), "count"),
+        (("o", 1, "red", MAX_COUNT + 1, 0.0, 3), "count"),
         (("o", 1, "red", 2**60, 0.0, 3), "count"),
         (("o", 1, "red", 2, 2.1e12, 3), "sum"),
         (("o", 1, "red", 2, -2.1e12, 3), "sum"),
@@ -52,7 +53,7 @@ def test_field_out_of_its_range_is_refused_and_counted(statistic, reason):
     assert taken(member, "q") == []
 
 
-@pytest.mark.parametrize("statistic", [("o", 0, "red", 1, -0.0, 1), ("ö" * 64, 2**64 - 1, "x y", MOST_COUNT, 9e27, 4)])
+@pytest.mark.parametrize("statistic", [("o", 0, "red", 1, -0.0, 1), ("ö" * 64, 2**64 - 1, "x y", MAX_COUNT, 9e27, 4)])
 def test_field_at_the_end_of_its_range_is_accepted(statistic):
     member = make(links="pq")
     hear(member, "p", statistic)
@@ -173,7 +174,7 @@ def test_conflict_is_counted_and_the_larger_sum_wins(totals):
 
 def test_conflict_before_anything_was_learned():
     member = make()
-    member.hear([("o", 1, "red", 2, 1.0, 2), ("o", 1, "red", 2, 3.0, 2)], "p")
+    member.hear([Statistic("o", 1, "red", 2, 1.0, 2), Statistic("o", 1, "red", 2, 3.0, 2)], "p")
     member.settle()
     assert known(member)["red"] == (2, 1.5)
 

@@ -17,12 +17,12 @@ from ..errors import InputError
 from ..networks.usual import usual_links
 from ..problem import Problem
 from .journeys import Journey
-from .sites import MOST_AGENTS, MOST_LINKS, Sites, short
+from .sites import MAX_AGENTS, MAX_LINKS, Sites, short
 
 FORMAT: Final = "banditmesh-animation"
 VERSION: Final = 1
 #: The most copies of a message whose way is drawn.
-MOST_COPIES: Final = 100_000
+MAX_COPIES: Final = 100_000
 #: What JSON may hold and HTML may not.
 _ESCAPES: Final = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
 
@@ -73,8 +73,8 @@ def message_document(*journeys: Journey) -> dict[str, Any]:
     if any((one.problem, one.origin, one.arm) != (first.problem, first.origin, first.arm) for one in journeys):
         raise InputError("two journeys side by side must be of the same problem, origin and arm; follow them again")
     n_copies = sum(one.n_sent for one in journeys)
-    if n_copies > MOST_COPIES:
-        raise InputError(f"at most {MOST_COPIES:,} copies of a message can be drawn, got {n_copies:,}; lower the ttl")
+    if n_copies > MAX_COPIES:
+        raise InputError(f"at most {MAX_COPIES:,} copies of a message can be drawn, got {n_copies:,}; lower the ttl")
     problem = first.problem
     agents, notes = _drawn(problem, journeys)
     sites = _sites(problem, agents)
@@ -117,12 +117,12 @@ def message_document(*journeys: Journey) -> dict[str, Any]:
 
 def _drawn(problem: Problem, journeys: Iterable[Journey]) -> tuple[list[Any], list[str]]:
     """The agents that are drawn: all, or in a large network those that the message reaches."""
-    if problem.n_agents <= MOST_AGENTS and len(usual_links(problem.network)) <= MOST_LINKS:
+    if problem.n_agents <= MAX_AGENTS and len(usual_links(problem.network)) <= MAX_LINKS:
         return list(problem.agents), []
     reached = {one.origin for one in journeys} | {event.receiver for one in journeys for event in one.hops}
-    if len(reached) > MOST_AGENTS:
+    if len(reached) > MAX_AGENTS:
         raise InputError(
-            f"at most {MOST_AGENTS:,} agents can be drawn, and the message reaches {len(reached):,}; lower the ttl"
+            f"at most {MAX_AGENTS:,} agents can be drawn, and the message reaches {len(reached):,}; lower the ttl"
         )
     drawn = [agent for agent in problem.agents if agent in reached]
     return drawn, [f"only the {len(drawn):,} of {problem.n_agents:,} agents that the message reaches are drawn"]

@@ -25,7 +25,7 @@ from ..protocols import AnyProtocol
 from ..protocols.notation import as_protocol, write
 from ..sim.books import EventLog, Observer
 from ..sim.engine import read_run
-from ..sim.limits import MOST_ROUNDS
+from ..sim.limits import MAX_ROUNDS
 from ..sim.run import Event, Run
 from ..sim.stepper import Stepper
 from ..sim.transit import Transmission
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 #: A jitter that is drawn to be so many times its mean does not happen.
 _LONGEST_JITTER: Final = 50
-_MOST_NAMES: Final = 4
+_MAX_NAMES: Final = 4
 #: What agents do with a copy, one of them and several, by its fate and whether they learn from it.
 _VERBS: Final = {
     ("absorbed", True): ("learns and absorbs it", "learn and absorb it"),
@@ -259,7 +259,7 @@ def _longest(problem: Problem, protocol: AnyProtocol, faults: Faults | None) -> 
     # What is no Faults at all is refused when the run is read.
     slowest = 1 if not isinstance(faults, Faults) else 1 + faults.delay + math.ceil(_LONGEST_JITTER * faults.jitter)
     # Nobody relays a message twice, but by the published rules its origin may relay its own.
-    rounds = min((min(ttl, problem.n_agents + 1) + 1) * slowest, MOST_ROUNDS)
+    rounds = min((min(ttl, problem.n_agents + 1) + 1) * slowest, MAX_ROUNDS)
     n_rounds = None if isinstance(problem.network, Links) else problem.network.n_rounds
     return rounds if n_rounds is None else min(rounds, n_rounds)
 
@@ -294,8 +294,8 @@ def _told(events: Iterable[Event]) -> list[str]:
 def _listed(agents: list[Any]) -> str:
     if len(agents) == 1:
         return f"agent {short(agents[0])}"
-    if len(agents) > _MOST_NAMES:
-        return f"agents {', '.join(map(short, agents[:_MOST_NAMES]))} and {len(agents) - _MOST_NAMES} more"
+    if len(agents) > _MAX_NAMES:
+        return f"agents {', '.join(map(short, agents[:_MAX_NAMES]))} and {len(agents) - _MAX_NAMES} more"
     return f"agents {', '.join(map(short, agents[:-1]))} and {short(agents[-1])}"
 
 

@@ -24,9 +24,9 @@ from .documents import head
 from .sites import Sites, short
 
 #: About how many numbers all frames of a document have together, and how many frames there are at most.
-MOST_NUMBERS: Final = 2_000_000
-MOST_FRAMES: Final = 1_000
-_MOST_ARMS: Final = 8
+MAX_NUMBERS: Final = 2_000_000
+MAX_FRAMES: Final = 1_000
+_MAX_ARMS: Final = 8
 
 
 class Recorder:
@@ -138,8 +138,8 @@ class Film:
         self._arms = list(arms)
         self._holders = [sorted({sites.node_of[agent] for agent in one}) for one in holders]
         self._has_regret = has_regret
-        self._room = MOST_NUMBERS
-        self._stride = 1 + (self._horizon - 1) // MOST_FRAMES
+        self._room = MAX_NUMBERS
+        self._stride = 1 + (self._horizon - 1) // MAX_FRAMES
         self._sizes = sites.sizes or [1] * len(sites.names)
         self._regret = np.zeros(len(sites.names))
         self._total = 0.0
@@ -235,7 +235,7 @@ class Film:
         cost = 4 + sum(len(frame[key]) for key in ("agents", "traffic", "up", "down")) + sum(map(len, frame["heard"]))
         self._room -= cost
         n_left = self._horizon - self._round
-        n_frames = min(self._room // cost, MOST_FRAMES - len(self.frames))
+        n_frames = min(self._room // cost, MAX_FRAMES - len(self.frames))
         self._stride = n_left if n_frames < 1 else -(-n_left // n_frames)
 
     def _mean(self, values: Any, node: int) -> float:
@@ -263,8 +263,8 @@ def chosen_arms(problem: Problem, arms: Sequence[Hashable] | None) -> list[Hasha
     """The arms that are asked for, or the (first) one that most agents have."""
     if arms is None:
         return [max(problem.arms, key=lambda arm: len(problem.holders[arm]))]
-    if isinstance(arms, str) or not isinstance(arms, Sequence) or len(arms) > _MOST_ARMS:
-        raise InputError(f"arms must be a list of at most {_MOST_ARMS} arms, got {checks.shown(arms)}")
+    if isinstance(arms, str) or not isinstance(arms, Sequence) or len(arms) > _MAX_ARMS:
+        raise InputError(f"arms must be a list of at most {_MAX_ARMS} arms, got {checks.shown(arms)}")
     for arm in arms:
         if not checks.is_hashable(arm) or arm not in problem.holders:
             raise InputError(f"arms must name arms of the problem, got {checks.shown(arm)}")

@@ -15,12 +15,12 @@ from ..plots.places import fitted, places
 from ..problem import Problem
 
 #: The most agents and links that are drawn one by one.
-MOST_AGENTS: Final = 2_000
-MOST_LINKS: Final = 20_000
+MAX_AGENTS: Final = 2_000
+MAX_LINKS: Final = 20_000
 #: How many groups there are then, at most.
-MOST_GROUPS: Final = 256
+MAX_GROUPS: Final = 256
 #: The most letters of a name: it may be as long as its owner likes, and a file may not.
-MOST_LETTERS: Final = 40
+MAX_LETTERS: Final = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +55,11 @@ class Sites:
     ) -> Sites:
         """The nodes for some agents, with these links and, if they are known, places."""
         found = places(len(agents), pairs) if found is None else found
-        if len(agents) <= MOST_AGENTS and len(pairs) <= MOST_LINKS:
+        if len(agents) <= MAX_AGENTS and len(pairs) <= MAX_LINKS:
             return cls(
                 [short(name) for name in agents], found, None, {name: number for number, name in enumerate(agents)}
             )
-        groups = _groups(found, MOST_GROUPS)
+        groups = _groups(found, MAX_GROUPS)
         n_groups = int(groups.max()) + 1
         sizes = np.bincount(groups)
         centres = np.stack([np.bincount(groups, found[:, axis]) / sizes for axis in (0, 1)], axis=1)
@@ -101,7 +101,7 @@ class Sites:
 def short(name: Hashable) -> str:
     """A name as drawings show it."""
     text = str(name)
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+    return text if len(text) <= MAX_LETTERS else f"{text[: MAX_LETTERS - 1]}…"
 
 
 def _groups(found: NDArray[np.float64], most: int) -> NDArray[np.int64]:

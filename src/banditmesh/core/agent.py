@@ -33,9 +33,9 @@ from ..protocols.messages import Copy, Message, Parcel, Receipt
 from ..protocols.relaying import Chances
 
 #: The most pulls that a message may count, and the largest reward that it may tell of: their sums, and those of their
-#: squares, stay finite.
-MOST_PULLS: Final = 2**53 - 1
-MOST_REWARD: Final = 1e120
+#: squares, stay finite. No arm pays as much (`arms.base.MAX_REWARD`), but a corrupted message may tell of it.
+MAX_PULLS: Final = 2**53 - 1
+MAX_TOLD: Final = 1e120
 
 
 class Choice(NamedTuple):
@@ -213,7 +213,7 @@ class Agent:
         if not 0 <= position < len(self.own_count):
             n_arms = len(self.own_count)
             raise InputError(f"agent {self.name!r} has arms at positions 0 to {n_arms - 1}, got a reward of {position}")
-        if not -MOST_REWARD <= reward <= MOST_REWARD:
+        if not -MAX_TOLD <= reward <= MAX_TOLD:
             raise InputError(f"a reward must be a finite number, got {checks.shown(reward)} of agent {self.name!r}")
         self._tried(position)
         self.own_count[position] += 1
@@ -239,8 +239,8 @@ class Agent:
             hash((origin, number, arm))
             is_sound = (
                 1 <= ttl <= self._courier.most_hops
-                and 1 <= count <= MOST_PULLS
-                and -MOST_REWARD * count <= total <= MOST_REWARD * count
+                and 1 <= count <= MAX_PULLS
+                and -MAX_TOLD * count <= total <= MAX_TOLD * count
                 and type(ttl) is type(count) is type(life) is int
             )
         except (TypeError, ValueError):
@@ -258,12 +258,12 @@ class Agent:
         origin, number, arm, count, total, life = message
         if not (isinstance(ttl, int) and 1 <= ttl <= most):
             wrong = f"its ttl must be between 1 and {most}, got {checks.shown(ttl)}" if most else "it is not sent any"
-        elif not (isinstance(count, int) and 1 <= count <= MOST_PULLS):
-            wrong = f"its count must be an integer from 1 to {MOST_PULLS}, got {checks.shown(count)}"
+        elif not (isinstance(count, int) and 1 <= count <= MAX_PULLS):
+            wrong = f"its count must be an integer from 1 to {MAX_PULLS}, got {checks.shown(count)}"
         elif not all(map(checks.is_hashable, (origin, number, arm))) or type(life) is not int:
             wrong = f"its origin, id and arm must be names and its life a number, got {checks.shown(message)}"
         else:
-            wrong = f"its sum must be a number of at most {MOST_REWARD:g} a pull, got {checks.shown(total)}"
+            wrong = f"its sum must be a number of at most {MAX_TOLD:g} a pull, got {checks.shown(total)}"
         return MessageError(f"agent {self.name!r} refuses a message of {checks.shown(origin)}: {wrong}")
 
     def hear(self, message: Message) -> None:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from .config import NeighbourConfig, NodeConfig
     from .http.client import Client
     from .member import Answer, Observation, Ticket
-    from .member.arms import ArmSpec
     from .node import Choice, Node
+    from .statistics import ArmSpec
 
 _HOMES = {
     "Answer": "member",
-    "ArmSpec": "member.arms",
+    "ArmSpec": "statistics",
     "Choice": "node",
     "Client": "http.client",
     "NeighbourConfig": "config",

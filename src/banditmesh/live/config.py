@@ -8,7 +8,10 @@ the folder of the file. Policies, protocols and emissions are named as in the sp
 from __future__ import annotations
 
 import ipaddress
+import os
+import time
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -17,12 +20,11 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct, field
 
 from .. import checks
-from ..errors import ConfigError, InputError
+from ..errors import ConfigError, FileError, InputError, MissingExtraError
 from ..policies import UCB, Policy
 from ..protocols import AnyProtocol, FwA
 from ..protocols.base import MAX_TTL
 from ..settings import parts
-from .addresses import Address
 from .fields import (
     Check,
     address,
@@ -38,12 +40,11 @@ from .fields import (
     tables,
     text,
 )
-from .limits import MOST_OPEN_CHOICES, OPEN_CHOICES, Caps
-from .member.arms import LAWS, ArmSpec, policy_arms
-from .names import check_name, parse_epoch
-from .runnable import refuse_live
-from .template import protocol_lines, template
-from .transport.identity import KeyFiles
+from .http.guard import read_token
+from .names import MAX_OPEN_CHOICES, OPEN_CHOICES, Address, Caps, check_name, parse_epoch
+from .statistics import LAWS, ArmSpec, policy_arms
+from .template import protocol_lines, refuse_live, template
+from .transport.identity import KeyFiles, contexts, expiry_warning
 
 __all__ = ["ApiConfig", "NeighbourConfig", "NodeConfig", "check", "load", "protocol_lines", "refuse_live", "template"]
 
@@ -58,7 +59,7 @@ _PLAIN_KEYS: Final[dict[str, Check]] = {
     "accept": one_of(*ACCEPT),
     "max_ttl": at_least(1, MAX_TTL),
     "ticket_lifetime": checks.positive,
-    "open_choices": at_least(1, MOST_OPEN_CHOICES),
+    "open_choices": at_least(1, MAX_OPEN_CHOICES),
     "plain": boolean,
     "log": one_of(*LOGS),
     "log_level": one_of(*LEVELS),
@@ -242,8 +243,6 @@ def load(path: str | PathLike[str]) -> NodeConfig:
 
 def check(path: str | PathLike[str]) -> list[str]:
     """All problems of a node.toml and of the files that it names, a line each; none if a node could start."""
-    from .files import file_problems
-
     try:
         config = load(path)
     except ConfigError as error:
@@ -253,8 +252,6 @@ def check(path: str | PathLike[str]) -> list[str]:
 
 def warnings(path: str | PathLike[str]) -> list[str]:
     """What an operator should know of a node.toml in which nothing is wrong, a line each."""
-    from .files import file_warnings
-
     return [f"{path}: {warning}" for warning in file_warnings(load(path))]
 
 
@@ -354,3 +351,75 @@ def _worded(error: InputError) -> str:
     table, _, key = error.key.partition(".")
     remedy = f"; {error.remedy}" if error.remedy else ""
     return f"[{table}]: {key}{' ' if key else ''}{error.what}{remedy}"
+
+
+def file_problems(config: NodeConfig) -> list[str]:
+    """What is wrong with the files that a configuration names, a line each."""
+    found = [*_state(config.state)]
+    if config.api.token_file is not None:
+        found += _token(config.api.token_file)
+    if config.keys is not None:
+        found += [*_unreadable(config.keys)] or _certificate(config, config.keys)
+    return found
+
+
+def file_warnings(config: NodeConfig, now: float | None = None) -> list[str]:
+    """What will keep neighbours away, now or soon, from a node that can start; `now` is in seconds since 1970."""
+    if config.keys is None:
+        return []
+    try:
+        warning = expiry_warning(contexts(config.keys).own, time.time() if now is None else now)
+    except (FileError, MissingExtraError):  # a problem, or for whoever has the extra
+        return []
+    return [] if warning is None else [f"[keys]: {warning}"]
+
+
+def _state(folder: Path) -> Iterator[str]:
+    """A folder that is there, or can be made, and can be written to."""
+    there = folder
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        yield f"state must be a folder, got {folder}, where {there} is a file"
+    elif not os.access(there, os.W_OK | os.X_OK):
+        yield f"state must be a folder that can be written to, got {folder}"
+
+
+def _token(path: Path) -> list[str]:
+    try:
+        read_token(path)
+    except FileError as error:
+        return [f"[api]: {error}"]
+    return []
+
+
+def _unreadable(keys: KeyFiles) -> Iterator[str]:
+    for key, path in keys._asdict().items():
+        problem = _why_unreadable(path)
+        if problem is not None:
+            yield f"[keys]: {key} {problem}"
+
+
+def _why_unreadable(path: Path) -> str | None:
+    try:
+        with path.open("rb"):
+            return None
+    except OSError as error:
+        return f"must be a file that can be read, got {path}: {error.strerror or error}"
+
+
+def _certificate(config: NodeConfig, keys: KeyFiles) -> list[str]:
+    """What is wrong with the certificate; nothing where the extra that can read it is absent."""
+    try:
+        own = contexts(keys).own
+    except FileError as error:
+        return [f"[keys]: {error}"]
+    except MissingExtraError:
+        return []
+    found = []
+    if (own.mesh, own.node) != (config.mesh, config.node):
+        found.append(
+            f"[keys]: certificate must be that of node {config.node!r} of mesh {config.mesh!r}, "
+            f"got one of node {own.node!r} of mesh {own.mesh!r}"
+        )
+    return found

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from .. import checks
 from ..errors import ConfigError, InputError
-from .addresses import Address
+from .names import Address
 
 #: Takes the name of a key and its value, and returns the value as it is used.
 Check: TypeAlias = Callable[[str, Any], Any]
@@ -59,7 +59,7 @@ def build(kind: type[Any], keys: Mapping[str, Check], raw: object, where: str = 
 
     Examples
     --------
-    >>> from banditmesh.live.limits import Caps
+    >>> from banditmesh.live.names import Caps
     >>> build(Caps, {"arms": at_least(1)}, {"arms": 0, "amrs": 3}, "[caps]")
     Traceback (most recent call last):
         ...

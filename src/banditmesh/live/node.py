@@ -27,10 +27,9 @@ from .config import NodeConfig
 from .disk.committing import Committer
 from .disk.state import Store
 from .fields import address as check_address
-from .http.views import ArmView, CapView, PeerView, StateView
-from .links import Links, Neighbour, notices
-from .links.board import Board
-from .links.exchange import Exchange
+from .http import CapView, PeerView, StateView
+from .links import Neighbour, NodeLinks, notices
+from .links.exchange import Board, Exchange
 from .links.notices import Signer
 from .logs import note
 from .member import REFUSED, Answer, ArmSpec, Member, Observation, Ticket
@@ -183,7 +182,7 @@ class Node:
             heard_something=self._something_changed,
             expelled_somebody=self._part_from_unwelcome,
         )
-        self._links = Links(
+        self._links = NodeLinks(
             config.mesh,
             config.node,
             self._exchange,
@@ -324,8 +323,10 @@ class Node:
             raise InputError(answer.reason)
         return answer
 
-    async def observe_many(self, observations: Sequence[Observation]) -> list[Answer]:
+    async def observe_many(self, observations: Sequence[Observation], *, needs_key: bool = False) -> list[Answer]:
         """Report rewards together; what became of each, refusals included. Tickets may be text.
+
+        With `needs_key`, a reward without a ticket must have a key: callers that may ask twice need one.
 
         Raises
         ------
@@ -337,7 +338,7 @@ class Node:
         answers: list[Answer | None] = []
         for one in observations:
             try:
-                sound.append(_checked(one))
+                sound.append(_checked(one, needs_key))
                 answers.append(None)
             except InputError as error:
                 answers.append(Answer(REFUSED, str(error)))
@@ -482,24 +483,12 @@ class Node:
         counters = Counter(seen.counters) + self._exchange.counts + self._links.counts
         counters["failed_writes"] = self._committer.n_failures
         counters["failed_tasks"] = len(self._tasks.failures)
-        return StateView(
-            mesh=seen.mesh,
-            node=seen.node,
-            epoch=epoch_text(seen.epoch),
-            start=seen.start,
-            protocol=self._exchange.protocol,
-            policy=self.config.policy.name,
-            n_choices=seen.n_choices,
-            arms=[
-                ArmView(one.name, one.own_count, one.heard_count, one.mean, one.index, one.n_origins)
-                for one in seen.arms
-            ],
+        return msgspec.structs.replace(
+            seen,
             counters=dict(counters),
-            caps={one.name: CapView(one.used, one.cap) for one in seen.usage}
-            | {"notices": CapView(len(self._board), self.config.caps.notices)},
+            caps={**seen.caps, "notices": CapView(len(self._board), self.config.caps.notices)},
             warnings=[*seen.warnings, *self._expiry()],
             certificate_ends=None if self._certificates is None else self._certificates.own.not_after,
-            many_lives=seen.many_lives,
         )
 
     def peers(self) -> list[PeerView]:
@@ -600,16 +589,16 @@ async def _come_true(condition: Callable[[], bool], within: float) -> None:
         await asyncio.sleep(0.01)
 
 
-def _checked(observation: Observation) -> Observation:
-    """An observation whose ticket is one, or None; all else is for the member to say."""
+def _checked(observation: Observation, needs_key: bool) -> Observation:
+    """An observation with a ticket, or with an arm and perhaps a key; the rest is for the member to check."""
     ticket: Any
     reward, ticket, arm, key = observation
+    given = [name for name, value in (("ticket", ticket), ("arm", arm), ("key", key)) if value is not None]
+    if given not in (["ticket"], ["arm", "key"]) and (needs_key or given != ["arm"]):
+        got = " and ".join(given) or "neither"
+        raise InputError(f"an observation must have a ticket, or an arm and a key, got {got}")
     if isinstance(ticket, str):
         ticket = Ticket.parse(ticket)
     if ticket is not None and not isinstance(ticket, Ticket):
         raise InputError(f"a ticket must be one that choose() gave, got {checks.shown(ticket)}")
-    if (ticket is None) == (arm is None):
-        raise InputError("an observation must have either a ticket or an arm, got " + ("both" if arm else "neither"))
-    if ticket is not None and key is not None:
-        raise InputError(f"an observation with a ticket needs no key, got {checks.shown(key)}")
     return Observation(reward, ticket, arm, key)

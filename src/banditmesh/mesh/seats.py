@@ -10,8 +10,8 @@ from typing import Final
 from ..arms import BERNOULLI, GAUSSIAN, UNIFORM
 from ..errors import InputError
 from ..live.config import NodeConfig
-from ..live.member.arms import ArmSpec
 from ..live.names import check_name
+from ..live.statistics import ArmSpec
 from ..live.transport import keys
 from ..live.transport.identity import KeyFiles
 from ..networks.csr import Links

@@ -17,7 +17,7 @@ from ..errors import NetworkError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MOST_AGENTS: Final = 100_000_000
+MAX_AGENTS: Final = 100_000_000
 
 
 def sparse_er(n: int, mean_degree: float, seed: int) -> csr_array[Any]:
@@ -41,7 +41,7 @@ def sparse_er(n: int, mean_degree: float, seed: int) -> csr_array[Any]:
     >>> sparse_er(1000, 6.0, seed=0).shape
     (1000, 1000)
     """
-    n = checks.integer("n", n, at_least=1, at_most=MOST_AGENTS)
+    n = checks.integer("n", n, at_least=1, at_most=MAX_AGENTS)
     mean_degree = checks.real("mean_degree", mean_degree)
     if not 0 <= mean_degree <= n - 1:
         raise NetworkError(f"must be between 0 and n - 1 = {n - 1}, got {mean_degree}", key="mean_degree")
@@ -77,7 +77,7 @@ def sparse_ba(n: int, m: int, seed: int) -> csr_array[Any]:
     >>> int(sparse_ba(100, 2, seed=2023).sum()) // 2
     196
     """
-    n = checks.integer("n", n, at_least=2, at_most=MOST_AGENTS)
+    n = checks.integer("n", n, at_least=2, at_most=MAX_AGENTS)
     m = checks.integer("m", m, at_least=1, at_most=n - 1)
     choose = random.Random(checks.seed(seed)).choice
     # As in networkx: a star of m + 1 agents to start from, and every agent in the urn once per link it has.

@@ -1,4 +1,4 @@
-"""The links that a picture of a network shows, whether it changes or not."""
+"""The links that a figure of a network shows, static or dynamic."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..draws import Draws
 from .csr import Int32s, Links
 from .dynamic.base import DynamicNetwork
 
-_MOST_ROUNDS: Final = 50
+_MAX_ROUNDS: Final = 50
 
 
 def usual_links(network: Links | DynamicNetwork) -> Int32s:
-    """The links of a network, (links, 2); of a dynamic one those of its first rounds, until all agents may have some.
+    """The links of a network, (links, 2); for a dynamic one those of its first rounds, until all agents may have some.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def usual_links(network: Links | DynamicNetwork) -> Int32s:
     if isinstance(network, Links):
         return network.pairs()
     pairs = np.empty((0, 2), dtype=np.int32)
-    for links in islice(network.rounds(Draws(0, 0)), _MOST_ROUNDS):
+    for links in islice(network.rounds(Draws(0, 0)), _MAX_ROUNDS):
         pairs = np.unique(np.concatenate([pairs, links]), axis=0)
         if len(pairs) >= network.n_agents - 1:
             break

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks, networks
-from ..comparisons.presets.instances import MOST_INSTANCES
+from ..comparisons.presets.instances import MAX_INSTANCES
 from ..errors import InputError
 from ..problem import Problem
 from ..protocols import IRS, AnyProtocol, Flooding, FwA, Gossip, NoCooperation, ProbabilisticFlooding
@@ -165,7 +165,7 @@ def reproduce(
         checks.integer("horizon", horizon, at_least=1),
         checks.integer("replicates", replicates, at_least=1),
         checks.seed(seed),
-        checks.integer("instances", instances, at_least=1, at_most=MOST_INSTANCES),
+        checks.integer("instances", instances, at_least=1, at_most=MAX_INSTANCES),
     )
     names = [
         *(published.STATIC_NETWORKS if {"3", "4"} & set(figures) else ()),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .style import MOST_POINTS, Look, for_print, legend, new_figure, note, state_band, style_of
-from .sweeps import MOST_NAMES, Sweep, find_sweep
+from .style import MAX_POINTS, Look, for_print, legend, new_figure, note, state_band, style_of
+from .sweeps import MAX_NAMES, Sweep, find_sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def regret_and_messages(curves: Mapping[str, Curves], look: Look | None = None) 
     sweep = find_sweep(curves) if look.ax is None else None
     if sweep is not None:
         return _swept(curves, sweep, look)
-    if len(curves) > MOST_NAMES:
+    if len(curves) > MAX_NAMES:
         look = replace(look, band="none")  # bands of many curves would hide each other
     figure, grid = new_figure(1, 2, look=look)
     _over_time(grid[0], curves, look)
@@ -150,7 +150,7 @@ def _over_time(pair: Sequence[Axes], curves: Mapping[str, Curves], look: Look, s
 
 def _curve(axes: Axes, x: NDArray[Any], values: NDArray[Any], style: tuple[Any, Any], label: str, look: Look) -> None:
     colour, line = style
-    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_POINTS)).round().astype(int))
+    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_POINTS)).round().astype(int))
     x, values = x[keep], values[:, keep]
     mean = values.mean(axis=0)
     axes.plot(x, mean, color=colour, linestyle=line, label=label)

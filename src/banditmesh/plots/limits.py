@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .style import MOST_POINTS, Look, for_print, legend, new_figure, state_band, style_of
+from .style import MAX_POINTS, Look, for_print, legend, new_figure, state_band, style_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +54,7 @@ def regret_and_bounds(
     look = look or Look(log="xy")
     figure, grid = new_figure(1, 1, height=2.6, look=look)
     axes = grid[0, 0]
-    keep = np.unique(np.geomspace(1, len(rounds), min(len(rounds), MOST_POINTS)).round().astype(int)) - 1
+    keep = np.unique(np.geomspace(1, len(rounds), min(len(rounds), MAX_POINTS)).round().astype(int)) - 1
     x, mean = rounds[keep], regret[:, keep].mean(axis=0)
     colour, style = style_of(name, [name])
     axes.plot(x, np.where(mean > 0, mean, np.nan), color=colour, linestyle=style, label=f"measured, {name}")

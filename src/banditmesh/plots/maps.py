@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_COLUMNS: Final = 3
+_MAX_COLUMNS: Final = 3
 _LEAST_WIDTH: Final = 1.4  # inches of a panel
 
 
@@ -54,7 +54,7 @@ def heat_network(
     """
     from matplotlib.collections import LineCollection
 
-    columns = min(len(panels), _MOST_COLUMNS)
+    columns = min(len(panels), _MAX_COLUMNS)
     size = chosen_size(look)
     if look is not None and look.ax is not None:
         columns = len(panels)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Up to so many agents have their names in the picture.
-MOST_NAMES: Final = 60
+MAX_NAMES: Final = 60
 _LONGEST: Final = 12
 _MARKERS: Final = {"relayed": "o", "absorbed": "s", "expired": "v", "stopped": "D", "queued": "o"}
 _WORDS: Final = {
@@ -84,7 +84,7 @@ def draw_network(
     figure, grid = new_figure(1, 1, height=2.8, look=look)
     axes = grid[0, 0]
     n_agents = len(places)
-    size = 120.0 if n_agents <= 30 else 90.0 if n_agents <= MOST_NAMES else 14.0
+    size = 120.0 if n_agents <= 30 else 90.0 if n_agents <= MAX_NAMES else 14.0
     if loads is None:
         axes.add_collection(LineCollection(list(places[links]), colors=_FREE, linewidths=0.8, zorder=1))
     else:
@@ -99,7 +99,7 @@ def draw_network(
         axes.set_title(f"{way.label}: {n_sent:,} transmission{'' if n_sent == 1 else 's'}")
         _arrows(axes, places, way, size)
     _agents(axes, places, set(holders), arm, way, size)
-    if n_agents <= MOST_NAMES:
+    if n_agents <= MAX_NAMES:
         _names(axes, names, places, way, size)
     axes.set_axis_off()
     _frame(axes, places)

@@ -2,7 +2,7 @@
 
 Agents that are few hops apart are drawn near each other. First, some agents far apart from each other are *pivots*, and
 everybody is placed by the hops to them (pivot MDS, Brandes and Pich 2007). That takes a moment for any network, and a
-large one gets no more. Up to `MOST_REFINED` agents, places are then improved until distances on paper are like hops
+large one gets no more. Up to `MAX_REFINED` agents, places are then improved until distances on paper are like hops
 (stress majorisation, Gansner, Koren and North 2005). Nothing is drawn at random.
 """
 
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Up to so many agents places are refined: distances between all of them are kept.
-MOST_REFINED: Final = 1500
+MAX_REFINED: Final = 1500
 _PIVOTS: Final = 50
-_MOST_STEPS: Final = 60
+_MAX_STEPS: Final = 60
 _FEWEST_STEPS: Final = 12
 _STEP_PAIRS: Final = 15_000_000  # of agents, in all steps: some tenths of a second
 _GOOD_ENOUGH: Final = 1e-4
@@ -44,7 +44,7 @@ def places(n_agents: int, pairs: NDArray[np.integer[Any]]) -> NDArray[np.float64
     pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     links = csr_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n_agents, n_agents))
     found = _by_pivots(links, n_agents)
-    if 2 < n_agents <= MOST_REFINED:
+    if 2 < n_agents <= MAX_REFINED:
         found = _refined(found, _hops(links))
     return fitted(_turned(found))
 
@@ -105,7 +105,7 @@ def _refined(found: NDArray[np.float64], hops: NDArray[np.float64]) -> NDArray[n
     # The first agent stays where it is: otherwise there would be no single solution.
     factor = cho_factor(laplacian[1:, 1:])
     before = np.inf
-    for _ in range(max(_FEWEST_STEPS, min(_MOST_STEPS, _STEP_PAIRS // n_agents**2))):
+    for _ in range(max(_FEWEST_STEPS, min(_MAX_STEPS, _STEP_PAIRS // n_agents**2))):
         x, y = found[:, 0], found[:, 1]
         far = np.hypot(x[:, None] - x, y[:, None] - y)
         stress = float((weights * (far - hops) ** 2).sum())

@@ -14,7 +14,7 @@ from .sweeps import find_sweep
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MOST_TICKS = 8
+_MAX_TICKS = 8
 
 
 @for_print
@@ -163,7 +163,7 @@ def over_key(
         if "x" in look.log:
             axes.set_xscale("log")
             axes.minorticks_off()
-        if len(places) <= _MOST_TICKS:
+        if len(places) <= _MAX_TICKS:
             axes.set_xticks(places, [f"{place:g}" for place in places])
         axes.set_xlabel(key)
         axes.set_ylabel(label)

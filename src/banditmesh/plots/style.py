@@ -85,7 +85,7 @@ _OTHERS: Final = ("#7F7F7F", "#BCBD22", "#9467BD", "#17BECF")
 _LINES: Final[tuple[Any, ...]] = ("-", "--", ":", "-.", (0, (1, 3)), (0, (7, 1, 1, 1, 1, 1)))
 _FILLS: Final = ("full", "none", "left", "right", "bottom", "top")
 _COLUMN: Final = 3.4
-MOST_POINTS: Final = 250  # of a drawn curve: more cannot be seen, and an SVG would grow with them
+MAX_POINTS: Final = 250  # of a drawn curve: more cannot be seen, and an SVG would grow with them
 #: What bands and bars can be, and how that is said.
 BANDS: Final = {"sd": "one standard deviation", "ci": "95 % confidence intervals", "none": ""}
 _NARROW: Final = 5.0  # inches: below, two panels are put one below the other

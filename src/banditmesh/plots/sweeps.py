@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: A legend holds as many names; with more, colours go by value.
-MOST_NAMES: Final = 8
+MAX_NAMES: Final = 8
 #: And as many panels are drawn beside each other.
-MOST_PANELS: Final = 4
+MAX_PANELS: Final = 4
 #: How names say what a number is, in its place a #: ", ttl #", "stop=#" or "(#)".
 _SAID: Final = re.compile(r"(?:, )?([\w-]+)[ =]#|\(#\)")
 #: What a number in parentheses is, after the names that tables write it with.
@@ -90,7 +90,7 @@ def find_sweep(names: Collection[str]) -> Sweep | None:
     >>> find_sweep(["fwa, ttl 1", "fwa, ttl 2"]) is None
     True
     """
-    if len(names) <= MOST_NAMES:
+    if len(names) <= MAX_NAMES:
         return None
     numbers = {name: list(_NUMBER.finditer(name)) for name in names}
     numbers = {name: found for name, found in numbers.items() if found}
@@ -106,7 +106,7 @@ def find_sweep(names: Collection[str]) -> Sweep | None:
         panels[name] = without.replace(said[0], "") if said else without
         before = _BEFORE.search(without)
         keys.add((said and said[1]) or (_FIRST.get(before[1], "") if before else ""))
-    if len(set(panels.values())) > MOST_PANELS:
+    if len(set(panels.values())) > MAX_PANELS:
         return None
     values = {name: float(found[place][0]) for name, found in numbers.items()}
     return Sweep(keys.pop() if len(keys) == 1 else "", panels, values)

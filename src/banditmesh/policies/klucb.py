@@ -10,7 +10,7 @@ from .. import checks
 from ..arms import BERNOULLI
 from .base import Arms, Policy, require_sigmas
 
-_MOST_STEPS: Final = 64
+_MAX_STEPS: Final = 64
 
 
 def bernoulli_bound(mean: float, budget: float) -> float:
@@ -47,7 +47,7 @@ def bernoulli_bound(mean: float, budget: float) -> float:
     if not mean < bound:
         # The budget is so small that rounding leaves nothing above the mean.
         return mean
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         excess = constant - mean * math.log(bound) - rest * math.log(1.0 - bound)
         step = excess * bound * (1.0 - bound) / (bound - mean)
         lower = bound - step

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from .. import checks
 from ..errors import InputError
 from .courier import Courier, Silent
-from .emission import MOST_ECHOES, Emission, EveryPull
+from .emission import MAX_ECHOES, Emission, EveryPull
 from .messages import Message, Note
 from .relaying import Relaying
 
@@ -157,7 +157,7 @@ class AnyProtocol:
     def __post_init__(self) -> None:
         if not isinstance(self.emission, Emission):
             raise InputError(f"emission must be an emission such as EveryPull(), got {checks.shown(self.emission)}")
-        n_echoes = checks.integer("n_echoes", self.emission.n_echoes, at_least=0, at_most=MOST_ECHOES)
+        n_echoes = checks.integer("n_echoes", self.emission.n_echoes, at_least=0, at_most=MAX_ECHOES)
         if n_echoes and not self.emission.cumulative:
             name = self.emission.name
             raise InputError(f"echoes need an emission of counts and sums (cumulative), got {name!r} of single pulls")

@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 from .. import checks
 
-MOST_ECHOES: Final = 100
+MAX_ECHOES: Final = 100
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Growth(Emission):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "factor", checks.non_negative("factor", self.factor))
-        object.__setattr__(self, "echoes", checks.integer("echoes", self.echoes, at_least=0, at_most=MOST_ECHOES))
+        object.__setattr__(self, "echoes", checks.integer("echoes", self.echoes, at_least=0, at_most=MAX_ECHOES))
 
     @property
     def parameter(self) -> float:

@@ -28,7 +28,7 @@ from ..protocols.notation import as_protocol, write
 from ..rules import get_rules
 from ..version import __version__
 from . import reference
-from .limits import MOST_ROUNDS, check_result_fits
+from .limits import MAX_ROUNDS, check_result_fits
 from .progress import Progress
 from .result import Result, assemble
 from .run import Event, ProgressCallback, Run, ended_early
@@ -205,7 +205,7 @@ def read_run(
     protocol = as_protocol(protocol)
     _check_protocol(protocol)
     protocol.check_network(not problem.is_dynamic)
-    horizon = checks.integer("horizon", horizon, at_least=1, at_most=MOST_ROUNDS)
+    horizon = checks.integer("horizon", horizon, at_least=1, at_most=MAX_ROUNDS)
     first, replicates = _read_replicates(replicates)
     record_every = checks.integer("record_every", record_every, at_least=1)
     check_result_fits(problem, horizon, record_every, replicates, bool(link_traffic), bool(agents))

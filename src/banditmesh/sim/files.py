@@ -19,7 +19,7 @@ from .. import checks
 from ..errors import FileError, InputError
 from ..files import atomic
 from ..files.regular import open_regular
-from .limits import MOST_ROUNDS
+from .limits import MAX_ROUNDS
 from .run import TRAFFIC
 
 T = TypeVar("T")
@@ -234,8 +234,8 @@ def _check_values(path: str | PathLike[str], arrays: Mapping[str, NDArray[Any]],
         if not ((array >= 0) & np.isfinite(array)).all():
             raise _wrong(path, f"{name} that are negative or not finite")
     rounds, starts, arms = arrays["rounds"], arrays["arm_offsets"], arrays["arm_indices"]
-    if not arrays["regret"].size or rounds[0] < 1 or (np.diff(rounds) < 1).any() or rounds[-1] > MOST_ROUNDS:
-        raise _wrong(path, f"rounds that do not ascend from 1 to at most {MOST_ROUNDS}, or no replicates")
+    if not arrays["regret"].size or rounds[0] < 1 or (np.diff(rounds) < 1).any() or rounds[-1] > MAX_ROUNDS:
+        raise _wrong(path, f"rounds that do not ascend from 1 to at most {MAX_ROUNDS}, or no replicates")
     for name in CUMULATIVE:
         if name in arrays and (np.diff(arrays[name], axis=1) < 0).any():
             raise _wrong(path, f"{name} that fall from one round to a later one")

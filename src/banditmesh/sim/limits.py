@@ -27,7 +27,7 @@ from .run import TRAFFIC, Run
 INT32: Final = 2**31 - 1
 INT64: Final = 2**63 - 1
 #: The most rounds of a run.
-MOST_ROUNDS: Final = INT32
+MAX_ROUNDS: Final = INT32
 
 
 def check_sizes(n_agents: int, n_slots: int, n_directed_links: int, reach: int) -> None:

@@ -19,7 +19,7 @@ from .. import checks
 from ..errors import InputError, StudyError
 from ..files.regular import read_regular
 from ..machine.cores import count_cores
-from ..machine.executors import MOST_WORKERS, open_executor, read_name
+from ..machine.executors import MAX_WORKERS, open_executor, read_name
 from ..policies import choice
 from ..settings.problems import FileTable, read_files
 from . import store
@@ -95,7 +95,7 @@ def run_study(
     checks.callback("notice", notice)
     folder = store.checked_folder(out)
     if workers is not None:
-        workers = checks.integer("workers", workers, at_least=1, at_most=MOST_WORKERS)
+        workers = checks.integer("workers", workers, at_least=1, at_most=MAX_WORKERS)
     if not isinstance(executor, Executor):
         read_name(executor, workers)
     chosen = spec.chooses_policy  # which a stored spec does not say

@@ -36,7 +36,7 @@ from ..settings.problems import (
     file_of,
     read_files,
 )
-from ..sim.limits import MOST_ROUNDS
+from ..sim.limits import MAX_ROUNDS
 from .grid import Family
 from .spec import Settings, Spec
 
@@ -44,7 +44,7 @@ from .spec import Settings, Spec
 _MAX_LINKS: Final = 1_000_000
 #: What the numbers outside of the tables must at least and at most be; what `simulate` takes.
 _RANGES: Final = {
-    "horizon": (1, MOST_ROUNDS),
+    "horizon": (1, MAX_ROUNDS),
     "replicates": (1, None),
     "seed": (0, None),
     "every": (1, MAX_COUNTER),

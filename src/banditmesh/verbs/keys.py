@@ -141,7 +141,7 @@ def expel_verb(name: str, authority: str) -> None:
 
 def _lives(name: str, url: str, token_file: str | None) -> list[str]:
     from ..live.http.client import Client
-    from ..live.http.tokens import read_token
+    from ..live.http.guard import read_token
 
     with Client(url, None if token_file is None else read_token(token_file)) as node:
         return node.lives(name)

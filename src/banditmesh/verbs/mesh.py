@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .options import (
-    NETWORK_FILE_OPTIONS,
-    NETWORK_FILES,
-    policy_option,
-    read_network,
-    read_policy,
-    refuse_idle,
-)
+from .options import NETWORK_FILE_OPTIONS, NETWORK_FILES, policy_option, read_network, read_policy, refuse_idle
 
 if TYPE_CHECKING:
     from ..mesh import MeshRun, Verdict
@@ -124,7 +117,7 @@ def mesh_status(urls: tuple[str, ...], token_file: str | None, once: bool, as_js
     """
     import sys
 
-    from ..live.http.tokens import read_token
+    from ..live.http.guard import read_token
     from ..mesh.status import as_table, gather
 
     token = None if token_file is None else read_token(token_file)

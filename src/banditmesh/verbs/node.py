@@ -39,7 +39,7 @@ def node_verb(context: click.Context, config: str | None, new_life: bool) -> Non
         return
     if config is None:
         raise click.UsageError("--config is required to run a node; 'banditmesh node new' writes one", context)
-    from ..live.extras import need
+    from ..live.links.notices import need
 
     for module in _EXTRA:
         need(module)
@@ -95,7 +95,7 @@ def _reach(command: Any) -> Any:
 
 def _client(url: str, token_file: str | None) -> Client:
     from ..live.http.client import Client
-    from ..live.http.tokens import read_token
+    from ..live.http.guard import read_token
 
     return Client(url, None if token_file is None else read_token(token_file), timeout=60.0)
 

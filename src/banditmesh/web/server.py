@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import logging
 import os
 import signal
@@ -11,7 +10,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import BanditmeshError, InputError, MissingExtraError
+from ..errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from .polling import Meshes
@@ -150,22 +149,10 @@ def listening(host: str, port: int, token: str | None) -> socket.socket:
     """A socket that listens; beyond loopback only with a token."""
     if not 0 <= port < 2**16:
         raise InputError(f"--port must be an integer from 0 to 65535, got {port}")
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
-        raise InputError(f"--host: {host} has no address here: {error.strerror}") from None
-    family, _, _, _, where = found[0]
-    if not ipaddress.ip_address(where[0]).is_loopback and token is None:
-        raise InputError(f"--host is not loopback, got {host}; give --token-file as well, or leave --host out")
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(where[:2])
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
-        raise BanditmeshError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from None
-    return listener
+    from ..live.http.guard import listen_on
+
+    remedy = "give --token-file as well, or leave --host out"
+    return listen_on(host, port, token, setting="--host and --port", remedy=remedy)
 
 
 def need_nicegui() -> None:

@@ -19,7 +19,7 @@ from ...sim.progress import StepCallback, Steps
 from ..intervals import mean_interval
 
 #: More arm instances than anybody simulates.
-MOST_INSTANCES: Final = 100_000
+MAX_INSTANCES: Final = 100_000
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Instances:
 
     def __post_init__(self) -> None:
         checks.integer("replicates", self.replicates, at_least=1)
-        checks.integer("instances", self.count, at_least=1, at_most=MOST_INSTANCES)
+        checks.integer("instances", self.count, at_least=1, at_most=MAX_INSTANCES)
         checks.seed(self.seed)
 
     def expect(self, n_settings: int) -> None:

@@ -11,17 +11,9 @@ A field that is empty or None changes nothing.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from msgspec import Struct
 
-
-class Key(NamedTuple):
-    """What a statistic is of: an arm, as one life of a node saw it."""
-
-    origin: str
-    epoch: int
-    arm: str
+from ..statistics import Entry, Key
 
 
 class Life(Struct, frozen=True):
@@ -44,26 +36,6 @@ class OwnArm(Struct, frozen=True):
     told_count: int = 0
     told_total: float = 0.0
     n_chosen: int = 0
-
-
-class Entry(Struct, frozen=True, gc=False):
-    """What the node knows of another key, with the hops that are left, and whether it passes it on.
-
-    Key: `origin`, `epoch`, `arm`.
-    """
-
-    origin: str
-    epoch: int
-    arm: str
-    count: int
-    total: float
-    ttl: int
-    passes: bool
-
-    @property
-    def key(self) -> Key:
-        """What it is of."""
-        return Key(self.origin, self.epoch, self.arm)
 
 
 class Start(Struct, frozen=True):

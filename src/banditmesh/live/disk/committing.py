@@ -26,7 +26,7 @@ LOG = logging.getLogger("banditmesh.live.node")
 
 #: A transaction takes all calls that wait, but no further one once it has so many observations: planning them is work
 #: that nothing else can run beside.
-MOST_OBSERVATIONS: Final = 2_000
+MAX_OBSERVATIONS: Final = 2_000
 #: How long the table may lag behind, in seconds.
 LAG: Final = 1.0
 FIRST_RETRY: Final = 1.0
@@ -180,7 +180,7 @@ class Committer:
         """Count all that waits; with nothing it only tries whether writing works."""
         calls: list[_Call] = []
         observations: list[Observation] = []
-        while self._calls and len(observations) < MOST_OBSERVATIONS:
+        while self._calls and len(observations) < MAX_OBSERVATIONS:
             calls.append(self._calls.popleft())
             observations += calls[-1][0]
         try:

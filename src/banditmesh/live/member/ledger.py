@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 
 from ...errors import InputError
 from ..disk import CallerKey, Stored
-from ..limits import LAST_KEYS
-from ..names import check_name
+from ..names import LAST_KEYS, check_name
 from .tickets import Closing, Ticket, Tickets
 
 COUNTED: Final = "counted"

@@ -26,8 +26,7 @@ from urllib.parse import quote, unquote
 from ... import checks
 from ...errors import InputError
 from ..disk import Closed, Start, TicketBook
-from ..limits import LAST_STARTS, MOST_COUNT, OPEN_CHOICES
-from ..names import epoch_text, is_name, parse_epoch
+from ..names import LAST_STARTS, MAX_COUNT, OPEN_CHOICES, epoch_text, is_name, parse_epoch
 
 #: The length of the key, and of what it makes.
 KEY_BYTES: Final = 32
@@ -254,7 +253,7 @@ class Tickets:
         """Whether a ticket can have been given. Of earlier starts nobody knows how many were."""
         if start == self.start:
             return self._n_before < number <= n_choices
-        return 1 <= start < self.start and 1 <= number <= MOST_COUNT
+        return 1 <= start < self.start and 1 <= number <= MAX_COUNT
 
     def closing(self, tickets: Collection[tuple[int, int]], n_choices: int) -> Closing:
         """What is to be stored when these open tickets (start, number) are closed, after so many choices."""

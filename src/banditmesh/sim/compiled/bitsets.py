@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 WORD: Final = 64
 #: A network of more agents takes too much memory, and is seldom dense.
-MOST_AGENTS: Final = 1024
+MAX_AGENTS: Final = 1024
 #: How many neighbours for each word of a set make it pay.
 LINKS_PER_WORD: Final = 2
 
@@ -31,7 +31,7 @@ def pays(n_agents: int, n_links: float) -> bool:
 
 def fit(n_agents: int) -> bool:
     """Whether sets of so many agents may be used at all."""
-    return n_agents <= MOST_AGENTS
+    return n_agents <= MAX_AGENTS
 
 
 def n_words(n_agents: int) -> int:

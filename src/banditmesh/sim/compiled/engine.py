@@ -40,7 +40,7 @@ CHUNK_SECONDS: Final = 0.05
 #: About how many pulls come before the first look; they may take a hundred times as long in one run as in another.
 FIRST_PULLS: Final = 10_000
 #: More threads than this only get in each other's way.
-MOST_THREADS: Final = 64
+MAX_THREADS: Final = 64
 
 Delivering: TypeAlias = type[Merge] | type[Walk] | type[Quiet] | type[Spread]
 
@@ -63,7 +63,7 @@ def run_all(
     n_links = len(packed.network.indices) if packed.network is not None else 0
     limits.check_sizes(run.problem.n_agents, len(packed.agents.arms), n_links, packed.traits.reach)
     stop = Stop()
-    threads = min(threads, MOST_THREADS)
+    threads = min(threads, MAX_THREADS)
     n_parts = plans.parts_for(run, threads) if threads_each is None else threads_each
     delivery, plan = crew.alone(partial(_prepare, packed, threads, n_parts, stop), stop)
     kernels = kernels_of(run)

@@ -48,7 +48,7 @@ from .kernels.layout import (
 from .kernels.special import CLOCKS
 from .repeats import pays_twice
 
-MOST_ARMS_PER_AGENT: Final = 2**15 - 1
+MAX_ARMS_PER_AGENT: Final = 2**15 - 1
 #: The most memory that the published rules' ids of repeating rewards may take, in bytes.
 ID_BUDGET: Final = 2**30
 #: How many rounds' clocks are worked out at a time; how many such blocks are kept at least, and in how many bytes more.
@@ -57,11 +57,11 @@ CLOCK_BLOCKS: Final = 16
 CLOCK_BUDGET: Final = 2**21
 #: How many draws are made ahead where agents are few, in rounds that are a multiple of a vector's length.
 AHEAD: Final = 1024
-MOST_AHEAD: Final = 64
+MAX_AHEAD: Final = 64
 VECTOR: Final = 4
 #: A reach up to this is not worth shortening, and looking for a shorter one is not worth more than so many links.
 SHORT_REACH: Final = 8
-MOST_DISTANCE_WORK: Final = 2**26
+MAX_DISTANCE_WORK: Final = 2**26
 BUILT_IN_EMISSIONS: Final = {EveryPull: EVERY_PULL, Growth: GROWTH, Contested: CONTESTED}
 
 
@@ -85,8 +85,8 @@ def unsupported(run: Run) -> str | None:
     for name in ("choose", "chooser"):
         if getattr(kind, name) is not getattr(Policy, name):
             return f"the policy {run.policies[0].name!r} overrides {name}(); it runs policies that give index()"
-    if np.diff(run.problem.arm_offsets).max() > MOST_ARMS_PER_AGENT:
-        return f"it runs at most {MOST_ARMS_PER_AGENT} arms per agent"
+    if np.diff(run.problem.arm_offsets).max() > MAX_ARMS_PER_AGENT:
+        return f"it runs at most {MAX_ARMS_PER_AGENT} arms per agent"
     if getattr(numba.config, "USING_SVML", False):
         return "Intel's SVML rounds logarithms differently; set NUMBA_DISABLE_INTEL_SVML=1"
     if run.rules.id_is_reward and traits(run).sends_sums and run.protocol.emission.n_echoes > 0:
@@ -265,7 +265,7 @@ class Traits:
         others, holders = relays[:, 0, degrees]
         if (others == holders).all():
             return min(reach, most_hops(network, others))
-        if self.run.problem.n_arms * network.n_links > MOST_DISTANCE_WORK:
+        if self.run.problem.n_arms * network.n_links > MAX_DISTANCE_WORK:
             return reach
         return min(reach, max(most_hops(network, np.where(held, holders, others)) for held in self._held()))
 
@@ -406,7 +406,7 @@ class Packed:
         """How many rounds' rewards are drawn at a time: none if they come from a tape, or some agents often pause."""
         if self.traits.has_tape or self.agents.every.max() > 1:
             return 0
-        return min(max(AHEAD // len(self.agents.every) // VECTOR, 1), MOST_AHEAD // VECTOR) * VECTOR
+        return min(max(AHEAD // len(self.agents.every) // VECTOR, 1), MAX_AHEAD // VECTOR) * VECTOR
 
     def ahead(self) -> Ahead:
         """Place for draws, none of them made yet."""

@@ -44,7 +44,7 @@ from .packing import Packed, no_faults, no_links, traits
 PLAN_BUDGET: Final = 4 * 2**30
 #: Learners that would take more than this, in bytes, are kept as 16-bit ranks where no arm has too many holders.
 WIDE_BUDGET: Final = 2**30
-MOST_RANKS: Final = 2**16
+MAX_RANKS: Final = 2**16
 #: Networks of at least so many agents are shared by threads that would otherwise have nothing to do.
 SHARED_FROM: Final = 10_000
 # How many transmissions a sample of messages may have; what part of all messages, and how many it has at least.
@@ -144,7 +144,7 @@ def outline(packed: Packed, rule: Rule, n_parts: int, stop: Stop) -> Outline | N
 
 def _outlined(packed: Packed, rule: Rule, n_parts: int, n_learners: float, is_bound: bool = False) -> Outline:
     n_slots, n_holders = len(packed.agents.arms), int(np.diff(packed.holder_starts).max())
-    by_rank = 4.0 * n_learners > WIDE_BUDGET and n_holders <= MOST_RANKS
+    by_rank = 4.0 * n_learners > WIDE_BUDGET and n_holders <= MAX_RANKS
     of_slots = 4.0 + (4.0 * n_parts + (16.0 if _counts_ended(rule) else 8.0)) * rule.reach
     # Learners of a slot fill whole units, half of one in vain.
     n_bytes = of_slots * n_slots + (2.0 if by_rank else 4.0) * (n_learners + UNIT / 2 * n_slots)

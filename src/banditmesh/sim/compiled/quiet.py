@@ -18,7 +18,7 @@ from .plans import Outline
 from .replicates import Replicate
 
 #: The most pulls that replicates make in one call: about 20 ms.
-MOST_PULLS: Final = 2**18
+MAX_PULLS: Final = 2**18
 
 
 class Quiet(Replicate):
@@ -69,4 +69,4 @@ def n_together(packed: Packed, threads: int) -> int:
     tells_more = run.link_traffic or run.agents or traits.has_tape or run.faults is not None
     if not traits.is_quiet or tells_more:
         return 1
-    return max(1, min(MOST_PULLS // (run.horizon * run.problem.n_agents), -(-run.replicates // threads)))
+    return max(1, min(MAX_PULLS // (run.horizon * run.problem.n_agents), -(-run.replicates // threads)))

@@ -20,7 +20,7 @@ from .kernels.tapes import draw_uniforms
 
 #: How many numbers are drawn before anything else is looked at. A run of more rounds than this takes too much memory.
 AT_ONCE: Final = 2**20
-MOST_ROUNDS: Final = 2**26
+MAX_ROUNDS: Final = 2**26
 
 
 def pays_twice(run: Run) -> bool:
@@ -28,7 +28,7 @@ def pays_twice(run: Run) -> bool:
     n_agents, laws = run.problem.n_agents, run.problem.laws
     if run.horizon == 1 or not any(law.continuous for law in laws):
         return False
-    if run.horizon > MOST_ROUNDS:
+    if run.horizon > MAX_ROUNDS:
         return True
     distances = np.array([_distance(law) if law.continuous else 0.0 for law in laws])
     farthest = np.maximum.reduceat(distances[run.problem.arm_indices], run.problem.arm_offsets[:-1])

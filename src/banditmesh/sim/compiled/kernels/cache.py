@@ -44,7 +44,6 @@ ABOVE: Final = frozenset(
         "mesh",
         "paper",
         "plots",
-        "settings",
         "studies",
         "testing",
         "theory",

@@ -27,12 +27,12 @@ _OPTIONS: Final = {"nogil": True, "error_model": "numpy", "fastmath": False, "_n
 
 def scalar(function: Callable[..., Any]) -> Any:
     """Compile a pure function of numbers that kernels call. Python cannot: its way in would take long to compile."""
-    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
+    return _called(numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function))
 
 
 def own_rule(function: Callable[..., Any]) -> Any:
     """Compile a rule that may be a user's own: the same, but it may make lists and arrays."""
-    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **{**_OPTIONS, "_nrt": True})(function)
+    return _called(numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **{**_OPTIONS, "_nrt": True})(function))
 
 
 def helper(function: Callable[..., Any]) -> Any:
@@ -61,7 +61,18 @@ def block(function: Callable[..., Any]) -> Any:
 
 def own_block(function: Callable[..., Any]) -> Any:
     """The same for a part that is bound to a user's rule, which is not cached."""
-    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, **_OPTIONS)(function)
+    return _called(numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, **_OPTIONS)(function))
+
+
+def _called(dispatcher: Any) -> Any:
+    """Compile a function once for all numbers that kernels call it with: numba would, once more for every constant."""
+    template = dispatcher.get_call_template
+
+    def template_of_types(args: Any, kws: Any) -> Any:
+        return template(tuple(types.unliteral(one) for one in args), {name: types.unliteral(kws[name]) for name in kws})
+
+    dispatcher.get_call_template = template_of_types
+    return dispatcher
 
 
 def _lowest_bit(_: Any, word: Any) -> Any:
@@ -121,7 +132,7 @@ def _cached(function: Callable[..., Any], **options: Any) -> Any:
         compiled.compile = in_turn(compiled.compile, files.lock)
     except (RuntimeError, OSError, AttributeError):
         return None
-    return compiled
+    return _called(compiled)
 
 
 def uncached(function: Callable[..., Any]) -> Any:

@@ -89,43 +89,6 @@ def learners_at(
     return start, finish
 
 
-@routine
-def deliver_near(
-    t: int,
-    reach: int,
-    part: int,
-    n_parts: int,
-    messages: Messages,
-    ring: Int32s,
-    learners: Int32s,
-    sums: Floats,
-    stop: Int64s,
-) -> int:
-    """Add what is heard in round `t` to sums that lie near."""
-    amounts, rewards, n_rows = messages.amounts, messages.rewards, ring.shape[1]
-    most_hops = min(reach, t)
-    oldest_row = (t - most_hops + 1) % n_rows
-    n_stale = 0
-    for v in range(len(rewards)):
-        # Looked at now and then: what an agent's messages cost here is little.
-        if v % 64 == 0 and is_set(stop):
-            return n_stale
-        row = oldest_row
-        for hop in range(most_hops, 0, -1):
-            start, finish = learners_at(np.uint64(v), np.uint64(row), hop, part, n_parts, ring)
-            amount, reward = amounts[v, row], rewards[v, row]
-            if amount == 0.0:
-                n_stale += int(finish - start)
-            for i in range(start, finish):
-                learner = np.uint64(learners[i])
-                sums[learner, COUNT] += amount
-                sums[learner, TOTAL] += reward
-            row += 1
-            if row == n_rows:
-                row = 0
-    return n_stale
-
-
 @helper
 def add_waiting(n_waiting: np.uint64, waiting: Waiting, sums: Floats) -> None:
     """Add what waits to the sums, in the order in which it came."""
@@ -136,73 +99,6 @@ def add_waiting(n_waiting: np.uint64, waiting: Waiting, sums: Floats) -> None:
 
 
 @routine
-def deliver_far(
-    t: int,
-    reach: int,
-    part: int,
-    n_parts: int,
-    arms: Int32s,
-    holders: Holders,
-    messages: Messages,
-    ring: Int32s,
-    plan: Plan,
-    state: State,
-    stop: Int64s,
-) -> int:
-    """The same for sums that lie far apart: additions wait until the sums have come from memory.
-
-    Not so those to many learners, as ranks are: in a long list a processor looks far ahead by itself.
-    """
-    sums, waiting, learners, ranks = state.sums, state.waiting, plan.learners, plan.ranks
-    slots, amounts, rewards, n_rows = messages.slots, messages.amounts, messages.rewards, ring.shape[1]
-    holder_starts, holder_slots = holders.starts, holders.slots
-    waiting_slots, waiting_numbers = waiting.slots, waiting.numbers
-    n_waiting, most_waiting = NO_BITS, np.uint64(len(waiting_slots))
-    most_hops = min(reach, t)
-    oldest_row = (t - most_hops + 1) % n_rows
-    n_stale = 0
-    for v in range(len(rewards)):
-        if v % 64 == 0 and is_set(stop):
-            return n_stale
-        row = oldest_row
-        for hop in range(most_hops, 0, -1):
-            start, finish = learners_at(np.uint64(v), np.uint64(row), hop, part, n_parts, ring)
-            amount, reward = amounts[v, row], rewards[v, row]
-            if amount == 0.0:
-                n_stale += int(finish - start)
-            if len(ranks) > 0 and start < finish:
-                first = np.uint64(holder_starts[arms[slots[v, row]]])
-                for i in range(start, finish):
-                    learner = np.uint64(holder_slots[first + np.uint64(ranks[i])])
-                    sums[learner, COUNT] += amount
-                    sums[learner, TOTAL] += reward
-            elif len(ranks) == 0 and finish - start > LONG:
-                # What waits came before.
-                add_waiting(n_waiting, waiting, sums)
-                n_waiting = NO_BITS
-                for i in range(start, finish):
-                    learner = np.uint64(learners[i])
-                    sums[learner, COUNT] += amount
-                    sums[learner, TOTAL] += reward
-            elif len(ranks) == 0:
-                for i in range(start, finish):
-                    learner = np.uint64(learners[i])
-                    fetch(sums, learner)
-                    waiting_slots[n_waiting] = learner
-                    waiting_numbers[n_waiting, COUNT] = amount
-                    waiting_numbers[n_waiting, TOTAL] = reward
-                    n_waiting += ONE
-                    if n_waiting == most_waiting:
-                        add_waiting(n_waiting, waiting, sums)
-                        n_waiting = NO_BITS
-            row += 1
-            if row == n_rows:
-                row = 0
-    add_waiting(n_waiting, waiting, sums)
-    return n_stale
-
-
-@helper
 def deliver_by_plan(
     t: int,
     reach: int,
@@ -218,13 +114,58 @@ def deliver_by_plan(
 ) -> int:
     """Add what is heard in round `t` to the sums of those in `part` of the agents who hear it.
 
-    Returns how much of it changes nothing.
+    Where sums lie far apart, additions wait until the sums have come from memory. Not so those to many learners, as
+    ranks are: in a long list a processor looks far ahead by itself. Returns how much of it changes nothing.
     """
-    n_stale: int
-    if len(state.waiting.slots) > 0:
-        n_stale = deliver_far(t, reach, part, n_parts, arms, holders, messages, ring, plan, state, stop)
-    else:
-        n_stale = deliver_near(t, reach, part, n_parts, messages, ring, plan.learners, state.sums, stop)
+    sums, waiting, learners, ranks = state.sums, state.waiting, plan.learners, plan.ranks
+    slots, amounts, rewards, n_rows = messages.slots, messages.amounts, messages.rewards, ring.shape[1]
+    holder_starts, holder_slots = holders.starts, holders.slots
+    waiting_slots, waiting_numbers = waiting.slots, waiting.numbers
+    n_waiting, most_waiting = NO_BITS, np.uint64(len(waiting_slots))
+    by_rank, few = len(ranks) > 0, LONG if most_waiting > 0 else NO_BITS
+    most_hops = min(reach, t)
+    oldest_row = (t - most_hops + 1) % n_rows
+    n_stale = 0
+    for v in range(len(rewards)):
+        # Looked at now and then: what an agent's messages cost here is little.
+        if v % 64 == 0 and is_set(stop):
+            return n_stale
+        row = oldest_row
+        for hop in range(most_hops, 0, -1):
+            start, finish = learners_at(np.uint64(v), np.uint64(row), hop, part, n_parts, ring)
+            amount, reward = amounts[v, row], rewards[v, row]
+            if amount == 0.0:
+                n_stale += int(finish - start)
+            if by_rank:
+                first = np.uint64(holder_starts[arms[max(slots[v, row], 0)]])
+                for i in range(start, finish):
+                    learner = np.uint64(holder_slots[first + np.uint64(ranks[i])])
+                    sums[learner, COUNT] += amount
+                    sums[learner, TOTAL] += reward
+            elif finish - start > few:
+                if n_waiting > 0:
+                    # What waits came before.
+                    add_waiting(n_waiting, waiting, sums)
+                    n_waiting = NO_BITS
+                for i in range(start, finish):
+                    learner = np.uint64(learners[i])
+                    sums[learner, COUNT] += amount
+                    sums[learner, TOTAL] += reward
+            else:
+                for i in range(start, finish):
+                    learner = np.uint64(learners[i])
+                    fetch(sums, learner)
+                    waiting_slots[n_waiting] = learner
+                    waiting_numbers[n_waiting, COUNT] = amount
+                    waiting_numbers[n_waiting, TOTAL] = reward
+                    n_waiting += ONE
+                    if n_waiting == most_waiting:
+                        add_waiting(n_waiting, waiting, sums)
+                        n_waiting = NO_BITS
+            row += 1
+            if row == n_rows:
+                row = 0
+    add_waiting(n_waiting, waiting, sums)
     return n_stale
 
 

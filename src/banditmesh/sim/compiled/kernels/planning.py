@@ -130,7 +130,7 @@ def receive(
         n_next = degree if rule.relay_to_sender else degree - 1
         next_of_held, next_of_others = n_next if relays_held else 0, n_next if relays_others else 0
         if of_held == STOP and rule.stop_before_use:
-            tally(held, np.int64(OTHERS), np.int64(1), tallies)
+            tally(held, OTHERS, 1, tallies)
         else:
             left, first = held, marks[receiver, DEGREE_AND_FIRST] & LOWER_HALF
             while left != 0:
@@ -146,10 +146,10 @@ def receive(
             tallies[bit, OTHERS] += 1
             tallies[bit, SENT_NEXT] += next_of_others
         if counts_ended:
-            tally(held, np.int64(ABSORBED), 1 if of_held == ABSORB else 0, tallies)
-            tally(held, np.int64(STOPPED), 1 if of_held == STOP else 0, tallies)
-            tally(others, np.int64(ABSORBED), 1 if of_others == ABSORB else 0, tallies)
-            tally(others, np.int64(STOPPED), 1 if of_others == STOP else 0, tallies)
+            tally(held, ABSORBED, 1 if of_held == ABSORB else 0, tallies)
+            tally(held, STOPPED, 1 if of_held == STOP else 0, tallies)
+            tally(others, ABSORBED, 1 if of_others == ABSORB else 0, tallies)
+            tally(others, STOPPED, 1 if of_others == STOP else 0, tallies)
         relayed = (held if relays_held else NO_BITS) | (others if relays_others else NO_BITS)
         senders[np.uint64(n_senders)] = receiver
         masks[np.uint64(n_senders)] = relayed

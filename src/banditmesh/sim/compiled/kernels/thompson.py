@@ -38,7 +38,7 @@ _FARTHEST: Final = normal_quantile(GREATEST_UNIFORM) + 1e-9
 #: What is taken off a coin's bound where little is sure: far more than indices are below 0, and exact to 1e-9.
 _UNSURE: Final = 1e6
 #: Sums that were given or changed may be of any size; beyond this nothing is said of them. Counts are below 2^31.
-_MOST_D: Final = 1e9
+_MAX_D: Final = 1e9
 #: The second stream of a key, and the second draw or attempt.
 SECOND: Any = np.int64(1)
 
@@ -112,7 +112,7 @@ def is_accepted(d: float, root: float, q: float, w: float) -> bool:
     It is if log(w) is below h = x^2 / 2 + d (1 - v + log(v)), where v = (1 + z)^3 and z = x / (3 root). Now h / d is -3
     times the integral from 0 to z of s^3 / (1 + s), and 1 / (1 + s) lies below its chord 1 - s / (1 + z): so h is at
     least -x^4 / (108 d) (1 + z / 5) / (1 + z), which is farther from 0 the farther x is. And -log(w) is at least
-    e + e^2 / 2 + e^3 / 3 for e = 1 - w. Roundings of h are below 1e-5, as d is below `_MOST_D`; others are far below
+    e + e^2 / 2 + e^3 / 3 for e = 1 - w. Roundings of h are below 1e-5, as d is below `_MAX_D`; others are far below
     what the last factor allows for.
     """
     e = 1.0 - w
@@ -120,7 +120,7 @@ def is_accepted(d: float, root: float, q: float, w: float) -> bool:
     third = root + q * (1.0 / 3.0)
     square = q * q
     is_low = square * square * (root + q * (1.0 / 15.0)) < chance * (108.0 * (1.0 - 1e-5) * d) * third
-    return is_low & (third > 0.01 * root) & (d < _MOST_D)
+    return is_low & (third > 0.01 * root) & (d < _MAX_D)
 
 
 @routine
