@@ -100,7 +100,7 @@ def test_set_overrides_the_spec(run, spec, tmp_path):
 @pytest.mark.parametrize(
     "change, words",
     [
-        (("horizon = 12", "horizons = 12"), ["line 3", "unknown key horizons"]),
+        (("horizon = 12", "horizons = 12"), ["line 3", "horizons is an unknown key"]),
         (("horizon = 12", 'horizon = "x"'), ["line 3", "horizon must be an integer"]),
         (("horizon = 12", "version = 7"), ["line 3", "version must be 1"]),
     ],

@@ -113,7 +113,7 @@ def test_labels_of_a_column_have_one_type():
 def test_tables_of_faults_are_swept():
     spec = bm.parse_spec(SMALL + "sweep.faults.outages = [{down = 0.1, up = 0.5}, {down = 0.2, up = 0.5}]")
     assert [point.settings["faults"]["outages"]["down"] for point in spec.points()] == [0.1, 0.2]
-    refused("sweep.faults.outages = [{dawn = 0.1, up = 0.5}]", "faults.outages.dawn is unknown")
+    refused("sweep.faults.outages = [{dawn = 0.1, up = 0.5}]", "faults.outages.dawn is an unknown key")
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_differences_are_shown_of_one_replicate(run, tmp_path):
     "text, words",
     [
         ("sweep.horizon.x.y = [1]", "sweep.horizon.x.y must be over a key of a table"),
-        ("sweep.network.p.q.r = [1]", "unknown key sweep.network.p.q.r"),
+        ("sweep.network.p.q.r = [1]", "sweep.network.p.q.r is an unknown key"),
         ("sweep.network.n.q.r = [1]", "network.n must be a table to sweep over network.n.q.r, got 6"),
         ('policy = {name = "ucb", alpha = 1.0}\nsweep.policy.name.x = [1]', "policy.name must be a table"),
         (f"seed = {BIG}", "integers must be at most"),
@@ -230,7 +230,7 @@ def test_differences_are_shown_of_one_replicate(run, tmp_path):
         (f"x = {'[' * 3000}{']' * 3000}", "deep"),
         (f"{'.'.join(['a'] * 3000)} = 1", "deep"),
         (f"x = {'[' * 100}{']' * 100}", "deep"),
-        ('"a\\nb" = 1', "unknown key a b"),
+        ('"a\\nb" = 1', "a b is an unknown key"),
         ("record_every = 1979-05-27", "record_every must be an integer"),
         ("sweep.horizon = [1979-05-27]", "horizon must be an integer"),
         ("policy.name = [1]", "policy.name must be one of"),

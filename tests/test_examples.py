@@ -60,7 +60,7 @@ def test_examples_keep_to_their_contracts():
     bm.testing.check_policy(policies["ExploreFirst"](), compiled=False)
     with_a_chooser = runpy.run_path(str(EXAMPLES / "co_aae.py"))
     report = bm.testing.check_policy(with_a_chooser["Elimination"](), compiled=False)
-    assert "keeps what it knows for each agent apart, and goes on from its state" in report.checks
+    assert "keeps each agent's knowledge separate, and continues from its state" in report.checks
     # Neither holds for it: it has no index, and may take any of equal arms.
     assert not any("index" in line or "first of equals" in line for line in report.checks)
     bm.testing.check_protocol(runpy.run_path(str(EXAMPLES / "own_protocol.py"))["ShyHubs"](4), compiled=False)

@@ -653,7 +653,7 @@ def test_compare_takes_faults_from_options_and_from_a_spec(capsys, tmp_path):
     spec.write_text("horizon = 9\nreplicates = 1\nfaults.delay = 3\nprotocol = 'irs'\nengine = 'reference'")
     assert "Faults(delay=3)" in command(capsys, "compare", str(spec))
     assert "give a spec file or --loss, got both" in command(capsys, "compare", str(spec), "--loss", "0.1", status=2)
-    assert "FAILS: the paper's theorems speak of this protocol" in command(capsys, "bounds", str(spec))
+    assert "FAILS: the paper's theorems cover this protocol" in command(capsys, "bounds", str(spec))
     spec.write_text("horizon = 9\nreplicates = 1\nfaults.link_cap = 3\nprotocol = 'irs'\nengine = 'reference'")
     assert "bounds allow for losses, delays" in command(capsys, "bounds", str(spec), status=2)
 
@@ -692,13 +692,13 @@ def command(capsys, *arguments, status=0):
         (lambda: bm.Faults(link_cap=0), "link_cap must be an integer of at least 1, got 0"),
         (lambda: bm.Faults(corruption=0.1), "corruption must be a Corruption or None, got 0.1"),
         (lambda: bm.Faults(outages=0.1), "outages must be an Outages or None, got 0.1"),
-        (lambda: bm.Corruption("red", 0.1), "corruption kind must be one of gaussian, zero, heavy; got 'red'"),
-        (lambda: bm.Corruption("zero", 2), "corruption probability must be a probability between 0 and 1, got 2"),
-        (lambda: bm.Corruption("heavy", 1, -1.0), "corruption scale must be a number of at least 0, got -1.0"),
-        (lambda: bm.Corruption("heavy", 1, 1e200), "corruption scale must be at most 1e+100, got 1e+200"),
-        (lambda: bm.Outages(-1, 0), "outages down must be a probability between 0 and 1, got -1"),
-        (lambda: bm.Outages(0, 7), "outages up must be a probability between 0 and 1, got 7"),
-        (lambda: bm.Outages(0, 1, memory="no"), "outages memory must be True or False, got 'no'"),
+        (lambda: bm.Corruption("red", 0.1), "corruption.kind must be one of gaussian, zero, heavy; got 'red'"),
+        (lambda: bm.Corruption("zero", 2), "corruption.probability must be a probability between 0 and 1, got 2"),
+        (lambda: bm.Corruption("heavy", 1, -1.0), "corruption.scale must be a number of at least 0, got -1.0"),
+        (lambda: bm.Corruption("heavy", 1, 1e200), "corruption.scale must be at most 1e+100, got 1e+200"),
+        (lambda: bm.Outages(-1, 0), "outages.down must be a probability between 0 and 1, got -1"),
+        (lambda: bm.Outages(0, 7), "outages.up must be a probability between 0 and 1, got 7"),
+        (lambda: bm.Outages(0, 1, memory="no"), "outages.memory must be True or False, got 'no'"),
         (lambda: run(PROBLEM, bm.IRS(), 0.1), "faults must be a Faults such as Faults(loss=0.1), or None, got 0.1"),
     ],
 )

@@ -472,7 +472,7 @@ def zipped(name):
     [
         ("[[0, 1], [1, 2]]", 'must be a network in JSON, as in {"nodes": .* got a list'),
         ('{"a": ["b"]}', r"must be a network in JSON, .* got the keys \['a'\]"),
-        ('{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}', "must link agents that stand in nodes"),
+        ('{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}', "must link agents that are in nodes"),
         ('{"nodes": [{"id": [1]}], "links": []}', "must be a network in JSON"),
         ('{"nodes": [{"name": 1}], "links": []}', "must be a network in JSON"),
         (json.dumps({**NODE_LINK, "directed": True}), "network must be undirected, got a DiGraph"),

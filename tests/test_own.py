@@ -198,10 +198,10 @@ def test_a_module_that_changed_is_read_again_in_the_same_process(folder):
     [
         ('policy = "mine:Hidden"', ["line 1", "mine:Hidden", "got secret", "@dataclass(frozen=True)"]),
         ('policy = "mine:Gredy"', ["line 1", "nothing of that name", "did you mean 'Greedy'?"]),
-        ('policy = "mine.Greedy"', ["policy.name must be one of", "a class of your own is written 'mine:Greedy'"]),
+        ('policy = "mine.Greedy"', ["policy.name must be one of", "your own class is written 'mine:Greedy'"]),
         ('policy = "mine:ShyHubs"', ["must be a class that derives from Policy"]),
         ('protocol = "nowhere:Mine"', ["line 1", "a module named nowhere", "write nowhere.py"]),
-        ('protocol = {name = "mine:ShyHubs", shines = 3.0}', ["unknown key protocol.shines", "shyness"]),
+        ('protocol = {name = "mine:ShyHubs", shines = 3.0}', ["protocol.shines is an unknown key", "shyness"]),
         ('protocol = {name = "mine:ShyHubs", shyness = "much"}', ["protocol.shyness must be a number"]),
         ('protocol = {name = "mine:ShyHubs", ttl = 0}', ["protocol.ttl must be an integer of at least 1"]),
         ('emission = "mine:EveryOther"', ["emission.step is required"]),
@@ -233,7 +233,7 @@ def test_protocols_and_emissions_of_ones_own_are_written_like_any_other(folder, 
     assert notation.write(protocol) == "shy-hubs(4, shyness=2)+every-other(3)"
     assert notation.protocol_or_class("mine:ShyHubs").__name__ == "ShyHubs"
     assert bm.parse_spec('protocol = "mine:ShyHubs(4, shyness=2)"').settings.protocol["shyness"] == 2
-    with pytest.raises(bm.InputError, match=r"got 'mine\.ShyHubs\(4\)'; a class of your own is written 'mine:ShyHubs'"):
+    with pytest.raises(bm.InputError, match=r"got 'mine\.ShyHubs\(4\)'; your own class is written 'mine:ShyHubs'"):
         notation.read("mine.ShyHubs(4)")
     with pytest.raises(bm.InputError, match="got secret"):
         own.load_class("mine:Hidden", bm.Policy)
@@ -257,7 +257,7 @@ def test_a_file_named_like_a_module_of_python_is_not_taken_for_it(folder):
     )
     spec = bm.parse_spec('network = {name = "mine:wheel", n = 3}', folder=folder)
     assert build_problem(next(iter(spec.points())).settings, {}).n_agents == 3
-    with pytest.raises(bm.SpecError, match="must be in a module of your own, got json, which is Python's; rename"):
+    with pytest.raises(bm.SpecError, match="must be in your own module, got json, which is part of Python; rename"):
         bm.parse_spec('network = "json:wheel"', folder=folder)
 
 

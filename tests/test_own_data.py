@@ -404,7 +404,7 @@ def test_spec_takes_files(folder):
 @pytest.mark.parametrize(
     "arms, message",
     [
-        ("", r"line 6: \[arms\] laws or log must be given, and not both; name one file"),
+        ("", r"line 6: arms: laws or log must be given, and not both; name one file"),
         ("laws = 'rates.csv'", r"catalogue must be given with laws"),
         ("catalogue = 'who.csv'\nlaws = 'rates.csv'\nrewards = 'auto'", "arms.rewards must be given with log only"),
         (
@@ -412,7 +412,7 @@ def test_spec_takes_files(folder):
             "line 9: arms.rewards must be one of auto, bernoulli, empirical, replay",
         ),
         ("log = 'clicks.csv'\nunmatched = 'keep'", "line 9: arms.unmatched must be one of refuse, drop"),
-        ("log = 'clicks.csv'\nn_arms = 4", "unknown key arms.n_arms, or nothing uses it"),
+        ("log = 'clicks.csv'\nn_arms = 4", "arms.n_arms is an unknown key, or has no effect"),
         ("log = 'none.csv'", "none.csv must be a reward log file, got no such file"),
         (
             "catalogue = 'who.csv'\nlaws = 'rates.csv'",
@@ -565,7 +565,7 @@ def test_forgotten_network_is_told(run, folder, monkeypatch):
     few = ("--log", "clicks.csv", "--horizon", 5, "--replicates", 1, "--protocols", "fwa")
     code, _, err = run("compare", *few)
     assert code == 2
-    assert err.endswith("; --network is not given, so er is used, the paper's; name the file of yours\n")
+    assert err.endswith("; --network is not given, so er is used, the paper's; name your file\n")
     (folder / "clicks.csv").write_text("1,red,1\n2,red,0\n")
     code, _, err = run("compare", *few, "--unmatched", "drop")
     assert code == 0

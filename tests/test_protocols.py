@@ -6,7 +6,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.draws import TARGET_STRIDE
-from banditmesh.live.runnable import refuse_live
+from banditmesh.live.template import refuse_live
 from banditmesh.protocols.base import MAX_TTL, AnyProtocol, Delivery
 from banditmesh.settings import parts
 from cases import common_arms

@@ -5,7 +5,7 @@ import pytest
 import banditmesh as bm
 from banditmesh.lookup import registry
 from banditmesh.protocols.notation import get_class
-from banditmesh.settings.problems import parts
+from banditmesh.settings.parts import parts
 
 TABLES = {"protocol": bm.protocols.AnyProtocol, "policy": bm.Policy, "emission": bm.Emission}
 

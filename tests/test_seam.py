@@ -9,7 +9,7 @@ import pytest
 import banditmesh as bm
 from banditmesh.core import Agent, Copy, Courier, Fate, Note, Parcel, Receipt, Relaying
 from banditmesh.errors import UnsupportedError
-from banditmesh.live.runnable import runs_live
+from banditmesh.live.template import runs_live
 from banditmesh.protocols import AnyProtocol, Facts
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
-from banditmesh.settings.fault_tables import build_faults
-from banditmesh.settings.problems import build_policy, build_problem, build_protocol
+from banditmesh.settings.parts import build_policy, build_protocol, read_faults
+from banditmesh.settings.problems import build_problem
 from banditmesh.settings.toml_text import line_of
 from banditmesh.studies import grid
 from banditmesh.studies.case import case_of
@@ -72,7 +72,7 @@ def test_emissions_do_not_multiply_a_protocol_that_takes_none():
 
 @pytest.mark.parametrize("emission", ['{name = "contested"}', '{name = "growth", factor = 0.5}'])
 def test_an_emission_that_no_protocol_takes_is_refused(emission):
-    with pytest.raises(bm.SpecError, match=r"nothing uses emission\.\w+: the protocol takes no emission; remove it"):
+    with pytest.raises(bm.SpecError, match=r"emission\.\w+ has no effect: the protocol takes no emission; remove it"):
         bm.parse_spec(f'{SMALL}protocol.name = "centralised"\nemission = {emission}')
 
 
@@ -134,15 +134,15 @@ def test_the_digest_depends_on_what_is_said_and_not_on_how():
 @pytest.mark.parametrize(
     "text, line, words",
     [
-        ("nonsense = 1\n", 1, ["unknown key nonsense"]),
-        ('horizon = 5\n\n[network]\nname = "ring"\nn = 5\nsize = 3\n', 6, ["unknown key network.size", "name"]),
+        ("nonsense = 1\n", 1, ["nonsense is an unknown key"]),
+        ('horizon = 5\n\n[network]\nname = "ring"\nn = 5\nsize = 3\n', 6, ["network.size is an unknown key", "name"]),
         ('horizon = "long"\n', 1, ["horizon must be an integer", "'long'"]),
         ("horizon = 0\n", 1, ["horizon must be an integer of at least 1"]),
         ("replicates = true\n", 1, ["replicates must be an integer", "True"]),
         ("seed = -1\n", 1, ["seed must be an integer of at least 0"]),
         ("network = 3\n", 1, ["network must be a table", "3"]),
         ('\n[network]\nname = "torus"\n', 3, ["network.name must be one of", "'torus'"]),
-        ('[network]\nname = "file"\npath = "x"\nprogress = 1\n', 4, ["unknown key network.progress"]),
+        ('[network]\nname = "file"\npath = "x"\nprogress = 1\n', 4, ["network.progress is an unknown key"]),
         ('[network]\nname = "er"\nn = 10\n', 1, ["network.p is required"]),
         ('[network]\nname = "ring"\nn = "ten"\n', 3, ["network.n must be an integer", "'ten'"]),
         ('[network]\nname = "ring"\nn = 1\n', 3, ["network.n must be an integer of at least 3"]),
@@ -155,7 +155,7 @@ def test_the_digest_depends_on_what_is_said_and_not_on_how():
         ("[sweep]\nhorizon = []\n", 2, ["sweep.horizon must be a list with at least one value"]),
         ("[sweep]\nhorizon = [5, 5]\n", 2, ["sweep.horizon must hold different values"]),
         ("[sweep]\nseed = [1, 2]\n", 2, ["sweep.seed must be over one of"]),
-        ("[sweep]\nprotocol.tll = [1, 2]\n", 2, ["unknown key sweep.protocol.tll"]),
+        ("[sweep]\nprotocol.tll = [1, 2]\n", 2, ["sweep.protocol.tll is an unknown key"]),
         ('[sweep]\nprotocol.ttl = [1, "x"]\n', 2, ["protocol.ttl must be an integer", "'x'"]),
         ("version = 2\n", 1, ["version must be 1", "got 2"]),
         ("horizon = = 5\n", None, ["not valid TOML", "line 1"]),
@@ -204,10 +204,10 @@ RING = 'network = {name = "ring", n = 6}\n'
     [
         # The arms' own mistakes, though they show on the network.
         (RING + "[arms]\nn_arms = 4\nper_agent = 5", "line 4: arms.per_agent must be at most n_arms = 4, got 5"),
-        (RING + "[arms]\nn_arms = 4", "line 2: [arms] per_agent must be at most n_arms = 4, got 20"),
+        (RING + "[arms]\nn_arms = 4", "line 2: arms: per_agent must be at most n_arms = 4, got 20"),
         (RING + "arms.seed = -1", "line 2: arms.seed must be an integer of at least 0, got -1"),
         (RING + "arms.sigma = 0", "line 2: arms.sigma must be a positive number, got 0"),
-        (RING + 'arms = {law = "bernoulli", means = [2.0], per_agent = 1}', "line 2: [arms] p must be a probability"),
+        (RING + 'arms = {law = "bernoulli", means = [2.0], per_agent = 1}', "line 2: arms: p must be a probability"),
         ("sweep.arms.n_arms = [0]", "line 1: sweep.arms.n_arms must be an integer of at least 1, got 0"),
         # Those of dynamics and emissions, which are made with other parts.
         ('[dynamics]\nname = "churn"\nleave = 2\njoin = 1', "line 3: dynamics.leave must be a probability"),
@@ -235,14 +235,14 @@ RING = 'network = {name = "ring", n = 6}\n'
         ("engine = 'auto'\nsweep.engine = ['warp']", "line 2: sweep.engine must be one of"),
         ("faults.loss = 0\nsweep.faults = [{loss = 2}]", "line 2: sweep.faults: faults.loss must be a probability"),
         ("sweep.faults.outages = [{down = 2, up = 1}]", "line 1: sweep.faults.outages: faults.outages.down must be a"),
-        ("protocol = 'none'\nsweep.faults.loss = [0.1]", "line 2: nothing uses sweep.faults.loss"),
+        ("protocol = 'none'\nsweep.faults.loss = [0.1]", "line 2: sweep.faults.loss has no effect"),
         # And where it does not, the table is.
         (
             "[protocol]\nttl = 0\n[sweep]\nprotocol.name = ['fwa', 'flooding']",
             "line 2: protocol.ttl must be an integer",
         ),
-        ("[network]\nname = 'random_regular'\nn = 5\ndegree = 3", "line 1: [network] n * degree must be even"),
-        ("[network]\nname = 'file'\npath = 'missing.txt'", "line 1: [network] missing.txt must be a network file"),
+        ("[network]\nname = 'random_regular'\nn = 5\ndegree = 3", "line 1: network: n * degree must be even"),
+        ("[network]\nname = 'file'\npath = 'missing.txt'", "line 1: network: missing.txt must be a network file"),
     ],
 )
 def test_the_table_and_the_key_that_are_wrong_are_named(text, message):
@@ -392,7 +392,9 @@ def test_what_a_spec_says_of_itself_is_never_out_of_date():
 
 
 def faults_of(text, overrides=()):
-    return [build_faults(point.settings["faults"]) for point in bm.parse_spec(SMALL + text, overrides).points()]
+    return [
+        read_faults(point.settings["faults"]).effective() for point in bm.parse_spec(SMALL + text, overrides).points()
+    ]
 
 
 def test_a_spec_names_faults():
@@ -433,7 +435,7 @@ def test_a_case_has_the_faults_of_its_spec():
     [
         ("faults = 0.1", "spec, line 6: faults must be a table, got 0.1"),
         ("sweep.faults = [0.1]", "spec, line 6: sweep.faults must be a table, got 0.1"),
-        ("faults.los = 0.1", "spec, line 6: faults.los is unknown; [faults] takes loss, delay, jitter,"),
+        ("faults.los = 0.1", "spec, line 6: faults.los is an unknown key; did you mean 'loss'"),
         ("[faults]\nloss = 2", "spec, line 7: faults.loss must be a probability between 0 and 1, got 2"),
         ("sweep.faults.loss = [0, 7]", "spec, line 6: sweep.faults.loss must be a probability between 0 and 1, got 7"),
         ("[faults]\noutages = 0.1", "spec, line 7: faults.outages must be a table, got 0.1"),
@@ -443,7 +445,7 @@ def test_a_case_has_the_faults_of_its_spec():
         ),
         ("[faults.outages]\ndown = 0.1", "faults.outages.up is required, got none; add it"),
         ('faults.corruption = {kind = "red", probability = 1}', "faults.corruption.kind must be one of gaussian, zero"),
-        ('protocol = "none"\nfaults.loss = 0.1', "spec, line 7: nothing uses faults.loss: no message is sent"),
+        ('protocol = "none"\nfaults.loss = 0.1', "spec, line 7: faults.loss has no effect: no message is sent"),
     ],
 )
 def test_wrong_faults_are_refused_with_their_line(text, message):

@@ -15,7 +15,9 @@ import pytest
 import banditmesh as bm
 from banditmesh.files import atomic
 from banditmesh.studies import manifest as manifest_module
+from banditmesh.studies import shards as shards_module
 from banditmesh.studies.manifest import layouts_of
+from banditmesh.studies.pictures import draw_study
 from banditmesh.studies.shards import digest, shard_name
 from studies import COMMAND, ENVIRONMENT, SPEC, assert_same, shards
 
@@ -386,10 +388,51 @@ def test_a_study_is_complete_only_if_all_its_shards_are_there_and_whole(study, h
         (study.path / "shards" / twin(study, path)).write_bytes(reencoded(path))
     for one in (study, bm.Study(study.path)):
         assert not one.is_complete
-        assert repr(one) == "<Study 'small': 19 of 20 runs, incomplete>"
         with pytest.raises(bm.StudyError, match="run the study again"):
             one.table()
     assert bm.run_study(bm.parse_spec(SPEC), study.path, workers=1).is_complete
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The names of all shards that are opened, one for each time."""
+    names = []
+    true = shards_module.read_regular
+    monkeypatch.setattr(shards_module, "read_regular", lambda path: names.append(path.name) or true(path))
+    return names
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda study, out: study.table(),
+        lambda study, out: study.curves(),
+        lambda study, out: study.plot("tradeoff"),
+        lambda study, out: study.plot("sweep"),
+        lambda study, out: study.plot("curves"),
+        lambda study, out: study._repr_html_(),
+        lambda study, out: study.is_complete,
+        lambda study, out: draw_study(study, out, kinds=["svg"]),
+    ],
+    ids=["table", "curves", "tradeoff", "sweep", "over time", "html", "complete", "all pictures"],
+)
+def test_a_call_opens_every_shard_once(whole, opened, call, tmp_path):
+    assert whole.manifest["spec"]["record_every"]
+    call(whole, tmp_path)
+    assert sorted(opened) == sorted(path.name for path in shards(whole.path))
+
+
+def test_a_repr_opens_nothing(whole, opened, monkeypatch):
+    monkeypatch.setattr("builtins.open", None)
+    monkeypatch.setattr(os, "open", None)
+    assert repr(whole) == "<Study 'small': 20 runs, complete>"
+    assert opened == []
+
+
+def test_a_study_that_was_stopped_says_how_far_it_came(study):
+    path = study.path / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"state": "interrupted", "n_done": 8}))
+    assert repr(bm.Study(study.path)) == "<Study 'small': 8 of 20 runs, interrupted>"
 
 
 def reencoded(path):

@@ -220,9 +220,9 @@ VALUES = {
     Unnamed: "must be its own, got 'protocol'",
     Spaced: "must be letters, digits and hyphens .* got 'my protocol'",
     Flagged: "random of protocol 'flagged' must be True or False in its class, got 1",
-    Undeclared: "all state of protocol 'undeclared' must be fields, got 'width', which is none; write @dataclass",
+    Undeclared: "all state of protocol 'undeclared' must be fields, got 'width', which is not one; write @dataclass",
     Hidden: "must be fields, got 'width'",
-    Uncompared: "must know the field 'width', got one that is left out",
+    Uncompared: "must cover the field 'width', got one that is left out",
     Listed: "must be hashable, got unhashable type: 'list'; use tuples",
     Alone: "a copy of protocol 'alone' must equal it",
     Mute: "with another width must differ in == and repr",
@@ -287,14 +287,14 @@ RELAYS = {
     "too few arguments": (staticmethod(lambda has_arm, ttl: bm.RELAY), r"got \(has_arm, ttl\); take these"),
     "not defined for all degrees": (
         staticmethod(lambda has_arm, ttl, degree, u, parameter: bm.RELAY if 3 / degree > 1 else bm.STOP),
-        "must answer to all its inputs, got ZeroDivisionError: .* degree=0",
+        "must accept all its inputs, got ZeroDivisionError: .* degree=0",
     ),
     "no answer": (staticmethod(lambda has_arm, ttl, degree, u, parameter: None), "RELAY, ABSORB or STOP, got None"),
     "a truth value": (staticmethod(lambda has_arm, ttl, degree, u, parameter: has_arm), "or STOP, got False"),
     "another number": (staticmethod(lambda has_arm, ttl, degree, u, parameter: 3), "or STOP, got 3"),
     "remembers": (
         staticmethod(lambda has_arm, ttl, degree, u, parameter: next(calls) // 7 % 2),
-        "must answer the same to the same inputs",
+        "must give the same answer to the same inputs",
     ),
     "uses u secretly": (
         staticmethod(lambda has_arm, ttl, degree, u, parameter: bm.STOP if 0 < u < 0.5 else bm.RELAY),
@@ -327,12 +327,15 @@ def index_of(function):
 
 
 INDICES = {
-    "no index": ({}, "must answer to all its inputs, got NotImplementedError"),
+    "no index": ({}, "must accept all its inputs, got NotImplementedError"),
     "nan": ({"index": index_of(lambda mean, count, u: mean * float("nan"))}, "must be a number above -inf.*got nan"),
     "-inf": ({"index": index_of(lambda mean, count, u: -float("inf"))}, "or its arm is never pulled, got -inf"),
     "text": ({"index": index_of(lambda mean, count, u: "high")}, "must be a number above -inf.*got 'high'"),
     "not defined for a mean": ({"index": index_of(lambda mean, count, u: 1 / mean)}, "ZeroDivisionError.*mean=0.0"),
-    "remembers": ({"index": index_of(lambda mean, count, u: next(calls))}, "must answer the same to the same inputs"),
+    "remembers": (
+        {"index": index_of(lambda mean, count, u: next(calls))},
+        "must give the same answer to the same inputs",
+    ),
     "uses u secretly": (
         {"index": index_of(lambda mean, count, u: mean + u)},
         "must not use u, because random is False",
@@ -348,7 +351,7 @@ INDICES = {
     ),
     "a clock that is not defined at first": (
         {"clock": staticmethod(lambda t, parameter: 1 / (t - 1)), "index": index_of(lambda mean, count, u: mean)},
-        r"clock\(\) of policy 'broken' must answer to all its inputs, got ZeroDivisionError: .* for t=1",
+        r"clock\(\) of policy 'broken' must accept all its inputs, got ZeroDivisionError: .* for t=1",
     ),
     "a clock without end": (
         {"clock": staticmethod(lambda t, parameter: float("inf")), "index": index_of(lambda mean, count, u: mean)},
@@ -493,7 +496,7 @@ CHOOSERS = {
         chooser_of(state=property(lambda self: self.recent)),
         "must take back its state, got AttributeError.*give `state` a setter",
     ),
-    "half a state": (choosing_by(Forgetting), "must go on from a state that is put back"),
+    "half a state": (choosing_by(Forgetting), "must continue from a restored state"),
     "no answer to what is best": (chooser_of(is_best=lambda *_: None), "is_best.. of .* must be True or False"),
     "a question that changes it": (chooser_of(is_best=counting_is_best), "must leave the chooser's state alone"),
     "beyond the last arm": (
@@ -537,9 +540,9 @@ EMISSIONS = {
     "not defined before the first": (
         lambda own, sent, best, parameter: own / sent > 2,
         {},
-        "must answer to all its inputs, got ZeroDivisionError: .* sent_count=0",
+        "must accept all its inputs, got ZeroDivisionError: .* sent_count=0",
     ),
-    "remembers": (lambda own, sent, best, parameter: next(calls) % 7 < 3, {}, "must answer the same"),
+    "remembers": (lambda own, sent, best, parameter: next(calls) % 7 < 3, {}, "must give the same answer"),
     "asks secretly": (
         lambda own, sent, best, parameter: not best,
         {},

@@ -205,7 +205,7 @@ def test_agents_who_go_down_for_good_need_not_pay_any_more():
     assert (gone.lower_published, gone.lower_corrected, gone.lower_lonely) == (0.0, 0.0, 0.0)
     assert not gone.per_arm[["lower_published", "lower_corrected"]].to_numpy().any()
     (stated,) = (one for one in gone.conditions if one.name == "lasting")
-    assert str(stated) == "FAILS: lower bounds are for agents that go on pulling: outages with up > 0 (here up = 0)"
+    assert str(stated) == "FAILS: lower bounds are for agents that keep pulling: outages with up > 0 (here up = 0)"
     # After 1000 rounds everybody is down: regret does not grow beyond what it was.
     never = bm.Faults(outages=bm.Outages(down=0.1, up=0.0))
     ends = [bm.simulate(problem, bm.IRS(), horizon=T, seed=0, faults=never).pulls.sum() for T in (1000, 2000)]

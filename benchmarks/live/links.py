@@ -9,21 +9,20 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tables import Row
 
 import banditmesh as bm
 from banditmesh.live import ArmSpec, Node
-from banditmesh.live.disk import Entry
 from banditmesh.live.disk.state import Store
 from banditmesh.live.links import codec
 from banditmesh.live.links.conversation import BATCH, SLICE
 from banditmesh.live.member import Member
+from banditmesh.live.statistics import Entry, Statistic
 from banditmesh.live.transport import Connection, TlsTransport
 from banditmesh.live.transport.identity import contexts
 
-from .nodes import ARMS, MESH, Grounds, Heard, grounds, statistics, until
+from .nodes import ARMS, MESH, Grounds, grounds, statistics, until
 
 UNIT = "statistics a CPU second"
 
@@ -60,7 +59,7 @@ def least(repeats: int, work: Callable[[], object]) -> float:
     return min(times)
 
 
-def in_batches(heard: Sequence[Heard]) -> list[list[Any]]:
+def in_batches(heard: Sequence[Statistic]) -> list[list[Statistic]]:
     """Statistics as a node sends them: in batches of at most 64 KiB."""
     sender = member("sender", [])
     sender.link_up("receiver")
@@ -79,7 +78,7 @@ def member(name: str, arms: Sequence[str]) -> Member:
     return one
 
 
-def encode_and_decode(batches: list[list[Any]]) -> None:
+def encode_and_decode(batches: list[list[Statistic]]) -> None:
     splitter = codec.Splitter()
     for batch in batches:
         for frame in splitter.feed(codec.encode_statistics(batch)):
@@ -106,14 +105,14 @@ def saving(place: Grounds, n_keys: int, repeats: int) -> float:
     """A store writes all keys, which it has already, with larger counts."""
     with Store.open(place.folder / "state" / "saving", MESH, "saving") as store:
         rounds = [
-            [Entry(*key, count, 0.5 * count, 3, True) for *key, _, _, _ in statistics(n_keys)]
+            [Entry(*one.key, count, 0.5 * count, 3, True) for one in statistics(n_keys)]
             for count in range(1, repeats + 2)
         ]
         store.write_entries(rounds.pop(0))
         return least(repeats, lambda: store.write_entries(rounds.pop(0)))
 
 
-async def over_tls(place: Grounds, batches: list[list[Any]], repeats: int) -> tuple[float, float]:
+async def over_tls(place: Grounds, batches: list[list[Statistic]], repeats: int) -> tuple[float, float]:
     """CPU seconds of sending the batches over mutual TLS: encoded and decoded, and as bytes alone."""
     came: asyncio.Queue[Connection] = asyncio.Queue()
     listener, dialler = (TlsTransport(contexts(place.keys(name))) for name in ("listener", "dialler"))

@@ -16,14 +16,14 @@ from timing import in_new_process
 
 import banditmesh as bm
 from banditmesh.live import ArmSpec, Node, Observation
-from banditmesh.live import memory as formula
-from banditmesh.live.limits import Caps
 from banditmesh.live.links import codec
 from banditmesh.live.links.conversation import SLICE
 from banditmesh.live.member import Member
+from banditmesh.live.names import Caps
 from banditmesh.live.transport import TlsTransport
 from banditmesh.live.transport.identity import contexts
 
+from . import sizes as formula
 from .nodes import ARMS, MESH, grounds, statistics, until
 
 SCRIPT = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); from live import memory; memory.one()"
@@ -82,7 +82,7 @@ def hear(one: Member, n: int) -> None:
     """Hear of so many keys, as a link brings them."""
     for start in range(0, n, SLICE):
         heard = statistics(min(SLICE, n - start), first=start)
-        frame = codec.encode_statistics([(key[:3], *key[3:]) for key in heard])  # type: ignore[misc]
+        frame = codec.encode_statistics(heard)
         message = codec.decode(frame[4:])
         assert isinstance(message, codec.Statistics)
         one.hear(message.statistics, "somebody")

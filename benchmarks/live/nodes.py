@@ -11,14 +11,13 @@ from typing import Any
 
 import banditmesh as bm
 from banditmesh.live import ArmSpec, NodeConfig
+from banditmesh.live.statistics import Statistic
 from banditmesh.live.transport import keys
 from banditmesh.live.transport.identity import KeyFiles
 
 MESH = "bench"
 ARMS = tuple(f"arm {number}" for number in range(20))
 FOREIGN = tuple(f"foreign {number}" for number in range(20))
-#: A statistic as it is heard: origin, epoch, arm, count, sum, ttl.
-Heard = tuple[str, int, str, int, float, int]
 
 
 class Grounds:
@@ -54,11 +53,11 @@ def grounds() -> Iterator[Grounds]:
         yield Grounds(Path(folder))
 
 
-def statistics(n_keys: int, count: int = 1, first: int = 0) -> list[Heard]:
+def statistics(n_keys: int, count: int = 1, first: int = 0) -> list[Statistic]:
     """Counts and sums of so many keys from a first one on, from many origins; half of the arms are `ARMS`."""
     arms = [arm for pair in zip(ARMS, FOREIGN, strict=True) for arm in pair]
     return [
-        (f"node {number // len(arms)}", 1 << 63, arms[number % len(arms)], count, 0.5 * count, 3)
+        Statistic(f"node {number // len(arms)}", 1 << 63, arms[number % len(arms)], count, 0.5 * count, 3)
         for number in range(first, first + n_keys)
     ]
 

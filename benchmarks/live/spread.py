@@ -164,10 +164,10 @@ def note_arrivals(node: Node, heard: dict[Key, list[tuple[float, int]]]) -> None
     def noting(peer: str, statistics: Sequence[Any]) -> None:
         hear(peer, statistics)
         now = time.monotonic()
-        for origin, _, arm, count, _, _ in statistics:
-            if origin != node.config.node:
-                arrivals = heard[origin, arm]
-                if not arrivals or arrivals[-1][1] < count:
-                    arrivals.append((now, count))
+        for one in statistics:
+            if one.origin != node.config.node:
+                arrivals = heard[one.origin, one.arm]
+                if not arrivals or arrivals[-1][1] < one.count:
+                    arrivals.append((now, one.count))
 
     exchange.heard = noting  # type: ignore[method-assign]

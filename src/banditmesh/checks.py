@@ -23,14 +23,14 @@ _LONGEST: Final = 100
 
 
 def integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
-    """`value` as an int of at least `at_least` and at most `at_most`, or what 64 bits hold."""
+    """`value` as an int of at least `at_least` and at most `at_most`, or the most that 64 bits hold."""
     most = LARGEST if at_most is None else at_most
     number = _integer(value)
     if number is None or not at_least <= number <= most:
-        wanted = f"{name} must be an integer of at least {at_least}"
+        wanted = f"must be an integer of at least {at_least}"
         if at_most is not None or (number is not None and number > most):
             wanted += f" and at most {most}"
-        raise InputError(f"{wanted}, got {shown(value if number is None else number)}")
+        raise InputError(f"{wanted}, got {shown(value if number is None else number)}", key=name)
     return number
 
 
@@ -38,7 +38,9 @@ def seed(value: object, name: str = "seed") -> int:
     """`value` as a seed: an int of at least zero and of any size."""
     number = _integer(value)
     if number is None or number < 0:
-        raise InputError(f"{name} must be an integer of at least 0, got {shown(value if number is None else number)}")
+        raise InputError(
+            f"must be an integer of at least 0, got {shown(value if number is None else number)}", key=name
+        )
     return number
 
 
@@ -46,7 +48,7 @@ def real(name: str, value: object) -> float:
     """`value` as a finite float."""
     number = _float(value)
     if not math.isfinite(number):
-        raise InputError(f"{name} must be a finite number, got {shown(value)}")
+        raise InputError(f"must be a finite number, got {shown(value)}", key=name)
     return number
 
 
@@ -54,7 +56,7 @@ def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
     number = _float(value)
     if not 0 < number < math.inf:
-        raise InputError(f"{name} must be a positive number, got {shown(value)}")
+        raise InputError(f"must be a positive number, got {shown(value)}", key=name)
     return number
 
 
@@ -62,7 +64,7 @@ def non_negative(name: str, value: object) -> float:
     """`value` as a finite float of at least zero."""
     number = _float(value)
     if not 0 <= number < math.inf:
-        raise InputError(f"{name} must be a number of at least 0, got {shown(value)}")
+        raise InputError(f"must be a number of at least 0, got {shown(value)}", key=name)
     return number
 
 
@@ -70,12 +72,12 @@ def probability(name: str, value: object) -> float:
     """`value` as a float between 0 and 1, both included."""
     number = _float(value)
     if not 0 <= number <= 1:
-        raise InputError(f"{name} must be a probability between 0 and 1, got {shown(value)}")
+        raise InputError(f"must be a probability between 0 and 1, got {shown(value)}", key=name)
     return number
 
 
 def floats(name: str, value: object) -> npt.NDArray[np.float64]:
-    """`value` as an array of floats. What is masked, complex, text or of other objects is refused, not read as numbers.
+    """`value` as an array of floats. Masked, complex, text and object arrays are refused, not read as numbers.
 
     Examples
     --------
@@ -92,34 +94,34 @@ def floats(name: str, value: object) -> npt.NDArray[np.float64]:
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be an array of real numbers, got {shown(value)}") from None
+        raise InputError(f"must be an array of real numbers, got {shown(value)}", key=name) from None
     if array.dtype.kind not in "biuf":
         remedy = "take its real part" if array.dtype.kind == "c" else "convert it, say array.astype(float)"
-        raise InputError(f"{name} must be an array of real numbers, got {array.dtype}; {remedy}")
+        raise InputError(f"must be an array of real numbers, got {array.dtype}; {remedy}", key=name)
     return array.astype(np.float64, copy=False)
 
 
 def unmasked(name: str, value: object) -> None:
-    """Refuse an array with a mask, or a list of some: numpy would read what lies under it."""
+    """Refuse an array with a mask, or a list of such arrays: numpy would read what is under the mask."""
     if _is_masked(value):
-        raise InputError(f"{name} must be an array without a mask, got a masked one; fill it, say array.filled(0)")
+        raise InputError("must be an array without a mask, got a masked one; fill it, say array.filled(0)", key=name)
 
 
 def choice(name: str, value: object, allowed: Collection[str]) -> str:
     """`value` if it is one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name} must be one of {', '.join(allowed)}; got {shown(value)}{meant(value, allowed)}")
+        raise InputError(f"must be one of {', '.join(allowed)}; got {shown(value)}{meant(value, allowed)}", key=name)
     return value
 
 
 def callback(name: str, value: object) -> None:
-    """Refuse a callback that cannot be called; None is none."""
+    """Refuse a callback that cannot be called; None means no callback."""
     if value is not None and not callable(value):
-        raise InputError(f"{name} must be a callable or None, got {shown(value)}")
+        raise InputError(f"must be a callable or None, got {shown(value)}", key=name)
 
 
 def meant(value: object, allowed: Collection[str]) -> str:
-    """What to add to an error about an unknown word: the nearest known one, if one is near.
+    """A suggestion for an error about an unknown word: the nearest known one, if one is near.
 
     Examples
     --------
@@ -150,7 +152,7 @@ def shown(value: object) -> str:
     >>> shown("er"), shown(10**5000)
     ("'er'", 'an integer of about 5000 digits')
     """
-    # Python refuses to write out an integer of more than some thousand digits.
+    # Python refuses to write out an integer of more than a few thousand digits.
     if isinstance(value, int) and abs(value) >= 10**_LONGEST:
         return f"an integer of about {round(value.bit_length() * math.log10(2))} digits"
     text = " ".join(repr(value).split())
@@ -158,21 +160,21 @@ def shown(value: object) -> str:
 
 
 def _is_masked(value: object) -> bool:
-    """Whether an array has a mask, or one that a list holds."""
+    """Whether an array, or one in a list, has a mask."""
     if isinstance(value, list | tuple):
         return any(map(_is_masked, value))
     return hasattr(value, "mask") and hasattr(value, "filled")
 
 
 def _integer(value: object) -> int | None:
-    """`value` as an int; None if it is none."""
+    """`value` as an int; None if it is not one."""
     if type(value) is int:  # at once, since the question below takes much longer
         return value
     return None if isinstance(value, bool) or not isinstance(value, numbers.Integral) else int(value)
 
 
 def _float(value: object) -> float:
-    """`value` as a float; nan, which no check lets pass, if it is no number or too large for one."""
+    """`value` as a float; nan, which every check refuses, if it is not a number or too large for one."""
     if type(value) is float:
         return value
     if isinstance(value, bool) or not isinstance(value, numbers.Real):

@@ -1,4 +1,4 @@
-"""The command line: thin verbs over the library's own calls.
+"""The command line: thin verbs over the library's calls.
 
 Exit status: 0 done, 1 failed, 2 wrong use, 130 interrupted. An error is one line on standard error, whatever it is;
 `--debug` shows where it comes from. Libraries are imported inside the verbs, so that `--help` answers at once.
@@ -74,7 +74,7 @@ def _one_line(message: str) -> str:
 
 
 def _open_streams() -> None:
-    """See to it that output can be written.
+    """Make sure that output can be written.
 
     What goes to a stream that the caller has closed goes nowhere; left closed, its number would be given to the next
     file that is opened, and that file would get what libraries print. A character that the terminal cannot show is
@@ -157,7 +157,7 @@ for _command in _all_commands(cli):
             is_eager=True,
             expose_value=False,
             callback=_ask_for_trace,
-            help="Show where an error comes from; BANDITMESH_DEBUG=1 does, too.",
+            help="Show the traceback of an error, as does BANDITMESH_DEBUG=1.",
         )
     )
     # Docstrings are raw, and click wants the very character: it keeps the lines of a paragraph as they are.

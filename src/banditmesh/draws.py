@@ -1,8 +1,8 @@
 """All randomness: numbers that depend on what they decide, never on when or where they are drawn.
 
-A draw is a pure function of a *key* (from seed, replicate and purpose) and a *counter* of four numbers that name
-the decision (agent and round, say). So every engine, worker and order of work meets the same numbers, and every
-protocol meets the same rewards and the same networks.
+A draw is a pure function of a *key* (from seed, replicate and purpose) and a *counter* of four numbers that name the
+decision (agent and round, say). So every engine, worker and order of work gets the same numbers, and every protocol
+sees the same rewards and the same networks.
 
 The generator is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC 2011). It is written in 64-bit integer
 arithmetic that gives the same bits in plain Python, where integers do not overflow, and compiled, where they wrap:
@@ -10,7 +10,7 @@ every product is masked before its bits are used. Counters must lie in [0, 2**32
 
 Purposes and their counters:
 
-    REWARD  (agent, round, 0, 0)              which quantile of the pulled arm's law comes
+    REWARD  (agent, round, 0, 0)              which quantile of the pulled arm's law is paid
     REPLAY  (agent, arm, k, 0)                which of an arm's logged rewards the k-th pull of an agent pays
     STOP    (origin, sequence, agent, ttl)    random input of a relay rule
     TARGET  (origin, sequence, agent, ttl, k) the k-th random neighbour of a fan-out
@@ -26,8 +26,8 @@ Purposes and their counters:
     NOISE   (origin, sequence, sender, receiver)  by how much
     PHASE   (agent, 0, 0, 0)                  when, within its interval, a player of a local mesh pulls
 
-`sequence` is the round in which a message was made or, on a tree, how many its link has carried. A message that passes
-a link more than once, as by the published rules it may, meets the same faults each time.
+`sequence` is the round in which a message was made or, on a tree, how many its link has carried. A message that crosses
+a link more than once, as it may under the published rules, meets the same faults each time.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def philox(k0: int, k1: int, c0: int, c1: int, c2: int, c3: int) -> tuple[int, i
 def uniform(k0: int, k1: int, c0: int, c1: int, c2: int, c3: int) -> float:
     """A number in the open interval (0, 1), a multiple of 2**-53, from the first two words of `philox`."""
     w0, w1, _, _ = philox(k0, k1, c0, c1, c2, c3)
-    # 52 random bits, centred: neither 0 nor 1 can come, and u and 1 - u are equally likely.
+    # 52 random bits, centred: neither 0 nor 1 can occur, and u and 1 - u are equally likely.
     return (((w0 >> 6) << 26) + (w1 >> 6) + 0.5) * _TWO_POW_MINUS_52
 
 
@@ -222,7 +222,7 @@ class Draws:
         return key
 
     def uniform(self, purpose: str, c0: int, c1: int, c2: int = 0, c3: int = 0) -> float:
-        """The number in (0, 1) that decides what purpose and counter name."""
+        """The number in (0, 1) for the decision that purpose and counter name."""
         k0, k1 = self.key(purpose)
         return uniform(k0, k1, c0, c1, c2, c3)
 

@@ -1,8 +1,8 @@
-"""What can go wrong: messages that are lost, late or changed on their way, links that are full, agents that are down.
+"""Faults: messages that are lost, late or changed on their way, links that are full, agents that are down.
 
-Faults are immutable values, and each is a number that at zero changes nothing. Whether a fault strikes is drawn for
-what it strikes (see `draws`), so that faults shift no other draw: with the same seed a run with faults and one without
-meet the same rewards and the same networks.
+Faults are immutable values, and each is a number that at zero changes nothing. The draw for a fault is keyed by what it
+strikes (see `draws`), so that faults shift no other draw: with the same seed a run with faults and one without see the
+same rewards and the same networks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .draws import MAX_COUNTER, geometric_skip, normal_quantile
 from .errors import InputError
 
 KINDS: Final = ("gaussian", "zero", "heavy")
-#: Sums of noise of a larger scale might not be finite.
+#: Sums of noise on a larger scale might not be finite.
 MAX_SCALE: Final = 1e100
 
 
@@ -33,9 +33,9 @@ def is_up(was_up: bool, u: float, down: float, up: float) -> bool:
 
 @dataclass(frozen=True)
 class Corruption:
-    """Rewards that are changed on their way, one transmission at a time.
+    """Rewards changed on their way, one transmission at a time.
 
-    A changed message is relayed as it arrived. Of a cumulative message it is the sum that changes, not the count.
+    A changed message is relayed as it arrived. In a cumulative message the sum changes, not the count.
 
     Parameters
     ----------
@@ -61,15 +61,15 @@ class Corruption:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        checks.choice("corruption kind", self.kind, KINDS)
-        object.__setattr__(self, "probability", checks.probability("corruption probability", self.probability))
-        scale = checks.non_negative("corruption scale", self.scale)
+        checks.choice("corruption.kind", self.kind, KINDS)
+        object.__setattr__(self, "probability", checks.probability("corruption.probability", self.probability))
+        scale = checks.non_negative("corruption.scale", self.scale)
         if scale > MAX_SCALE:
-            raise InputError(f"corruption scale must be at most {MAX_SCALE:g}, got {scale:g}")
+            raise InputError(f"must be at most {MAX_SCALE:g}, got {scale:g}", key="corruption.scale")
         object.__setattr__(self, "scale", scale)
 
     def changed(self, total: float, u: float) -> float:
-        """What becomes of a reward, or of a sum of rewards, when a number `u` in (0, 1) is drawn for the noise."""
+        """A reward, or a sum of rewards, after noise from a number `u` drawn in (0, 1)."""
         if self.kind == "zero":
             return 0.0
         noise = normal_quantile(u) if self.kind == "gaussian" else math.tan(math.pi * (u - 0.5))
@@ -80,12 +80,12 @@ class Corruption:
 class Outages:
     """Agents that go down and come back, each on its own.
 
-    All agents are up before the first round. At the beginning of every round an agent that was up goes down with
+    All agents are up before the first round. At the start of every round an agent that was up goes down with
     probability `down`, and one that was down comes back with probability `up`. So outages last 1 / up rounds on
-    average, and in the long run an agent is down for the share down / (down + up) of the rounds.
+    average, and in the long run an agent is down for a share down / (down + up) of the rounds.
 
-    An agent that is down neither pulls nor sends nor hears; what it was about to relay is gone. Its neighbours do not
-    know: what they send to it is lost.
+    An agent that is down does not pull, send or hear; what it was about to relay is gone. Its neighbours do not know:
+    what they send to it is lost.
 
     Parameters
     ----------
@@ -111,10 +111,10 @@ class Outages:
     memory: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "down", checks.probability("outages down", self.down))
-        object.__setattr__(self, "up", checks.probability("outages up", self.up))
+        object.__setattr__(self, "down", checks.probability("outages.down", self.down))
+        object.__setattr__(self, "up", checks.probability("outages.up", self.up))
         if not isinstance(self.memory, bool):
-            raise InputError(f"outages memory must be True or False, got {checks.shown(self.memory)}")
+            raise InputError(f"must be True or False, got {checks.shown(self.memory)}", key="outages.memory")
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,18 +124,18 @@ class Faults:
     Parameters
     ----------
     loss : float
-        How likely a transmission is lost. It counts as sent all the same.
+        How likely a transmission is lost. It still counts as sent.
     delay : int
         How many rounds later than without a fault every transmission arrives.
     jitter : float
-        The mean of a random delay, in rounds, that comes on top: geometric, drawn for each transmission.
+        The mean of an additional random delay, in rounds: geometric, drawn for each transmission.
     corruption : Corruption, optional
         Rewards that are changed on their way.
     outages : Outages, optional
         Agents that go down and come back.
     link_cap : int, optional
-        The most messages that a link carries in one direction and round. A sender hands over its newest message
-        first; what is beyond the cap is dropped, and does not count as sent.
+        The most messages that a link carries in one direction and round. A sender sends its newest message first;
+        messages beyond the cap are dropped, and do not count as sent.
 
     Examples
     --------
@@ -160,12 +160,12 @@ class Faults:
         object.__setattr__(self, "delay", checks.integer("delay", self.delay, at_least=0, at_most=MAX_COUNTER))
         jitter = checks.non_negative("jitter", self.jitter)
         if jitter > MAX_COUNTER:
-            raise InputError(f"jitter must be at most {MAX_COUNTER} rounds, got {jitter:g}")
+            raise InputError(f"must be at most {MAX_COUNTER} rounds, got {jitter:g}", key="jitter")
         object.__setattr__(self, "jitter", jitter)
         if self.corruption is not None and not isinstance(self.corruption, Corruption):
-            raise InputError(f"corruption must be a Corruption or None, got {checks.shown(self.corruption)}")
+            raise InputError(f"must be a Corruption or None, got {checks.shown(self.corruption)}", key="corruption")
         if self.outages is not None and not isinstance(self.outages, Outages):
-            raise InputError(f"outages must be an Outages or None, got {checks.shown(self.outages)}")
+            raise InputError(f"must be an Outages or None, got {checks.shown(self.outages)}", key="outages")
         if self.link_cap is not None:
             object.__setattr__(self, "link_cap", checks.integer("link_cap", self.link_cap, at_least=1))
 
@@ -174,7 +174,7 @@ class Faults:
         return f"Faults({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     def in_words(self) -> str:
-        """What goes wrong, as a title says it.
+        """The faults, as words for a title.
 
         Examples
         --------
@@ -215,12 +215,12 @@ class Faults:
 
     @property
     def longest_delay(self) -> int | None:
-        """The most rounds that a transmission can be late; None if there is no most."""
+        """The most rounds that a transmission can be late; None if there is no limit."""
         return None if self.jitter else self.delay
 
     def lateness(self, u: float) -> int:
         """How many rounds late a transmission is, when a number `u` in (0, 1) is drawn for its jitter."""
         if self.jitter == 0.0:
             return self.delay
-        # A geometric number of mean j succeeds with probability 1 / (1 + j), and fails with 1 / (1 + 1 / j).
+        # A geometric number with mean j succeeds with probability 1 / (1 + j), and fails with 1 / (1 + 1 / j).
         return self.delay + geometric_skip(u, -math.log1p(1.0 / self.jitter))

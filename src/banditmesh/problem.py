@@ -1,6 +1,6 @@
-"""A problem: who is linked to whom, who has which arms, and what the arms pay. Validated once, then frozen.
+"""A problem: which agents are linked, which arms they have, and what the arms pay. Validated once, then frozen.
 
-Names live here and at the edges only. Inside, agents are numbered in the network's node order and arms in the order
+Names are used only here and at the edges. Inside, agents are numbered in the network's node order and arms in the order
 in which their laws were given.
 """
 
@@ -45,21 +45,21 @@ class Problem:
     Parameters
     ----------
     network : networkx.Graph, scipy sparse matrix, edge list, path, DataFrame or dynamic network
-        Undirected, unweighted, without self-loops. It may be disconnected, have a single agent or no link. An edge list
-        is a list of tuples of two agents; a path names a file, which is read as `networks.read` does, and so is a
-        pandas DataFrame of links.
+        Undirected, unweighted, without self-loops. It may be disconnected, and have a single agent or no links. An edge
+        list is a list of tuples of two agents; a path names a file, which is read with `networks.read`, as is a pandas
+        DataFrame of links.
     arm_sets : sequence or mapping
         For each agent its arms, in the order of its first pulls: a sequence in the network's node order, or a mapping
-        from node to arms. A set is taken in the order of `arms`. With arms 0..K-1, an integer array (agents, k) is
-        also taken, which is quick for very large networks. A catalogue or a log (`arms.read_catalogue`,
-        `arms.read_log`) is matched with the network by name.
+        from node to arms. A set is taken in the order of `arms`. With arms 0..K-1, an integer array (agents, k) is also
+        accepted, which is fast for very large networks. A catalogue or a log (`arms.read_catalogue`, `arms.read_log`)
+        is matched with the network by name.
     arms : sequence, mapping or RewardLog
         The reward laws: a sequence (arm ids 0..K-1), or a mapping from arm id, any hashable, to law. Any frozen
         `scipy.stats` law will do. A log gives its laws; with a log as `arm_sets`, they are its own unless others are
         given.
     unmatched : str
         What to do with agents and arms of a catalogue or a log that have no counterpart by name: "refuse" them all, or
-        "drop" them, on both sides; `unmatched` then tells which.
+        "drop" them, on both sides; the attribute `unmatched` then lists them.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Problem:
     network : Links or DynamicNetwork
         The links as arrays, or the dynamic network.
     positions : mapping or None
-        For each agent its place (x, y), if the network tells that of all, as node attribute "pos".
+        For each agent its position (x, y), if the network has one for all of them, as node attribute "pos".
     unmatched : Unmatched
         What was left out because names of the network and of the data did not match.
 
@@ -158,7 +158,7 @@ class Problem:
 
     @classmethod
     def paper(cls, name: str, seed: int = 0) -> Problem:
-        """One of the paper's instances: 100 agents, 50 Gaussian arms of sigma 1, 20 per agent.
+        """One of the paper's instances: 100 agents, 50 Gaussian arms with sigma 1, 20 per agent.
 
         Parameters
         ----------
@@ -183,9 +183,9 @@ class Problem:
         Parameters
         ----------
         network : networkx.Graph, scipy sparse matrix, edge list, path, DataFrame or dynamic network
-            Who is linked to whom.
+            Which agents are linked.
         n_arms, per_agent : int
-            How many arms there are, Gaussian of sigma 1, and how many of them each agent has.
+            How many arms there are, Gaussian with sigma 1, and how many of them each agent has.
         seed : int
             Draws the means, uniform on [0, 1], and the arm sets.
 
@@ -232,7 +232,7 @@ class Problem:
 
     @cached_property
     def places(self) -> NDArray[np.float64]:
-        """Where pictures draw the agents, (agents, 2), in the unit square: by `positions`, or by who is near whom."""
+        """Where figures draw the agents, (agents, 2), in the unit square: by `positions`, or by distance in hops."""
         if self.positions is not None:
             return _frozen(plots.fitted(np.array([self.positions[agent] for agent in self.agents])))
         return _frozen(plots.places(self.n_agents, usual_links(self.network)))
@@ -304,7 +304,7 @@ class Problem:
         ax: Any = None,
         figsize: tuple[float, float] | None = None,
     ) -> Figure:
-        """Draw the network with the agents' names; of a dynamic one, the links of its first rounds.
+        """Draw the network with the agents' names; for a dynamic one, the links of its first rounds.
 
         Parameters
         ----------
@@ -313,7 +313,7 @@ class Problem:
         traffic : Result, optional
             Colour links by what they carried: a result of this problem, simulated with `link_traffic=True`.
         message : Journey, optional
-            Draw the way of one message, as `follow` gives it, and mark the agents that have its arm.
+            Draw the journey of one message, as `follow` returns it, and mark the agents that have its arm.
         ax : axes, optional
             Where to draw instead of in a new figure.
         figsize : (float, float), optional
@@ -374,7 +374,7 @@ def _loads(problem: Problem, traffic: Result, pairs: NDArray[Any]) -> NDArray[np
 
 
 def _way(problem: Problem, message: Journey) -> plots.Way:
-    """The way of a message as pictures take it."""
+    """The journey of a message as figures take it."""
     if getattr(message, "problem", None) is not problem:
         raise InputError(f"message must be what follow() gave for this problem, got {checks.shown(message)}")
     number = {name: place for place, name in enumerate(problem.agents)}
@@ -390,7 +390,7 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 def _read_network(
     network: Any,
 ) -> tuple[Sequence[Hashable], Links | DynamicNetwork, Mapping[Hashable, tuple[float, float]] | None]:
-    """The agents' names, the network, checked, and the agents' places."""
+    """The agents' names, the checked network, and the agents' positions."""
     if isinstance(network, str) and names_generator(network) and not Path(network).exists():
         raise NetworkError(
             f"network must be a graph or the path of a file, got {network!r}, and there is no such file; "
@@ -404,7 +404,7 @@ def _read_network(
 
 
 def _match(agents: Sequence[Hashable], arm_sets: Any, arms: Any, unmatched: str) -> tuple[Any, ...]:
-    """Data of the user's, matched with the agents: who is kept, their arms, the laws, and what was left out."""
+    """The user's data, matched with the agents: the agents kept, their arms, the laws, and what was left out."""
     if arms is None and isinstance(arm_sets, reward_laws.RewardLog):
         arms = arm_sets
     laws = arms.laws if isinstance(arms, reward_laws.RewardLog) else dict(zip(*_read_laws(arms), strict=True))
@@ -415,7 +415,7 @@ def _match(agents: Sequence[Hashable], arm_sets: Any, arms: Any, unmatched: str)
 def _part(
     agents: Sequence[Hashable], links: Links | DynamicNetwork, kept: list[int]
 ) -> tuple[Sequence[Hashable], Links | DynamicNetwork]:
-    """The agents that are kept, and the links between them."""
+    """The agents kept, and the links between them."""
     if len(kept) == len(agents):
         return agents, links
     if isinstance(links, DynamicNetwork):
@@ -429,7 +429,7 @@ def _part(
 
 
 def _positions(network: Any) -> Mapping[Hashable, tuple[float, float]] | None:
-    """The places of a graph's nodes, if all have one of two numbers."""
+    """The positions of a graph's nodes, if every node has one of two numbers."""
     if not hasattr(network, "nodes"):
         return None
     places = dict(network.nodes(data="pos"))

@@ -14,7 +14,7 @@ from . import checks
 
 @dataclass(frozen=True)
 class Rules:
-    """What a rule set says on the six points where text and published code differ.
+    """A rule set: the six points where text and published code differ.
 
     Attributes
     ----------

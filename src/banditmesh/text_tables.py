@@ -17,7 +17,7 @@ def as_text(
     rows : sequence of rows
         All of the same length; the first one is usually the headings.
     left : collection of int or None
-        The columns that are aligned to the left, the others are to the right; None for all to the left.
+        The columns aligned to the left, the others to the right; None for all to the left.
     widths : sequence of int, optional
         The least width of the first columns, so that several tables look alike.
 
@@ -51,7 +51,7 @@ def decimals(values: Iterable[float]) -> int:
 
 
 def as_html(title: str, rows: Sequence[Sequence[str]] = (), notes: Sequence[str] = ()) -> str:
-    """A title, a table whose first row is the headings, and notes below; whatever text holds, it stays text.
+    """A title, a table whose first row is the headings, and notes below; all text is escaped.
 
     Blanks at the start of a cell, by which rows are indented, are kept.
 

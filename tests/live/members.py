@@ -2,8 +2,11 @@
 
 import random
 
+from msgspec.structs import astuple
+
 import banditmesh as bm
 from banditmesh.live.member import ArmSpec, Member, Observation
+from banditmesh.live.statistics import Statistic
 
 ALL = 10**9
 
@@ -32,12 +35,12 @@ def observe(member, *observations, now=0.0):
 
 def taken(member, peer):
     """All that waits for a neighbour, as it comes out at the other end."""
-    return [(*key, *rest) for key, *rest in member.take(peer, ALL)]
+    return [astuple(one) for one in member.take(peer, ALL)]
 
 
 def hear(member, peer, *statistics):
     """Let statistics come from a neighbour, and enter the estimates."""
-    member.hear(statistics, peer)
+    member.hear([Statistic(*one) for one in statistics], peer)
     member.settle()
 
 

@@ -4,7 +4,7 @@ import time
 
 from cryptography.hazmat.primitives import serialization
 
-from banditmesh.live.transport import certificates, keys
+from banditmesh.live.transport import identity, keys
 
 DAY = 86400
 
@@ -29,7 +29,7 @@ class Authority:
         files = keys.issue(self.folder / "authority", name, self.folder / f"forged-{name}", force=True)
         contexts = keys.contexts(files)
         authority = keys._open(self.folder / "authority")
-        node_key = certificates.new_key()
+        node_key = identity.new_key()
         made = certify(node_key, authority.key, authority.certificate)
         files.certificate.write_bytes(keys._pem(made))
         keys._write_key(files.key, node_key)

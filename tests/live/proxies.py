@@ -3,7 +3,7 @@
 import asyncio
 import random
 
-from banditmesh.live.addresses import Address
+from banditmesh.live.names import Address
 
 
 class Proxy:

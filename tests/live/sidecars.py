@@ -11,7 +11,7 @@ from banditmesh.errors import StoreError
 from banditmesh.live import Node, NodeConfig
 from banditmesh.live.disk.state import Store
 from banditmesh.live.http import serving
-from banditmesh.live.member.arms import ArmSpec
+from banditmesh.live.statistics import ArmSpec
 
 
 class Beside:

@@ -21,7 +21,7 @@ from banditmesh.live.transport.identity import Identity
 #: How many bytes may be on their way before a writer waits.
 BUFFER = 64 * 1024
 #: How many frames are recorded for replays, of all but this name.
-MOST_RECORDED = 200
+MAX_RECORDED = 200
 HOSTILE = "mallory"
 
 
@@ -216,10 +216,10 @@ class Network:
             pipe.plan()
 
     def record(self, data):
-        if len(self.recorded) < MOST_RECORDED:
+        if len(self.recorded) < MAX_RECORDED:
             self.recorded.append(data)
         elif self.rng.random() < 0.1:
-            self.recorded[self.rng.randrange(MOST_RECORDED)] = data
+            self.recorded[self.rng.randrange(MAX_RECORDED)] = data
 
 
 class SimulatedTransport:

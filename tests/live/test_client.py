@@ -10,7 +10,7 @@ from sidecars import Beside, a_node
 
 from banditmesh.errors import InputError, SidecarError
 from banditmesh.live import Client
-from banditmesh.live.http import callers
+from banditmesh.live.http import serving
 
 TOKEN = "correct-horse-battery"
 
@@ -227,8 +227,8 @@ def test_somebody_else_answers(answer):
 
 
 def test_too_many_callers(tmp_path, monkeypatch):
-    monkeypatch.setattr(callers, "MOST_CALLERS", 2)
-    monkeypatch.setattr(callers, "FOR_PROBES", 1)
+    monkeypatch.setattr(serving, "MAX_CALLERS", 2)
+    monkeypatch.setattr(serving, "FOR_PROBES", 1)
     with Beside(a_node(tmp_path)) as beside, Client(beside.url, patience=60) as node:
         ticket = node.choose().ticket
         with beside.begun(), beside.begun():

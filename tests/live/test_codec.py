@@ -8,17 +8,18 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from banditmesh.errors import BanditmeshError, FrameError, InputError
 from banditmesh.live.links import codec
 from banditmesh.live.links.codec import Bye, Hello, Notices, Ping, Pong, Splitter, Statistics
+from banditmesh.live.statistics import Statistic
 
 HELLO = Hello("shop", "node-a", 2**64 - 1, 1, "fwa(4)+growth(0.25)", "banditmesh 1.0")
-SENT = [(("node-a", 2**64 - 1, "red"), 3, -1.5, 4), (("b/ü", 0, "blau"), 2**53 - 1, 1e12, 255)]
-FLAT = [("node-a", 2**64 - 1, "red", 3, -1.5, 4), ("b/ü", 0, "blau", 2**53 - 1, 1e12, 255)]
+SENT = [Statistic("node-a", 2**64 - 1, "red", 3, -1.5, 4), Statistic("b/ü", 0, "blau", 2**53 - 1, 1e12, 255)]
 FRAMES = {
     "hello": (codec.encode_hello(HELLO), HELLO),
-    "statistics": (codec.encode_statistics(SENT), Statistics(FLAT)),
+    "statistics": (codec.encode_statistics(SENT), Statistics(SENT)),
     "notices": (codec.encode_notices([b"one", b""]), Notices([b"one", b""])),
     "ping": (codec.encode_ping(), Ping(0)),
     "pong": (codec.encode_pong(2**63), Pong(2**63)),
@@ -43,7 +44,7 @@ def check(frame):
     assert isinstance(message, KINDS)
     if isinstance(message, Statistics):
         for one in message.statistics:
-            assert tuple(map(type, one)) == TYPES
+            assert tuple(map(type, astuple(one))) == TYPES
     return "read"
 
 
@@ -60,9 +61,9 @@ names = st.text(min_size=1, max_size=128)
 wholes = st.integers(0, 2**64 - 1)
 
 
-@given(st.lists(st.tuples(st.tuples(names, wholes, names), wholes, st.floats(allow_nan=False), st.integers(0, 255))))
+@given(st.lists(st.builds(Statistic, names, wholes, names, wholes, st.floats(allow_nan=False), st.integers(0, 255))))
 def test_any_statistics_come_back(statistics):
-    assert codec.decode(codec.encode_statistics(statistics)[4:]) == Statistics([one[0] + one[1:] for one in statistics])
+    assert codec.decode(codec.encode_statistics(statistics)[4:]) == Statistics(statistics)
 
 
 @pytest.mark.parametrize("name", FRAMES)
@@ -158,9 +159,9 @@ def test_later_versions_may_lengthen_every_array():
     later = {"later": [1]}
     fields = msgspec.structs.astuple(HELLO)
     assert codec.decode(pack(codec.HELLO, [*fields, later], later)) == HELLO
-    longer = [[*one, later] for one in FLAT]
-    assert codec.decode(pack(codec.STATISTICS, longer, later)) == Statistics(FLAT)
-    assert codec.decode(pack(codec.STATISTICS, [longer[0], FLAT[1]])) == Statistics(FLAT)
+    longer = [[*astuple(one), later] for one in SENT]
+    assert codec.decode(pack(codec.STATISTICS, longer, later)) == Statistics(SENT)
+    assert codec.decode(pack(codec.STATISTICS, [longer[0], SENT[1]])) == Statistics(SENT)
     assert codec.decode(pack(codec.NOTICES, [b"one"], later)) == Notices([b"one"])
     assert codec.decode(pack(codec.PING, [3, later])) == Ping(3)
     assert codec.decode(pack(codec.BYE, ["leaving", later])) == Bye("leaving")
@@ -184,29 +185,29 @@ def test_later_versions_may_lengthen_every_array():
     ids=repr,
 )
 def test_malformed_statistic_costs_neither_the_link_nor_the_others(malformed):
-    assert codec.decode(pack(codec.STATISTICS, [FLAT[0], malformed, FLAT[1]])) == Statistics(FLAT, 1)
+    assert codec.decode(pack(codec.STATISTICS, [SENT[0], malformed, SENT[1]])) == Statistics(SENT, 1)
 
 
 def test_frame_of_malformed_statistics_alone_is_refused_before_each_was_looked_at():
-    some = pack(codec.STATISTICS, [None] * codec.MOST_MALFORMED + FLAT)
-    assert codec.decode(some) == Statistics(FLAT, codec.MOST_MALFORMED)
+    some = pack(codec.STATISTICS, [None] * codec.MAX_MALFORMED + SENT)
+    assert codec.decode(some) == Statistics(SENT, codec.MAX_MALFORMED)
     with pytest.raises(FrameError, match="1000 malformed statistics"):
         codec.decode(pack(codec.STATISTICS, [None] * 200_000))
 
 
 def test_statistic_with_text_that_is_not_utf8_is_malformed():
-    frame = pack(codec.STATISTICS, [FLAT[0], ("?", 1, "red", 1, 1.0, 1)]).replace(b"\xa1?", b"\xa1\xff")
-    assert codec.decode(frame) == Statistics(FLAT[:1], 1)
+    frame = pack(codec.STATISTICS, [SENT[0], ("?", 1, "red", 1, 1.0, 1)]).replace(b"\xa1?", b"\xa1\xff")
+    assert codec.decode(frame) == Statistics(SENT[:1], 1)
 
 
 def test_whole_sums_become_floats():
-    [(*_, total, _)] = codec.decode(pack(codec.STATISTICS, [["a", 1, "red", 2, 3, 1]])).statistics
-    assert type(total) is float
-    assert total == 3
+    [one] = codec.decode(pack(codec.STATISTICS, [["a", 1, "red", 2, 3, 1]])).statistics
+    assert type(one.total) is float
+    assert one.total == 3
 
 
 def test_what_is_out_of_range_is_for_the_member_to_refuse():
-    odd = [("", -1, "", 2**60, float("inf"), -(2**63))]
+    odd = [Statistic("", -1, "", 2**60, float("inf"), -(2**63))]
     assert codec.decode(pack(codec.STATISTICS, odd)) == Statistics(odd)
 
 
@@ -233,7 +234,7 @@ def test_splitter_gives_the_same_frames_however_the_stream_is_cut():
 
 
 def test_length_above_the_limit_is_refused_before_anything_follows():
-    for header in (b"\xff\xff\xff\xff", (codec.MOST_FRAME + 1).to_bytes(4, "big")):
+    for header in (b"\xff\xff\xff\xff", (codec.MAX_FRAME + 1).to_bytes(4, "big")):
         splitter = Splitter()
         for byte in header[:3]:
             assert splitter.feed(bytes([byte])) == []
@@ -242,7 +243,7 @@ def test_length_above_the_limit_is_refused_before_anything_follows():
 
 
 def test_longest_frame_passes_in_single_pieces():
-    frame = b"x" * codec.MOST_FRAME
+    frame = b"x" * codec.MAX_FRAME
     splitter = Splitter()
     stream = len(frame).to_bytes(4, "big") + frame
     found = [one for start in range(0, len(stream), 1000) for one in splitter.feed(stream[start : start + 1000])]
@@ -258,7 +259,7 @@ def test_example_of_the_document_is_what_is_sent():
     blocks = re.findall(r"^```text\n((?:[0-9a-f]{2} ).*?)^```$", page, re.MULTILINE | re.DOTALL)
     *shown, _ = (bytes.fromhex(re.sub(r"#.*", "", block)) for block in blocks)  # the last one is a notice
     hello = Hello("shop", "a", 0x0123456789ABCDEF, 1, "fwa(4)", "banditmesh 1.0")
-    statistics = [(("a", 0x0123456789ABCDEF, "red"), 3, 2.5, 4)]
+    statistics = [Statistic("a", 0x0123456789ABCDEF, "red", 3, 2.5, 4)]
     assert shown == [
         codec.encode_hello(hello),
         codec.encode_statistics(statistics),

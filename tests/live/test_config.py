@@ -11,11 +11,9 @@ import pytest
 import banditmesh as bm
 from banditmesh.errors import ConfigError, InputError
 from banditmesh.live import config
-from banditmesh.live.config import NodeConfig
-from banditmesh.live.files import file_problems, file_warnings
-from banditmesh.live.member.arms import ArmSpec
-from banditmesh.live.runnable import refuse_live, runs_live
-from banditmesh.live.template import protocol_lines, template, toml
+from banditmesh.live.config import NodeConfig, file_problems, file_warnings
+from banditmesh.live.statistics import ArmSpec
+from banditmesh.live.template import protocol_lines, refuse_live, runs_live, template, toml
 from banditmesh.live.transport import keys
 from banditmesh.live.transport.identity import KeyFiles
 from banditmesh.settings import parts
@@ -132,12 +130,13 @@ WRONG = {
     "log_level = 1": "log_level must be one of debug, info, warning, error; got 1",
     'protocol = "fwa"': "[protocol]: ttl is required, got none",
     'protocol = "fwa(0)"': "[protocol]: ttl must be an integer of at least 1",
-    'protocol = "fwa(4"': "protocol: a protocol must be written like fwa, fwa(4)",
-    'protocol = "fwa(4)+growth"\nemission = "growth"': "protocol: give the emission with it or as [emission], got both",
-    'protocol = {name = "fwaa", ttl = 4}': "[protocol]: unknown name 'fwaa'; did you mean fwa?",
-    'protocol = {name = "fwa", tll = 4}': "[protocol]: unknown key tll; did you mean ttl?",
+    'protocol = "fwa(4"': "[protocol]: a protocol must be written like fwa, fwa(4)",
+    'protocol = "fwa(4)+growth"\nemission = "growth"': "[protocol]: give the emission with it or as [emission], got",
+    'protocol = {name = "fwaa", ttl = 4}': "[protocol]: name must be one of irs, ",
+    'protocol = {name = "fwa", tll = 4}': "[protocol]: tll is an unknown key; did you mean 'ttl'?",
     "protocol = {ttl = 4}": "[protocol]: name is required, got {'ttl': 4}",
-    "protocol = 4": "[protocol]: name is required, got 4",
+    "protocol = 4": "[protocol]: name must be one of irs, ",
+    'policy = "mine:Policy@0123456789abcdef"': "[policy]: name must be one of ",
     'emission = "growth"': "[emission]: a [protocol] is required with it, got none",
     'protocol = "fwa(4)"\nemission = {name = "growth", factor = -1}': "[emission]: factor must be a number of at least",
     'protocol = "fwa(4)"\nemission = {name = "growth", factor = "a"}': "[emission]: factor must be a number, got 'a'",
@@ -244,7 +243,7 @@ def test_a_configuration_made_by_hand_is_checked_too(given, message):
 LIVE = [bm.NoCooperation(), bm.IRS(), bm.Flooding(4), bm.FwA(4), bm.Gossip(4, fanout=2), bm.ProbabilisticFlooding(3)]
 NOT_LIVE = {
     "tree": (bm.TreeAggregation(), None, "needs a network that never changes; take fwa"),
-    "centralised": (bm.Centralised(), None, "to everybody at once; take fwa"),
+    "centralised": (bm.Centralised(), None, "to all agents at once; take fwa"),
     "contested": (bm.FwA(4, emission=bm.Contested()), None, r"take growth\(0.25\) or every-pull"),
     "echoes": (bm.FwA(4, emission=bm.Growth(0.25, echoes=1)), None, "set echoes to 0"),
     "ucb-v": (bm.FwA(4), bm.UCBV(), "take ucb or klucb"),
@@ -266,9 +265,9 @@ def test_what_cannot_run_live_says_what_to_take_instead(what):
 
 
 def test_every_shipped_protocol_and_policy_is_decided_on():
-    runs = {name for name, part in parts.named("policy").items() if runs_live(bm.IRS(), part.make())}
-    assert runs == {*parts.named("policy")} - {"ucb-v"}
-    assert {protocol.name for protocol in LIVE} == {*parts.named("protocol")} - {"tree", "centralised"}
+    runs = {name for name, part in parts.parts("policy").items() if runs_live(bm.IRS(), part.make())}
+    assert runs == {*parts.parts("policy")} - {"ucb-v"}
+    assert {protocol.name for protocol in LIVE} == {*parts.parts("protocol")} - {"tree", "centralised"}
 
 
 def test_a_policy_with_a_chooser_of_its_own_cannot_run_live():

@@ -17,9 +17,8 @@ from test_codec import random_frames
 import banditmesh as bm
 from banditmesh.errors import FrameError
 from banditmesh.live import links
-from banditmesh.live.limits import MOST_COUNT, MOST_REWARD
-from banditmesh.live.links import codec, greeting
-from banditmesh.live.names import check_name
+from banditmesh.live.links import codec, conversation
+from banditmesh.live.names import MAX_COUNT, MAX_REWARD, check_name
 from banditmesh.live.transport import PlainTransport, TlsTransport, keys
 from banditmesh.live.transport.identity import contexts
 
@@ -30,7 +29,7 @@ HELLO = codec.encode_hello(codec.Hello("shop", "x", 7, 1, "fwa(4)", "none"))
 @pytest.fixture(autouse=True)
 def as_often_as_it_likes(monkeypatch):
     """Whoever says something wrong has to connect again, here more often than a node allows."""
-    monkeypatch.setattr(links, "MOST_UPS", 10**9)
+    monkeypatch.setattr(links, "MAX_UPS", 10**9)
 
 
 class Hostile:
@@ -123,8 +122,8 @@ def check_entries(node):
         assert check_name("origin", entry.origin) == entry.origin
         assert check_name("arm", entry.arm) == entry.arm
         assert 0 <= entry.epoch < 2**64
-        assert 1 <= entry.count <= MOST_COUNT
-        assert abs(entry.total) <= MOST_REWARD * entry.count
+        assert 1 <= entry.count <= MAX_COUNT
+        assert abs(entry.total) <= MAX_REWARD * entry.count
         assert 0 <= entry.ttl <= FAR.ttl
 
 
@@ -227,7 +226,7 @@ def send_random_frames(folder, files, n, n_ending, seed):
             for start in range(0, n, 500):
                 await connection.write(b"".join(wild_frame(rng) for _ in range(min(500, n - start))))
             await connection.write(b"".join(map(framed, others)))
-            await heard_all(a, connection, MOST_COUNT)
+            await heard_all(a, connection, MAX_COUNT)
             assert counters(a, "links", "ended_malformed") == (2, 0)
             assert set(refusals(a)) >= {f"refused_{why}" for why in ("count", "sum", "ttl", "names", "malformed")}
             assert counters(a, "heard_news") > (n // 20,)
@@ -253,7 +252,7 @@ def test_many_random_frames_are_refused_or_within_range(tmp_path, files):
 
 
 def test_every_single_bit_flip_of_a_frame_is_refused_or_within_range(tmp_path):
-    frame = codec.encode_statistics([(("x", 7, "red"), 3, 1.5, 4)])
+    frame = codec.encode_statistics([("x", 7, "red", 3, 1.5, 4)])
 
     async def main():
         async with a_mesh(tmp_path) as (a, _, x):
@@ -287,7 +286,7 @@ def test_length_above_the_limit_ends_the_link_at_once(tmp_path, said):
 
 
 def test_truncated_frames_are_not_heard(tmp_path):
-    frame = codec.encode_statistics([(("x", 7, "red"), 3, 1.5, 4)])
+    frame = codec.encode_statistics([("x", 7, "red", 3, 1.5, 4)])
 
     async def main():
         async with a_mesh(tmp_path) as (a, _, x):
@@ -302,8 +301,8 @@ def test_truncated_frames_are_not_heard(tmp_path):
 
 
 def test_slow_loris_is_sent_away_before_its_hello_and_holds_up_nobody_after_it(tmp_path, monkeypatch):
-    frame = codec.encode_statistics([(("x", 7, "red"), 3, 1.5, 4)])
-    patience = greeting.HELLO_WITHIN
+    frame = codec.encode_statistics([("x", 7, "red", 3, 1.5, 4)])
+    patience = conversation.HELLO_WITHIN
 
     async def dribble(connection, data, pause=0.01):
         for byte in data:
@@ -312,7 +311,7 @@ def test_slow_loris_is_sent_away_before_its_hello_and_holds_up_nobody_after_it(t
 
     async def main():
         async with a_mesh(tmp_path) as (a, b, x):
-            monkeypatch.setattr(greeting, "HELLO_WITHIN", 0.3)
+            monkeypatch.setattr(conversation, "HELLO_WITHIN", 0.3)
             silent = [await x.dial(HELLO[:4]) for _ in range(10)]
             slow = await x.dial()
             with pytest.raises(ConnectionError):
@@ -320,7 +319,7 @@ def test_slow_loris_is_sent_away_before_its_hello_and_holds_up_nobody_after_it(t
             for connection in silent:
                 assert await connection.read() == b""
             assert counters(a, "refused_no_hello") == (11,)
-            monkeypatch.setattr(greeting, "HELLO_WITHIN", patience)
+            monkeypatch.setattr(conversation, "HELLO_WITHIN", patience)
             patient = await x.link()
             await dribble(patient, frame[:-1])
             await report(b, "blue", 1.0)

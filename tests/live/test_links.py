@@ -12,9 +12,9 @@ from worlds import KEY, MESH, SIGNER
 
 import banditmesh as bm
 from banditmesh.live import ArmSpec, NeighbourConfig, Node, NodeConfig
-from banditmesh.live.limits import Caps
-from banditmesh.live.links import MOST_UPS, PER_SECONDS, codec, notices
-from banditmesh.live.links.conversation import SLICE, Turns
+from banditmesh.live.links import MAX_UPS, PER_SECONDS, codec, notices
+from banditmesh.live.links.conversation import SLICE, LinkTurns
+from banditmesh.live.names import Caps
 
 
 class Site:
@@ -296,13 +296,13 @@ def test_a_link_that_comes_up_again_and_again_has_to_wait(tmp_path):
         site = Site(tmp_path)
         async with site.node("a", accept="members") as a:
             answers = []
-            for _ in range(MOST_UPS + 2):
+            for _ in range(MAX_UPS + 2):
                 connection = await site.stranger("a")
                 await connection.write(greet("stranger"))
                 answers.append(await said(connection))
-            assert [type(answer) for answer in answers] == [codec.Hello] * MOST_UPS + [codec.Bye] * 2
+            assert [type(answer) for answer in answers] == [codec.Hello] * MAX_UPS + [codec.Bye] * 2
             assert answers[-1].reason.startswith("too_often: ")
-            assert counters(a, "links", "refused_too_often") == (MOST_UPS, 2)
+            assert counters(a, "links", "refused_too_often") == (MAX_UPS, 2)
             await asyncio.sleep(PER_SECONDS)
             connection = await site.stranger("a")
             await connection.write(greet("stranger"))
@@ -332,12 +332,12 @@ def test_a_new_connection_replaces_the_one_before_which_is_closed_unread(tmp_pat
             await old.write(greet("stranger"))
             assert isinstance(await said(old), codec.Hello)
             site.network.slowest = 5.0  # it is still on its way when the new one has said hello
-            await old.write(codec.encode_statistics([(("o", 1, "red"), 5, 5.0, 3)]))
+            await old.write(codec.encode_statistics([("o", 1, "red", 5, 5.0, 3)]))
             site.network.slowest = 0.001
             new = await site.stranger("a")
             await new.write(greet("stranger"))
             assert isinstance(await said(new), codec.Hello)
-            await new.write(codec.encode_statistics([(("o", 1, "red"), 2, 2.0, 3)]))
+            await new.write(codec.encode_statistics([("o", 1, "red", 2, 2.0, 3)]))
             await asyncio.sleep(1)
             assert await said(old) is None
             assert counters(a, "links", "ended_replaced", "heard") == (2, 1, 1)
@@ -368,7 +368,7 @@ def test_malformed_statistics_are_counted_and_the_others_used(tmp_path):
         async with site.node("a", accept="members") as a:
             connection = await site.stranger("a")
             await connection.write(greet("stranger"))
-            good, bad = (("o", 1, "red"), 2, 1.0, 3), (("o", 1, "red"), "two", 1.0, 3)
+            good, bad = ("o", 1, "red", 2, 1.0, 3), ("o", 1, "red", "two", 1.0, 3)
             await connection.write(codec.encode_statistics([bad, good]))
             await asyncio.sleep(1)
             assert counters(a, "refused_malformed", "heard_news") == (1, 1)
@@ -392,7 +392,7 @@ def test_a_neighbour_that_does_not_read_costs_keys_and_delays_nobody(tmp_path):
             for count in (1, 2, 3):
                 for first in range(0, n, 500):
                     keys = [("o", 1, f"arm {one} {'x' * 60}") for one in range(first, first + 500)]
-                    await source.write(codec.encode_statistics([(key, count, 1.0, 3) for key in keys]))
+                    await source.write(codec.encode_statistics([(*key, count, 1.0, 3) for key in keys]))
                 await asyncio.sleep(1)
             waiting = {peer.name: peer for peer in a.peers()}
             assert waiting["b"].waiting == 0
@@ -442,7 +442,7 @@ def test_who_leaves_sends_what_waits_and_says_bye(tmp_path):
 
 def test_turns_let_everything_else_run_in_between():
     async def main():
-        turns, log = Turns(), []
+        turns, log = LinkTurns(), []
 
         async def work(name):
             for _ in range(4):

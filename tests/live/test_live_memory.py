@@ -2,18 +2,23 @@
 
 import gc
 import re
+import runpy
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 from members import make, observe
 
 import banditmesh as bm
-from banditmesh.live import memory
-from banditmesh.live.limits import Caps
 from banditmesh.live.links import codec
 from banditmesh.live.member import ArmSpec, Observation
+from banditmesh.live.names import Caps
+from banditmesh.live.statistics import Statistic
+
+#: The formula: it is the benchmarks', which show what things take beside it.
+memory = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "live" / "sizes.py")))
 
 # A name of 128 bytes that takes four bytes a character in memory, and a short one.
 WIDE = "🙂" + "x" * 118
@@ -41,7 +46,7 @@ def test_entries_take_what_the_formula_says_at_most(name, n_origins, n_epochs, n
             for epoch in range(n_epochs):
                 life = f"{name}{mark}{origin:05d}", 2**63 + origin * 1000 + epoch
                 arms = [f"{name}{mark}{arm:05d}" for arm in range(n_arms)]
-                member.hear([(*life, arm, 2**40 + n, 0.5 + n, 4) for n, arm in enumerate(arms)], "p")
+                member.hear([Statistic(*life, arm, 2**40 + n, 0.5 + n, 4) for n, arm in enumerate(arms)], "p")
         return member
 
     # The interpreter's own table of names may happen to grow; not twice so soon.
@@ -53,7 +58,7 @@ def test_entries_take_what_the_formula_says_at_most(name, n_origins, n_epochs, n
 
 def test_links_take_what_waits_for_them_and_nothing_once_it_is_sent():
     member = make(arms=(), protocol=bm.Flooding(4))
-    member.hear([("o", 1, f"arm {number}", 1, 0.5, 4) for number in range(700)], "p")
+    member.hear([Statistic("o", 1, f"arm {number}", 1, 0.5, 4) for number in range(700)], "p")
     taken, _ = grown(lambda: [member.link_up(peer) for peer in "qr"])
     assert 0.12 * memory.WAITING * 1400 < taken < memory.WAITING * 1400
     given, _ = grown(lambda: member.take("q", 10**9) and None)
@@ -62,7 +67,7 @@ def test_links_take_what_waits_for_them_and_nothing_once_it_is_sent():
 
 @pytest.mark.parametrize("statistic", [("a", 1, "b", 1, 0, 1), ("ä", 300, "é", 300, 0.5, 1)])
 def test_a_frame_as_dense_as_can_be_takes_less_than_a_link_at_most(statistic):
-    n = (codec.MOST_FRAME - 10) // len(msgspec.msgpack.encode(statistic))
+    n = (codec.MAX_FRAME - 10) // len(msgspec.msgpack.encode(statistic))
     frame = msgspec.msgpack.encode((codec.STATISTICS, [statistic] * n))
     stream = len(frame).to_bytes(4, "big") + frame
     taken, _ = grown(lambda: [codec.decode(whole) for whole in codec.Splitter().feed(stream)])
@@ -93,6 +98,12 @@ def test_tickets_and_keys_take_what_the_formula_says_at_most():
     assert 0.12 * memory.KEY * 700 < taken < memory.KEY * 700
     taken, _ = grown(lambda: member.retire([(f"{WIDE}{n:05d}", 2**63 + n) for n in range(700)]))
     assert 0.12 * memory.RETIRED * 700 < taken < memory.RETIRED * 700
+
+
+def test_formula_adds_up_and_caps_bound_it():
+    seen = {"entries": 99 * 50, "lives": 99, "origins": 99, "arms": 50, "waiting": 5_000, "choices": 100_000}
+    assert round(memory.most_bytes(**seen) / 1e6, 1) == 4.1
+    assert round(memory.most_bytes_within(Caps(), links=4) / 1e6) == 641
 
 
 def test_page_for_operators_has_the_formula():

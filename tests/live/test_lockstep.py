@@ -10,6 +10,7 @@ from members import hear, observe, taken
 
 import banditmesh as bm
 from banditmesh.live.member import ArmSpec, Member, Observation
+from banditmesh.live.statistics import Statistic
 
 FATES = {"news_absorbed": "absorbed", "news_expired": "expired", "news_stopped": "stopped", "news_relayed": "relayed"}
 
@@ -55,7 +56,7 @@ class Lockstep:
         """What was sent is heard, senders ascending, and enters the estimates. Who learned how many, and all fates."""
         before = [Counter(member.counters) for member in self.members]
         for i, j, statistics in sent:
-            self.members[j].hear(statistics, self.names[i])
+            self.members[j].hear([Statistic(*one) for one in statistics], self.names[i])
         for member in self.members:
             member.settle(in_order=True)
         fates, learned = Counter(), []

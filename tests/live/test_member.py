@@ -8,11 +8,10 @@ from members import counted, hear, known, make, observe, taken
 
 import banditmesh as bm
 from banditmesh.core import Agent, Silent
-from banditmesh.live.disk import CallerKey, Entry, Life, OwnArm, Start, Stored
-from banditmesh.live.limits import Caps
+from banditmesh.live.disk import CallerKey, Life, OwnArm, Start, Stored
 from banditmesh.live.member import COUNTED, REFUSED, ArmSpec, Observation
-from banditmesh.live.member.arms import policy_arms
-from banditmesh.live.names import check_name, epoch_text, parse_epoch, parse_uri, uri
+from banditmesh.live.names import Caps, check_name, epoch_text, parse_epoch, parse_uri, uri
+from banditmesh.live.statistics import Entry, policy_arms
 
 # Choosing.
 
@@ -445,15 +444,15 @@ def test_snapshot_shows_what_is_known_of_each_arm():
     observe(member, Observation(1.0, ticket))
     hear(member, "p", ("o", 1, "red", 2, 5.0, 4), ("o", 2, "red", 1, 0.0, 4), ("n", 9, "red", 1, 2.0, 4))
     seen = member.snapshot()
-    assert (seen.mesh, seen.node, seen.epoch, seen.start, seen.n_choices) == ("mesh", "n", 7, 1, 1)
+    assert (seen.mesh, seen.node, seen.epoch, seen.start, seen.n_choices) == ("mesh", "n", f"{7:016x}", 1, 1)
     red, blue = seen.arms
-    assert (red.own_count, red.own_mean, red.told_count, red.heard_count, red.mean) == (1, 1.0, 1, 4, 1.6)
-    assert (red.n_origins, red.n_chosen) == (1, 1)
+    assert (red.own_count, red.heard_count, red.mean, red.n_origins) == (1, 4, 1.6, 1)
+    assert member.own() == [OwnArm("red", 1, 1.0, told_count=1, told_total=1.0, n_chosen=1)]
     assert red.index == 1.6 + math.sqrt(3 * math.log(2)) * (1 / math.sqrt(5))
-    assert (blue.own_mean, blue.mean, blue.index, blue.n_origins) == (None, None, None, 0)
-    assert seen.waiting == {"p": 2}
+    assert (blue.own_count, blue.mean, blue.index, blue.n_origins) == (0, None, None, 0)
+    assert member.waiting("p") == 2
     assert seen.counters["heard_news"] == 3
-    assert {one.name: one.used for one in seen.usage} == {
+    assert {name: cap.used for name, cap in seen.caps.items()} == {
         "origins": 1, "epochs": 2, "arms": 2, "entries": 2, "own_entries": 1, "links": 1,
     }  # fmt: skip
 

@@ -7,7 +7,8 @@ from click.testing import CliRunner
 from sidecars import Beside, Disk, a_node
 
 from banditmesh.cli import cli
-from banditmesh.mesh.status import Row, as_table, gather
+from banditmesh.live.statistics import Statistic
+from banditmesh.mesh.status import StatusRow, as_table, gather
 
 TOKEN = "correct-horse-battery"
 
@@ -21,7 +22,7 @@ def test_rows_say_what_the_sidecars_say(tmp_path):
     with Beside(a_node(tmp_path)) as node:
         node.do(node.node.observe, node.do(node.node.choose), 0.25)
         [row] = gather([node.url])
-    assert row == Row(node.url, "a", "ready", 0, 0, 1, 2, "red", 0, 0, 0, 0, "fwa(4)")
+    assert row == StatusRow(node.url, "a", "ready", 0, 0, 1, 2, "red", 0, 0, 0, 0, "fwa(4)")
 
 
 def test_node_that_is_gone_has_a_row_and_does_not_hide_the_others(tmp_path):
@@ -53,7 +54,7 @@ def test_degraded_node_says_why(tmp_path):
 
 def test_warnings_of_nodes_stand_below_the_table(tmp_path):
     with Beside(a_node(tmp_path)) as node:
-        lives = [("b", epoch, "red", 1, 0.5, 1) for epoch in range(48)]
+        lives = [Statistic("b", epoch, "red", 1, 0.5, 1) for epoch in range(48)]
         node.do(node.node._member.hear, lives, "b")
         table = CliRunner().invoke(cli, ["mesh", "status", "--once", node.url], obj={}).output
     last = table.splitlines()[-1]

@@ -10,6 +10,7 @@ from sidecars import Beside, a_node
 from banditmesh.live import Client
 from banditmesh.live.http import metrics
 from banditmesh.live.http.metrics import Metrics
+from banditmesh.live.statistics import Statistic
 
 
 def read(text):
@@ -58,7 +59,7 @@ def test_metrics_are_what_the_node_says(client):
 
 
 def test_members_with_many_lives_are_named_and_not_too_many_of_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(metrics, "MOST_MEMBERS", 2)
+    monkeypatch.setattr(metrics, "MAX_MEMBERS", 2)
     with Beside(a_node(tmp_path)) as beside, Client(beside.url) as node:
         hear_lives(beside, "b", 47)
         assert not any(key[0] == "banditmesh_member_lives" for key in read(node.metrics()))
@@ -76,7 +77,7 @@ def test_members_with_many_lives_are_named_and_not_too_many_of_them(tmp_path, mo
 
 def hear_lives(beside, name, n):
     """Let a node hear of lives of a member."""
-    beside.do(beside.node._member.hear, [(name, epoch, "red", 1, 0.5, 1) for epoch in range(1, n + 1)], "b")
+    beside.do(beside.node._member.hear, [Statistic(name, epoch, "red", 1, 0.5, 1) for epoch in range(1, n + 1)], "b")
 
 
 def test_names_with_any_characters_can_be_read_back(client):
@@ -92,7 +93,7 @@ def test_every_family_is_ours_or_the_processs(client):
 
 
 def test_many_arms_have_no_series_of_their_own(client, monkeypatch):
-    monkeypatch.setattr(metrics, "MOST_ARMS", 2)
+    monkeypatch.setattr(metrics, "MAX_ARMS", 2)
     assert any("arm=red" in key for key in read(client.metrics()))
     client.set_arms(["red", "green", "blue"])
     values = read(client.metrics())

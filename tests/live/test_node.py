@@ -124,9 +124,9 @@ def test_the_same_reward_counts_once_however_it_is_reported(tmp_path):
         (None, "1", "red", None, "a reward of arm 'red' must be a finite number"),
         (None, 1.0, "", None, "arm must be 1 to 128 bytes"),
         (None, 1.0, "red", "", "key must be 1 to 128 bytes"),
-        (None, 1.0, None, None, "either a ticket or an arm, got neither"),
-        ("0000000000000007-1-1-red", 1.0, "red", None, "either a ticket or an arm, got both"),
-        ("0000000000000007-1-1-red", 1.0, None, "k", "with a ticket needs no key"),
+        (None, 1.0, None, None, "a ticket, or an arm and a key, got neither"),
+        ("0000000000000007-1-1-red", 1.0, "red", None, "got ticket and arm"),
+        ("0000000000000007-1-1-red", 1.0, None, "k", "got ticket and key"),
     ],
 )
 def test_wrong_observations_are_refused_in_a_line_and_others_counted(tmp_path, ticket, reward, arm, key, problem):

@@ -12,9 +12,9 @@ import pytest
 from sidecars import Beside, a_node
 
 from banditmesh.cli import main
-from banditmesh.live import Client, files
+from banditmesh.live import Client, config
 from banditmesh.live.http import serving
-from banditmesh.live.http.tokens import read_token
+from banditmesh.live.http.guard import read_token
 from banditmesh.live.template import template
 from banditmesh.live.transport import keys
 
@@ -176,7 +176,7 @@ def test_check_warns_of_a_certificate_that_has_ended(run, tmp_path, monkeypatch)
     keys.issue(tmp_path / "authority", "a", tmp_path / "keys")
     path = tmp_path / "node.toml"
     path.write_text(template("shop", "a"))
-    monkeypatch.setattr(files.time, "time", lambda: 4e9)
+    monkeypatch.setattr(config.time, "time", lambda: 4e9)
     status, out, err = run("node", "check", path)
     assert (status, out) == (0, f"{path}: a node can start with it\n")
     assert err.startswith(f"warning: {path}: [keys]: the certificate has ended at 20")

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from banditmesh.errors import InputError, NoticeError
 from banditmesh.live.links import notices
 from banditmesh.live.links.notices import Expulsion, Retirement, Signer, key_id, verify
-from banditmesh.live.transport import certificates
+from banditmesh.live.transport import identity
 
 TIME = 1_800_000_000
 LIVES = (("a", 0), ("a", 2**64 - 1), ("b/ü", 7))
@@ -22,7 +22,7 @@ def signer(key, mesh="shop"):
     return Signer(key_id(public), public, mesh)
 
 
-KEY, OTHER = certificates.new_key(), certificates.new_key()
+KEY, OTHER = identity.new_key(), identity.new_key()
 TRUSTED = [signer(KEY)]
 RETIREMENT = notices.retire(KEY, "shop", LIVES, TIME)
 EXPULSION = notices.expel(KEY, "shop", "a", TIME + 1, TIME)
@@ -76,7 +76,7 @@ def test_random_bytes_are_refused():
     rng = random.Random(1)
     for _ in range(2000):
         refused(rng.randbytes(rng.randrange(300)))
-    refused(bytes(notices.MOST_NOTICE + 1))
+    refused(bytes(notices.MAX_NOTICE + 1))
     refused(bytes(64) + b"\x91" * 60_000)
     refused(bytes(64) + b"\xdd\xff\xff\xff\xff")
 
@@ -96,7 +96,7 @@ def test_notice_of_another_mesh_is_refused(data):
 
 
 def test_what_else_the_authority_signs_is_no_notice():
-    certificate = certificates.for_authority(KEY, "shop", TIME, TIME + 1)
+    certificate = identity.certify_authority(KEY, "shop", TIME, TIME + 1)
     refused(certificate.signature + certificate.tbs_certificate_bytes)
     signed = RETIREMENT[64:]
     refused(KEY.sign(signed) + signed)

@@ -12,12 +12,12 @@ from collections import defaultdict
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from members import make, taken
+from members import make
 
 import banditmesh as bm
 from banditmesh.live.disk import Changes, Stored
-from banditmesh.live.limits import Caps
 from banditmesh.live.member import COUNTED, ArmSpec, Observation
+from banditmesh.live.names import Caps
 
 ARMS = ("red", "green", "blue", "grey")
 
@@ -224,7 +224,7 @@ class World:
         for pair in self.up:
             for a, b in (pair, pair[::-1]):
                 if a == name and (statistics := self.nodes[a].take(b, self.rng.choice([60, 10**6]))):
-                    self.sent.append((a, b, [(*key, *rest) for key, *rest in statistics]))
+                    self.sent.append((a, b, statistics))
 
     def on_deliver(self, name):
         """Something that was sent arrives, in any order."""
@@ -322,7 +322,7 @@ class World:
         while self.sent:
             self.on_deliver(None)
         for _ in range(1000):
-            sent = [(a, b, taken(self.nodes[a], b)) for pair in self.network for a, b in (pair, pair[::-1])]
+            sent = [(a, b, self.nodes[a].take(b, 10**9)) for pair in self.network for a, b in (pair, pair[::-1])]
             if not any(statistics for _, _, statistics in sent):
                 return
             self.rng.shuffle(sent)
@@ -389,7 +389,7 @@ def test_caps_hold_and_nothing_is_missing_unless_it_was_refused_and_counted(seed
     caps = Caps(origins=2, epochs=2, arms=3, entries=5, links=3, notices=1)
     world = run(seed, 60, caps=caps)
     for member in world.nodes.values():
-        usage = {one.name: (one.used, one.cap) for one in member.snapshot().usage}
+        usage = {name: (cap.used, cap.most) for name, cap in member.snapshot().caps.items()}
         assert all(used <= cap for name, (used, cap) in usage.items() if name not in ("own_entries", "arms"))
         # Its own arms it always knows.
         assert usage["arms"][0] <= 3 + len(ARMS)

@@ -16,7 +16,7 @@ import schemas
 from sidecars import Beside, Disk, a_node
 
 from banditmesh.errors import InputError, SidecarError
-from banditmesh.live.http import callers, openapi, serving, sidecar
+from banditmesh.live.http import openapi, serving, sidecar
 from banditmesh.live.http.sidecar import Sidecar
 
 DESCRIPTION = openapi.describe()
@@ -374,7 +374,7 @@ def test_a_unix_socket_is_for_its_user_and_goes_with_the_sidecar(tmp_path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert do(beside, "choose", {})[0] == 200
         assert do(beside, "choose", {}, host="evil.example")[0] == 421
-        with pytest.raises(SidecarError, match="somebody answers"), serving.bind(f"unix:{path}"):
+        with pytest.raises(SidecarError, match="another process answers"), serving.bind(f"unix:{path}"):
             pass
     assert not path.exists()
 
@@ -440,7 +440,7 @@ DEEP = b"[" * 10_000
         b'{"among":' + DEEP + b"]" * 10_000 + b"}",
         b'{"reward":' * 10_000,
         b'[{"ticket": "t", "reward": 1}, 7]',
-        b"[" + b'{"reward":1},' * openapi.MOST_OBSERVATIONS + b'{"reward":1}]',
+        b"[" + b'{"reward":1},' * openapi.MAX_OBSERVATIONS + b'{"reward":1}]',
     ],
     ids=lambda body: repr(body[:40]),
 )
@@ -465,7 +465,7 @@ def test_nesting_that_no_type_stops_is_refused(shared, monkeypatch):
 
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_body_that_is_too_large_is_refused(shared, chunked):
-    size = sidecar.MOST_BYTES + 1
+    size = sidecar.MAX_BYTES + 1
     with shared.connect() as connection:
         head = "POST /v1/observe HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         head += "Transfer-Encoding: chunked\r\n\r\n" if chunked else f"Content-Length: {size}\r\n\r\n"
@@ -477,7 +477,7 @@ def test_a_body_that_is_too_large_is_refused(shared, chunked):
 
 
 def test_a_body_that_never_ends_is_given_up(shared, monkeypatch):
-    monkeypatch.setattr(sidecar, "MOST_SECONDS", 0.05)
+    monkeypatch.setattr(sidecar, "MAX_SECONDS", 0.05)
     with shared.connect() as connection:
         head = b"POST /v1/observe HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         connection.sendall(head + b"Content-Length: 10\r\n\r\n{")
@@ -494,8 +494,8 @@ def said(connection, end):
 
 
 def test_silent_connections_keep_nobody_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(callers, "MOST_CALLERS", 4)
-    monkeypatch.setattr(callers, "FOR_PROBES", 2)
+    monkeypatch.setattr(serving, "MAX_CALLERS", 4)
+    monkeypatch.setattr(serving, "FOR_PROBES", 2)
     with Beside(a_node(tmp_path), token=TOKEN) as beside, contextlib.ExitStack() as stack:
         silent = [stack.enter_context(beside.connect()) for _ in range(12)]
         silent[-1].sendall(b"GET /healthz HTTP/1.1\r\n")
@@ -508,8 +508,8 @@ def test_silent_connections_keep_nobody_out(tmp_path, monkeypatch):
 
 
 def test_requests_under_way_are_not_cut_off_and_probes_have_places(tmp_path, monkeypatch):
-    monkeypatch.setattr(callers, "MOST_CALLERS", 2)
-    monkeypatch.setattr(callers, "FOR_PROBES", 1)
+    monkeypatch.setattr(serving, "MAX_CALLERS", 2)
+    monkeypatch.setattr(serving, "FOR_PROBES", 1)
     with Beside(a_node(tmp_path)) as beside, beside.begun() as first, beside.begun():
         assert do(beside, "healthy")[0] == do(beside, "ready")[0] == 200
         status, answer = do(beside, "state")
@@ -524,8 +524,8 @@ def test_requests_under_way_are_not_cut_off_and_probes_have_places(tmp_path, mon
 
 
 def test_connection_beyond_all_places_is_told_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(callers, "MOST_CALLERS", 1)
-    monkeypatch.setattr(callers, "FOR_PROBES", 0)
+    monkeypatch.setattr(serving, "MAX_CALLERS", 1)
+    monkeypatch.setattr(serving, "FOR_PROBES", 0)
     with Beside(a_node(tmp_path)) as beside, beside.begun(), beside.connect() as other:
         response = http.client.HTTPResponse(other)
         response.begin()
@@ -534,7 +534,7 @@ def test_connection_beyond_all_places_is_told_so(tmp_path, monkeypatch):
 
 
 def test_headers_that_never_end_are_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(callers, "HEADERS_WITHIN", 0.05)
+    monkeypatch.setattr(serving, "HEADERS_WITHIN", 0.05)
     with Beside(a_node(tmp_path)) as beside:
         with beside.connect() as silent:
             assert silent.recv(1) == b""
@@ -553,7 +553,7 @@ def test_headers_that_never_end_are_given_up(tmp_path, monkeypatch):
 
 
 def test_caller_that_reads_nothing_is_cut_off(tmp_path, monkeypatch):
-    monkeypatch.setattr(callers, "READS_WITHIN", 0.05)
+    monkeypatch.setattr(serving, "READS_WITHIN", 0.05)
     asks = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100_000
     with Beside(a_node(tmp_path)) as beside, beside.connect() as connection, pytest.raises(ConnectionError):
         connection.sendall(asks)

@@ -29,7 +29,7 @@ ARMS = [f"arm {number}" for number in range(6)]
 #: What killed and leaving processes and cut links explain: no answer, or a bye.
 EXPLAINED = {"refused_by_peer", "refused_no_hello", "refused_busy"}
 #: The most that a node may grow by in the second half, in bytes; an entry or a ticket that leaks a second is more.
-MOST_GROWTH = 2_000_000
+MAX_GROWTH = 2_000_000
 
 
 class Soak:
@@ -203,6 +203,6 @@ def test_mesh_under_churn_stays_flat_and_agrees_in_the_end(tmp_path):
     print(dict(soak.counters))
     assert set(refused) <= EXPLAINED
     assert not any(soak.counters[name] for name in ("heard_conflicts", "heard_proofs", "failed_tasks", "failed_writes"))
-    assert max(grown.values()) < MOST_GROWTH
+    assert max(grown.values()) < MAX_GROWTH
     for log in tmp_path.glob("*/log-*"):
         assert "Traceback" not in log.read_text()

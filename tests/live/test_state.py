@@ -19,11 +19,10 @@ import pytest
 
 from banditmesh import UCB, FwA
 from banditmesh.errors import InputError, StoreError
-from banditmesh.live.disk import CallerKey, Changes, Closed, Entry, Key, Life, OwnArm, Start, Stored, TicketBook, schema
-from banditmesh.live.disk.folder import BESIDE, FILE
-from banditmesh.live.disk.state import Store, copy_state
+from banditmesh.live.disk import CallerKey, Changes, Closed, Life, OwnArm, Start, Stored, TicketBook, schema
+from banditmesh.live.disk.state import BESIDE, FILE, Store, copy_state
 from banditmesh.live.member import Member
-from banditmesh.live.member.arms import ArmSpec
+from banditmesh.live.statistics import ArmSpec, Entry
 
 EPOCH = 2**64 - 3
 FULL = Changes(
@@ -89,7 +88,7 @@ def test_changes_are_applied_in_the_stated_order(folder):
                 forgotten_starts=[1],
                 forgotten_closed=[(2, 0)],
                 forgotten_caller_keys=3,
-                removed=[Key("b", 0, "red"), Key("nobody", 1, "red")],
+                removed=[("b", 0, "red"), ("nobody", 1, "red")],
                 closed=[Closed(2, 7, 8)],
                 entries=[Entry("a", 5, "red", 4, 2.5, 1, False)],
             )
@@ -124,7 +123,7 @@ def test_commits_and_saves_run_one_after_the_other_off_the_loop(tmp_path):
             *(store.save_entries([Entry("d", n, "red", 1, 0.5, 1, True)]) for n in range(20)),
             *(store.commit(Changes(own=[OwnArm(f"arm {n}", 1, 0.5)])) for n in range(20)),
         )
-        await store.save_entries([], [Key("d", 3, "red")])
+        await store.save_entries([], [("d", 3, "red")])
 
     with open_store(tmp_path) as store:
         asyncio.run(run(store))
@@ -510,7 +509,7 @@ def test_a_file_put_in_its_place_is_noticed_by_the_next_commit(folder):
     with open_store(folder) as store:
         (folder / "copy").write_bytes(content)
         (folder / "copy").rename(folder / FILE)
-        with refused("somebody put another file in its place"):
+        with refused("another file was put in its place"):
             store.write(Changes(own=[OwnArm("green", 2, 0.5)]))
 
 
@@ -677,8 +676,9 @@ def test_a_member_begins_a_new_life_with_what_a_backup_holds(folder, tmp_path):
 WRITER = """
 import sys
 from banditmesh.live.member import Member
-from banditmesh.live.disk import Changes, Closed, Entry, Life, OwnArm
+from banditmesh.live.disk import Changes, Closed, Life, OwnArm
 from banditmesh.live.disk.state import Store
+from banditmesh.live.statistics import Entry
 
 store = Store.open(sys.argv[1], "shop", "a")
 stored = store.load()

@@ -9,9 +9,9 @@ from embedded import a_node, counters, estimates, is_linked, refusals, report, r
 from meshes import DAY, Authority, now
 
 from banditmesh.live import links
-from banditmesh.live.addresses import Address
 from banditmesh.live.http.metrics import Metrics
-from banditmesh.live.transport import PlainTransport, TlsTransport, certificates, keys
+from banditmesh.live.names import Address
+from banditmesh.live.transport import PlainTransport, TlsTransport, identity, keys
 
 NOTHING = {"red": (0, None), "blue": (0, None)}
 
@@ -27,13 +27,13 @@ def files(mesh, name):
 
 def strange(mesh, kind):
     """How a stranger connects, who calls itself x."""
-    own_key = certificates.new_key()
-    own = certificates.for_authority(own_key, "shop", now(), now() + DAY)
+    own_key = identity.new_key()
+    own = identity.certify_authority(own_key, "shop", now(), now() + DAY)
 
     def signed(begin, end, by=None):
         def certify(key, authority_key, authority):
             signer = (authority_key, authority) if by is None else by
-            return certificates.for_node(key.public_key(), "shop", "x", *signer, begin, end)
+            return identity.certify_node(key.public_key(), "shop", "x", *signer, begin, end)
 
         return TlsTransport(mesh.forge(f"x-{kind}", certify))
 
@@ -43,7 +43,7 @@ def strange(mesh, kind):
         return signed(now(), now() + DAY, by=(own_key, own))
     if kind == "self_signed":
         return TlsTransport(
-            mesh.forge("x-self", lambda key, *_: certificates.for_authority(key, "shop", now(), now() + DAY))
+            mesh.forge("x-self", lambda key, *_: identity.certify_authority(key, "shop", now(), now() + DAY))
         )
     return PlainTransport()
 

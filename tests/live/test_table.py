@@ -1,13 +1,18 @@
 """What becomes of a statistic that comes, and what goes out again: each rule of hearing and telling by hand."""
 
+import contextlib
 import math
 
 import pytest
 from members import ALL, counted, hear, known, make, observe, taken
 
 import banditmesh as bm
-from banditmesh.live.limits import MOST_COUNT, Caps
+from banditmesh.core import Copy, Message, Place
+from banditmesh.live.disk import Life, Stored, schema
+from banditmesh.live.disk.schema import UnusableError
 from banditmesh.live.member import ArmSpec
+from banditmesh.live.names import MAX_COUNT, Caps
+from banditmesh.live.statistics import Entry, Statistic, policy_arms, why_refused
 
 # Flooding relays everything; a node with no arms relays under FwA, too.
 
@@ -25,7 +30,7 @@ def relay(*links, protocol=None, **settings):
     [
         (("o", 1, "red", 0, 0.0, 3), "count"),
         (("o", 1, "red", -1, 0.0, 3), "count"),
-        (("o", 1, "red", MOST_COUNT + 1, 0.0, 3), "count"),
+        (("o", 1, "red", MAX_COUNT + 1, 0.0, 3), "count"),
         (("o", 1, "red", 2**60, 0.0, 3), "count"),
         (("o", 1, "red", 2, 2.1e12, 3), "sum"),
         (("o", 1, "red", 2, -2.1e12, 3), "sum"),
@@ -52,7 +57,7 @@ def test_field_out_of_its_range_is_refused_and_counted(statistic, reason):
     assert taken(member, "q") == []
 
 
-@pytest.mark.parametrize("statistic", [("o", 0, "red", 1, -0.0, 1), ("ö" * 64, 2**64 - 1, "x y", MOST_COUNT, 9e27, 4)])
+@pytest.mark.parametrize("statistic", [("o", 0, "red", 1, -0.0, 1), ("ö" * 64, 2**64 - 1, "x y", MAX_COUNT, 9e27, 4)])
 def test_field_at_the_end_of_its_range_is_accepted(statistic):
     member = make(links="pq")
     hear(member, "p", statistic)
@@ -173,7 +178,7 @@ def test_conflict_is_counted_and_the_larger_sum_wins(totals):
 
 def test_conflict_before_anything_was_learned():
     member = make()
-    member.hear([("o", 1, "red", 2, 1.0, 2), ("o", 1, "red", 2, 3.0, 2)], "p")
+    member.hear([Statistic("o", 1, "red", 2, 1.0, 2), Statistic("o", 1, "red", 2, 3.0, 2)], "p")
     member.settle()
     assert known(member)["red"] == (2, 1.5)
 
@@ -573,3 +578,59 @@ def test_entries_that_changed_are_given_once_and_again_if_they_could_not_be_stor
     member.retire([("o", 1)])
     member.not_stored(*member.dirty_entries())
     assert member.dirty_entries() == ([], [("o", 1, "red")])
+
+
+# What is decided elsewhere, too.
+
+
+class Scripted:
+    """Chances that always draw the same."""
+
+    def __init__(self, u):
+        self.u = u
+
+    def relay(self, *decided):
+        return self.u
+
+    index = relay
+
+    def targets(self, message, agent, ttl, candidates, n):
+        return candidates[:n]
+
+
+PROTOCOLS = [bm.Flooding(4), bm.FwA(4), bm.IRS(), bm.ProbabilisticFlooding(4, 0.5), bm.Gossip(4, 2)]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda one: one.name)
+@pytest.mark.parametrize("ttl", [1, 2, 4])
+@pytest.mark.parametrize("arm", ["red", "far"])
+@pytest.mark.parametrize("u", [0.25, 0.75])
+def test_table_relays_what_the_courier_of_the_simulator_relays_and_to_as_many(protocol, ttl, arm, u):
+    ttl = min(ttl, protocol.ttl)
+    member = make(arms=["red"], protocol=protocol, links="pqrs")
+    member._chances = member._table._chances = member._outboxes._chances = Scripted(u)
+    hear(member, "p", ("o", 1, arm, 1, 0.5, ttl))
+    place = Place("n", policy_arms([ArmSpec("red", sigma=1.0)]), bm.UCB(), Scripted(u))
+    agent = protocol.seat(place)
+    receipt = agent.receive(Copy(Message("o", 0, arm, 1, 0.5), ttl), "p", degree=4)
+    assert counted(member, f"news_{receipt.fate.name.lower()}") == (1,)
+    targets = [name for parcel in agent.send(list("pqrs")) for name in parcel.targets]
+    assert [peer for peer in "pqrs" if taken(member, peer)] == targets
+
+
+REFUSED = [(0, 0.0), (MAX_COUNT + 1, 0.0), (1, 1.1e12), (2, -2.1e12), (1, math.nan), (3, math.inf)]
+
+
+@pytest.mark.parametrize("count, total", [*REFUSED, (1, 1e12), (2, -2e12), (MAX_COUNT, 0.0)])
+def test_wire_disk_and_callers_refuse_the_same(count, total):
+    is_refused = why_refused(count, total) is not None
+    assert is_refused == ((count, total) in REFUSED or math.isnan(total))
+    member = make()
+    hear(member, "p", ("o", 1, "red", count, total, 3))
+    assert counted(member, "heard_news") == (not is_refused,)
+    stored = Stored("mesh", "n", Life(1, 1, 0), entries=[Entry("o", 1, "red", count, total, 3, True)])
+    with pytest.raises(UnusableError) if is_refused else contextlib.nullcontext():
+        schema._check(stored)
+    if count == 1:
+        with pytest.raises(bm.InputError) if is_refused else contextlib.nullcontext():
+            ArmSpec("red").check_reward(total)

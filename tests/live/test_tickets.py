@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from members import make, observe
 
 import banditmesh as bm
-from banditmesh.live import limits
 from banditmesh.live.disk import Stored
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, REFUSED, Observation, Ticket, ledger, tickets
 from banditmesh.live.member.tickets import Intervals, Tickets
+from banditmesh.live.names import OPEN_CHOICES
 
 DAY = 86400.0
 
@@ -355,4 +355,4 @@ def test_random_reports_count_each_choice_once():
         node.report(*rng.choices(given, k=rng.randint(0, 3)), now=now)
     assert set(node.report(*given, now=now)) == {COUNTED, ALREADY_COUNTED}
     assert node.count == len(set(given)) == 300
-    assert limits.OPEN_CHOICES == 100_000
+    assert OPEN_CHOICES == 100_000

@@ -12,9 +12,10 @@ import pytest
 from meshes import DAY, Authority, now
 
 from banditmesh.errors import InputError, RefusedError
-from banditmesh.live.addresses import Address
+from banditmesh.live import transport as transports
 from banditmesh.live.links import codec
-from banditmesh.live.transport import PlainTransport, TlsTransport, certificates, door, streams
+from banditmesh.live.names import Address
+from banditmesh.live.transport import PlainTransport, TlsTransport, identity, streams
 
 ANY = "127.0.0.1:0"
 
@@ -304,7 +305,7 @@ def test_connection_is_closed_if_nobody_takes_it(a, b):
 
 def test_handshakes_take_turns_with_everything_else():
     async def test():
-        turns, order = door.Turns(4), []
+        turns, order = transports.HandshakeTurns(4), []
 
         async def work():
             await turns.take()
@@ -336,32 +337,32 @@ async def say_hello(side, address, name="a"):
 
 def bad_certificate(kind, mesh):
     """Contexts that trust the mesh's authority, and present something that it did not issue like this."""
-    stranger, authority = certificates.new_key(), certificates.new_key()
+    stranger, authority = identity.new_key(), identity.new_key()
     begin = now()
     make = {
-        "expired": lambda own, key, crt: certificates.for_node(
+        "expired": lambda own, key, crt: identity.certify_node(
             own.public_key(), "shop", "x", key, crt, begin - 9 * DAY, begin - DAY
         ),
-        "not_yet_valid": lambda own, key, crt: certificates.for_node(
+        "not_yet_valid": lambda own, key, crt: identity.certify_node(
             own.public_key(), "shop", "x", key, crt, begin + DAY, begin + 9 * DAY
         ),
-        "self_signed": lambda own, key, crt: certificates.for_authority(own, "shop", begin, begin + DAY),
-        "wrong_authority": lambda own, key, crt: certificates.for_node(
+        "self_signed": lambda own, key, crt: identity.certify_authority(own, "shop", begin, begin + DAY),
+        "wrong_authority": lambda own, key, crt: identity.certify_node(
             own.public_key(),
             "shop",
             "x",
             authority,
-            certificates.for_authority(authority, "shop", begin, begin + DAY),
+            identity.certify_authority(authority, "shop", begin, begin + DAY),
             begin,
             begin + DAY,
         ),
-        "forged": lambda own, key, crt: certificates.for_node(
+        "forged": lambda own, key, crt: identity.certify_node(
             own.public_key(), "shop", "x", stranger, crt, begin, begin + DAY
         ),
-        "wrong_mesh": lambda own, key, crt: certificates.for_node(
+        "wrong_mesh": lambda own, key, crt: identity.certify_node(
             own.public_key(), "other", "x", key, crt, begin, begin + DAY
         ),
-        "bad_uri": lambda own, key, crt: certificates.for_node(
+        "bad_uri": lambda own, key, crt: identity.certify_node(
             own.public_key(), "shop", "", key, crt, begin, begin + DAY
         ),
     }
@@ -542,7 +543,7 @@ def test_member_joins_while_300_connections_are_half_open(a, b):
             dialled, accepted = await pair(other, one)
             await dialled.write(b"here")
             assert await accepted.read() == b"here"
-            places = door.AT_A_TIME + door.WAITING
+            places = transports.AT_A_TIME + transports.WAITING
             await one.refused(300 - places)
             assert set(one.reasons) <= {"too_many", "closed"}
             assert one.reasons["too_many"] >= 300 - places

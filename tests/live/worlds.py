@@ -22,10 +22,10 @@ from simulated import HOSTILE, Disk, Network, SimulatedTransport, identity
 import banditmesh as bm
 from banditmesh.errors import NodeError, StoreError
 from banditmesh.live.config import NeighbourConfig, NodeConfig
-from banditmesh.live.limits import Caps
 from banditmesh.live.links import codec, notices
 from banditmesh.live.links.notices import Signer, key_id
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, ArmSpec, Observation
+from banditmesh.live.names import Caps
 from banditmesh.live.node import Node
 
 MESH = "simulated"
@@ -331,9 +331,9 @@ class World:
         for peer, waiting in member._outboxes.links.items():
             if len(waiting) > n_keys:
                 raise Violation(f"{name} has {len(waiting)} keys waiting for {peer}, and {n_keys} in all")
-        for cap in member.snapshot().usage:
-            if cap.used > cap.cap:
-                raise Violation(f"{name} has {cap.used} {cap.name}, and may have {cap.cap}")
+        for cap_name, cap in member.snapshot().caps.items():
+            if cap.used > cap.most:
+                raise Violation(f"{name} has {cap.used} {cap_name}, and may have {cap.most}")
         counters = member.counters
         n_heard = sum(counters[f"heard_{fate}"] for fate in ("news", "stale", "extended", "proofs"))
         came, refused = node._exchange.counts["heard"], n_refused(node) - n_refused_at_start
@@ -690,20 +690,20 @@ def replayed_further(world, rng):
             if isinstance(message, codec.Statistics):
                 found += message.statistics
     some = rng.sample(found, min(len(found), 20))
-    return codec.encode_statistics([((o, e, a), c, s, rng.choice((0, 1, 3, 255))) for o, e, a, c, s, _ in some])
+    return codec.encode_statistics([msgspec.structs.replace(one, ttl=rng.choice((0, 1, 3, 255))) for one in some])
 
 
 def impossible(world, rng):
     """Statistics that no node may send."""
     bad = [
-        (("x", 1, "red"), 0, 0.0, 3),
-        (("x", 1, "red"), 2**60, 0.0, 3),
-        (("x", 1, "red"), 1, float("nan"), 3),
-        (("x", 1, "red"), 1, float("inf"), 3),
-        (("x", 1, "red"), 1, 1e13, 3),
-        (("x" * 200, 1, "red"), 1, 1.0, 3),
-        (("x", 1, ""), 1, 1.0, 3),
-        (("x", 1, "red"), 1, 1.0, 0),
+        ("x", 1, "red", 0, 0.0, 3),
+        ("x", 1, "red", 2**60, 0.0, 3),
+        ("x", 1, "red", 1, float("nan"), 3),
+        ("x", 1, "red", 1, float("inf"), 3),
+        ("x", 1, "red", 1, 1e13, 3),
+        ("x" * 200, 1, "red", 1, 1.0, 3),
+        ("x", 1, "", 1, 1.0, 3),
+        ("x", 1, "red", 1, 1.0, 0),
     ]
     return codec.encode_statistics(rng.sample(bad, rng.randint(1, len(bad))))
 

@@ -94,7 +94,7 @@ def test_answers_forbid_framing_and_requests_to_others():
 
 
 def test_large_request_is_refused_whatever_its_header_says(monkeypatch):
-    monkeypatch.setattr(access, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(access, "MAX_BYTES", 2**20)
     guard = Access("127.0.0.1")
     assert ask(guard, {**OWN, "content-length": str(2**20 + 1)}, method="POST")[0] == 413
     assert ask(guard, OWN, method="POST", body=bytes(3 * 2**20))[0] == 499
@@ -183,7 +183,10 @@ def test_sign_in_leads_to_this_server_only(to, leads_to):
 
 
 def test_server_listens_beyond_loopback_only_with_a_token():
-    with pytest.raises(InputError, match=r"--host is not loopback, got 0\.0\.0\.0; give --token-file as well"):
+    with pytest.raises(
+        InputError,
+        match=r"--host and --port must be loopback without a token, got 0\.0\.0\.0:\d+; give --token-file as well",
+    ):
         listening("0.0.0.0", 0, None)
     for host, token in (("127.0.0.1", None), ("0.0.0.0", TOKEN)):
         with listening(host, 0, token) as listener:

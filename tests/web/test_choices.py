@@ -174,10 +174,10 @@ def test_files_are_bounded_and_named_by_what_they_hold(monkeypatch):
     for name in ("/etc/passwd", "../x", first + "/../../..", "", f"{first}\0"):
         assert not uploads.holds(kept.folder, name)
     assert uploads.holds(kept.folder, first)
-    monkeypatch.setattr(uploads, "MOST_BYTES", 10)
+    monkeypatch.setattr(uploads, "MAX_BYTES", 10)
     with pytest.raises(InputError, match="a file may have 10 bytes at most, got 11"):
         kept.keep("large", b"12345678901")
-    monkeypatch.setattr(uploads, "MOST_KEPT", 5)
+    monkeypatch.setattr(uploads, "MAX_KEPT", 5)
     with pytest.raises(InputError, match="all files may have 5 bytes at most"):
         kept.keep("more", b"123456")
     folder = kept.folder

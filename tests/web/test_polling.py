@@ -9,6 +9,7 @@ import time
 import pytest
 
 from banditmesh.errors import InputError
+from banditmesh.mesh import status
 from banditmesh.web import polling
 from banditmesh.web.polling import Meshes, Poller
 
@@ -118,7 +119,7 @@ def test_nonsense_is_no_answer_and_disturbs_no_other_node(poll, bodies):
 
 
 def test_endless_answer_is_given_up(poll, monkeypatch):
-    monkeypatch.setattr(polling, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(status, "MAX_BYTES", 10_000)
     with sidecar({"/v1/state": b" " * 5000}, endless=True) as wrong:
         [one] = poll(wrong).seen
     assert one.error == "answers with more than 10,000 bytes; is it a sidecar?"
@@ -145,4 +146,4 @@ def test_error_of_a_sidecar_is_shown_in_short(poll):
         [one] = poll(f"http://127.0.0.1:{server.server_address[1]}").seen
         server.shutdown()
     assert one.error.startswith("no? no? ")
-    assert len(one.error) == polling.MOST_LETTERS
+    assert len(one.error) == status.MAX_LETTERS

@@ -43,7 +43,8 @@ def test_other_addresses_need_a_token():
     done = run("--host", "0.0.0.0")
     assert done.returncode == 2
     assert done.stderr == (
-        "banditmesh: --host is not loopback, got 0.0.0.0; give --token-file as well, or leave --host out\n"
+        "banditmesh: --host and --port must be loopback without a token, got 0.0.0.0:8470; give --token-file as well, "
+        "or leave --host out\n"
     )
 
 

@@ -66,7 +66,7 @@ def test_worker_answers_fails_in_a_line_and_ends_at_once(tmp_path, monkeypatch):
         os.kill(worker._process.pid, signal.SIGKILL)
         with pytest.raises(WorkError, match="ended unexpectedly"):
             await asking
-        monkeypatch.setattr(workers, "MOST_WORKERS", 0)
+        monkeypatch.setattr(workers, "MAX_WORKERS", 0)
         with pytest.raises(WorkError, match="0 workers of all visitors are running, which is the most"):
             await worker.ask("curves_csv")
 
@@ -77,7 +77,7 @@ def test_worker_answers_fails_in_a_line_and_ends_at_once(tmp_path, monkeypatch):
 
 def test_visitor_has_a_share_of_the_workers_and_tabs_that_are_gone_make_way(monkeypatch):
     monkeypatch.setattr(workers, "SHARE", 2)
-    monkeypatch.setattr(workers, "MOST_WORKERS", 3)
+    monkeypatch.setattr(workers, "MAX_WORKERS", 3)
     monkeypatch.setattr(workers, "_running", set())
     gone = []
 
@@ -168,16 +168,18 @@ def test_no_question_reads_a_file_that_was_not_handed_over(tmp_path, question, m
     ):
         given = ["own"] if question == "follow" else []
         chosen = {"protocols": "fwa(2)", "horizon": "2", **named}
-        with pytest.raises(InputError, match=f"{key} must be a file that was handed over on this page"):
+        with pytest.raises(InputError, match=f"{key} must be a file that was uploaded to this page"):
             getattr(Desk(print), question)(*given, chosen, tmp_path, *more)
 
 
 def test_error_about_a_file_has_its_users_name_and_a_remedy_of_the_page(monkeypatch):
-    monkeypatch.setattr(choices, "MOST_UNPACKED", 3)
+    monkeypatch.setattr(choices, "MAX_UNPACKED", 3)
     kept = Uploads()
     chosen = {**ENDLESS, "network.name": "file", "network.path": kept.keep("my links.txt", b"0 1\n1 2\n")}
     del chosen["network.n"]
-    with pytest.raises(InputError, match=r"^\[network\] my_links\.txt must hold at most 3 bytes[^;]*$"):
+    with pytest.raises(
+        InputError, match=r"^network: my_links\.txt must hold at most 3 bytes[^;]*; choose a smaller file$"
+    ):
         Desk(print).simulate(chosen, kept.folder)
     kept.close()
 
@@ -259,7 +261,7 @@ def test_frames_that_are_told_at_a_time_are_bounded(monkeypatch):
     frames = [frame for news in told[1:] for frame in news["frames"]]
     assert answer["round"] == 60
     assert [frame["round"] for frame in frames] == sorted({frame["round"] for frame in frames})
-    monkeypatch.setattr(desk, "MOST_CHARACTERS", 1)
+    monkeypatch.setattr(desk, "MAX_CHARACTERS", 1)
     small = []
     Desk(small.append).record(chosen, Path(), "", None)
     assert all(len(news["frames"]) == 1 for news in small[1:])
@@ -318,7 +320,7 @@ def test_large_network_is_recorded_by_its_loads(monkeypatch):
     chosen = {**ENDLESS, "horizon": "5", "rules": "sound"}
     told, loads = [], []
     Desk(told.append).record(chosen, Path(), "", None)
-    monkeypatch.setattr(desk, "MOST_STEPPED", 3)
+    monkeypatch.setattr(desk, "MAX_STEPPED", 3)
     # On the engine that compiles nothing for this test.
     monkeypatch.setattr(engine, "simulate", partial(engine.simulate, engine="reference"))
     asked = Desk(loads.append)

@@ -1,7 +1,7 @@
 """Generators of arm sets: which agents hold which arms.
 
-Each returns one list of arm ids (0 .. n_arms - 1, ascending) per agent. No agent is left without an arm and
-no arm without a holder. The seed decides everything; no global generator is touched. They are reached as
+Each returns one list of arm ids (0 .. n_arms - 1, ascending) per agent. No agent is left without an arm and no arm
+without a holder. The seed decides everything; global generators are left alone. They are available as
 `banditmesh.arms.uniform_sets` and so on.
 """
 
@@ -20,7 +20,7 @@ from ..networks.csr import as_links
 
 # Random blocks are drawn in parts of about this many numbers, so that memory stays small.
 _BLOCK = 2**22
-#: What an arm of an agent takes while a set is drawn, in bytes.
+#: Bytes per arm of an agent while a set is drawn.
 _SLOT_BYTES: Final = 12.0
 #: A row of random numbers for this many arms takes 80 MB.
 MAX_ARMS: Final = 10_000_000
@@ -29,8 +29,7 @@ MAX_ARMS: Final = 10_000_000
 def uniform_sets(n_agents: int, n_arms: int, per_agent: int, seed: int) -> list[list[int]]:
     """Give every agent a uniformly drawn set of `per_agent` arms, as in the paper's experiments (Section 6).
 
-    An arm that nobody drew replaces, at a uniformly drawn agent, one of its arms that has at least two
-    holders.
+    An arm that no agent drew replaces, at a uniformly drawn agent, one of its arms that has at least two holders.
 
     Parameters
     ----------
@@ -96,7 +95,7 @@ def random_sets(n_agents: int, n_arms: int, probability: float, seed: int) -> li
     n_agents, n_arms : int
         How many agents and arms there are.
     probability : float
-        Of an agent to hold an arm.
+        How likely an agent holds an arm.
     seed : int
         What the draw depends on.
 
@@ -165,18 +164,18 @@ def far_apart_sets(network: Any, n_arms: int, distance: int, seed: int) -> list[
 
 
 def check_sizes(n_arms: int, per_agent: int) -> tuple[int, int]:
-    """How many arms there are and how many of them an agent has, if both can be."""
+    """The number of arms and of arms per agent, if both are valid."""
     n_arms = _arms(n_arms)
     per_agent = checks.integer("per_agent", per_agent, at_least=1)
     if per_agent > n_arms:
-        raise ArmError(f"per_agent must be at most n_arms = {n_arms}, got {per_agent}")
+        raise ArmError(f"must be at most n_arms = {n_arms}, got {per_agent}", key="per_agent")
     return n_arms, per_agent
 
 
 def _arms(n_arms: int) -> int:
     n_arms = checks.integer("n_arms", n_arms, at_least=1)
     if n_arms > MAX_ARMS:
-        raise ArmError(f"n_arms must be at most {MAX_ARMS}, got {n_arms}")
+        raise ArmError(f"must be at most {MAX_ARMS}, got {n_arms}", key="n_arms")
     return n_arms
 
 

@@ -4,5 +4,5 @@ compare             several protocols on one problem
 frontier            protocols, ttls and emissions on one problem, by what they cost
 configurations      what a frontier gives: fronts, budgets and the recommendation
 intervals           confidence intervals for paired differences and for means
-presets             comparisons on the paper's networks that are asked for by name
+presets             named comparisons on the paper's networks
 """

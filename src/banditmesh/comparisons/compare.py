@@ -49,8 +49,8 @@ class Comparison:
         Parameters
         ----------
         agents : bool
-            Whether to add how regret is shared among the agents: the median agent's at the horizon, that of the agent
-            which nine tenths are below, and that of the worst, each the mean over replicates.
+            Whether to add how regret is spread over the agents: the median, the 90 % quantile and the worst agent's at
+            the horizon, each the mean over replicates.
         """
         import pandas as pd
 
@@ -70,7 +70,7 @@ class Comparison:
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("protocol")
 
     def differences(self, against: str, confidence: float = 0.95) -> pd.DataFrame:
-        """Paired differences from one protocol at the horizon: every protocol met the same rewards and networks.
+        """Paired differences from one protocol at the horizon: every protocol saw the same rewards and networks.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Comparison:
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("protocol")
 
     def to_dataframe(self, agents: bool = False) -> pd.DataFrame:
-        """One row for each protocol, replicate and recorded round, the protocol by the name that it has here.
+        """One row for each protocol, replicate and recorded round; protocols have the names used here.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class Comparison:
         log: str = "",
         band: str = "sd",
     ) -> Figure:
-        """A picture of all protocols.
+        """A figure of all protocols.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """What has to be said below the table."""
+        """The notes below the table."""
         return [ONE_REPLICATE] if any(result.replicates == 1 for result in self.results.values()) else []
 
     def _plot_busiest_link(self, look: plots.Look) -> Figure:
@@ -329,10 +329,10 @@ def compare(
     protocols : one or several of what is to be compared
         Protocols such as `FwA(4)` or "fwa(4)"; pairs of a protocol and a policy such as `("fwa(4)", KLUCB())`; or
         configurations such as `{"protocol": "fwa(4)", "rules": "published"}`, which may also hold faults and every. A
-        mapping gives each a name of its own. Otherwise a protocol that is the only one of its name and sends every
-        pull goes by its plain name, and any other is written out, as in "flooding(8)+growth(0.25)".
+        mapping names each of them. Otherwise a protocol that is the only one of its name and sends every pull goes by
+        its plain name, and any other is written out, as in "flooding(8)+growth(0.25)".
     policy, horizon, rules, engine, link_traffic, agents, rewards, means, every, faults, record_every, threads, progress
-        As for `simulate`, for all that do not say otherwise.
+        As for `simulate`; the default for all entries.
     replicates : int
         The number of independent repetitions: 10 unless given, so that there are standard deviations.
     seed : int, optional

@@ -1,7 +1,7 @@
-"""Configurations side by side: which are on the front, which meet a budget, and which one to take.
+"""Configurations side by side: which are on the front, which meet a budget, and which one to choose.
 
-Rules kept here: a configuration is on the front of a cost if no other has at most its cost and at most its regret, one
-of them lower; means decide. A budget is met if the upper end of the cost's confidence interval is within it.
+Rules kept here: a configuration is on the front for a cost if no other has at most its cost and at most its regret,
+with one of them lower; means decide. A budget is met if the upper end of the cost's confidence interval is within it.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Configuration:
     regret : float array (replicates,)
         Group regret at the horizon.
     messages_per_round : float array (replicates,)
-        Transmissions in all, divided by the horizon.
+        All transmissions, divided by the horizon.
     link_load : float array (replicates,)
         Transmissions per round on the busiest directed link, mean over all rounds.
     link_peak : float array (replicates,)
-        The same in the busiest window of a fiftieth of the horizon: emissions that fall silent begin loud.
+        The same in the busiest window of a fiftieth of the horizon: emissions that fall silent start loud.
     bytes_per_round : float array (replicates,)
         Payload of all transmissions, divided by the horizon.
     """
@@ -72,7 +72,7 @@ class Configuration:
 
     @property
     def sends(self) -> bool:
-        """Whether it sends anything: neither agents on their own nor a centre, which no network could be."""
+        """Whether it sends anything: it is neither agents on their own nor a centre, which no network could be."""
         return self.protocol.sends_messages
 
 
@@ -91,7 +91,7 @@ class Frontier:
     rules : str
         The rule set.
     faults : str
-        What went wrong; empty if nothing did.
+        The faults; empty if there were none.
     max_messages_per_round, max_link_load : float or None
         The budget.
     tolerance : float
@@ -105,10 +105,10 @@ class Frontier:
     rounds_per_second : float or None
         The pace, if costs are also wanted per second.
     left_out : mapping from str to str
-        Configurations that were left out on the way from coarse to fine, each with the reason and what that rests on:
-        how many paired replicates, by how much, and the margin that it is beyond. A configuration is over the budget by
-        what it sent so far; beaten by another that costs no more; or, where it takes long, not worth it, since another
-        has nearly all that there is to gain for at most half of its cost.
+        Configurations that were left out on the way from coarse to fine, each with the reason and its evidence: how
+        many paired replicates, by how much, and the margin exceeded. A configuration is over the budget by what it sent
+        so far; beaten by another that costs no more; or, where it takes long, not worth it, since another has nearly
+        all of the possible gain for at most half of its cost.
     """
 
     configurations: tuple[Configuration, ...]
@@ -138,7 +138,7 @@ class Frontier:
         return self.fronts["messages_per_round"]
 
     def _front(self, cost: str) -> tuple[str, ...]:
-        # A centre is no configuration that a network could have.
+        # No network could have a centre.
         real = [one for one in self.configurations if not one.protocol.is_central]
         points = sorted((one.mean(cost), one.mean("regret"), place) for place, one in enumerate(real))
         found: list[str] = []
@@ -162,7 +162,7 @@ class Frontier:
 
     @cached_property
     def recommended(self) -> str | None:
-        """The configuration to take, or None if none that sends meets the budget.
+        """The configuration to choose, or None if none that sends meets the budget.
 
         Of those within the budget whose regret is at most the least one plus the tolerance, the one with the fewest
         transmissions.
@@ -204,7 +204,7 @@ class Frontier:
 
     @property
     def weaknesses(self) -> list[str]:
-        """What the recommended configuration bears badly, of the faults at hand."""
+        """The faults, of those simulated, that the recommended configuration handles poorly."""
         return [] if self.recommended is None else weaknesses(self[self.recommended].protocol, self.struck)
 
     def _paced(self, per_round: float) -> str:
@@ -249,7 +249,7 @@ class Frontier:
     def table(self) -> pd.DataFrame:
         """One row per configuration: means with the ends of their intervals, and which fronts it is on.
 
-        Ordered by transmissions. With a pace, costs are there per second, too. The columns `front`, `front_link_load`
+        Ordered by transmissions. With a pace, costs are also given per second. The columns `front`, `front_link_load`
         and `front_bytes` say which fronts it is on, and `within_budget` whether it meets the budget.
         """
         import pandas as pd

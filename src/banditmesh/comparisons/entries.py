@@ -1,7 +1,7 @@
-"""What `compare` puts side by side: protocols, protocols with a policy, or whole configurations, each with a name.
+"""The entries of a comparison: protocols, protocols with a policy, or whole configurations, each with a name.
 
-Rules kept here: an entry says only what may differ between runs that meet the same rewards and networks. Horizon,
-replicates and seed are those of the whole comparison: without them nothing could be compared in pairs.
+Rules kept here: an entry holds only what may differ between runs on the same rewards and networks. Horizon, replicates
+and seed are those of the whole comparison: without them nothing could be compared in pairs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..policies import Policy
 from ..protocols import AnyProtocol
 from ..protocols.notation import as_protocol, labels
 
-#: A protocol or its text, a pair (protocol, policy), or a mapping of what `simulate` is given.
+#: A protocol or its text, a pair (protocol, policy), or a mapping of arguments of `simulate`.
 Comparable: TypeAlias = AnyProtocol | str | tuple[AnyProtocol | str, Policy] | Mapping[str, Any]
 
 _MAY_DIFFER: Final = ("protocol", "policy", "rules", "faults", "every")
@@ -39,7 +39,7 @@ class Entry:
 
 
 def read_entries(given: Comparable | Sequence[Comparable] | Mapping[str, Comparable]) -> dict[str, Entry]:
-    """The entries by name: the names that were given, or those that tell them apart.
+    """The entries by name: the names given, or those that distinguish them.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def _read_entry(one: object) -> Entry:
 
 
 def _named(entries: Sequence[Entry]) -> dict[str, Entry]:
-    """Each entry's protocol and what else it says, in as few words as tell all of them apart."""
+    """Each entry's protocol and other settings, in as few words as distinguish all of them."""
     different: list[AnyProtocol] = []
     for entry in entries:
         if entry.protocol not in different:

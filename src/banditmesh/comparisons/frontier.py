@@ -1,7 +1,7 @@
 """What regret costs on your network: protocols, ttls and emissions side by side.
 
-Rules kept here: every configuration meets the same rewards and networks, and all numbers depend on the seed alone.
-Where there is much to do, configurations run from coarse to fine, see `screening`.
+Rules kept here: every configuration sees the same rewards and networks, and all numbers depend on the seed alone. If
+there is a lot to simulate, configurations run from coarse to fine, see `screening`.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ from .measuring import Bench, Measured, Task
 from .screening import LARGE, Screened, screen
 
 T = TypeVar("T")
-#: One, or several of them.
+#: One or several.
 Several: TypeAlias = T | Sequence[T]
 
-#: What is combined with every ttl and emission by default.
+#: Protocols combined with every ttl and emission by default.
 PROTOCOLS: Final = (NoCooperation, IRS, Gossip, ProbabilisticFlooding, FwA, Flooding)
 EMISSIONS: Final = (EveryPull(), Growth(0.1), Growth(0.25), Growth(1.0), Contested())
-#: Besides, on static networks: what has no ttl and wants smaller factors.
+#: Also, on static networks: protocols without a ttl, which need smaller factors.
 TREES: Final = (
     TreeAggregation(1, emission=Growth(0.02)),
     TreeAggregation(8, emission=Growth(0.05)),
     TreeAggregation(16, emission=Growth(0.1)),
     TreeAggregation(16, emission=Growth(0.25)),
 )
-#: Besides, where something is lost.
+#: Also, where transmissions are lost.
 ECHOING: Final = Growth(0.25, echoes=1)
 ECHOING_TREES: Final = (
     TreeAggregation(8, emission=Growth(0.05, echoes=1)),
@@ -101,17 +101,17 @@ def frontier(
     problem : Problem
         Network, arm sets and arms.
     horizon, replicates, seed
-        As for `simulate`. A seed that is not given is drawn once.
+        As for `simulate`. If no seed is given, one is drawn.
     protocols : one or several of AnyProtocol, of classes of them or of str, optional
         A class, or a plain name such as "fwa", is combined with every ttl and emission; a protocol, or its text such as
-        "fwa(4)", is taken as it is. By default all built-in ones but the centralised ceiling; trees, on a static
-        network, with a few settings of their own.
+        "fwa(4)", is taken as it is. By default all built-in ones except the centralised ceiling; on a static network
+        also trees, with a few settings.
     ttls : int or sequence of int, optional
         By default 2, a quarter and half of the network's diameter and the diameter itself; for a dynamic network 2, 3
         and 4.
     emissions : one or several of Emission or str, optional
         By default every pull, growth by 0.1, 0.25 and 1, and contested; also with an echo if `faults` lose
-        transmissions (by the sound rules: by the published ones an echo is of no use).
+        transmissions (under the sound rules: under the published ones an echo is useless).
     max_messages_per_round : float, optional
         A budget: transmissions in the whole network per round, mean over all rounds.
     max_link_load : float, optional
@@ -126,23 +126,23 @@ def frontier(
     confidence : float
         Of the intervals, which are Student's over replicates.
     prune : bool, optional
-        Whether to go from coarse to fine: to leave out early what is over the budget, not worth its cost or beaten, by
-        the rules in `Frontier.left_out`. If not given, only where agents x rounds x replicates x configurations are
-        more than 500 million.
+        Whether to go from coarse to fine: to leave out early whatever is over the budget, not worth its cost or beaten,
+        by the rules in `Frontier.left_out`. If not given, only if agents x rounds x replicates x configurations exceed
+        500 million.
     executor : concurrent.futures.Executor or str, optional
         Where to run, as for `run_study`: any executor, "dask", "dask:ADDRESS", "ray" or "ray:ADDRESS". If not given, in
         this process, or in local processes if `workers` says how many.
     workers : int, optional
         How many local processes.
     keep : str or path, optional
-        A folder in which the results are kept as they come. The same call again, after Ctrl-C say, finds them there;
-        one folder may hold the results of many frontiers.
+        A folder in which results are stored as they are computed. The same call again, after Ctrl-C say, finds them
+        there; one folder may hold the results of many frontiers.
     progress : bool or callable, optional
         As for `simulate`, over all configurations together.
     notice : callable, optional
-        Called with a line for the user: before it starts in earnest, how long it may take.
+        Called with a line for the user: after the first rounds, how long the rest may take.
     **settings
-        Whatever else `simulate` takes: policy, rules, every, engine, threads and so on.
+        Other arguments of `simulate`: policy, rules, every, engine, threads and so on.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def frontier(
     if workers is not None:
         workers = checks.integer("workers", workers, at_least=1, at_most=MAX_WORKERS)
     if keep is not None and seed is None:
-        raise InputError("keep needs a seed, got none: what depends on a seed of its own is never found again")
+        raise InputError("keep needs a seed, got none: results for a random seed are never found again")
     seed = fresh_seed() if seed is None else checks.seed(seed)
     if rounds_per_second is not None:
         rounds_per_second = checks.positive("rounds_per_second", rounds_per_second)
@@ -180,7 +180,7 @@ def frontier(
     confidence = checks.probability("confidence", confidence)
     faults = settings.get("faults")
     strikes = faults.effective() if isinstance(faults, Faults) else None
-    # By the published rules an echo is taken for the message that it repeats.
+    # Under the published rules an echo is taken for the message that it repeats.
     loses = isinstance(faults, Faults) and faults.loses and settings.get("rules") != PUBLISHED.name
     grid = combine(problem, protocols, ttls, emissions, loses)
     simulated = {"seed": seed, **settings}
@@ -189,7 +189,7 @@ def frontier(
     limits = {cost: limit for cost, limit in budget.items() if limit is not None}
     if settings.get("rewards") is not None:
         if prune:
-            raise InputError("prune must be False with rewards, which are of one horizon alone; leave one of them out")
+            raise InputError("prune must be False with rewards, which are for a single horizon; leave one of them out")
         prune = False
     if prune is None:
         prune = problem.n_agents * horizon * replicates * len(grid) > LARGE
@@ -227,7 +227,7 @@ def frontier(
 
 
 def _budget(name: str, per_round: float | None, per_second: float | None, pace: float | None) -> float | None:
-    """A budget per round, whichever way it is given."""
+    """A budget per round, given per round or per second."""
     in_seconds = f"{name.removesuffix('_per_round')}_per_second"
     if per_second is None:
         return None if per_round is None else checks.positive(name, per_round)
@@ -255,11 +255,11 @@ def _opened(
 
 
 def _of_script(problem: Problem, protocols: Sequence[AnyProtocol], settings: Mapping[str, Any]) -> bool:
-    """Whether anything that is simulated is of a class that the user's script defines."""
+    """Whether anything simulated belongs to a class that the user's script defines."""
     network = problem.network if problem.is_dynamic else None
     try:
         return b"__main__" in pickle.dumps((problem.laws, network, protocols, dict(settings)))
-    except Exception:  # what cannot be pickled is refused where it is sent
+    except Exception:  # anything that cannot be pickled is refused where it is sent
         return True
 
 
@@ -282,7 +282,7 @@ def combine(
     emissions: Several[Emission | str] | None = None,
     loses: bool = False,
 ) -> dict[str, AnyProtocol]:
-    """The protocols that `frontier` simulates, by how they are written; what has no ttl is not multiplied by them.
+    """The protocols that `frontier` simulates, by how they are written; those without a ttl appear once.
 
     Where transmissions are lost, the defaults have echoes too.
 
@@ -313,7 +313,7 @@ def combine(
 
 
 def _listed(given: Any) -> list[Any]:
-    """What is given as a list, also if it is a single one."""
+    """The argument as a list, even if it is a single value."""
     return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
 
 
@@ -329,7 +329,7 @@ def _variants(
     made: Any = kind
     if needs_ttl(kind):
         return [made(ttl, emission=emission) for ttl in ttls for emission in emissions]
-    # What never sends has no use for an emission.
+    # A protocol that never sends needs no emission.
     return [made(emission=emission) for emission in emissions] if made().sends_messages else [made()]
 
 

@@ -33,7 +33,7 @@ def paired_interval(differences: NDArray[Any], confidence: float = 0.95) -> tupl
 
 
 def lead(differences: NDArray[Any], confidence: float = 0.95) -> tuple[float, float]:
-    """The mean of paired differences, and the margin beyond which it is surely positive: Student's, one-sided.
+    """The mean of paired differences, and the margin beyond which it counts as positive: Student's, one-sided.
 
     Examples
     --------
@@ -54,10 +54,10 @@ def _quantile(probability: float, degrees: int) -> float:
 
 
 def mean_interval(values: NDArray[Any], confidence: float = 0.95) -> tuple[float, float, float]:
-    """Mean and confidence interval of values (instances, replicates), for these very arm instances.
+    """Mean and confidence interval of values (instances, replicates), for these arm instances.
 
-    Replicates of one instance are independent draws; instances are strata of equal weight, each with a variance of its
-    own. With one instance this is Student's interval. The ends are nan if there is one replicate only.
+    Replicates of one instance are independent draws; instances are strata of equal weight, each with its own variance.
+    With one instance this is Student's interval. The ends are nan if there is only one replicate.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Results of single configurations on disk, so that a frontier that was stopped continues where it was.
+"""Results of single configurations on disk, so that a stopped frontier resumes where it was.
 
-Rules kept here: a result is found again only if everything that it depends on is the same, which its folder's name is a
-hash of: problem, settings, seed and version. A file is whole or not there, and one that is not a result is none.
+Rules kept here: a result is found again only if everything it depends on is the same; its folder's name is a hash of
+problem, settings, seed and version. A file is whole or missing, and one that is not a result counts as missing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..files import atomic
 from ..files.regular import read_regular
 from ..version import __version__
 
-#: How deep the parts of a problem may lie in each other.
+#: How deeply the parts of a problem may be nested.
 _DEEPEST: Final = 20
 
 
@@ -31,9 +31,9 @@ class Kept:
     Parameters
     ----------
     folder : str, path or None
-        Where to; None keeps nothing.
+        Where to store them; None stores nothing.
     *values
-        All that the results depend on, besides their keys.
+        Everything the results depend on, besides their keys.
     """
 
     def __init__(self, folder: str | PathLike[str] | None, *values: Any) -> None:
@@ -47,7 +47,7 @@ class Kept:
                 ) from None
 
     def find(self, *key: Any) -> dict[str, Any] | None:
-        """What was kept for a key, if anything."""
+        """The stored result for a key, if any."""
         if self._folder is None:
             return None
         try:
@@ -57,7 +57,7 @@ class Kept:
         return found["result"] if isinstance(found, dict) and found.get("key") == list(key) else None
 
     def keep(self, result: Mapping[str, Any], *key: Any) -> None:
-        """Keep a result, of plain values, for a key."""
+        """Store a result, of plain values, for a key."""
         if self._folder is not None:
             with atomic.writing(self._path(key), durable=True) as stream:
                 stream.write(json.dumps({"key": key, "result": result}).encode())
@@ -68,7 +68,7 @@ class Kept:
 
 
 def fingerprint(*values: Any) -> str:
-    """A hash of what values hold: the same for equal ones, in any process.
+    """A hash of the content of values: the same for equal ones, in any process.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def _hash(parts: Iterator[bytes] | list[bytes]) -> str:
 
 
 def _described(value: Any, depth: int) -> Iterator[bytes]:
-    """What a value is and holds; attributes that are only remembered answers are not looked at."""
+    """A value's type and content; cached attributes are ignored."""
     kind = type(value)
     yield f"{kind.__module__}.{kind.__qualname__}".encode()
     if depth > _DEEPEST:

@@ -1,7 +1,7 @@
-"""Configurations measured: simulated here or on an executor, and kept as they come.
+"""Measuring configurations: they are simulated here or on an executor, and stored as they are computed.
 
-Rules kept here: what a measurement gives depends on its task and on the bench's problem and settings alone, but for the
-time that it takes; so results are the same on any executor.
+Rules kept here: apart from its timing, a measurement depends only on its task and on the bench's problem and settings;
+so results are the same on any executor.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Task:
     Attributes
     ----------
     name : str
-        As it is written.
+        How it is written.
     protocol : AnyProtocol
         The protocol itself.
     horizon, replicates : int
@@ -47,7 +47,7 @@ class Task:
     first : int
         The number of the first replicate.
     part_of : int
-        Of how many replicates these are a part: that decides how long the windows of link peaks are.
+        The number of replicates that these are part of: it decides how long the windows of link peaks are.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a task gave: the configuration, the rule set and the policy in words, and seconds for a round, if timed."""
+    """The result of a task: the configuration, rule set and policy in words, and seconds per round, if timed."""
 
     configuration: Configuration
     rules: str
@@ -75,15 +75,15 @@ class Bench:
     Parameters
     ----------
     problem : Problem
-        What all of them are on.
+        The problem of all of them.
     settings : mapping
-        What `simulate` is given besides protocol, horizon and replicates.
+        Arguments of `simulate` besides protocol, horizon and replicates.
     executor : Executor, optional
-        Where to; in this process if not given.
+        Where to simulate; in this process if not given.
     kept : Kept
-        Where results are kept, and found again.
+        Where results are stored and found again.
     progress : Progress
-        Told of the rounds of tasks that count, see `run`.
+        Counts the rounds of tasks that count, see `run`.
     """
 
     def __init__(
@@ -96,12 +96,12 @@ class Bench:
         self.progress = progress
 
     def run(self, tasks: Sequence[Task], counts: bool = True) -> dict[str, Measured]:
-        """What each task gives, by its name.
+        """The result of each task, by its name.
 
         Parameters
         ----------
         tasks : sequence of Task
-            Of different names.
+            With different names.
         counts : bool
             Whether their rounds count as progress.
         """
@@ -150,7 +150,7 @@ def _result(future: Future[Measured]) -> Measured:
         raise StudyError(
             f"a worker died or was given up ({type(error).__name__}), perhaps for lack of memory, or since it could "
             "not load a class of your script; run again with fewer workers, with keep to continue, and with such "
-            "classes in a module of their own"
+            "classes in a separate module"
         ) from error
 
 
@@ -171,7 +171,7 @@ def measure(problem: Problem, task: Task, settings: Mapping[str, Any], progress:
     array([306., 306.])
     """
     times = []
-    # Of the runs before, the first one compiles what has to be compiled, and the second one is what any run takes.
+    # Of the two runs before, the first compiles the kernels, and the second has the fixed cost of any run.
     for horizon in (*(1, 1) * task.timed, task.horizon):
         began = time.perf_counter()
         result = _simulate(problem, task, settings, horizon, progress if horizon == task.horizon else False)

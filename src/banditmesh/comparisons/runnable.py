@@ -1,10 +1,10 @@
-"""What `frontier` compares for a live mesh: only what runs on one."""
+"""The configurations that `frontier` compares for a live mesh: only those that run on one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..live.runnable import refuse_live, runs_live
+from ..live.template import refuse_live, runs_live
 from ..policies import Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol, Emission, NoCooperation
@@ -18,7 +18,7 @@ def combine_live(
     emissions: Sequence[Emission] | None = None,
     policy: Policy | None = None,
 ) -> list[AnyProtocol]:
-    """What `frontier` would combine, as far as it runs live; what was named and does not is refused.
+    """The configurations of `frontier` that run live; one that was named and does not is refused.
 
     Examples
     --------

@@ -1,12 +1,12 @@
 """From coarse to fine: which of many configurations are worth simulating to the end.
 
 Rules kept here: everything depends on the seed alone, not on time or on where it runs. Regrets and costs are judged by
-paired differences over at least three replicates, since all configurations meet the same rewards; a difference counts
-if it is larger than its *margin*, that of Student's t at 95 per cent.
+paired differences over at least three replicates, since all configurations see the same rewards; a difference counts if
+it is larger than its *margin*, that of Student's t at 95 per cent.
 
 First every configuration runs for five rounds, three times. Then those that are cheapest to continue run on, up to the
-horizon; where there is a budget, or where it takes long, in steps of four times as long each. Those that are left run
-with more replicates, twice as many each time. A configuration is left out as soon as one of these holds:
+horizon; if there is a budget, or if it takes long, in steps of four times the length each. The remaining ones run with
+more replicates, twice as many each time. A configuration is left out as soon as one of these holds:
 
 - *over the budget*: what it has sent so far alone is more than the budget allows over the whole horizon, and another is
   within it;
@@ -18,7 +18,7 @@ with more replicates, twice as many each time. A configuration is left out as so
   of agents on their own minus that of a centre which hears everything at once (or of anything that did better), and
   nearly all is 1 minus the tolerance of it.
 
-What has run with all replicates is not simulated again: its numbers are those of a frontier in full.
+A configuration that has run with all replicates is not simulated again: its numbers are those of a full frontier.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from .configurations import COSTS, MEASURES, Configuration
 from .intervals import lead
 from .measuring import Bench, Measured, Task
 
-#: Where agents x rounds x replicates x configurations are more than this, screening is the default.
+#: If agents x rounds x replicates x configurations exceed this, screening is the default.
 LARGE: Final = 500_000_000
-#: Fewer replicates say nothing of how much they scatter.
+#: Fewer replicates say nothing about how much they scatter.
 _REPLICATES: Final = 3
 _FIRST: Final = 5
 _FACTOR: Final = 4
-#: What is expected to send more than this, in all replicates together, takes long.
+#: A configuration expected to send more than this, in all replicates together, takes long.
 _LONG: Final = 1e9
-#: At least this many times the cost, to be not worth it.
+#: A configuration that costs at least this many times as much is not worth it.
 _DEARER: Final = 2.0
-#: By more than this share of the winner's regret, beyond the margin, to be beaten.
+#: A configuration is beaten by more than this share of the winner's regret, beyond the margin.
 _WORSE: Final = 0.1
 _ALONE, _CENTRE = "agents on their own", "a centre"
 
@@ -57,9 +57,9 @@ class Screened:
     Attributes
     ----------
     left : mapping from str to Measured
-        What ran to the end, with all replicates.
+        Configurations that ran to the end, with all replicates.
     left_out : mapping from str to str
-        Everything else, and why.
+        All others, and why.
     """
 
     left: Mapping[str, Measured]
@@ -76,7 +76,7 @@ def screen(
     n_agents: int,
     begun: Callable[[Mapping[str, Measured]], None],
 ) -> Screened:
-    """Run configurations from coarse to fine, and leave out what need not run to the end.
+    """Run configurations from coarse to fine, and leave out those that need not run to the end.
 
     Parameters
     ----------
@@ -85,15 +85,15 @@ def screen(
     grid : mapping from str to AnyProtocol
         The configurations.
     horizon, replicates : int
-        The last round, and how often what is left is to run.
+        The last round, and the replicates of the remaining configurations.
     limits : mapping from cost to float
         The budget.
     tolerance : float
-        How much of what there is to gain may be missed.
+        How much of the possible gain may be missed.
     n_agents : int
         How many agents there are.
     begun : callable
-        Told what the first rounds gave, with the seconds that a round takes.
+        Called with the results of the first rounds, and the seconds per round.
     """
     screening = _Screening(bench, grid, horizon, replicates, limits, tolerance)
     begun(screening.begin())
@@ -151,7 +151,7 @@ class _Screening:
         return {name: stand.measured for name, stand in self.stands.items()}
 
     def reach_the_horizon(self, n_agents: int) -> None:
-        """Let those that are cheapest to continue run on, until none that is left has rounds to go."""
+        """Continue the cheapest configurations, until all that are left have run to the end."""
 
         def work(name: str) -> float:
             stand = self.stands[name]
@@ -166,7 +166,7 @@ class _Screening:
             self._judge()
 
     def repeat(self) -> None:
-        """Run what is left with more replicates."""
+        """Run the remaining configurations with more replicates."""
         done = _REPLICATES
         while done < self.replicates:
             more = min(done, self.replicates - done)
@@ -189,7 +189,7 @@ class _Screening:
         tasks = [
             Task(name, self.grid[name], horizon(name), replicates, timed, first, self.replicates) for name in names
         ]
-        # Rounds count as progress where they are those of the frontier in full.
+        # Rounds count as progress if the full frontier needs them.
         long, short = (
             [task for task in tasks if (task.horizon == self.horizon) == is_long] for is_long in (True, False)
         )
@@ -201,7 +201,7 @@ class _Screening:
             self.stands[name] = _Standing(measured, goals[name], self.horizon)
 
     def _judge(self) -> None:
-        """Leave out whatever there is a reason for by now."""
+        """Leave out every configuration that there is now a reason to leave out."""
         ended = [self.stands[name] for name in self.left() if self.stands[name].reached == self.horizon]
         rivals = [stand for stand in ended if stand.one.sends]
         for name in self.left():
@@ -243,7 +243,7 @@ class _Screening:
         if not rivals or stand.reached == self.horizon or not self._takes_long(stand):
             return ""
         alone, centre = self._alone_and_centre()
-        # By chance something may do better than the centre.
+        # By chance a configuration may do better than the centre.
         best = min([centre, *(rival.one for rival in rivals)], key=lambda one: one.mean("regret"))
         to_gain = alone.regret - best.regret
         for rival in rivals:
@@ -270,7 +270,7 @@ def _rests_on(stand: _Standing, margin: float, form: str = ",.3g") -> str:
 
 
 def _surely(differences: NDArray[np.float64]) -> bool:
-    """Whether they are not negative, by more than their margin; equal ones are not."""
+    """Whether they are surely not negative: their mean is at least their margin."""
     mean, margin = lead(differences)
     return mean >= margin
 
@@ -281,7 +281,7 @@ def _costs_no_more(rival: _Standing, stand: _Standing, times: float = 1.0) -> bo
 
 
 def _joined(one: Measured, more: Measured) -> Measured:
-    """What two runs gave, the second with the replicates that follow those of the first."""
+    """Two results as one, the second with the replicates that follow those of the first."""
     return _mapped(one, lambda measure, values: np.concatenate([values, getattr(more.configuration, measure)]))
 
 

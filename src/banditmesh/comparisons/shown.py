@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .compare import Comparison
     from .configurations import Configuration, Frontier
 
-#: What is said below a table that has no spreads.
+#: The note below a table that has no spreads.
 ONE_REPLICATE: Final = "one replicate: no standard deviations and no intervals; more replicates give them"
 _MARKS: Final = {"messages_per_round": "T", "link_load": "L", "bytes_per_round": "B"}
 
@@ -19,7 +19,7 @@ _MARKS: Final = {"messages_per_round": "T", "link_load": "L", "bytes_per_round":
 def comparison_rows(
     comparison: Comparison, agents: bool = False, rounds_per_second: float | None = None
 ) -> list[list[str]]:
-    """Group regret and transmissions of each protocol; its agents' regrets and what a second costs if asked for.
+    """Group regret and transmissions of each protocol; on request its agents' regrets and the cost per second.
 
     The first row has the headings.
 
@@ -55,7 +55,7 @@ def difference_rows(comparison: Comparison, against: str) -> list[list[str]]:
 
 
 def frontier_rows(found: Frontier, show_all: bool = False) -> list[list[str]]:
-    """What is on a front, or everything; the first row is the heading."""
+    """The configurations on a front, or all of them; the first row is the heading."""
     rows = [
         ["configuration", "front", "group regret", "transmissions/round", "busiest link", "peak", "bytes/round", ""]
     ]
@@ -105,7 +105,7 @@ def _cells(found: Frontier, one: Configuration, regret_digits: int) -> list[str]
 
 
 def _with_interval(row: Any, what: str, digits: int) -> str:
-    # Plus 0.0: what rounds to nothing is no -0.00.
+    # Plus 0.0, so that nothing is shown as -0.00.
     mean, low, high = (f"{round(row[what + end], digits) + 0.0:+,.{digits}f}" for end in ("", "_low", "_high"))
     return mean if math.isnan(row[f"{what}_low"]) else f"{mean} [{low}, {high}]"
 

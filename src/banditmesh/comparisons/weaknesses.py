@@ -1,4 +1,4 @@
-"""What a protocol bears badly, of the faults at hand; the figures are in docs/faults.md and docs/beyond.md."""
+"""The faults that a protocol handles poorly; the figures are in docs/faults.md and docs/beyond.md."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from ..protocols import AnyProtocol
 
 
 def weaknesses(protocol: AnyProtocol, faults: Faults | None) -> list[str]:
-    """What a protocol bears badly, in words; empty if nothing is known.
+    """Which of these faults a protocol handles poorly, in words; empty if nothing is known.
 
     Examples
     --------
     >>> import banditmesh as bm
     >>> for weakness in weaknesses(bm.TreeAggregation(), bm.Faults(loss=0.1)):
     ...     print(weakness)
-    a tree has one way between two agents, so what is lost is missed until the next statistic; echoes help
+    a tree has one path between two agents, so a loss is missed until the next statistic; echoes help
     >>> weaknesses(bm.FwA(4), bm.Faults(loss=0.1))
     []
     """
@@ -27,17 +27,17 @@ def weaknesses(protocol: AnyProtocol, faults: Faults | None) -> list[str]:
     if (real.loss > 0 or real.link_cap is not None) and emission.cumulative and not emission.n_echoes:
         if is_tree:
             found.append(
-                "a tree has one way between two agents, so what is lost is missed until the next statistic; echoes help"
+                "a tree has one path between two agents, so a loss is missed until the next statistic; echoes help"
             )
         else:
             found.append(
-                "statistics are sent more and more seldom, so one that is lost is missed for long; echoes or a larger "
+                "statistics are sent less and less often, so a lost one is missed for a long time; echoes or a larger "
                 "ttl help"
             )
     if real.outages is not None:
         if is_tree:
             found.append(
-                "an agent that is down cuts its side of the tree off, and echoes do not help; flooding with growth "
+                "an agent that is down cuts off its side of the tree, and echoes do not help; flooding with growth "
                 "finds a way around"
             )
         if not real.outages.memory and emission.cumulative:

@@ -3,11 +3,11 @@
     agent      chooses, observes and learns; the calls that a driver makes
     place      what a driver hands to a protocol, which seats an agent there
 
-What an agent sends, and what it does with what it receives, depends on the protocol and lies beside it: messages and
-their fates in `protocols/messages.py`, the contract of couriers in `protocols/courier.py`.
+What an agent sends, and what it does with what it receives, depends on the protocol and is defined next to it:
+messages and their fates in `protocols/messages.py`, the contract of couriers in `protocols/courier.py`.
 
-Nothing here knows of rounds, opens a socket, sleeps, logs or draws. What an agent cannot decide by itself is handed in:
-its chances, its memory of the messages that it has seen, and the ids of the messages that it makes.
+Nothing here knows about rounds, opens a socket, sleeps, logs or draws. What an agent cannot decide by itself is passed
+in: its random choices, its memory of the messages that it has seen, and the ids of the messages that it makes.
 """
 
 from ..protocols.courier import Courier, Silent

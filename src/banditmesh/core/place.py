@@ -24,7 +24,7 @@ class LinkId(NamedTuple):
 
 
 def link_ids() -> Callable[[Any], LinkId]:
-    """Ids for one sender. They go on when it restarts: a message that follows is not one that went before."""
+    """Ids for one sender. They continue when it restarts, so that no new message has the id of an old one."""
     numbers: Counter[Any] = Counter()
 
     def new_id(neighbour: Any) -> LinkId:
@@ -47,7 +47,7 @@ class Place:
     policy : Policy
         How it chooses.
     chances : Chances or None
-        What is left to chance; None where nothing is drawn.
+        Random choices; None where nothing is drawn.
     rules : Rules
         The rule set.
     number, n_agents : int

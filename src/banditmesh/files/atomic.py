@@ -1,7 +1,7 @@
-"""Files that are there whole or not at all: each is written under another name, and then renamed.
+"""Files that exist whole or not at all: each is written under another name, and then renamed.
 
-Whoever writes turns an `OSError` into words of its own; whatever happens, the file that was there before is kept.
-Other users can never read a secret, not even while it is being written.
+Callers word an `OSError` for their users; whatever happens, the previous file is kept. Other users can never read a
+secret, not even while it is being written.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
-#: What the name of a file ends with while it is being written; it begins with a dot.
+#: The end of a file's name while it is being written; it begins with a dot.
 PARTIAL: Final = ".partial"
-#: The modes of files: as any other new file, for its owner alone to write, and for its owner alone.
+#: The modes of files: like any new file, writable only by its owner, and private to its owner.
 USUAL: Final = 0o666
 READABLE: Final = 0o644
 PRIVATE: Final = 0o600
@@ -23,17 +23,17 @@ PRIVATE: Final = 0o600
 
 @contextmanager
 def writing(path: Path, durable: bool = False, mode: int = USUAL) -> Iterator[IO[bytes]]:
-    """A stream into a file that appears under its name only when the block has ended without an error.
+    """A stream into a file that appears under its name only once the block has ended without an error.
 
     Parameters
     ----------
     path : Path
-        The file; its folder is there.
+        The file; its folder exists.
     durable : bool
         Whether the content is on the disk before the file gets its name. Without it, a power cut could leave an empty
-        file there. That the move itself may be lost is no harm: then the file is missing.
+        file there. If the move itself is lost, that does no harm: the file is then missing.
     mode : int
-        Who may read and write it, from its first byte on, less what the process's mask takes away.
+        Who may read and write it, from its first byte on, minus the process's umask.
 
     Examples
     --------
@@ -60,5 +60,5 @@ def writing(path: Path, durable: bool = False, mode: int = USUAL) -> Iterator[IO
 
 
 def create(path: Path, mode: int = USUAL) -> IO[bytes]:
-    """A stream into a new file; `FileExistsError` if anything has its name, be it a broken link."""
+    """A stream into a new file; `FileExistsError` if anything has its name, even a broken link."""
     return open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode))

@@ -1,8 +1,8 @@
-"""What all readers of data files share: a file's content, unpacked and never beyond a limit, and how it is refused.
+"""What all readers of data files share: a file's content, unpacked within a limit, and how it is refused.
 
-Whatever a file holds, the answer is what it describes or a `FileError` of one line, with the path and, in text formats,
-the line of the file, counted from 1. What is no text in UTF-8 is refused by the name of what it seems to be. Wherever a
-file may hold a table, a pandas DataFrame is taken too: it is read by rows, and has no bytes to limit.
+Whatever a file holds, the result is what it describes or a one-line `FileError`, with the path and, in text formats,
+the line number, counted from 1. A file that is not UTF-8 text is refused with the name of what it seems to be. Wherever
+a file may hold a table, a pandas DataFrame is accepted too: it is read by rows, and has no bytes to limit.
 """
 
 from __future__ import annotations
@@ -26,18 +26,20 @@ if TYPE_CHECKING:
 
 AnyPath = str | PathLike[str]
 AnyTable: TypeAlias = "AnyPath | pd.DataFrame"
-#: Called with the number of bytes (of Parquet, rows) that are done, and the number in all.
+#: Called with the number of bytes (for Parquet, rows) done, and the total.
 ReadingCallback: TypeAlias = Callable[[int, int], object]
-#: After how many lines it is called again.
+#: How many lines pass between two calls.
 STEP: Final = 2**15
 
 #: How many bytes a file may hold, unpacked, unless the caller allows more or less.
 MAX_BYTES: Final = 2**27
 #: The same for text, of which the result takes up to a hundred times as much memory.
 MAX_TEXT: Final = 2**25
+#: What to do about a file that holds more than was allowed.
+RAISE_LIMIT: Final = "if that is what you expect, raise max_bytes (--max-bytes on the command line)"
 _GZIP: Final = b"\x1f\x8b"
 _LONGEST: Final = 200
-#: How files begin that are no text, with what they are and what to do.
+#: How files that are not text begin, with what they are and what to do.
 _FOREIGN: Final = (
     (rb"PK\x03\x04.*(\[Content_Types\]\.xml|xl/|mimetype)", "a spreadsheet or document", "save its table as CSV"),
     (rb"PK\x03\x04", "a zip archive", "unpack it, and name the file that you need"),
@@ -59,7 +61,7 @@ class DataFile:
     Parameters
     ----------
     path : str, path or DataFrame
-        The file; one packed by gzip is unpacked, whatever its name.
+        The file; a gzip file is unpacked, whatever its name.
     max_bytes : int, optional
         How many bytes it may hold, unpacked; `MAX_BYTES`, and `MAX_TEXT` as text, if not given.
 
@@ -156,20 +158,17 @@ class DataFile:
         assert self.frame is not None
         return self.frame.reset_index() if any(name is not None for name in self.frame.index.names) else self.frame
 
-    def wrong(self, what: str) -> FileError:
-        """The error that the file as a whole is wrong."""
-        return FileError(f"{self.path} {what}")
+    def wrong(self, what: str, remedy: str = "") -> FileError:
+        """An error about the file as a whole."""
+        return FileError(f"{self.path} {what}", remedy=remedy)
 
     def wrong_line(self, number: int, what: str) -> FileError:
-        """The error that a line of the file is wrong."""
+        """An error about a line of the file."""
         return FileError(f"{self.path}, {'line' if self.frame is None else 'row'} {number}: {what}")
 
     def too_large(self, limit: int) -> FileError:
-        """The error that there is more in the file than was allowed."""
-        return self.wrong(
-            f"must hold at most {limit:,} bytes when unpacked, got more; "
-            "if that is what you expect, raise max_bytes (--max-bytes on the command line)"
-        )
+        """The error for a file that holds more than allowed."""
+        return self.wrong(f"must hold at most {limit:,} bytes when unpacked, got more", remedy=RAISE_LIMIT)
 
     def _stored(self) -> bytes:
         """The bytes of the file, at most one more than allowed."""
@@ -201,7 +200,7 @@ class DataFile:
 
 
 def name_cell(file: DataFile, number: int, what: str, cell: Any) -> str:
-    """The name that a cell of a table holds."""
+    """The name in a cell of a table."""
     if isinstance(cell, str):
         name = cell.strip()
     elif isinstance(cell, int) and not isinstance(cell, bool):
@@ -216,7 +215,7 @@ def name_cell(file: DataFile, number: int, what: str, cell: Any) -> str:
 
 
 def _read(stream: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
-    """What a stream holds, up to that many bytes; asked for at once, they would be allocated, however short it is."""
+    """Read a stream up to that many bytes, in parts: one large read would allocate them all, however short it is."""
     parts = []
     while most > 0 and (part := stream.read(min(most, 2**20))):
         parts.append(part)
@@ -225,13 +224,13 @@ def _read(stream: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
 
 
 def as_frame(source: object) -> pd.DataFrame | None:
-    """The DataFrame that was given; who has one has imported pandas."""
+    """The DataFrame, if one was given; only then has pandas been imported."""
     pandas = sys.modules.get("pandas")
     return source if pandas is not None and isinstance(source, pandas.DataFrame) else None
 
 
 def _kind_of(content: bytes, place: int | None = None) -> str:
-    """What a content seems to be that is no text in UTF-8, and what to do; `place` is where decoding it failed."""
+    """What a content that is not UTF-8 text seems to be, and what to do; `place` is where decoding failed."""
     for pattern, what, remedy in _FOREIGN:
         if re.match(pattern, content[:4096], re.DOTALL):
             return f"{what}; {remedy}"
@@ -244,6 +243,6 @@ def _kind_of(content: bytes, place: int | None = None) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """What a parser's error says, on one short line."""
+    """A parser's error on one short line."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."

@@ -1,4 +1,4 @@
-"""Locks between processes: on a file, and they end with the process that holds them, however that ends.
+"""File locks between processes, which end with the process that holds them, however it ends.
 
 `flock` on most systems, `msvcrt.locking` on Windows. On a network file system a lock is as good as that system makes
 it.

@@ -1,8 +1,8 @@
-"""How much memory a Parquet file takes when it is read, found before anything of it is unpacked.
+"""How much memory a Parquet file takes when it is read, found before any of it is unpacked.
 
-A small file can describe very much: values that repeat are stored once, and pages are compressed. What a file says of
-itself need not be true, so this goes by the numbers that pyarrow goes by: how many values and rows are announced, for
-which it makes room, and the headers of the pages, which say how large they become.
+A small file can describe a lot: values that repeat are stored once, and pages are compressed. What a file says about
+itself need not be true, so this uses the numbers that pyarrow uses: the declared numbers of values and rows, for which
+it allocates, and the headers of the pages, which say how large they become.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-#: What a number takes, and the place of a text; of lists and texts, at least.
+#: Bytes for a number, and for the slot of a text; for lists and texts, at least.
 _VALUE: Final = 8
-#: Texts that are stored as the part in which they differ from the one before.
+#: Texts stored as the part that differs from the one before.
 _DELTA_BYTE_ARRAY: Final = 7
 #: No header of a page is nested deeper.
 _DEEPEST: Final = 8
@@ -45,7 +45,7 @@ def unpacked_bytes(content: bytes, metadata: pq.FileMetaData, without: Collectio
 
 
 def _page_bytes(content: bytes, column: Any) -> Iterator[int]:
-    """What each page of a column unpacks to, in the order in which pyarrow reads them."""
+    """The unpacked size of each page of a column, in the order in which pyarrow reads them."""
     place = column.data_page_offset
     if column.has_dictionary_page and 0 < (column.dictionary_page_offset or 0) < place:
         place = column.dictionary_page_offset

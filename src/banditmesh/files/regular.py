@@ -1,7 +1,7 @@
 """Reading files that a user names: regular files only.
 
-Reading from a pipe may wait for ever, and reading from a device may never end or change something; so whatever is no
-regular file is refused before it is opened. A link counts as what it leads to.
+Reading from a pipe may wait for ever, and reading from a device may never end or change something; so anything but a
+regular file is refused before it is opened. A link counts as what it points to.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KINDS: Final[tuple[tuple[Callable[[int], bool], str], ...]] = (
 
 
 def open_regular(path: str | PathLike[str]) -> BufferedReader:
-    """A stream of the bytes of a regular file; `OSError`, to be put into words by the caller, if it is something else.
+    """A stream of the bytes of a regular file; `OSError`, which the caller words, if it is something else.
 
     Examples
     --------

@@ -1,15 +1,13 @@
 """The live mesh: the same agents as in the simulator, as real processes on real links.
 
-    names, limits          what names may be, and how much a node keeps
-    records, memory        what is stored, and how much memory it takes
-    table, tickets, member a node without its links, disk and clock: events in, effects out
-    codec, notices, keys   frames, what the authority signs, certificates
-    transport              streams of bytes with an authenticated other end
-    state, config          the state on disk, and the file that describes a node
-    conversation, links    one connection, and all neighbours
-    committing, board      one transaction at a time, and the authority's notices
-    node                   all of it together: what an application embeds
-    sidecar, client        the same over HTTP
+    statistics, names    what travels, and what names, counts and rewards may be
+    member/              a node without its links, disk and clock: events in, effects out
+    links/               neighbours, what they say to each other, and the authority's notices
+    transport/           streams of bytes with an authenticated other end; certificates and keys
+    disk/                what is stored, and one transaction at a time
+    http/                the same over HTTP: sidecar, client, metrics
+    config, template     the file that describes a node
+    node                 all of it together: what an application embeds
 
 What travels is never an event but a statistic: an origin's own count and sum of one arm since its life began, of which
 the larger count wins. So messages may be lost, repeated, reordered or replayed, and nothing is ever counted twice.
@@ -26,12 +24,12 @@ if TYPE_CHECKING:
     from .config import NeighbourConfig, NodeConfig
     from .http.client import Client
     from .member import Answer, Observation, Ticket
-    from .member.arms import ArmSpec
     from .node import Choice, Node
+    from .statistics import ArmSpec
 
 _HOMES = {
     "Answer": "member",
-    "ArmSpec": "member.arms",
+    "ArmSpec": "statistics",
     "Choice": "node",
     "Client": "http.client",
     "NeighbourConfig": "config",

@@ -8,7 +8,10 @@ the folder of the file. Policies, protocols and emissions are named as in the sp
 from __future__ import annotations
 
 import ipaddress
+import os
+import time
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -17,12 +20,11 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct, field
 
 from .. import checks
-from ..errors import ConfigError, InputError
+from ..errors import ConfigError, FileError, InputError, MissingExtraError
 from ..policies import UCB, Policy
-from ..protocols import AnyProtocol, FwA, notation
+from ..protocols import AnyProtocol, FwA
 from ..protocols.base import MAX_TTL
 from ..settings import parts
-from .addresses import Address
 from .fields import (
     Check,
     address,
@@ -34,17 +36,15 @@ from .fields import (
     one_of,
     path_in,
     read_toml,
-    resembling,
     table,
     tables,
     text,
 )
-from .limits import MOST_OPEN_CHOICES, OPEN_CHOICES, Caps
-from .member.arms import LAWS, ArmSpec, policy_arms
-from .names import check_name, parse_epoch
-from .runnable import refuse_live
-from .template import protocol_lines, template
-from .transport.identity import KeyFiles
+from .http.guard import read_token
+from .names import MAX_OPEN_CHOICES, OPEN_CHOICES, Address, Caps, check_name, parse_epoch
+from .statistics import LAWS, ArmSpec, policy_arms
+from .template import protocol_lines, refuse_live, template
+from .transport.identity import KeyFiles, contexts, expiry_warning
 
 __all__ = ["ApiConfig", "NeighbourConfig", "NodeConfig", "check", "load", "protocol_lines", "refuse_live", "template"]
 
@@ -59,7 +59,7 @@ _PLAIN_KEYS: Final[dict[str, Check]] = {
     "accept": one_of(*ACCEPT),
     "max_ttl": at_least(1, MAX_TTL),
     "ticket_lifetime": checks.positive,
-    "open_choices": at_least(1, MOST_OPEN_CHOICES),
+    "open_choices": at_least(1, MAX_OPEN_CHOICES),
     "plain": boolean,
     "log": one_of(*LOGS),
     "log_level": one_of(*LEVELS),
@@ -69,7 +69,7 @@ Ignored: TypeAlias = str | tuple[str, int]
 
 
 class ApiConfig(Struct, frozen=True, kw_only=True):
-    """Where and for whom the sidecar listens.
+    """Where the sidecar listens, and who may use it.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
     protocol : AnyProtocol
         What it relays, and when it sends.
     neighbours : list of NeighbourConfig
-        Whom it links to.
+        The nodes it links to.
     accept : {"neighbours", "members"}
         Who may link to it: its neighbours alone, or any member of the mesh.
     ignore : list of str and (str, int)
@@ -243,8 +243,6 @@ def load(path: str | PathLike[str]) -> NodeConfig:
 
 def check(path: str | PathLike[str]) -> list[str]:
     """All problems of a node.toml and of the files that it names, a line each; none if a node could start."""
-    from .files import file_problems
-
     try:
         config = load(path)
     except ConfigError as error:
@@ -254,8 +252,6 @@ def check(path: str | PathLike[str]) -> list[str]:
 
 def warnings(path: str | PathLike[str]) -> list[str]:
     """What an operator should know of a node.toml in which nothing is wrong, a line each."""
-    from .files import file_warnings
-
     return [f"{path}: {warning}" for warning in file_warnings(load(path))]
 
 
@@ -301,55 +297,129 @@ def _api_address(path: Check, key: str, value: Any) -> str:
 
 
 def _policy(key: str, raw: Any) -> Policy:
-    policy: Policy = _build(key, raw)
+    policy: Policy = _build(key, _tables(key, raw))
     return policy
 
 
 def _protocol(emission: object, key: str, raw: Any) -> AnyProtocol:
-    """The protocol, with the emission that is written out with it or has a table of its own."""
+    """The protocol, with the emission that is written out with it or has its own table."""
     if raw is None:
         raise ConfigError("[emission]: a [protocol] is required with it, got none")
-    if isinstance(raw, str):
-        try:
-            written = notation.parse(raw).tables
-        except InputError as error:
-            raise ConfigError(f"protocol: {error}") from None
-        if emission is not None and "emission" in written:
-            raise ConfigError(f"protocol: give the emission with it or as [emission], got both: {checks.shown(raw)}")
-        raw, emission = written["protocol"], written.get("emission", emission)
+    tables = _tables("protocol", raw)
+    if emission is not None and "emission" in tables:
+        raise ConfigError(f"[protocol]: give the emission with it or as [emission], got both: {checks.shown(raw)}")
+    tables |= _tables("emission", emission) if emission is not None else {}
     problems: list[str] = []
-    built: list[Any] = []
-    for name, given in (("protocol", raw), ("emission", "default" if emission is None else emission)):
+    built: dict[str, Any] = {}
+    for name, given in tables.items():
         try:
-            built.append(_build(name, given))
+            built[name] = _build(name, {name: given})
         except ConfigError as error:
             problems += error.problems
     if problems:
         raise ConfigError(*problems)
-    protocol: AnyProtocol = built[0]
+    protocol: AnyProtocol = built["protocol"]
     try:
-        return protocol if built[1] is None else protocol.with_emission(built[1])
+        return protocol if built.get("emission") is None else protocol.with_emission(built["emission"])
     except InputError as error:
         raise ConfigError(f"[emission]: {error}") from None
 
 
-def _build(table: str, raw: Any) -> Any:
-    """What a table names, by the name alone or with parameters."""
-    raw = {"name": raw} if isinstance(raw, str) else raw
-    if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
-        raise ConfigError(f"[{table}]: name is required, got {checks.shown(raw)}")
-    known = parts.named(table)
-    given = dict(raw)
-    name = given.pop("name")
-    if name not in known:
-        raise ConfigError(f"[{table}]: unknown name {checks.shown(name)}{resembling(name, known)}")
-    part = known[name]
-    unknown = [key for key in given if key not in part.parameters]
-    if unknown:
-        allowed = ["name", *part.parameters]
-        raise ConfigError(*(f"[{table}]: unknown key {key}{resembling(key, allowed)}" for key in unknown))
+def _tables(table: str, raw: Any) -> dict[str, Any]:
     try:
-        part.check(table, given)
-        return part.make(**given)
+        return parts.tables_of(table, raw)
     except InputError as error:
-        raise ConfigError(f"[{table}]: {str(error).removeprefix(f'{table}.')}") from None
+        raise ConfigError(_worded(error)) from None
+
+
+def _build(table: str, tables: dict[str, Any]) -> Any:
+    """What a table names, which is one of the package's parts: a node runs no code of the user's own."""
+    try:
+        part, given = parts.part_of(table, tables[table], own_too=False)
+        unknown = [part.unknown(table, key) for key in given if key not in part.parameters]
+        if unknown:
+            raise ConfigError(*map(_worded, unknown))
+        return parts.build(table, tables)
+    except ConfigError:
+        raise
+    except InputError as error:
+        raise ConfigError(_worded(error)) from None
+
+
+def _worded(error: InputError) -> str:
+    """An error about a key of a table as this file's readers know it: `[policy]: alpha must be ...`."""
+    table, _, key = error.key.partition(".")
+    remedy = f"; {error.remedy}" if error.remedy else ""
+    return f"[{table}]: {key}{' ' if key else ''}{error.what}{remedy}"
+
+
+def file_problems(config: NodeConfig) -> list[str]:
+    """What is wrong with the files that a configuration names, a line each."""
+    found = [*_state(config.state)]
+    if config.api.token_file is not None:
+        found += _token(config.api.token_file)
+    if config.keys is not None:
+        found += [*_unreadable(config.keys)] or _certificate(config, config.keys)
+    return found
+
+
+def file_warnings(config: NodeConfig, now: float | None = None) -> list[str]:
+    """What will keep neighbours away, now or soon, from a node that can start; `now` is in seconds since 1970."""
+    if config.keys is None:
+        return []
+    try:
+        warning = expiry_warning(contexts(config.keys).own, time.time() if now is None else now)
+    except (FileError, MissingExtraError):  # a problem, which `check` shows, or no extra to read it with
+        return []
+    return [] if warning is None else [f"[keys]: {warning}"]
+
+
+def _state(folder: Path) -> Iterator[str]:
+    """A folder that is there, or can be made, and can be written to."""
+    there = folder
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        yield f"state must be a folder, got {folder}, where {there} is a file"
+    elif not os.access(there, os.W_OK | os.X_OK):
+        yield f"state must be a folder that can be written to, got {folder}"
+
+
+def _token(path: Path) -> list[str]:
+    try:
+        read_token(path)
+    except FileError as error:
+        return [f"[api]: {error}"]
+    return []
+
+
+def _unreadable(keys: KeyFiles) -> Iterator[str]:
+    for key, path in keys._asdict().items():
+        problem = _why_unreadable(path)
+        if problem is not None:
+            yield f"[keys]: {key} {problem}"
+
+
+def _why_unreadable(path: Path) -> str | None:
+    try:
+        with path.open("rb"):
+            return None
+    except OSError as error:
+        return f"must be a file that can be read, got {path}: {error.strerror or error}"
+
+
+def _certificate(config: NodeConfig, keys: KeyFiles) -> list[str]:
+    """What is wrong with the certificate; nothing where the extra that can read it is absent."""
+    try:
+        own = contexts(keys).own
+    except FileError as error:
+        return [f"[keys]: {error}"]
+    except MissingExtraError:
+        return []
+    found = []
+    if (own.mesh, own.node) != (config.mesh, config.node):
+        found.append(
+            f"[keys]: certificate must be that of node {config.node!r} of mesh {config.mesh!r}, "
+            f"got one of node {own.node!r} of mesh {own.mesh!r}"
+        )
+    return found

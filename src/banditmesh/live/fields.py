@@ -1,7 +1,7 @@
-"""Tables of a TOML file as values of a class, with every problem in a line of its own.
+"""Tables of a TOML file as values of a class, with every problem in its own line.
 
 Rules kept here: each key has one check, which returns its value or raises `InputError` with what was required and what
-came. All keys are looked at, so that one look shows every mistake. A key that nobody knows is a problem too, and the
+came. All keys are looked at, so that one look shows every mistake. An unknown key is a problem too, and the
 known one that it resembles is named.
 """
 
@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from .. import checks
 from ..errors import ConfigError, InputError
-from .addresses import Address
+from .names import Address
 
 #: Takes the name of a key and its value, and returns the value as it is used.
 Check: TypeAlias = Callable[[str, Any], Any]
@@ -59,7 +59,7 @@ def build(kind: type[Any], keys: Mapping[str, Check], raw: object, where: str = 
 
     Examples
     --------
-    >>> from banditmesh.live.limits import Caps
+    >>> from banditmesh.live.names import Caps
     >>> build(Caps, {"arms": at_least(1)}, {"arms": 0, "amrs": 3}, "[caps]")
     Traceback (most recent call last):
         ...

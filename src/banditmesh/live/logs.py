@@ -8,8 +8,11 @@ break in it, a line stays a line; a traceback becomes one field.
 from __future__ import annotations
 
 import logging
+import os
+import stat
 import sys
 import time
+from os import PathLike
 from typing import IO, Any, Final
 
 import msgspec
@@ -59,6 +62,12 @@ def set_up(style: str = "plain", *, level: int = logging.INFO, stream: IO[str] |
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     LOG.setLevel(level)
+
+
+def warn_if_exposed(path: str | PathLike[str]) -> None:
+    """Say, in the log or on standard error, that all users of the machine can read a file that should be secret."""
+    if os.name == "posix" and os.stat(path).st_mode & stat.S_IROTH:
+        LOG.warning("%s must be secret, and all users of this machine can read it; run: chmod o= %s", path, path)
 
 
 class Plain(logging.Formatter):

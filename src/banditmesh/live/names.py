@@ -1,23 +1,44 @@
-"""Names: of meshes, nodes, arms and lives.
+"""Names, addresses and limits: what they may be, and how much a node keeps.
 
 Rules kept here: a name is 1 to 128 bytes of UTF-8, all of it printable. An epoch is 64 random bits; as text it is 16
-hexadecimal digits. A member's address in certificates is `banditmesh://mesh/node`, both names percent-encoded.
+hexadecimal digits. A member's address in certificates is `banditmesh://mesh/node`, both names percent-encoded; where it
+listens is `host:port`, an IPv6 host in brackets. A count is at least 1 and below 2^53; a reward is at most 1e12 in
+size. Beyond a cap the new thing is refused and counted, and nothing is evicted; from 75 per cent of a cap the node
+warns.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import random
 import re
-from typing import Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
+
+from msgspec import Struct
 
 from .. import checks
 from ..errors import InputError
 
-MOST_BYTES: Final = 128
-MOST_EPOCH: Final = 2**64 - 1
+MAX_BYTES: Final = 128
+MAX_EPOCH: Final = 2**64 - 1
 _EPOCH: Final = re.compile(r"[0-9a-f]{16}")
 _URI: Final = re.compile(r"banditmesh://([^/?#]+)/([^/?#]+)")
+MAX_COUNT: Final = 2**53 - 1
+#: The limit of the wire format (docs/live/wire.md), smaller than that of simulated arms: every node refuses more.
+MAX_REWARD: Final = 1e12
+#: How many of the last choices can still be settled, unless the configuration says otherwise (`open_choices`).
+OPEN_CHOICES: Final = 100_000
+MAX_OPEN_CHOICES: Final = 100_000_000
+#: How many of the last callers' keys are remembered.
+LAST_KEYS: Final = 100_000
+#: Tickets of older starts have lapsed, however quickly the starts followed each other.
+LAST_STARTS: Final = 1_000
+#: The part of a cap from which on a node warns.
+WARN_FROM: Final = 0.75
+_ADDRESS: Final = re.compile(
+    r"(?:\[(?P<six>[0-9a-fA-F.]*:[0-9a-fA-F:.]*(?:%\w+)?)\]|(?P<host>[^\s:\[\]/]+)):(?P<port>[0-9]{1,5})"
+)
 
 
 def is_name(value: object) -> bool:
@@ -25,9 +46,9 @@ def is_name(value: object) -> bool:
     # No character is shorter than a byte, so a long text is not encoded only to be refused.
     return (
         isinstance(value, str)
-        and 0 < len(value) <= MOST_BYTES
+        and 0 < len(value) <= MAX_BYTES
         and value.isprintable()
-        and len(value.encode()) <= MOST_BYTES
+        and len(value.encode()) <= MAX_BYTES
     )
 
 
@@ -41,7 +62,7 @@ def check_name(what: str, value: object) -> str:
     """
     if isinstance(value, str) and is_name(value):
         return value
-    raise InputError(f"{what} must be 1 to {MOST_BYTES} bytes of printable text, got {checks.shown(value)}")
+    raise InputError(f"{what} must be 1 to {MAX_BYTES} bytes of printable text, got {checks.shown(value)}")
 
 
 def new_epoch(rng: random.Random) -> int:
@@ -51,7 +72,7 @@ def new_epoch(rng: random.Random) -> int:
 
 def is_epoch(value: object) -> bool:
     """Whether a value can be an epoch."""
-    return type(value) is int and 0 <= value <= MOST_EPOCH
+    return type(value) is int and 0 <= value <= MAX_EPOCH
 
 
 def epoch_text(epoch: int) -> str:
@@ -91,3 +112,82 @@ def parse_uri(text: str) -> tuple[str, str]:
         if is_name(mesh) and is_name(node) and uri(mesh, node) == text:
             return mesh, node
     raise InputError(f"a member's address must be like banditmesh://mesh/node, got {checks.shown(text)}")
+
+
+class Caps(Struct, frozen=True, forbid_unknown_fields=True):
+    """The most that a node keeps of each kind.
+
+    Attributes
+    ----------
+    origins : int
+        Names of other nodes in the table.
+    epochs : int
+        Lives of one origin.
+    arms : int
+        Arms, its own and those that it only relays.
+    entries : int
+        Statistics of others.
+    links : int
+        Neighbours that are linked at a time.
+    notices : int
+        Notices of the authority.
+
+    Examples
+    --------
+    >>> Caps(entries=1_000).arms
+    10000
+    """
+
+    origins: int = 10_000
+    epochs: int = 64
+    arms: int = 10_000
+    entries: int = 200_000
+    links: int = 256
+    notices: int = 10_000
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            checks.integer(f"caps.{name}", getattr(self, name), at_least=1)
+
+
+class Address(NamedTuple):
+    """A host and a port.
+
+    Examples
+    --------
+    >>> Address.parse("[::1]:7000"), str(Address("10.0.0.1", 7000))
+    (Address(host='::1', port=7000), '10.0.0.1:7000')
+    """
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: object, what: str = "address") -> Address:
+        """The address that a text stands for; `what` is what an error calls it."""
+        match = _ADDRESS.fullmatch(text) if isinstance(text, str) else None
+        if match is None:
+            hint = "host:port, an IPv6 host in brackets, or 0.0.0.0 for all of this machine's addresses"
+            raise InputError(f"{what} must be {hint}; got {checks.shown(text)}")
+        port = int(match["port"])
+        if port > 65535:
+            raise InputError(f"{what} must have a port of at most 65535, got {port}")
+        return cls(match["six"] or match["host"], port)
+
+    @classmethod
+    def of(cls, name: Any) -> Address:
+        """The address in what a socket says of itself or of its peer."""
+        return cls(str(name[0]), int(name[1]))
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it is this machine's own, for certain: `localhost`, 127.0.0.0/8 or ::1."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

@@ -27,10 +27,9 @@ from .config import NodeConfig
 from .disk.committing import Committer
 from .disk.state import Store
 from .fields import address as check_address
-from .http.views import ArmView, CapView, PeerView, StateView
-from .links import Links, Neighbour, notices
-from .links.board import Board
-from .links.exchange import Exchange
+from .http import CapView, PeerView, StateView
+from .links import Neighbour, NodeLinks, notices
+from .links.exchange import Board, Exchange
 from .links.notices import Signer
 from .logs import note
 from .member import REFUSED, Answer, ArmSpec, Member, Observation, Ticket
@@ -53,11 +52,15 @@ _FIXED: Final = (
 )
 
 
-class Choice(NamedTuple):
+class NodeChoice(NamedTuple):
     """An arm to pull, and the ticket by which its reward is reported."""
 
     arm: str
     ticket: Ticket
+
+
+#: The name under which `banditmesh.live` exports it.
+Choice = NodeChoice
 
 
 class Node:
@@ -66,7 +69,7 @@ class Node:
     Parameters
     ----------
     config : NodeConfig
-        Who it is, what it chooses among, and whom it talks to.
+        Who it is, what it chooses among, and which nodes it talks to.
     transport : Transport, optional
         Makes connections; TLS, or plain TCP, as the configuration says, unless given.
     store : Store, optional
@@ -181,9 +184,9 @@ class Node:
             notation.write(config.protocol),
             write=self._committer.write,
             heard_something=self._something_changed,
-            expelled_somebody=self._part_from_unwelcome,
+            member_expelled=self._part_from_unwelcome,
         )
-        self._links = Links(
+        self._links = NodeLinks(
             config.mesh,
             config.node,
             self._exchange,
@@ -257,7 +260,7 @@ class Node:
             if n_waiting := self._n_waiting():
                 note(LOG, logging.WARNING, "node leaves before everything was sent", waiting=n_waiting)
             self._links.part("leaving")
-            # Whoever does not take a bye sees the end of the connection.
+            # A neighbour that does not take a bye sees the end of the connection.
             await _come_true(lambda: not self._links.linked(), BYE_WITHIN)
             await self._committer.save()
         finally:
@@ -279,12 +282,12 @@ class Node:
 
     # --- choosing and observing
 
-    def choose(self, among: Sequence[str] | None = None) -> Choice:
+    def choose(self, among: Sequence[str] | None = None) -> NodeChoice:
         """Choose an arm; of those in `among`, if given.
 
         Returns
         -------
-        Choice
+        NodeChoice
             The arm, and the ticket by which its reward is reported: late, in any order, and after a restart.
 
         Raises
@@ -295,16 +298,16 @@ class Node:
         self._require_running("choose")
         if not self._member.has_begun:
             raise StoreError(f"node {self.config.node!r} chooses once its start is stored: {self._committer.trouble}")
-        return Choice(*self._member.choose(self._clock(), among))
+        return NodeChoice(*self._member.choose(self._clock(), among))
 
     async def observe(
-        self, choice: Choice | Ticket | str | None, reward: float, *, arm: str | None = None, key: str | None = None
+        self, choice: NodeChoice | Ticket | str | None, reward: float, *, arm: str | None = None, key: str | None = None
     ) -> Answer:
         """Report a reward; it is durable when this returns, and the same again changes nothing.
 
         Parameters
         ----------
-        choice : Choice, Ticket, str or None
+        choice : NodeChoice, Ticket, str or None
             What `choose` gave, or its ticket, or that as text; None for a reward that nothing here chose.
         reward : float
             Finite, at most 1e12 in size, and inside the arm's `reward_range`.
@@ -318,14 +321,16 @@ class Node:
         StoreError
             It could not be written; nothing has happened.
         """
-        ticket: Any = choice.ticket if isinstance(choice, Choice) else choice
+        ticket: Any = choice.ticket if isinstance(choice, NodeChoice) else choice
         [answer] = await self.observe_many([Observation(reward, ticket, arm, key)])
         if answer.outcome == REFUSED:
             raise InputError(answer.reason)
         return answer
 
-    async def observe_many(self, observations: Sequence[Observation]) -> list[Answer]:
+    async def observe_many(self, observations: Sequence[Observation], *, needs_key: bool = False) -> list[Answer]:
         """Report rewards together; what became of each, refusals included. Tickets may be text.
+
+        With `needs_key`, a reward without a ticket must have a key: callers that may ask twice need one.
 
         Raises
         ------
@@ -337,7 +342,7 @@ class Node:
         answers: list[Answer | None] = []
         for one in observations:
             try:
-                sound.append(_checked(one))
+                sound.append(_checked(one, needs_key))
                 answers.append(None)
             except InputError as error:
                 answers.append(Answer(REFUSED, str(error)))
@@ -482,24 +487,12 @@ class Node:
         counters = Counter(seen.counters) + self._exchange.counts + self._links.counts
         counters["failed_writes"] = self._committer.n_failures
         counters["failed_tasks"] = len(self._tasks.failures)
-        return StateView(
-            mesh=seen.mesh,
-            node=seen.node,
-            epoch=epoch_text(seen.epoch),
-            start=seen.start,
-            protocol=self._exchange.protocol,
-            policy=self.config.policy.name,
-            n_choices=seen.n_choices,
-            arms=[
-                ArmView(one.name, one.own_count, one.heard_count, one.mean, one.index, one.n_origins)
-                for one in seen.arms
-            ],
+        return msgspec.structs.replace(
+            seen,
             counters=dict(counters),
-            caps={one.name: CapView(one.used, one.cap) for one in seen.usage}
-            | {"notices": CapView(len(self._board), self.config.caps.notices)},
+            caps={**seen.caps, "notices": CapView(len(self._board), self.config.caps.notices)},
             warnings=[*seen.warnings, *self._expiry()],
             certificate_ends=None if self._certificates is None else self._certificates.own.not_after,
-            many_lives=seen.many_lives,
         )
 
     def peers(self) -> list[PeerView]:
@@ -593,23 +586,23 @@ def _with_neighbours(config: NodeConfig, name: str, *new: configs.NeighbourConfi
 
 
 async def _come_true(condition: Callable[[], bool], within: float) -> None:
-    """Wait until something holds, but no longer than so many seconds."""
+    """Wait until something holds, but no longer than `within` seconds."""
     loop = asyncio.get_running_loop()
     until = loop.time() + within
     while not condition() and loop.time() < until:
         await asyncio.sleep(0.01)
 
 
-def _checked(observation: Observation) -> Observation:
-    """An observation whose ticket is one, or None; all else is for the member to say."""
+def _checked(observation: Observation, needs_key: bool) -> Observation:
+    """An observation with a ticket, or with an arm and perhaps a key; the rest is for the member to check."""
     ticket: Any
     reward, ticket, arm, key = observation
+    given = [name for name, value in (("ticket", ticket), ("arm", arm), ("key", key)) if value is not None]
+    if given not in (["ticket"], ["arm", "key"]) and (needs_key or given != ["arm"]):
+        got = " and ".join(given) or "neither"
+        raise InputError(f"an observation must have a ticket, or an arm and a key, got {got}")
     if isinstance(ticket, str):
         ticket = Ticket.parse(ticket)
     if ticket is not None and not isinstance(ticket, Ticket):
         raise InputError(f"a ticket must be one that choose() gave, got {checks.shown(ticket)}")
-    if (ticket is None) == (arm is None):
-        raise InputError("an observation must have either a ticket or an arm, got " + ("both" if arm else "neither"))
-    if ticket is not None and key is not None:
-        raise InputError(f"an observation with a ticket needs no key, got {checks.shown(key)}")
     return Observation(reward, ticket, arm, key)

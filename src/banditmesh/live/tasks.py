@@ -1,7 +1,7 @@
 """Tasks that have an owner: none outlives it, and none fails unseen.
 
-A task that fails is reported at once to the event loop's exception handler, which logs it unless somebody asks for
-more; the owner goes on. So one broken link costs that link alone.
+A task that fails is reported at once to the event loop's exception handler, which logs it unless the application asks
+for more; the owner goes on. So one broken link costs that link alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Tasks:
     Attributes
     ----------
     failures : list of BaseException
-        What tasks raised that nobody expected, the last few.
+        The last few unexpected errors of tasks.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class Tasks:
     (True, 0)
     """
 
-    _MOST_KEPT = 8
+    _MAX_KEPT = 8
 
     def __init__(self) -> None:
         #: In the order in which they were started, so that they end in that order as well.
@@ -54,7 +54,7 @@ class Tasks:
             return
         error = task.exception()
         if error is not None:
-            self.failures = [*self.failures[-self._MOST_KEPT + 1 :], error]
+            self.failures = [*self.failures[-self._MAX_KEPT + 1 :], error]
             task.get_loop().call_exception_handler(
                 {"message": f"task {task.get_name()!r} failed", "exception": error, "task": task}
             )

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
+from .. import checks
+from ..errors import InputError
 from ..policies import UCB, Policy
-from ..protocols import AnyProtocol, FwA, Growth
+from ..protocols import AnyProtocol, EveryPull, FwA, Growth
 from ..settings import parts
 from .names import check_name
-from .runnable import refuse_live
 from .transport.identity import KeyFiles
 
 _TEMPLATE: Final = """\
@@ -159,7 +160,7 @@ def toml(value: object) -> str:
 
 def _table(name: str, value: Any) -> str:
     """A table with its first parameter, and with those that are not the default."""
-    taken = parts.named(name)[value.name].parameters
+    taken = parts.parts(name)[value.name].parameters
     settable = [one for one in fields(value) if one.name in taken]
     lines = [
         f"{one.name} = {toml(getattr(value, one.name))}"
@@ -167,3 +168,74 @@ def _table(name: str, value: Any) -> str:
         if (place == 0 or getattr(value, one.name) != one.default) and getattr(value, one.name) is not None
     ]
     return "\n".join([f"[{name}]", f"name = {toml(value.name)}", *lines, ""])
+
+
+_INSTEAD = "fwa(4) or flooding(4), with growth(0.25) for fewer messages"
+
+
+def refuse_live(protocol: AnyProtocol, policy: Policy | None = None) -> None:
+    """Refuse a protocol or policy that cannot run live.
+
+    Raises
+    ------
+    InputError
+        What it needs, and what to take instead.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> refuse_live(bm.FwA(4, emission=bm.Growth(0.25)), bm.UCB())
+    >>> refuse_live(bm.Centralised())
+    Traceback (most recent call last):
+        ...
+    banditmesh.errors.InputError: protocol 'centralised' cannot run live: no network delivers to all agents at once;
+    take fwa(4) or flooding(4), with growth(0.25) for fewer messages
+    """
+    if isinstance(protocol, AnyProtocol):
+        protocol.check_delivery()
+    reason = _against_protocol(protocol) or (None if policy is None else _against_policy(policy))
+    if reason is not None:
+        raise InputError(reason)
+
+
+def runs_live(protocol: AnyProtocol, policy: Policy | None = None) -> bool:
+    """Whether a protocol, and a policy if one is given, can run live.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> runs_live(bm.FwA(4)), runs_live(bm.TreeAggregation()), runs_live(bm.IRS(), bm.UCBV())
+    (True, False, False)
+    """
+    return _against_protocol(protocol) is None and (policy is None or _against_policy(policy) is None)
+
+
+def _against_protocol(protocol: object) -> str | None:
+    if not isinstance(protocol, AnyProtocol):
+        return f"protocol must be a protocol such as FwA(4), got {checks.shown(protocol)}"
+    what = f"protocol {protocol.name!r} cannot run live"
+    facts = protocol.facts
+    if facts is not None and facts.merges:
+        return f"{what}: its tree needs a network that never changes; take {_INSTEAD}"
+    if protocol.is_central:
+        return f"{what}: no network delivers to all agents at once; take {_INSTEAD}"
+    if protocol.sends_messages and not protocol.relays_by_rule:
+        return f"{what}: it brings its own courier or agent, and a node relays by relay() alone; take {_INSTEAD}"
+    emission = protocol.emission
+    what = f"emission {emission.name!r} cannot run live"
+    if emission.n_echoes:
+        return f"{what} with echoes: links lose nothing that a reconnection does not bring back; set echoes to 0"
+    if emission.asks_best or not (emission.cumulative or isinstance(emission, EveryPull)):
+        return f"{what}: it leaves out rewards, and a node sends counts and sums; take growth(0.25) or every-pull"
+    return None
+
+
+def _against_policy(policy: object) -> str | None:
+    if not isinstance(policy, Policy):
+        return f"policy must be a policy such as UCB(), got {checks.shown(policy)}"
+    what = f"policy {policy.name!r} cannot run live"
+    if not policy.counts_and_sums:
+        return f"{what}: it needs the variance of rewards, and a node knows counts and sums; take ucb or klucb"
+    if type(policy).chooser is not Policy.chooser:
+        return f"{what}: it keeps its own state, which no node stores; take ucb, klucb or thompson"
+    return None

@@ -1,14 +1,14 @@
-"""Classes and functions of your own, named by where they are: "my_module:MyProtocol".
+"""Users' own classes and functions, named by where they are: "my_module:MyProtocol".
 
 Rules kept here: a name is looked up once and becomes an *address*, "my_module:MyProtocol@3f2c8d1e9a7b0c42", whose end
-is a hash of the source. Whatever keeps an address keeps what was run: another source is another address, and nothing
-that is loaded for one is used for another.
+is a hash of the source. An address therefore identifies what was run: another source is another address, and nothing
+loaded for one is used for another.
 
 A module is looked for in one folder first, that of a spec or, for text on the command line and in Python, the current
-one; then wherever Python looks. A module of the folder is a single file. Its text, and that of the files beside it
+one; then wherever Python looks. A module in the folder is a single file. Its text, and that of the files next to it
 that it imports, is read once and loaded from memory: so a process of any executor, on any machine, loads the same text
-once it has been told it (`told`, `tell`), and needs neither the folder nor a path to it. A module that is installed is
-imported as usual, and must have the same source wherever it is.
+once it has been told it (`told`, `tell`), and needs neither the folder nor a path to it. An installed module is
+imported as usual, and must have the same source everywhere.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from ..errors import BanditmeshError, InputError
 PATTERN: Final = r"[A-Za-z_][\w.]*:[A-Za-z_]\w*(?:@[0-9a-f]{16})?"
 _NAME: Final = re.compile(PATTERN)
 _HASH: Final = re.compile(r"(?<=\w)@[0-9a-f]{16}\b")
-#: Modules that are never looked for in a folder, whatever files there are: those of Python, and ours.
+#: Modules that are never looked for in a folder, whatever files it has: Python's, and ours.
 _KNOWN: Final = sys.stdlib_module_names | {__name__.partition(".")[0]}
-#: The files of a module: the module's own name first, then those beside it that it imports; each with its text.
+#: The files of a module: the module's own name first, then those next to it that it imports; each with its text.
 Texts: TypeAlias = Mapping[str, str]
 
-#: What is known of modules that lie in folders, by their hashes; and those of them that are loaded.
+#: The known modules from folders, by their hashes; and those of them that are loaded.
 _texts: dict[str, Texts] = {}
 _loaded: dict[str, ModuleType] = {}
 _lock: Final = threading.RLock()
@@ -51,7 +51,7 @@ _refused = False
 
 
 def is_name(value: object) -> bool:
-    """Whether a value names something of the user's own.
+    """Whether a value names a user's own class or function.
 
     Examples
     --------
@@ -62,15 +62,15 @@ def is_name(value: object) -> bool:
 
 
 def with_colon(value: object) -> str:
-    """What to add to an error about a name that nobody has, if it has a dot where one of the user's own has a colon.
+    """A hint for an error about an unknown name, if it has a dot where a user's own name has a colon.
 
     Examples
     --------
     >>> with_colon("my_module.MyProtocol"), with_colon("fwaa")
-    ("; a class of your own is written 'my_module:MyProtocol'", '')
+    ("; your own class is written 'my_module:MyProtocol'", '')
     """
     found = re.fullmatch(r"([A-Za-z_][\w.]*)\.([A-Za-z_]\w*)", value) if isinstance(value, str) else None
-    return f"; a class of your own is written {found[1] + ':' + found[2]!r}" if found else ""
+    return f"; your own class is written {found[1] + ':' + found[2]!r}" if found else ""
 
 
 def is_address(value: object) -> bool:
@@ -90,36 +90,36 @@ def plain(text: str) -> str:
 
 
 def refuse() -> None:
-    """From now on run no code of the user's own in this process: for one that answers strangers."""
+    """From now on run no user code in this process: for one that serves untrusted clients."""
     global _refused
     _refused = True
 
 
 def address(text: str, folder: Path) -> str:
-    """A text with the hash of its source after every name of the user's own that has none yet."""
+    """A text with the hash of its source after every user's own name that has none yet."""
     return _NAME.sub(lambda found: _addressed(found[0], folder), text)
 
 
 def told(text: str) -> dict[str, Texts]:
-    """What another process must be told to load the addresses in a text."""
+    """What another process needs to load the addresses in a text."""
     hashes = {found.rpartition("@")[2] for found in _NAME.findall(text) if "@" in found}
     return {one: _texts[one] for one in sorted(hashes) if one in _texts}
 
 
 def tell(texts: Mapping[str, Texts]) -> None:
-    """Let this process know modules that another one has read."""
+    """Make modules known to this process that another one has read."""
     _texts.update(texts)
 
 
 class Packed:
-    """A value for another process, which is told the modules of some of its objects before it unpacks it.
+    """A value for another process, with the modules that it needs to unpack some of its objects.
 
     Parameters
     ----------
     value : object
-        What to hand over. If nothing in it is of the user's own, it goes as it is.
+        What to pass. If nothing in it is the user's own, it is passed as it is.
     objects : iterable
-        Those of its objects whose classes may be of the user's own.
+        Those of its objects whose classes may be the user's own.
     """
 
     def __init__(self, value: Any, objects: Iterable[object]) -> None:
@@ -139,7 +139,7 @@ class Packed:
 
 
 def load(name: str) -> Any:
-    """What a name or an address stands for; a name without a hash is looked up from the current folder.
+    """What a name or an address refers to; a name without a hash is looked up from the current folder.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def load(name: str) -> Any:
         if _hash_installed(module_name) != hashed:
             raise InputError(
                 f"{module_name} must have the source that it had when {plain(name)} was looked up, got another one; "
-                "install the same version everywhere, or begin anew"
+                "install the same version everywhere, or start again"
             )
         module = _importing(module_name, lambda: importlib.import_module(module_name))
     if not hasattr(module, what):
@@ -167,7 +167,7 @@ def load(name: str) -> Any:
 def load_class(name: str, base: type[Any]) -> type[Any]:
     """The class of that name, which derives from `base` and whose parameters are all fields.
 
-    Then equal objects have equal parameters, and what is written down of one says all of them.
+    Then equal objects have equal parameters, and a written record of one has all of them.
     """
     kind = load(name)
     if not isinstance(kind, type) or not issubclass(kind, base):
@@ -177,14 +177,14 @@ def load_class(name: str, base: type[Any]) -> type[Any]:
     hidden = [key for key in parameters_of(kind, name) if key not in known]
     if hidden:
         raise InputError(
-            f"{plain(name)} must have its parameters as fields, got {hidden[0]}, which is none; write "
+            f"{plain(name)} must have its parameters as fields, got {hidden[0]}, which is not one; write "
             f"`@dataclass(frozen=True)` above the class and `{hidden[0]}: float` in it, instead of __init__"
         )
     return kind
 
 
 def parameters_of(make: Any, name: str) -> dict[str, Any]:
-    """What something of the user's own takes, each parameter by its name."""
+    """The parameters of a user's own class or function, by name."""
     import inspect
 
     try:
@@ -199,12 +199,12 @@ def parameters_of(make: Any, name: str) -> dict[str, Any]:
 
 @contextmanager
 def blamed(name: object) -> Iterator[None]:
-    """Whatever goes wrong in code of the user's own is one line that names it; in other code nothing is changed."""
+    """Turn any error in user code into one line that names it; leave errors in other code as they are."""
     try:
         yield
     except BanditmeshError:
         raise
-    except Exception as error:  # code of the user's own may raise anything
+    except Exception as error:  # user code may raise anything
         if not is_name(name):
             raise
         raise InputError(f"{plain(str(name))} failed with {_in_words(error)}") from error
@@ -219,7 +219,7 @@ def _addressed(name: str, folder: Path) -> str:
         return name
     module, _, _ = name.partition(":")
     if module.partition(".")[0] in sys.stdlib_module_names:
-        raise InputError(f"{name} must be in a module of your own, got {module}, which is Python's; rename your file")
+        raise InputError(f"{name} must be in your own module, got {module}, which is part of Python; rename your file")
     texts = _read(module, folder)
     if texts is None:
         return f"{name}@{_hash_installed(module, folder)}"
@@ -229,7 +229,7 @@ def _addressed(name: str, folder: Path) -> str:
 
 
 def _read(module: str, folder: Path) -> dict[str, str] | None:
-    """The text of a module of the folder, and of those beside it that it imports; None if there is no such file."""
+    """The text of a module in the folder, and of those next to it that it imports; None if there is no such file."""
     texts: dict[str, str] = {}
     waiting = sorted({module} - _KNOWN)
     while waiting:
@@ -247,7 +247,7 @@ def _read(module: str, folder: Path) -> dict[str, str] | None:
 
 
 def _imports(tree: ast.Module) -> set[str]:
-    """The modules that a source imports, by the first part of their names, but for those of Python and of ours."""
+    """The modules that a source imports, by the first part of their names, except Python's and ours."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -273,17 +273,17 @@ def _hash(content: bytes) -> str:
 
 
 def _importing(module: str, do: Any) -> Any:
-    """Do something that may run a module; whatever goes wrong there is one line."""
+    """Run a block that may import a module; any error in it becomes one line."""
     try:
         return do()
     except BanditmeshError:
         raise
-    except Exception as error:  # a module of the user's own may raise anything
+    except Exception as error:  # a user's module may raise anything
         raise InputError(f"cannot import {module}: {_in_words(error)}") from error
 
 
 def _load_text(name: str, hashed: str) -> ModuleType:
-    """The module with that hash, loaded once; nothing else that is imported under its name is touched."""
+    """The module with that hash, loaded once; anything else imported under its name is left alone."""
     with _lock:
         if hashed not in _loaded:
             finder = _FromTexts(_texts[hashed], hashed)
@@ -300,7 +300,7 @@ def _load_text(name: str, hashed: str) -> ModuleType:
 
 
 class _FromTexts(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds some modules in their texts; they stay in `sys.modules` under names that nobody else has."""
+    """Finds some modules in their texts; they stay in `sys.modules` under unique names."""
 
     def __init__(self, texts: Texts, hashed: str) -> None:
         self._texts = texts
@@ -318,7 +318,7 @@ class _FromTexts(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
-        # Its functions and classes say that they are of this module, and whoever asks for it finds it.
+        # Its functions and classes name this module as theirs, and looking it up finds it.
         module.__name__ = f"{name}@{self._hashed}"
         sys.modules[module.__name__] = module
         exec(compile(self._texts[name], f"{name}.py", "exec"), vars(module))

@@ -1,8 +1,8 @@
-"""The protocols, policies and emissions that the package ships: searched for here, and nowhere else.
+"""The protocols, policies and emissions that the package ships: looked up here, and nowhere else.
 
-Rules kept here: a class is shipped if a module of its base's package defines it and gives it a short name of its own.
-So a new file in `protocols/` or `policies/` is known to specs, to the command line, to `support` and to the checks of
-`testing` at once. Classes come in the order in which their package exports them.
+Rules kept here: a class is shipped if a module of its base's package defines it and gives it its own short name. So
+specs, the command line, `support` and the checks in `testing` know a new file in `protocols/` or `policies/` at once.
+Classes come in the order in which their package exports them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def by_name(base: type[Any]) -> dict[str, type[Any]]:
 
 @cache
 def _classes(package: str, path: tuple[str, ...]) -> tuple[type[Any], ...]:
-    """All classes with a short name of a package's modules: first those that it exports, in that order."""
+    """All classes with a short name in a package's modules: first those that it exports, in that order."""
     exports = importlib.import_module(package)
     order = [getattr(exports, name) for name in exports.__all__]
     found: dict[type[Any], int] = {}

@@ -1,7 +1,7 @@
 """Where many runs are computed: here, in local processes, or on a Dask or Ray cluster.
 
-All are `concurrent.futures.Executor`, and whatever takes one takes any other one as well. Importing this is cheap on
-purpose: a new worker process imports it before its numeric libraries, in time to keep them to one thread.
+All are `concurrent.futures.Executor`s, and any of them works wherever another does. Importing this is deliberately
+cheap: a new worker process imports it before its numeric libraries, in time to keep them to one thread.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _THREAD_LIMITS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THR
 
 
 class InlineExecutor(Executor):
-    """Computes a task in this very process when it is submitted.
+    """Computes a task in this process when it is submitted.
 
     Examples
     --------
@@ -73,10 +73,9 @@ def open_executor(
     name : str, optional
         "dask", "dask:ADDRESS", "ray" or "ray:ADDRESS"; local processes if not given.
     workers : int, optional
-        How many local processes; by default one per core. A cluster that is given by its address has its
-        own.
+        How many local processes; by default one per core. A cluster given by its address has its own.
     script : bool
-        Whether tasks hold something that the user's script defines; then local processes run the script, too, to find
+        Whether tasks hold something that the user's script defines; then local processes run the script too, to find
         it. Otherwise they do not, and the script needs no `if __name__ == "__main__"`.
     """
     kind, address = read_name(name, workers)
@@ -110,9 +109,9 @@ def read_name(name: object, workers: int | None) -> tuple[str, str]:
 
 
 def start_worker() -> None:
-    """Prepare a process of the pool: one numeric thread, silent, deaf to Ctrl-C, and gone when its parent is.
+    """Prepare a process of the pool: one numeric thread, silent, ignoring Ctrl-C, and ending with its parent.
 
-    The parent speaks and answers Ctrl-C for all; a parent that was killed cannot tell its workers, so they watch it.
+    The parent prints and handles Ctrl-C for all; a killed parent cannot tell its workers, so they watch it.
     """
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
     for name in _THREAD_LIMITS:
@@ -133,7 +132,7 @@ def _leave_with_parent() -> None:
 
 @contextmanager
 def _script_hidden() -> Iterator[None]:
-    """Let the main module look like one without a file, which a new process does not run again."""
+    """Make the main module look like one without a file, which a new process does not run again."""
     with _hiding:
         script = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
@@ -167,7 +166,7 @@ def _processes(workers: int, script: bool) -> Iterator[tuple[Executor, int]]:
     try:
         yield pool, workers
     except BaseException:
-        # On an error or Ctrl-C nobody waits for the chunks in work: they are computed again another time.
+        # On an error or Ctrl-C do not wait for the chunks in progress: they are computed again another time.
         for process in list((pool._processes or {}).values()):
             process.terminate()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -196,7 +195,7 @@ def _dask_client(address: str, workers: int | None) -> Iterator[Any]:
 
     class OwnClient(Client):  # type: ignore[misc]
         def __del__(self) -> None:
-            """Nothing: it is closed below, and one that never had a scheduler complains at length if it is closed."""
+            """Do nothing: it is closed below, and one that never had a scheduler complains at length when closed."""
 
     if address:
         try:
@@ -208,7 +207,7 @@ def _dask_client(address: str, workers: int | None) -> Iterator[Any]:
             ) from None
         cluster = None
     else:
-        # Dask sends what a script defines along with the tasks, so its workers need not run the script.
+        # Dask sends definitions from a script along with the tasks, so its workers need not run the script.
         with _script_hidden():
             cluster = LocalCluster(
                 n_workers=workers or count_cores(),
@@ -227,7 +226,7 @@ def _dask_client(address: str, workers: int | None) -> Iterator[Any]:
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """Keep a library's log to itself: what goes wrong is reported once, as an error."""
+    """Silence a library's log: failures are reported once, as an error."""
     known = [logging.getLogger(one) for one in logging.root.manager.loggerDict if one.partition(".")[0] == name]
     were = [logger.disabled for logger in known]
     for logger in known:

@@ -1,7 +1,7 @@
-"""How much memory there is: what does not fit is refused before it is made.
+"""How much memory there is: anything that does not fit is refused before it is made.
 
-What can be had is the least of what the machine has free, what the process may still map (`ulimit -v`) and what is left
-of the limits of its control groups, version 1 or 2, from its own up to the root.
+The memory available is the least of what the machine has free, what the process may still map (`ulimit -v`) and what
+its control groups, version 1 or 2, have left, from its own up to the root.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from ..errors import InsufficientMemoryError
 
-#: What takes no more than this, in bytes, is never refused: to ask the system costs more than a small run.
+#: Requests up to this many bytes are never refused: asking the system costs more than a small run.
 TRIFLE: Final = 2.0**24
 _ROOT: Final = Path("/")
 
@@ -32,7 +32,7 @@ def suffices(n_bytes: float) -> bool:
 
 
 def available(root: Path = _ROOT) -> float:
-    """Bytes of memory that can be had now; without limit where the system does not say.
+    """Bytes of memory available now; infinite where the system does not say.
 
     `root` is where the system's files are.
     """
@@ -41,7 +41,7 @@ def available(root: Path = _ROOT) -> float:
 
 
 def total() -> float:
-    """Bytes of memory that the machine has; without limit where the system does not say."""
+    """Bytes of memory that the machine has; infinite where the system does not say."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
@@ -63,7 +63,7 @@ def _free(root: Path) -> float:
 
 
 def _left_to_map(root: Path) -> float | None:
-    """What the process may still map by its limit of address space."""
+    """What the process may still map within its address-space limit."""
     try:
         import resource
     except ImportError:
@@ -88,7 +88,7 @@ def _left_to_groups(root: Path) -> Iterator[float]:
         else:
             continue
         own = Path(path.lstrip("/"))
-        # In a container the path may be that of the world outside: then only the root is found, and is the container's.
+        # In a container the path may be that of the host: then only the root is found, and is the container's.
         for top in tops:
             for group in (own, *own.parents):
                 left = _left_to_group(top / group, *names)
@@ -100,13 +100,13 @@ def _left_to_group(group: Path, limit_name: str, used_name: str, cache_name: str
     limits, used = _lines(group / limit_name), _lines(group / used_name)
     if not limits or not used or limits[0] == "max":
         return None
-    # Files that were read count as used, and are given up when memory is wanted.
+    # The page cache counts as used, but is given up when memory is needed.
     cached = [int(line.split()[1]) for line in _lines(group / "memory.stat") if line.split()[0] == cache_name]
     return float(int(limits[0]) - int(used[0]) + sum(cached))
 
 
 def _lines(path: Path) -> list[str]:
-    """The lines of a system's file; none if it cannot be read."""
+    """The lines of a system file; none if it cannot be read."""
     try:
         return path.read_text().splitlines()
     except OSError:

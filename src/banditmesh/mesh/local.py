@@ -1,7 +1,7 @@
 """A mesh of real nodes on this machine: real sockets, real mutual TLS, real disks, synthetic arms.
 
-The nodes are spread over a few processes and play the arms of a `Problem` at a constant pace, each at moments of its
-own: there are no rounds. Rewards are those that `simulate` draws for the first replicate of the same seed.
+The nodes are spread over a few processes and play the arms of a `Problem` at a constant pace, each with its own
+phase: there are no rounds. Rewards are those that `simulate` draws for the first replicate of the same seed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..errors import BanditmeshError, InputError
-from ..live.runnable import refuse_live
+from ..live.template import refuse_live
 from ..machine.cores import count_cores
 from ..networks.csr import Links
 from ..policies import UCB, Policy
@@ -33,7 +33,7 @@ from .seats import make_seats
 from .worker import Played, Seat, Traffic, run_worker
 
 #: No mesh on one machine has more nodes.
-MOST_NODES: Final = 500
+MAX_NODES: Final = 500
 #: How long to wait for all links, and for the last statistics to arrive, in seconds.
 PATIENCE: Final = 60.0
 #: How long to wait before asking again whether everything has arrived, in seconds.
@@ -139,8 +139,8 @@ def run_mesh(
     pace = checks.positive("pace", pace)
     if not isinstance(problem.network, Links):
         raise InputError("a local mesh needs a static network, got a dynamic one; take one of its rounds")
-    if problem.n_agents > MOST_NODES:
-        raise InputError(f"a local mesh has at most {MOST_NODES} nodes, got {problem.n_agents} agents")
+    if problem.n_agents > MAX_NODES:
+        raise InputError(f"a local mesh has at most {MAX_NODES} nodes, got {problem.n_agents} agents")
     processes = min(problem.n_agents, checks.integer("processes", processes or count_cores(), at_least=1))
     with ExitStack() as stack:
         if folder is None:

@@ -10,8 +10,8 @@ from typing import Final
 from ..arms import BERNOULLI, GAUSSIAN, UNIFORM
 from ..errors import InputError
 from ..live.config import NodeConfig
-from ..live.member.arms import ArmSpec
 from ..live.names import check_name
+from ..live.statistics import ArmSpec
 from ..live.transport import keys
 from ..live.transport.identity import KeyFiles
 from ..networks.csr import Links
@@ -58,7 +58,7 @@ def _names(what: str, given: Sequence[Hashable]) -> list[str]:
     """Agents or arms as a live mesh calls them: by their names, as texts."""
     names = [check_name(what, str(name)) for name in given]
     if len(set(names)) < len(names):
-        raise InputError(f"every {what} must have a name of its own as a text, got two that are written alike")
+        raise InputError(f"every {what} must have a different name as text, got two that are written alike")
     return names
 
 

@@ -1,10 +1,18 @@
-"""What the sidecars of a running mesh say of their nodes: one row a node, gathered all at once."""
+"""What the sidecars of a running mesh say of their nodes: asked all at once, and shown as a table.
+
+A sidecar that does not answer holds up none of the others: each is asked by its own thread, with a short timeout, and
+what it said last stays until it answers again, marked as old. What a sidecar says is read as what a sidecar may say;
+anything else is no answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, NamedTuple
+
+import msgspec
 
 from ..errors import BanditmeshError
 from ..live.http.client import Client
@@ -12,15 +20,157 @@ from ..text_tables import as_text
 
 #: How long a sidecar may take to answer, in seconds.
 TIMEOUT: Final = 2.0
+#: The most bytes of an answer, and letters of a name or of an error.
+MAX_BYTES: Final = 8 * 2**20
+MAX_LETTERS: Final = 200
 HEADINGS: Final = (
     "node", "state", "links", "choices", "arms", "best arm", "sent", "received", "waiting", "refused", "protocol",
 )  # fmt: skip
 
+#: What browsers can count, and what they can show.
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_Text = Annotated[str, msgspec.Meta(max_length=MAX_LETTERS, pattern="^[^\ud800-\udfff]*$")]
 
-class Row(NamedTuple):
+
+class _Arm(msgspec.Struct):
+    name: _Text
+    heard_count: _Count
+    mean: float | None
+
+
+class _State(msgspec.Struct):
+    node: _Text
+    n_choices: _Count
+    arms: list[_Arm]
+    counters: dict[_Text, _Count]
+    protocol: _Text = ""
+    warnings: list[str] = []
+
+
+class _Peer(msgspec.Struct):
+    name: _Text
+    state: _Text
+    sent: _Count
+    received: _Count
+    waiting: _Count
+    behind: float
+    last_refusal: str | None
+
+
+@dataclass
+class NodeStatus:
+    """What one sidecar said last.
+
+    Attributes
+    ----------
+    url : str
+        Where it is.
+    node : str
+        Its node's name; empty until it first answers.
+    error : str
+        Why it does not answer; empty if it does.
+    state, peers : dict and list
+        What is shown of what it gave, the last time that it answered.
+    trouble : str or None
+        Why the node is not ready, if that was asked.
+    """
+
+    url: str
+    node: str = ""
+    error: str = "not asked yet"
+    state: dict[str, Any] = field(default_factory=dict)
+    peers: list[dict[str, Any]] = field(default_factory=list)
+    trouble: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What to call it: the address until it first answers."""
+        return self.node or self.url
+
+    @property
+    def refusals(self) -> dict[str, int]:
+        """What was refused, by reason."""
+        counters = self.state.get("counters", {})
+        return {name.removeprefix("refused_"): n for name, n in counters.items() if name.startswith("refused_") and n}
+
+
+class Poller:
+    """Asks some sidecars.
+
+    Parameters
+    ----------
+    addresses : mapping
+        By address: the token, or None.
+    timeout : float
+        How long a sidecar may take to answer, in seconds.
+    asks_ready : bool
+        Whether to ask for readiness, too.
+
+    Attributes
+    ----------
+    seen : list of NodeStatus
+        In the order of the addresses.
+    """
+
+    def __init__(
+        self, addresses: Mapping[str, str | None], *, timeout: float = TIMEOUT, asks_ready: bool = False
+    ) -> None:
+        self.seen = [NodeStatus(url) for url in addresses]
+        self._timeout = timeout
+        self._asks_ready = asks_ready
+        self._clients = [
+            Client(url, token=token, timeout=timeout, patience=0.0, most_bytes=MAX_BYTES)
+            for url, token in addresses.items()
+        ]
+        self._pool = ThreadPoolExecutor(max_workers=len(self._clients), thread_name_prefix="poll")
+        self._asked: dict[str, Future[None]] = {}
+
+    def poll(self) -> None:
+        """Ask all of them once, at the same time; one that takes too long, if only to be found, is left out."""
+        for one, client in zip(self.seen, self._clients, strict=True):
+            if one.url not in self._asked or self._asked[one.url].done():
+                self._asked[one.url] = self._pool.submit(self._ask, one, client)
+        wait(self._asked.values(), timeout=2 * self._timeout)
+        for one in self.seen:
+            if not self._asked[one.url].done():
+                one.error = "no answer: timed out"
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for client in self._clients:
+            client.close()
+
+    def _ask(self, one: NodeStatus, client: Client) -> None:
+        try:
+            state = msgspec.to_builtins(msgspec.convert(client.state(), _State))
+            peers = msgspec.to_builtins(msgspec.convert(client.peers(), list[_Peer]))
+            trouble = client.ready() if self._asks_ready else None
+        except (BanditmeshError, OSError) as error:
+            one.error = shorten(str(error), one.url)
+        except (msgspec.ValidationError, KeyError):
+            one.error = "does not answer as a sidecar; is it one?"
+        else:
+            one.node, one.state, one.peers, one.trouble, one.error = state["node"], state, peers, trouble, ""
+
+
+def shorten(error: str, url: str) -> str:
+    """Why a sidecar does not answer, without saying again where it is.
+
+    Examples
+    --------
+    >>> shorten("no answer from http://127.0.0.1:1: Connection refused; does the sidecar run?", "http://127.0.0.1:1")
+    'no answer: Connection refused'
+    """
+    line = error.replace(f" from {url}", "").removeprefix(f"{url} ").removesuffix("; does the sidecar run?")
+    # It may be the sidecar's own words.
+    return line[:MAX_LETTERS].encode(errors="replace").decode()
+
+
+class StatusRow(NamedTuple):
     """One node, as its sidecar tells of it.
 
-    `state` is "ready", or what is wrong in a few words; then the other fields of a node that does not answer are empty.
+    `state` is "ready", or what is wrong in a few words; the other fields of a node that does not answer are empty.
     `sent`, `received` and `waiting` count statistics over all of its links; `warnings` are the node's own.
     """
 
@@ -40,47 +190,46 @@ class Row(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def gather(urls: Sequence[str], token: str | None = None) -> list[Row]:
+def gather(urls: Sequence[str], token: str | None = None) -> list[StatusRow]:
     """One row for each sidecar, in their order, whether it answers or not."""
-    with ThreadPoolExecutor(max_workers=min(32, len(urls))) as pool:
-        return list(pool.map(lambda url: _row(url, token), urls))
-
-
-def _row(url: str, token: str | None) -> Row:
+    poller = Poller(dict.fromkeys(urls, token), asks_ready=True)
     try:
-        with Client(url, token=token, timeout=TIMEOUT, patience=0.0) as client:
-            return _as_row(url, client.state(), client.peers(), client.ready())
-    except (BanditmeshError, OSError) as error:
-        return Row(url, state=str(error))
+        poller.poll()
+        rows = {one.url: _row(one) for one in poller.seen}
+        return [rows[url] for url in urls]
+    finally:
+        poller.close()
 
 
-def _as_row(url: str, state: dict[str, Any], peers: list[dict[str, Any]], trouble: str | None) -> Row:
-    arms = state["arms"]
-    known = [arm for arm in arms if arm["mean"] is not None]
-    return Row(
-        url=url,
-        node=state["node"],
-        state=trouble or "ready",
+def _row(one: NodeStatus) -> StatusRow:
+    if one.error:
+        return StatusRow(one.url, state=one.error)
+    state, peers = one.state, one.peers
+    known = [arm for arm in state["arms"] if arm["mean"] is not None]
+    return StatusRow(
+        url=one.url,
+        node=one.node,
+        state=one.trouble or "ready",
         links_up=sum(peer["state"] == "up" for peer in peers),
         links=len(peers),
         choices=state["n_choices"],
-        arms=len(arms),
+        arms=len(state["arms"]),
         best_arm=max(known, key=lambda arm: arm["mean"])["name"] if known else "",
         sent=sum(peer["sent"] for peer in peers),
         received=sum(peer["received"] for peer in peers),
         waiting=sum(peer["waiting"] for peer in peers),
-        refused=sum(count for name, count in state["counters"].items() if name.startswith("refused_")),
+        refused=sum(one.refusals.values()),
         protocol=state["protocol"],
-        warnings=tuple(state.get("warnings", ())),
+        warnings=tuple(state["warnings"]),
     )
 
 
-def as_table(rows: Sequence[Row]) -> str:
+def as_table(rows: Sequence[StatusRow]) -> str:
     """The rows as a table of text, with a line for each warning below it.
 
     Examples
     --------
-    >>> print(as_table([Row("http://127.0.0.1:8100", "ann", "ready", 1, 2, 40, 3, "red", 9, 7, 0, 0, "fwa(4)")]))
+    >>> print(as_table([StatusRow("http://127.0.0.1:8100", "ann", "ready", 1, 2, 40, 3, "red", 9, 7, 0, 0, "fwa(4)")]))
     node  state  links  choices  arms  best arm  sent  received  waiting  refused  protocol
     ann   ready    1/2       40     3       red     9         7        0        0    fwa(4)
     """

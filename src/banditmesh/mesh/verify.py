@@ -1,6 +1,6 @@
 """Whether a mesh of real nodes does what the simulator says: regret and transmissions, side by side.
 
-The mesh has no rounds and its links have delays of their own, so that it is one more run like the simulator's, not the
+The mesh has no rounds and its links have real delays, so that it is one more run like the simulator's, not the
 same one. Its regret must lie where one more replicate would lie with a probability of 99 per cent, given the simulated
 ones (Student's prediction interval), and its transmissions within a tenth of the simulated mean.
 

@@ -3,7 +3,7 @@
 A worker does what its parent asks over a pipe, and answers each question once:
 
     meet(addresses) -> None       link every node with its neighbours; answered when all links are up
-    play()          -> None       everybody pulls until the horizon; meanwhile ("played", n): so many more pulls
+    play()          -> None       all nodes pull until the horizon; meanwhile ("played", n): n more pulls
     ask()           -> Traffic    whether anything waits in an outbox, and what each link has carried
     tell()          -> [Played]   what became of each node
 
@@ -120,8 +120,8 @@ class _Worker:
     async def meet(self, addresses: dict[str, str]) -> None:
         """Link every node with its neighbours.
 
-        Of two neighbours one alone dials: if both did, the second connection would replace the first after everybody
-        was linked, and with it what was on its way.
+        Of two neighbours one alone dials: if both did, the second connection would replace the first after all were
+        linked, and with it what was on its way.
         """
         for node, seat in zip(self._nodes, self._seats, strict=True):
             for name in seat.neighbours:
@@ -130,7 +130,7 @@ class _Worker:
             await asyncio.sleep(LOOK_EVERY)
 
     async def play(self) -> None:
-        """Everybody pulls until the horizon."""
+        """Let all nodes pull until the horizon."""
         teller = asyncio.create_task(self._tell_progress())
         begin = asyncio.get_running_loop().time()
         try:
@@ -141,7 +141,7 @@ class _Worker:
             teller.cancel()
 
     async def _player(self, place: int, begin: float) -> None:
-        """Choose, pull and observe once an interval, at moments of its own; pulls pay what the simulator draws."""
+        """Choose, pull and observe once an interval, with its own phase; pulls pay what the simulator draws."""
         node, seat, draws = self._nodes[place], self._seats[place], self._draws
         loop = asyncio.get_running_loop()
         phase = draws.uniform(PHASE, seat.agent, 0)

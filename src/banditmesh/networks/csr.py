@@ -30,7 +30,7 @@ Int64s = npt.NDArray[np.int64]
 class Links:
     """A static undirected network as read-only arrays.
 
-    Make one with `Links.from_pairs`, `from_networkx` or `from_sparse`, which see to the rules below.
+    Make one with `Links.from_pairs`, `from_networkx` or `from_sparse`, which enforce the rules below.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Links:
         loops = np.flatnonzero(array[:, 0] == array[:, 1])
         if len(loops):
             raise _self_loop(int(array[loops[0], 0]))
-        # Each link once and then both ways, so that repeated ones take no more space than they must.
+        # Each link once and then both ways, so that repeated ones take no extra space.
         codes = array.min(axis=1).astype(np.int64) * n_agents + array.max(axis=1).astype(np.int64)
         codes = np.unique(codes)
         codes = np.concatenate([codes, codes % n_agents * n_agents + codes // n_agents])
@@ -130,7 +130,7 @@ def as_links(network: Any) -> tuple[Sequence[Hashable], Links]:
     network : networkx.Graph, scipy sparse matrix, Links or edge list
         Agents in node order; matrices and `Links` name them 0 .. n - 1. An edge list is a sequence of tuples of two
         names, and its agents come in the order in which they appear. A pair of names and `Links`, as this function
-        returns it, is taken too.
+        returns it, is accepted too.
 
     Returns
     -------
@@ -179,24 +179,28 @@ def from_networkx(graph: nx.Graph) -> tuple[tuple[Hashable, ...], Links]:
 
     if not isinstance(graph, nx.Graph):
         raise NetworkError(
-            f"network must be a networkx.Graph, a scipy sparse matrix or an edge list, got {type(graph).__name__}; "
-            "dynamic networks come from banditmesh.networks"
+            f"must be a networkx.Graph, a scipy sparse matrix or an edge list, got {type(graph).__name__}; "
+            "dynamic networks come from banditmesh.networks",
+            key="network",
         )
     kind = type(graph).__name__
     if graph.is_directed():
-        raise NetworkError(f"network must be undirected, got a {kind}; convert it with graph.to_undirected()")
+        raise NetworkError(f"must be undirected, got a {kind}; convert it with graph.to_undirected()", key="network")
     if graph.is_multigraph():
-        raise NetworkError(f"network must have single links, got a {kind}; convert it with networkx.Graph(graph)")
+        raise NetworkError(
+            f"must have single links, got a {kind}; convert it with networkx.Graph(graph)", key="network"
+        )
     names = tuple(graph)
     if not names:
-        raise NetworkError("network must have at least one agent, got a graph without nodes")
+        raise NetworkError("must have at least one agent, got a graph without nodes", key="network")
     for u, v, weight in graph.edges(data="weight", default=1):
         if u == v:
             raise _self_loop(u)
         if not isinstance(weight, Real) or weight != 1:
             raise NetworkError(
-                f"network must be unweighted, got weight {shown(weight)} on the edge ({shown(u)}, {shown(v)}); "
-                "drop the weights with banditmesh.networks.unweighted(graph)"
+                f"must be unweighted, got weight {shown(weight)} on the edge ({shown(u)}, {shown(v)}); "
+                "drop the weights with banditmesh.networks.unweighted(graph)",
+                key="network",
             )
     place = {name: number for number, name in enumerate(names)}
     ends = np.fromiter((place[end] for edge in graph.edges() for end in edge), dtype=np.int64)
@@ -259,7 +263,7 @@ def _from_edge_list(pairs: Sequence[Any]) -> tuple[tuple[Hashable, ...], Links]:
         if pair[0] == pair[1]:
             raise _self_loop(pair[0])
     if not number_of:
-        raise NetworkError("network must have at least one agent, got an edge list without links")
+        raise NetworkError("must have at least one agent, got an edge list without links", key="network")
     return tuple(number_of), Links.from_pairs(len(number_of), np.array(ends, dtype=np.int64).reshape(-1, 2))
 
 
@@ -276,13 +280,13 @@ def _merged(codes: Int64s, values: npt.NDArray[Any]) -> tuple[Int64s, npt.NDArra
     if not (codes[1:] > codes[:-1]).all():
         order = np.argsort(codes, kind="stable")
         codes, starts = np.unique(codes[order], return_index=True)
-        with np.errstate(all="ignore"):  # a sum that is no number is none that a network may have
+        with np.errstate(all="ignore"):  # a sum that is not a number is not a valid entry either
             values = np.add.reduceat(values[order], starts, dtype=values.dtype)
     return codes[values != 0], values[values != 0]
 
 
 def _check_rows(n_agents: int, indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> None:
-    """See to it that whoever follows these arrays, compiled or not, stays within them."""
+    """Make sure that code that follows these arrays, compiled or not, stays within them."""
     integer("n_agents", n_agents, at_least=1, at_most=MAX_AGENTS)
     for name, array, kind in (("indptr", indptr, np.int64), ("indices", indices, np.int32)):
         if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
@@ -301,7 +305,7 @@ def _check_rows(n_agents: int, indptr: npt.NDArray[Any], indices: npt.NDArray[An
 
 
 def _checked_both_ways(links: Links) -> Links:
-    """Links that may have been made by hand, if each is there in both directions and none leads to its own agent."""
+    """Links that may have been made by hand, if each is present in both directions and none is a self-loop."""
     senders, receivers = links.directed().astype(np.int64).T
     loops = np.flatnonzero(senders == receivers)
     if len(loops):
@@ -312,7 +316,7 @@ def _checked_both_ways(links: Links) -> Links:
 
 
 def _self_loop(name: object) -> NetworkError:
-    return NetworkError(f"network must have no self-loops, got a link from {shown(name)} to itself")
+    return NetworkError(f"must have no self-loops, got a link from {shown(name)} to itself", key="network")
 
 
 def _row_starts(degrees: Int64s) -> Int64s:

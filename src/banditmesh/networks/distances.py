@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from .csr import Links
 
-#: Up to so many agents all distances are computed; beyond, a few searches give a lower bound.
+#: Up to this many agents all distances are computed; beyond, a few searches give a lower bound.
 _ALL_PAIRS: Final = 2000
 _SWEEPS: Final = 8
 
 
 def diameter(links: Links) -> int:
-    """The most hops between two agents that can reach each other at all; 0 without any link.
+    """The most hops between two agents that can reach each other at all; 0 without links.
 
-    Of more than 2,000 agents a lower bound: the farthest agent is sought again and again from the farthest one found.
+    For more than 2,000 agents a lower bound: repeatedly search for the farthest agent from the farthest one found.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def _matrix(links: Links) -> Any:
 
 
 def _hops_from(links: Links, start: int) -> NDArray[np.int64]:
-    """Breadth first from one agent; -1 for what it cannot reach."""
+    """Breadth first from one agent; -1 for agents it cannot reach."""
     from scipy.sparse.csgraph import breadth_first_order
 
     order, before = breadth_first_order(_matrix(links), start, directed=False)

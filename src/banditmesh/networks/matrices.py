@@ -1,8 +1,8 @@
 """The entries of scipy's sparse matrices, read by numpy alone and checked in full.
 
 scipy's own conversions are native code that trusts a matrix's index arrays: with arrays from a hostile file, or changed
-by hand, they read and write memory that is not theirs. So nothing of a matrix is handed to them; what comes out of here
-lies within the matrix.
+by hand, they read and write memory that is not theirs. So they get nothing of a matrix; the entries returned here are
+within it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..errors import NetworkError
 
 Int64s = npt.NDArray[np.int64]
 
-#: The most agents that their numbers have room for.
+#: The most agents that their numbers can count.
 MAX_AGENTS: Final = 2**31 - 1
 
 
@@ -41,9 +41,9 @@ def entries(matrix: Any) -> tuple[int, Int64s, Int64s, npt.NDArray[Any]]:
         raise NetworkError(f"an adjacency matrix must be square, got shape {shape}")
     n = int(shape[0])
     if n == 0:
-        raise NetworkError("network must have at least one agent, got an empty matrix")
+        raise NetworkError("must have at least one agent, got an empty matrix", key="network")
     if n > MAX_AGENTS:
-        raise NetworkError(f"network must have at most {MAX_AGENTS} agents, got {n}")
+        raise NetworkError(f"must have at most {MAX_AGENTS} agents, got {n}", key="network")
     rows, columns, values = _READERS[_format(matrix)](matrix, n)
     data = np.asarray(values)
     if data.ndim != 1 or data.dtype.kind not in "biuf":
@@ -53,7 +53,7 @@ def entries(matrix: Any) -> tuple[int, Int64s, Int64s, npt.NDArray[Any]]:
             "an adjacency matrix must have a row, a column and a value for every entry, "
             f"got {len(rows)}, {len(columns)} and {len(data)}"
         )
-    # Truth values are left as they are, because true and true is true.
+    # Booleans are left as they are, because true and true is true.
     return n, rows, columns, data if data.dtype.kind == "b" else data.astype(np.float64)
 
 
@@ -61,7 +61,8 @@ def _format(matrix: Any) -> str:
     name = getattr(matrix, "format", None)
     if name not in _READERS:
         raise NetworkError(
-            f"network must be a scipy sparse matrix, got {type(matrix).__name__}; convert it with tocsr()"
+            f"must be a scipy sparse matrix, got {type(matrix).__name__}; convert it with tocsr()",
+            key="network",
         )
     return str(name)
 
@@ -103,7 +104,7 @@ def _by_diagonals(matrix: Any, n: int) -> tuple[Int64s, Int64s, Any]:
     offsets = _bounded("offsets", offsets, -MAX_AGENTS, MAX_AGENTS)
     columns = np.arange(min(diagonals.shape[1], n))
     rows = columns - offsets[:, None]
-    # What a diagonal holds beyond the ends of the matrix is no entry of it.
+    # Values of a diagonal beyond the ends of the matrix are not entries of it.
     inside = (rows >= 0) & (rows < n)
     return rows[inside], np.broadcast_to(columns, rows.shape)[inside], diagonals[:, : len(columns)][inside]
 
@@ -137,7 +138,7 @@ _READERS: Final = {
 
 
 def _compressed(matrix: Any, n_lines: int, n_places: int | None = None) -> tuple[Int64s, Int64s]:
-    """For every entry of a compressed matrix its line, as `indptr` tells, and its place in it."""
+    """For every entry of a compressed matrix its line, from `indptr`, and its place in it."""
     places = _within("indices", matrix.indices, n_lines if n_places is None else n_places)
     starts = _within("indptr", matrix.indptr, len(places) + 1)
     if len(starts) != n_lines + 1 or starts[0] != 0:
@@ -153,7 +154,7 @@ def _compressed(matrix: Any, n_lines: int, n_places: int | None = None) -> tuple
 
 
 def _within(name: str, values: Any, beyond: int) -> Int64s:
-    """An index array whose entries lie between 0 and before `beyond`."""
+    """An index array whose entries are at least 0 and below `beyond`."""
     return _bounded(name, _integers(name, values), 0, beyond - 1)
 
 

@@ -31,7 +31,7 @@ GENERATORS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def names_generator(text: str) -> bool:
-    """Whether a text names a generator: `ring:12`, but not `links.txt` nor a path with a colon in it."""
+    """Whether a text names a generator: `ring:12`, but not `links.txt` or a path with a colon in it."""
     return text.partition(":")[0] in GENERATORS and ":" in text
 
 

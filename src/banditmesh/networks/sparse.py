@@ -44,7 +44,7 @@ def sparse_er(n: int, mean_degree: float, seed: int) -> csr_array[Any]:
     n = checks.integer("n", n, at_least=1, at_most=MAX_AGENTS)
     mean_degree = checks.real("mean_degree", mean_degree)
     if not 0 <= mean_degree <= n - 1:
-        raise NetworkError(f"mean_degree must be between 0 and n - 1 = {n - 1}, got {mean_degree}")
+        raise NetworkError(f"must be between 0 and n - 1 = {n - 1}, got {mean_degree}", key="mean_degree")
     rng = np.random.default_rng(checks.seed(seed))
     n_pairs = n * (n - 1) // 2
     n_links = int(rng.binomial(n_pairs, mean_degree / max(1, n - 1)))

@@ -1,8 +1,8 @@
 """Generators of static networks.
 
-They return networkx graphs on the agents 0 .. n - 1, and hand the seed to networkx, so that a published
-`networkx.erdos_renyi_graph(100, 0.03, seed=2138)` is `er(100, 0.03, 2138)`, link for link. networkx is
-imported on first use, because it is slow to import. Networks too large for it come from `sparse`.
+They return networkx graphs on the agents 0 .. n - 1, and pass the seed to networkx, so that a published
+`networkx.erdos_renyi_graph(100, 0.03, seed=2138)` is `er(100, 0.03, 2138)`, link for link. networkx is imported on
+first use, because it is slow to import. Networks too large for it come from `sparse`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..machine import memory
 if TYPE_CHECKING:
     import networkx as nx
 
-#: Far beyond what networkx makes in minutes, and what fits into the memory of most machines.
+#: Far beyond what networkx makes in minutes, and what fits in the memory of most machines.
 MAX_AGENTS: Final = 10_000_000
 MAX_LINKS: Final = 100_000_000
 MAX_PAIRS: Final = 2_000_000_000
-#: What an agent and a link take while networkx makes them and a problem reads them, in bytes.
+#: Bytes for an agent and for a link while networkx makes them and a problem reads them.
 _AGENT_BYTES: Final = 600.0
 _LINK_BYTES: Final = 250.0
 
@@ -69,10 +69,10 @@ def sbm(sizes: Sequence[int], p_in: float, p_out: float, seed: int) -> nx.Graph:
     import networkx as nx
 
     if not isinstance(sizes, Iterable):
-        raise NetworkError(f"sizes must be a list of block sizes, got {checks.shown(sizes)}")
+        raise NetworkError(f"must be a list of block sizes, got {checks.shown(sizes)}", key="sizes")
     blocks = [_agents("every block size", size, 1) for size in sizes]
     if not blocks:
-        raise NetworkError("sizes must name at least one block, got none")
+        raise NetworkError("must name at least one block, got none", key="sizes")
     p_in, p_out = checks.probability("p_in", p_in), checks.probability("p_out", p_out)
     n, inside = sum(blocks), sum(size * (size - 1) // 2 for size in blocks)
     pairs = n * (n - 1) // 2
@@ -194,7 +194,7 @@ def random_regular(n: int, degree: int, seed: int) -> nx.Graph:
 
 
 def random_geometric(n: int, radius: float, seed: int) -> nx.Graph:
-    """Radios in the unit square: `n` agents at random places, linked within the range `radius`.
+    """Points in the unit square: `n` agents at random places, linked within the distance `radius`.
 
     The node attribute "pos" keeps the places.
 
@@ -281,7 +281,7 @@ def _agents(name: str, value: object, at_least: int) -> int:
 
 
 def _check_size(n_agents: int, n_links: float, pairs: int = 0) -> None:
-    """Refuse what networkx would not make in reasonable time, or what does not fit into this machine's memory."""
+    """Refuse a network that networkx cannot make in reasonable time, or that does not fit in this machine's memory."""
     for what, number, most in (
         ("agents", n_agents, MAX_AGENTS),
         ("links", n_links, MAX_LINKS),

@@ -1,4 +1,4 @@
-"""The links that a picture of a network shows, whether it changes or not."""
+"""The links that a figure of a network shows, static or dynamic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_ROUNDS: Final = 50
 
 
 def usual_links(network: Links | DynamicNetwork) -> Int32s:
-    """The links of a network, (links, 2); of a dynamic one those of its first rounds, until all agents may have some.
+    """The links of a network, (links, 2); for a dynamic one those of its first rounds, until all agents may have some.
 
     Examples
     --------

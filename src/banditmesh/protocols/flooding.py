@@ -107,5 +107,6 @@ class InstantRewardSharing(Flooding):
         super().__post_init__()
         if self.ttl != 1:
             raise InputError(
-                f"ttl must be 1 for InstantRewardSharing, got {self.ttl}; use Flooding({self.ttl}) for more hops"
+                f"must be 1 for InstantRewardSharing, got {self.ttl}; use Flooding({self.ttl}) for more hops",
+                key="ttl",
             )

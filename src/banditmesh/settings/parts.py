@@ -1,28 +1,45 @@
-"""Policies, protocols and emissions as tables of a file name them, and how each is built.
+"""The one reader of tables that name parts, for specs, node.toml, the page and the command line alike.
 
-A *table* names one part and gives its parameters: `{"name": "fwa", "ttl": 4}`. What parameters a part takes is read
-from its own signature, so a protocol or policy that is added to the package can be named at once, in the spec of a
-study and in the configuration of a node alike. A class of the user's own is named by its address, see `own`.
+A *table* names one part and gives its parameters: `{"name": "fwa", "ttl": 4}`. A word stands for a table, too: a name
+alone, or a protocol written out, as in "fwa(4)+growth(0.25)". What parameters a part takes is read from its own
+signature, so a class that is added to the package can be named at once. A user's own class is named by its
+address, see `lookup.own`.
+
+Whatever is wrong is an `InputError` whose `key` is the dotted key of the setting, as in "protocol.ttl". A reader of
+files adds the line, other callers word it in their own way; messages are never parsed.
+
+A new table is a line of `NAME_KEYS` and one of `_MAKERS`; if it goes into another part, as an emission into a protocol,
+also one of `GOES_INTO`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import checks
 from ..errors import InputError
+from ..faults import Corruption, Faults, Outages
 from ..lookup import own, registry
 
 if TYPE_CHECKING:
     from ..policies import Policy
     from ..protocols import AnyProtocol, Emission
 
-#: The tables whose parts are built here.
-TABLES: Final = ("policy", "protocol", "emission")
+#: The tables that name parts and, for each, the key that names the part.
+NAME_KEYS: Final = {
+    "network": "name",
+    "dynamics": "name",
+    "arms": "law",
+    "policy": "name",
+    "protocol": "name",
+    "emission": "name",
+}
+#: The tables whose parts are handed to the part of another table, under their own names.
+GOES_INTO: Final = {"emission": "protocol"}
 #: What a parameter must be, by how its annotation is written; any other annotation is left to the part itself.
 _TYPES: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
     "int": (int, "an integer"),
@@ -33,6 +50,8 @@ _TYPES: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
     "Sequence[int]": (list, "a list of integers"),
     "list[float]": (list, "a list of numbers"),
 }
+#: The tables within [faults].
+_FAULTS: Final[dict[str, type]] = {"corruption": Corruption, "outages": Outages}
 
 
 @dataclass(frozen=True)
@@ -56,39 +75,132 @@ class Part:
     required: frozenset[str]
     all_or_nothing: bool = False
 
-    def check(self, where: str, given: Mapping[str, Any]) -> None:
-        """Refuse a parameter of the wrong type, or the lack of a required one."""
+    def check(self, table: str, given: Mapping[str, Any]) -> None:
+        """Refuse a parameter that is unknown or of the wrong type, or the lack of a required one."""
         for key, value in given.items():
+            if key not in self.parameters:
+                raise self.unknown(table, key)
             kind, wanted = _TYPES.get(self.parameters[key], (object, ""))
             if not isinstance(value, kind) or (isinstance(value, bool) and kind is not object):
-                raise InputError(f"{where}.{key} must be {wanted}, got {checks.shown(value)}")
+                raise InputError(f"must be {wanted}, got {checks.shown(value)}", key=f"{table}.{key}")
         missing = sorted(self.required - set(given))
         if missing and not (self.all_or_nothing and not given):
-            raise InputError(f"{where}.{missing[0]} is required, got none; add it")
+            raise InputError("is required, got none; add it", key=f"{table}.{missing[0]}")
+
+    def unknown(self, table: str, key: str) -> InputError:
+        """The error about a parameter that this part does not take."""
+        known = [*filter(None, [NAME_KEYS.get(table)]), *self.parameters]
+        near = checks.meant(key, known) or f"; [{table}] takes {', '.join(known)} here"
+        return InputError(f"is an unknown key{near}", key=f"{table}.{key}")
+
+    def without(self, key: str) -> Part:
+        """The same part where a table does not give a parameter, since it is given by other means."""
+        parameters = {name: annotation for name, annotation in self.parameters.items() if name != key}
+        return replace(self, parameters=parameters, required=self.required - {key})
 
 
 @cache
-def named(table: str) -> dict[str, Part]:
-    """Everything that a table, one of `TABLES`, may name.
+def parts(table: str) -> dict[str, Part]:
+    """Everything that a table may name.
 
     Examples
     --------
-    >>> list(named("emission")), dict(named("protocol")["gossip"].parameters)
+    >>> list(parts("emission")), dict(parts("protocol")["gossip"].parameters)
     (['default', 'contested', 'every-pull', 'growth'], {'ttl': 'int', 'fanout': 'int'})
     """
-    makers = {"policy": _policies, "protocol": _protocols, "emission": _emissions}
-    return makers[table]()
+    return _MAKERS[table]()
 
 
-def find(known: Mapping[str, Part], key: str, name: object) -> Part:
-    """The part of that name, which `key` gives, or the class of the user's own at that address."""
-    table = key.partition(".")[0]
-    if table in TABLES and own.is_address(name):
-        return _own(table, str(name))
+def get_part(table: str, name: object, own_too: bool = True) -> Part:
+    """The part of that name, or the user's own one at that address, if those are allowed."""
+    key, known = f"{table}.{NAME_KEYS[table]}", parts(table)
+    if own.is_address(name) and own_too:
+        try:
+            return _own(table, str(name))
+        except InputError as error:
+            raise error.found_in(key) from None
     if not isinstance(name, str) or name not in known:
-        near = own.with_colon(name) or checks.meant(name, known)
-        raise InputError(f"{key} must be one of {', '.join(known)}; got {checks.shown(name)}{near}")
+        near = (own.with_colon(name) if own_too else "") or checks.meant(name, known)
+        raise InputError(f"must be one of {', '.join(known)}; got {checks.shown(name)}{near}", key=key)
     return known[name]
+
+
+def tables_of(table: str, value: Any) -> dict[str, Any]:
+    """The tables that a value stands for: a table for itself, a word for the part of that name.
+
+    A protocol that is written out stands for its emission, too.
+
+    Examples
+    --------
+    >>> tables_of("policy", "ucb")
+    {'policy': {'name': 'ucb'}}
+    >>> tables_of("protocol", "flooding(8)+growth(0.25)")
+    {'protocol': {'name': 'flooding', 'ttl': 8}, 'emission': {'name': 'growth', 'factor': 0.25}}
+    """
+    from ..protocols import notation
+
+    if isinstance(value, Mapping):
+        return {table: value}
+    if table != "protocol" or not isinstance(value, str) or not any(sign in value for sign in "(+"):
+        return {table: {NAME_KEYS[table]: value}}
+    try:
+        return notation.parse(value).tables
+    except InputError as error:
+        raise error.found_in(table) from None
+
+
+def part_of(table: str, given: object, own_too: bool = True) -> tuple[Part, dict[str, Any]]:
+    """The part that a table names, as `get_part`, and the parameters that it gives; they are not checked."""
+    key = NAME_KEYS[table]
+    if not isinstance(given, Mapping):
+        raise InputError(f"must be a table or a name, got {checks.shown(given)}", key=table)
+    if key not in given:
+        raise InputError(f"is required, got {checks.shown(given)}", key=f"{table}.{key}")
+    return get_part(table, given[key], own_too), {name: value for name, value in given.items() if name != key}
+
+
+def check(table: str, tables: Mapping[str, Any]) -> None:
+    """Refuse parameters of the wrong type in a table, or the lack of one; nothing is built."""
+    part, given = part_of(table, tables[table])
+    part.check(table, given)
+
+
+def build(table: str, tables: Mapping[str, Any], **more: Any) -> Any:
+    """The part that a table names, with those of other tables that go into it.
+
+    Parameters
+    ----------
+    table : str
+        The table, one of `NAME_KEYS`.
+    tables : mapping
+        All tables, by their names.
+    **more
+        Parameters that no table gives.
+
+    Examples
+    --------
+    >>> build("protocol", {"protocol": {"name": "fwa", "ttl": 4}, "emission": {"name": "contested"}})
+    FloodingWithAbsorption(ttl=4, emission=Contested())
+    """
+    part, given = part_of(table, tables[table])
+    part.check(table, given)
+    for inner in (inner for inner, outer in GOES_INTO.items() if outer == table and inner in tables):
+        made = build(inner, tables)
+        more |= {} if made is None else {inner: made}
+    try:
+        with own.blamed(tables[table][NAME_KEYS[table]]):
+            return part.make(**given, **more)
+    except InputError as error:
+        raise located(error, table, given) from None
+
+
+def located(error: InputError, table: str, given: object = None) -> InputError:
+    """An error with the key of the setting that it is about: a key that a table gives, or else the table."""
+    if is_within(error.key, table):
+        return error
+    if isinstance(given, Mapping) and error.key and has_key(given, error.key):
+        return error.below(table)
+    return error.found_in(table)
 
 
 def build_policy(tables: Mapping[str, Any]) -> Policy:
@@ -99,34 +211,72 @@ def build_policy(tables: Mapping[str, Any]) -> Policy:
     >>> build_policy({"policy": {"name": "ucb", "alpha": 2.0}})
     UCB(alpha=2.0)
     """
-    policy: Policy = _make("policy", tables)
+    policy: Policy = build("policy", tables)
     return policy
 
 
 def build_emission(tables: Mapping[str, Any]) -> Emission | None:
-    """The emission that tables name; None if it is the protocol's own.
-
-    Examples
-    --------
-    >>> build_emission({"emission": {"name": "growth", "factor": 0.5}})
-    Growth(factor=0.5, echoes=0)
-    """
-    emission: Emission | None = _make("emission", tables)
+    """The emission that tables name; None if it is the protocol's own."""
+    emission: Emission | None = build("emission", tables)
     return emission
 
 
 def build_protocol(tables: Mapping[str, Any]) -> AnyProtocol:
-    """The protocol that tables name, with its emission.
+    """The protocol that tables name, with its emission."""
+    protocol: AnyProtocol = build("protocol", tables)
+    protocol.check_delivery()
+    return protocol
+
+
+def read_faults(table: object) -> Faults:
+    """What a [faults] table says, whether it ever strikes or not; outages and corruption are tables within it.
 
     Examples
     --------
-    >>> build_protocol({"protocol": {"name": "fwa", "ttl": 4}, "emission": {"name": "default"}})
-    FloodingWithAbsorption(ttl=4, emission=EveryPull())
+    >>> read_faults({"loss": 0.1, "outages": {"down": 0.01, "up": 0.1}})
+    Faults(loss=0.1, outages=Outages(down=0.01, up=0.1, memory=True))
     """
-    emission = build_emission(tables) if "emission" in tables else None
-    protocol: AnyProtocol = _make("protocol", tables, **({} if emission is None else {"emission": emission}))
-    protocol.check_delivery()
-    return protocol
+    given = dict(_table("faults", table))
+    for name, kind in _FAULTS.items():
+        if name in given:
+            given[name] = _read_fields(f"faults.{name}", kind, given[name])
+    faults: Faults = _read_fields("faults", Faults, given)
+    return faults
+
+
+def without_traffic(table: object) -> dict[str, Any]:
+    """What of a [faults] table matters to agents that send nothing."""
+    return {name: value for name, value in _table("faults", table).items() if name == "outages"}
+
+
+def has_key(settings: Mapping[str, Any], key: str) -> bool:
+    """Whether a dotted key is set."""
+    value: Any = settings
+    for name in key.split("."):
+        if not isinstance(value, dict) or name not in value:
+            return False
+        value = value[name]
+    return True
+
+
+def is_within(key: str, other: str) -> bool:
+    """Whether a dotted key is another one, or a key of its table.
+
+    Examples
+    --------
+    >>> is_within("faults.outages.up", "faults.outages"), is_within("network.n", "network.name")
+    (True, False)
+    """
+    return key == other or key.startswith(f"{other}.")
+
+
+def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The dotted keys of a table and of the tables in it, and their values; a table without keys is a value too."""
+    for key, value in table.items():
+        if isinstance(value, dict) and value:
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def from_signature(make: Callable[..., Any]) -> Part:
@@ -136,55 +286,85 @@ def from_signature(make: Callable[..., Any]) -> Part:
     return Part(make, {key: _annotation(value.annotation) for key, value in signature.items()}, frozenset(required))
 
 
-def _make(table: str, tables: Mapping[str, Any], **more: Any) -> Any:
-    given = dict(tables[table])
-    name = given.pop("name")
-    part = find(named(table), f"{table}.name", name)
-    with own.blamed(name):
-        return part.make(**given, **more)
+def _table(where: str, given: object) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise InputError(f"must be a table, got {checks.shown(given)}", key=where)
+    return given
 
 
-def _policies() -> dict[str, Part]:
-    from .. import policies
-
-    return _from_classes(policies.Policy)
+def _read_fields(where: str, kind: type, table: object) -> Any:
+    """A value of a class with fields, from a table of them."""
+    given = _table(where, table)
+    untyped = replace(_from_class(kind), parameters=dict.fromkeys((one.name for one in fields(kind)), ""))
+    untyped.check(where, given)
+    try:
+        return kind(**given)
+    except InputError as error:
+        raise error.below("faults") from None
 
 
 def _protocols() -> dict[str, Part]:
-    from .. import protocols
-
-    known = _from_classes(protocols.AnyProtocol)
+    known = _from_base("protocol")
     # Its ttl is 1 by definition, so a ttl that is given for other protocols is none of its parameters.
     known["irs"] = replace(known["irs"], parameters={})
     return known
 
 
 def _emissions() -> dict[str, Part]:
-    from .. import protocols
-
     # What a protocol does by itself: every pull, for most of them.
-    own = Part(lambda: None, {}, frozenset())
-    return {"default": own, **_from_classes(protocols.Emission)}
+    return {"default": Part(lambda: None, {}, frozenset()), **_from_base("emission")}
 
 
-def _from_classes(base: type) -> dict[str, Part]:
-    """The shipped classes that derive from a base, by their short names."""
+def _problem_parts(table: str) -> dict[str, Part]:
+    from . import problems
+
+    return problems.PARTS[table]()
+
+
+_MAKERS: Final[dict[str, Callable[[], dict[str, Part]]]] = {
+    "network": lambda: _problem_parts("network"),
+    "dynamics": lambda: _problem_parts("dynamics"),
+    "arms": lambda: _problem_parts("arms"),
+    "policy": lambda: _from_base("policy"),
+    "protocol": _protocols,
+    "emission": _emissions,
+}
+
+
+def _base(table: str) -> type[Any] | None:
+    """The class that a table's parts derive from; None if they are made by functions."""
+    from .. import policies, protocols
+
+    bases: dict[str, type[Any]] = {
+        "policy": policies.Policy,
+        "protocol": protocols.AnyProtocol,
+        "emission": protocols.Emission,
+    }
+    return bases.get(table)
+
+
+def _from_base(table: str) -> dict[str, Part]:
+    """The shipped classes that a table may name, by their short names."""
+    base = _base(table)
+    assert base is not None
     return {name: _from_class(kind) for name, kind in registry.by_name(base).items()}
 
 
 @cache
 def _own(table: str, address: str) -> Part:
-    """The class of the user's own at an address, as a part of a table."""
-    from .. import policies, protocols
+    """The user's own part of a table at an address."""
+    base = _base(table)
+    if base is not None:
+        return _from_class(own.load_class(address, base))
+    from . import problems
 
-    bases = {"policy": policies.Policy, "protocol": protocols.AnyProtocol, "emission": protocols.Emission}
-    return _from_class(own.load_class(address, bases[table]))
+    return problems.own_part(table, address)
 
 
 def _from_class(kind: Any) -> Part:
-    """What a class with fields takes: those fields that can be given, but for the emission."""
+    """What a class with fields takes: those fields that can be given, but for those that have tables of their own."""
     signature = inspect.signature(kind).parameters
-    settable = [one for one in fields(kind) if one.name in signature and one.name != "emission"]
+    settable = [one for one in fields(kind) if one.name in signature and one.name not in GOES_INTO]
     return Part(
         kind,
         {one.name: _annotation(one.type) for one in settable},

@@ -1,16 +1,14 @@
-"""What a spec may name: networks, dynamics, arms, policies, protocols and emissions, and how each is built.
+"""Networks, dynamics and arms as tables name them, and the problem that they make.
 
-Policies, protocols and emissions are built in `parts.py`, since tables of other files name them too. All but files may
-also be users' own, and are then named by their addresses, see `own`: a network is what a function or a class makes of
-the other keys of its table; a law is made for each arm, of its mean and of those keys of `[arms]` that are its
-parameters.
+All but files may also be users' own: a network is what a function or a class makes of the other keys of its
+table; a law is made for each arm, of its mean and of those keys of `[arms]` that are its parameters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -18,47 +16,13 @@ from .. import checks
 from ..errors import InputError
 from ..lookup import own
 from ..machine import memory
-from .parts import (
-    TABLES,
-    Part,
-    build_emission,
-    build_policy,
-    build_protocol,
-    find,
-    from_signature,
-    named,
-)
+from .parts import Part, build, check, from_signature
 
 if TYPE_CHECKING:
     from ..problem import Problem
 
-__all__ = [
-    "FILE_TABLES",
-    "NAME_KEYS",
-    "FileTable",
-    "Part",
-    "build_emission",
-    "build_policy",
-    "build_problem",
-    "build_protocol",
-    "file_of",
-    "files_in",
-    "get_part",
-    "parts",
-    "read_files",
-]
-
 #: What a spec says of a file: keys and values, sorted.
 FileTable: TypeAlias = tuple[tuple[str, Any], ...]
-#: The tables of a spec and, for each, the key that names the part.
-NAME_KEYS: Final = {
-    "network": "name",
-    "dynamics": "name",
-    "arms": "law",
-    "policy": "name",
-    "protocol": "name",
-    "emission": "name",
-}
 _GENERATORS: Final = (
     "er",
     "ba",
@@ -82,20 +46,6 @@ _LISTED_BYTES: Final = 60.0
 _ARM_FILES: Final = ("catalogue", "laws", "log")
 
 
-@cache
-def parts(table: str) -> dict[str, Part]:
-    """Everything that may be named in a table."""
-    makers: dict[str, Callable[[], dict[str, Part]]] = {"network": _networks, "dynamics": _dynamics, "arms": _arms}
-    return named(table) if table in TABLES else makers[table]()
-
-
-def get_part(table: str, name: object) -> Part:
-    """The part of that name, or the one of the user's own at that address."""
-    if own.is_address(name) and table not in TABLES:
-        return _own(table, str(name))
-    return find(parts(table), f"{table}.{NAME_KEYS[table]}", name)
-
-
 def build_problem(point: Mapping[str, Any], files: Mapping[FileTable, Any]) -> Problem:
     """The problem of a point.
 
@@ -112,12 +62,12 @@ def build_problem(point: Mapping[str, Any], files: Mapping[FileTable, Any]) -> P
 def build_network(point: Mapping[str, Any], files: Mapping[FileTable, Any]) -> Any:
     """The network of a point, as `build_problem`; without its dynamics."""
     named = file_of(point)
-    return _make("network", point) if named is None else files[named]
+    return build("network", point) if named is None else files[named]
 
 
 def build_dynamics(point: Mapping[str, Any], network: Any) -> Any:
     """A network with the dynamics of a point, if it has any."""
-    return _make("dynamics", point, start=network)
+    return build("dynamics", point, start=network)
 
 
 def build_arms(point: Mapping[str, Any], network: Any, files: Mapping[FileTable, Any]) -> Problem:
@@ -125,7 +75,8 @@ def build_arms(point: Mapping[str, Any], network: Any, files: Mapping[FileTable,
     from ..problem import Problem
 
     read = {key: files[named] for key, named in arm_files_of(point).items()}
-    sets, laws = _make("arms", {"arms": {**point["arms"], **read}}, network=network)
+    given = {key: value for key, value in point["arms"].items() if key not in read}
+    sets, laws = build("arms", {"arms": given}, network=network, **read)
     unmatched = {"unmatched": point["arms"]["unmatched"]} if "unmatched" in point["arms"] else {}
     return Problem(network, sets, laws, **unmatched)
 
@@ -134,13 +85,15 @@ def check_dynamics(point: Mapping[str, Any]) -> None:
     """Refuse dynamics that no network can have; the user's own are left until there is a network for them."""
     from ..networks.csr import Links
 
-    if not own.is_address(point["dynamics"]["name"]):
+    if own.is_address(point["dynamics"]["name"]):
+        check("dynamics", point)
+    else:
         build_dynamics(point, Links.from_pairs(1, []))
 
 
 def check_arms(point: Mapping[str, Any]) -> None:
     """Refuse arms that no network can have; none are drawn."""
-    _make("arms", point, network=None)
+    build("arms", point, network=None)
 
 
 def file_of(point: Mapping[str, Any]) -> FileTable | None:
@@ -188,21 +141,12 @@ def _read_file(named: dict[str, Any], path: Path) -> Any:
         "log": arms.read_log,
     }
     if "arms" not in named:
-        return _make("network", {"network": {**named, "path": path}})
+        return build("network", {"network": {**named, "path": str(path)}})
     return readers[named.pop("arms")](**{**named, "path": path})
 
 
-def _make(table: str, point: Mapping[str, Any], **more: Any) -> Any:
-    given = dict(point[table])
-    name = given.pop(NAME_KEYS[table])
-    part = get_part(table, name)
-    with own.blamed(name):
-        return part.make(**given, **more)
-
-
-@cache
-def _own(table: str, address: str) -> Part:
-    """What is of the user's own at an address, as a part of a table that is not among `TABLES`."""
+def own_part(table: str, address: str) -> Part:
+    """The user's own network, dynamics or law at an address, as a part of a table."""
     if table == "arms":
         return _own_law(address)
     make = own.load(address)
@@ -210,11 +154,11 @@ def _own(table: str, address: str) -> Part:
     if table == "dynamics" and "start" not in given:
         raise InputError(f"{own.plain(address)} must take start, the network that it changes, got {', '.join(given)}")
     part = _from_signature(make)
-    return part if table == "network" else _without(part, "start")
+    return part if table == "network" else part.without("start")
 
 
 def _own_law(address: str) -> Part:
-    """A law of the user's own: it is given the mean of each arm, and is asked whether its parameters can be read."""
+    """A user's own law: it takes the mean of each arm, and its parameters can be read from it."""
     from .. import arms
 
     kind = own.load(address)
@@ -226,7 +170,7 @@ def _own_law(address: str) -> Part:
         raise InputError(f"{name} must take the mean of an arm, got {', '.join(given) or 'no parameters'}; add mean")
     if taken := [key for key in given if key in _DRAWN_ARMS]:
         raise InputError(f"{name} must not take {taken[0]}, which [arms] has for all laws; call it something else")
-    part = _without(_from_signature(kind), "mean")
+    part = _from_signature(kind).without("mean")
     law: Any = kind
 
     def make(**settings: Any) -> tuple[Any, list[Any]]:
@@ -243,12 +187,6 @@ def _own_law(address: str) -> Part:
     return Part(make, {**_DRAWN_ARMS, **part.parameters}, part.required)
 
 
-def _without(part: Part, key: str) -> Part:
-    """A part whose table does not give a parameter, since it is given by other means."""
-    parameters = {name: annotation for name, annotation in part.parameters.items() if name != key}
-    return replace(part, parameters=parameters, required=part.required - {key})
-
-
 def _networks() -> dict[str, Part]:
     from .. import networks
 
@@ -257,7 +195,7 @@ def _networks() -> dict[str, Part]:
         known[name] = replace(known[name], make=partial(_paper_or, name, known[name].make), all_or_nothing=True)
     known["dynamic-er"] = Part(lambda: networks.paper("dynamic-er"), {}, frozenset())
     # As names and arrays: the networkx graph of an edge list would take several times the memory.
-    known["file"] = _without(_from_signature(networks.read_any), "progress")
+    known["file"] = _from_signature(networks.read_any).without("progress")
     known["trace"] = _from_signature(networks.read_contact_trace)
     return known
 
@@ -279,7 +217,7 @@ def _dynamics() -> dict[str, Part]:
         "churn": networks.Churn,
     }
     for name, kind in kinds.items():
-        known[name] = _without(_from_signature(kind), "start")
+        known[name] = _from_signature(kind).without("start")
     return known
 
 
@@ -312,9 +250,9 @@ def _data(
     if (laws is None) == (log is None):
         raise InputError("laws or log must be given, and not both; name one file")
     if laws is not None and catalogue is None:
-        raise InputError("catalogue must be given with laws; name a file of who has which arms")
+        raise InputError("must be given with laws; name a file that says which agents have which arms", key="catalogue")
     if rewards is not None and log is None:
-        raise InputError("rewards must be given with log only; leave it out")
+        raise InputError("must be given with log only; leave it out", key="rewards")
     checks.choice("rewards", rewards or "auto", arms.LAW_KINDS)
     checks.choice("unmatched", unmatched, ("refuse", "drop"))
     if network is None:
@@ -374,3 +312,7 @@ def _from_signature(make: Callable[..., Any]) -> Part:
     if "seed" not in part.parameters:
         return part
     return replace(part, make=partial(make, seed=0), required=part.required - {"seed"})
+
+
+#: What each table may name.
+PARTS: Final[dict[str, Callable[[], dict[str, Part]]]] = {"network": _networks, "dynamics": _dynamics, "arms": _arms}

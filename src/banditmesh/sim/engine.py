@@ -271,7 +271,8 @@ def _pick(run: Run, engine: str) -> str:
     if reason is None:
         return "compiled"
     if engine == "compiled":
-        raise UnsupportedError(f'the compiled engine does not run this: {reason}; use engine="auto" or "reference"')
+        message = f'the compiled engine does not run this: {reason}; use engine="auto" or "reference"'
+        raise UnsupportedError(message, reason=reason)
     seconds = reference.estimated_seconds(run)
     if seconds > LONG_FALLBACK:
         warn(f"the compiled engine does not run this: {reason}; the reference engine will take about {seconds:,.0f} s")

@@ -11,8 +11,8 @@ from ..lookup import own
 from ..policies import Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol
-from ..settings.fault_tables import build_faults
-from ..settings.problems import build_policy, build_problem, build_protocol, read_files
+from ..settings.parts import build_policy, build_protocol, read_faults
+from ..settings.problems import build_problem, read_files
 from .spec import Spec
 
 
@@ -71,5 +71,5 @@ def case_of(spec: Spec) -> Case:
         seed=spec.settings.seed,
         rules=first["rules"],
         # Not the first point's, which lacks what its protocol has no use for.
-        faults=build_faults(spec.settings.faults),
+        faults=read_faults(spec.settings.faults).effective(),
     )

@@ -17,25 +17,16 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from .. import checks
-from ..errors import InputError, SpecError
+from ..errors import InputError
 from ..lookup import own
-from ..protocols import Delivery, notation
-from ..settings.fault_tables import without_traffic
-from ..settings.problems import NAME_KEYS, get_part
+from ..protocols import Delivery
+from ..settings.parts import NAME_KEYS, has_key, is_within, leaves, part_of, tables_of, without_traffic
 
 #: A protocol may be written out with its emission, and agents that send nothing have no use for most faults.
 _TOGETHER: Final = ("protocol", "emission", "faults")
-
-
-class BadKey(SpecError):
-    """An error about one key, which it remembers so that its line can be told."""
-
-    def __init__(self, key: str, message: str) -> None:
-        super().__init__(message)
-        self.key = key
 
 
 @dataclass(frozen=True)
@@ -106,9 +97,9 @@ class Family:
         """Whether a key has an effect here, and the value that it has outside of the sweep."""
         return has_key(self.settings, key) and not any(is_within(key, other) for other in self.replaced)
 
-    def error(self, key: str, message: str) -> BadKey:
-        """The error about a key, or a table, with which the message begins."""
-        return _blame(key, message, self.replaced)
+    def blame(self, error: InputError) -> InputError:
+        """The error about a key: of the sweep, if that decides the key's value."""
+        return _blame(error, self.replaced)
 
     def free_in(self, *names: str) -> dict[str, Sequence[Any]]:
         """The free keys among some settings and their tables, with their values."""
@@ -174,14 +165,14 @@ class Section:
         for key in self._order:
             value = self.axes[key][indices.get(key, 0)]
             if twice := next((other for other in given if is_within(other, key) or is_within(key, other)), None):
-                raise BadKey(f"sweep.{key}", f"sweep.{key} must not set what another swept key sets too, got {twice}")
+                raise InputError(f"must not set what another swept key sets too, got {twice}", key=f"sweep.{key}")
             keys = _assign(tables, key, value)
             given.update(keys)
             replaced |= dict.fromkeys([key] if isinstance(value, dict) else keys, key)
         try:
             settings = _without_unused(tables)
-        except BadKey as error:
-            raise _blame(error.key, str(error), replaced) from None
+        except InputError as error:
+            raise _blame(error, replaced) from None
         if any(index and not has_key(settings, key) for key, index in indices.items()):
             return None
         free = {key: values for key, values in self.axes.items() if key not in indices and has_key(settings, key)}
@@ -313,36 +304,6 @@ def value_as_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str) if isinstance(value, dict | list) else repr(value)
 
 
-def has_key(settings: Mapping[str, Any], key: str) -> bool:
-    """Whether a dotted key is set."""
-    value: Any = settings
-    for name in key.split("."):
-        if not isinstance(value, dict) or name not in value:
-            return False
-        value = value[name]
-    return True
-
-
-def is_within(key: str, other: str) -> bool:
-    """Whether a dotted key is another one, or a key of its table.
-
-    Examples
-    --------
-    >>> is_within("faults.outages.up", "faults.outages"), is_within("network.n", "network.name")
-    (True, False)
-    """
-    return key == other or key.startswith(f"{other}.")
-
-
-def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The dotted keys of a table and of the tables in it, and their values; a table without keys is a value too."""
-    for key, value in table.items():
-        if isinstance(value, dict) and value:
-            yield from leaves(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
 def set_keys(key: str, value: Any) -> list[str]:
     """The dotted keys that a value sets when it is given for a key of a spec: a table, or what a string stands for.
 
@@ -355,15 +316,14 @@ def set_keys(key: str, value: Any) -> list[str]:
         return [leaf for leaf, _ in leaves(value, f"{key}.")]
     if key not in NAME_KEYS:
         return [key]
-    return [leaf for leaf, _ in leaves(_named_tables(key, value))]
+    return [leaf for leaf, _ in leaves(tables_of(key, value))]
 
 
-def _blame(key: str, message: str, replaced: Mapping[str, str]) -> BadKey:
-    """The error about a key: of the sweep, if that decides the key's value."""
-    axis = next((axis for decided, axis in replaced.items() if is_within(key, decided)), None)
+def _blame(error: InputError, replaced: Mapping[str, str]) -> InputError:
+    axis = next((axis for decided, axis in replaced.items() if is_within(error.key, decided)), None)
     if axis is None:
-        return BadKey(key, message)
-    return BadKey(f"sweep.{axis}", f"sweep.{message}" if axis == key else f"sweep.{axis}: {message}")
+        return error
+    return error.below("sweep") if axis == error.key else error.found_in(f"sweep.{axis}")
 
 
 def _is_shaping(key: str, values: Sequence[Any]) -> bool:
@@ -390,16 +350,11 @@ def _assign(tables: dict[str, Any], key: str, value: Any) -> list[str]:
     elif isinstance(value, dict):
         tables[key] = dict(value)
     else:
-        named = _named_tables(key, value)
+        named = tables_of(key, value)
         tables[key] |= named[key]
         tables |= {table: given for table, given in named.items() if table != key}
         return [leaf for leaf, _ in leaves(named)]
     return set_keys(key, value)
-
-
-def _named_tables(table: str, value: Any) -> dict[str, dict[str, Any]]:
-    """The tables that a word stands for that is given for a table: a part's name, or a protocol written out."""
-    return (read_written(value) if table == "protocol" else None) or {table: {NAME_KEYS[table]: value}}
 
 
 def _assign_within(tables: dict[str, Any], key: str, value: Any) -> None:
@@ -409,27 +364,11 @@ def _assign_within(tables: dict[str, Any], key: str, value: Any) -> None:
         inner = table.get(name, {})
         if not isinstance(inner, dict):
             outer = ".".join(path[: path.index(name) + 1])
-            raise BadKey(outer, f"{outer} must be a table to sweep over {key}, got {checks.shown(inner)}")
+            raise InputError(f"must be a table to sweep over {key}, got {checks.shown(inner)}", key=outer)
         # A copy, since the values of the sweep and the settings outside of it stay as they are.
         table[name] = dict(inner)
         table = table[name]
     table[last] = value
-
-
-def read_written(value: object) -> dict[str, dict[str, Any]] | None:
-    """The tables of a protocol that is written out, as in "flooding(8)+growth(0.25)"; None if it is but a name.
-
-    Examples
-    --------
-    >>> read_written("flooding(8)+growth(0.25)")
-    {'protocol': {'name': 'flooding', 'ttl': 8}, 'emission': {'name': 'growth', 'factor': 0.25}}
-    """
-    if not isinstance(value, str) or not any(sign in value for sign in "(+"):
-        return None
-    try:
-        return notation.parse(value).tables
-    except InputError as error:
-        raise BadKey("protocol", str(error)) from None
 
 
 def _without_unused(tables: dict[str, Any]) -> dict[str, Any]:
@@ -438,21 +377,11 @@ def _without_unused(tables: dict[str, Any]) -> dict[str, Any]:
     for table, name_key in NAME_KEYS.items():
         if table not in settings:
             continue
-        given = tables[table]
-        if name_key not in given:
-            raise BadKey(f"{table}.{name_key}", f"{table}.{name_key} is required, got {checks.shown(given)}")
-        part = _part(table, given[name_key])
-        settings[table] = {key: value for key, value in given.items() if key == name_key or key in part.parameters}
-        if table == "protocol" and not part.make.delivery.sends_messages:
+        part, _ = part_of(table, tables[table])
+        known, kind = (name_key, *part.parameters), cast(Any, part.make)
+        settings[table] = {key: value for key, value in tables[table].items() if key in known}
+        if table == "protocol" and not kind.delivery.sends_messages:
             settings["faults"] = without_traffic(tables["faults"])
-            if part.make.delivery is Delivery.EVERYONE:
+            if kind.delivery is Delivery.EVERYONE:
                 del settings["emission"]
     return settings
-
-
-def _part(table: str, name: object) -> Any:
-    try:
-        return get_part(table, name)
-    except InputError as error:
-        key = f"{table}.{NAME_KEYS[table]}"
-        raise BadKey(key, f"{key}: {error}" if own.is_address(name) else str(error)) from None

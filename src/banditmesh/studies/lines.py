@@ -57,7 +57,7 @@ def select(table: pd.DataFrame, keys: Sequence[str], where: Where | None) -> pd.
 def lines(
     table: pd.DataFrame, keys: Sequence[str], along: str | None = None, by: str | Sequence[str] | None = None
 ) -> dict[str, pd.DataFrame]:
-    """The runs of each line, by a name that tells it from the others.
+    """The runs of each line, by a unique name.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def _check_not_mixed(runs: pd.DataFrame, others: Sequence[str], along: str | Non
 
 
 def _name(keys: Sequence[str], values: Sequence[Any], in_full: bool = False) -> str:
-    """What a line is called: in a few words or, if that would not tell lines apart, in full."""
+    """The name of a line: short or, if short names are not unique, in full."""
     words = []
     for key, value in zip(keys, values, strict=True):
         if value is None or value != value:

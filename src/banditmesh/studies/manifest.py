@@ -23,10 +23,10 @@ from .spec import Settings, Spec
 
 FORMAT: Final = "banditmesh-study"
 VERSION: Final = 3
-#: The versions that are read, and what each lacks: a study of version 2 never grew and has nothing of the user's own.
+#: The versions that are read, and what each lacks: a study of version 2 never grew and uses no users' own parts.
 _READ: Final[dict[int, dict[str, Any]]] = {2: {"own_modules": {}, "grown_from": []}, VERSION: {}}
 #: The most replicates whose seeds a manifest lists.
-MOST_SEEDS: Final = 1000
+MAX_SEEDS: Final = 1000
 
 
 class Stage(msgspec.Struct):
@@ -75,7 +75,7 @@ def new_manifest(
         "fingerprint": fingerprint,
         "columns": spec.columns,
         # Enough to repeat runs by hand; the table has them all, and `replicate_seed` gives any.
-        "seeds": [spec.seed_of(replicate) for replicate in range(min(spec.settings.replicates, MOST_SEEDS))],
+        "seeds": [spec.seed_of(replicate) for replicate in range(min(spec.settings.replicates, MAX_SEEDS))],
         "n_points": spec.n_points,
         "n_runs": spec.n_runs,
         "chunk_size": chunk_size,
@@ -83,7 +83,7 @@ def new_manifest(
         "versions": versions(),
         # Other versions that parts of the study were computed with.
         "continued_with": [],
-        # The source of modules of the user's own, by the hashes that the spec has.
+        # The source of users' own modules, by the hashes in the spec.
         "own_modules": spec.own_texts(),
         "grown_from": list(earlier),
     }
@@ -107,7 +107,7 @@ def layouts_of(manifest: dict[str, Any]) -> Layouts:
 
 
 def versions() -> dict[str, str]:
-    """What the numbers may depend on."""
+    """The versions that results may depend on."""
     packages = ("numpy", "numba", "networkx", "scipy", "pyarrow")
     return {
         "banditmesh": __version__,
@@ -155,7 +155,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _first_wrong(manifest: dict[str, Any]) -> str | None:
-    """The first key that is not what the others say it is."""
+    """The first key that contradicts the others."""
     if "banditmesh" not in manifest["versions"]:
         return "versions"
     n_runs = n_chunks = 0

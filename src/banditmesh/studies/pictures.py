@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .. import checks, plots
 from ..errors import InputError, StudyError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .store import Study
 
 #: The most lines that a picture can be read with, unless colours go by a number.
-MOST_LINES: Final = 30
+MAX_LINES: Final = 30
 
 
 def draw_study(
@@ -30,6 +30,7 @@ def draw_study(
     *,
     where: Where | None = None,
     by: Sequence[str] | None = None,
+    notice: Callable[[str], None] | None = None,
 ) -> list[Path]:
     """Draw a study into a folder.
 
@@ -47,13 +48,19 @@ def draw_study(
         Size, scales and bands.
     where, by
         As for `Study.plot`; in pictures without this axis, its key tells lines apart, too.
+    notice : callable, optional
+        Called with a line if some of the runs are missing.
 
     Returns
     -------
     list of Path
         What was written.
     """
-    numeric = _numeric_keys(study, select(_succeeded(study), list(study.manifest["columns"]), where))
+    runs = _read(study, curves=bool(study.manifest["spec"]["record_every"]))
+    if runs.n_runs < study.manifest["n_runs"] and notice is not None:
+        held = f"{study.path} holds {runs.n_runs} of {study.manifest['n_runs']} runs"
+        notice(f"{held}, and only these are drawn; run it to complete it")
+    numeric = _numeric_keys(study, select(runs.table, list(study.manifest["columns"]), where))
     stems = {"tradeoff": "tradeoff"}
     if numeric or axis is not None:
         stems["sweep"] = f"over-{axis or numeric[0]}"
@@ -61,7 +68,7 @@ def draw_study(
         stems["curves"] = "over-time"
     # The axis of one picture tells the lines of the others apart.
     figures = {
-        stem: plot_study(study, kind, axis, look, where=where, by=_by(by, axis or next(iter(numeric), None), kind))
+        stem: _plot(study, runs, kind, axis, look, where, _by(by, axis or next(iter(numeric), None), kind))
         for kind, stem in stems.items()
     }
     out.mkdir(parents=True, exist_ok=True)
@@ -69,7 +76,7 @@ def draw_study(
 
 
 def _by(by: Sequence[str] | None, axis: str | None, kind: str) -> list[str] | None:
-    """What tells the lines of one of several pictures apart."""
+    """The keys that separate the lines of one of several pictures."""
     if by is None:
         return None
     others = [key for key in by if key != axis]
@@ -87,8 +94,21 @@ def plot_study(
 ) -> Figure:
     """One picture of a study; see `Study.plot`."""
     checks.choice("kind", kind, ("curves", "tradeoff", "sweep"))
+    curves = kind == "curves" and bool(study.manifest["spec"]["record_every"])
+    return _plot(study, _read(study, curves), kind, axis, look, where, by)
+
+
+def _plot(
+    study: Study,
+    runs: _Runs,
+    kind: str,
+    axis: str | None,
+    look: plots.Look | None,
+    where: Where | None,
+    by: str | Sequence[str] | None,
+) -> Figure:
     keys = list(study.manifest["columns"])
-    table = select(_succeeded(study), keys, where)
+    table = select(runs.table, keys, where)
     if kind == "tradeoff":
         found = _readable(lines(table, keys, by=by), keys)
         return plots.tradeoff({study.manifest["spec"]["name"]: _tradeoff(found)}, look)
@@ -100,18 +120,26 @@ def plot_study(
             raise InputError(f"x (--x) must be a swept key with numbers ({named}), got {axis}")
         found = _readable(lines(table, keys, axis, by), keys, by_colour=False)
         return plots.over_key(axis, _series(found, axis), look)
-    if not study.manifest["spec"]["record_every"]:
+    if runs.curves is None:
         raise InputError(f"curves need a study with record_every, got none in {study.path}; set it and run it again")
-    curves = select(study.curves(partial=True), keys, where)
+    curves = select(runs.curves, keys, where)
     return plots.regret_and_messages(_curves(_readable(lines(curves, keys, by=by), keys)), look)
 
 
-def _succeeded(study: Study) -> pd.DataFrame:
-    table = study.table(partial=True)
-    table = table[table["error"].isna()]
-    if table.empty:
+class _Runs(NamedTuple):
+    """What was read of a study: how many runs there are, and the table and curves of those that succeeded."""
+
+    n_runs: int
+    table: pd.DataFrame
+    curves: pd.DataFrame | None
+
+
+def _read(study: Study, curves: bool) -> _Runs:
+    table, lines = study.read(partial=True, curves=curves)
+    succeeded = table[table["error"].isna()]
+    if succeeded.empty:
         raise StudyError(f"{study.path} holds no run that succeeded; see the column error of its table")
-    return table
+    return _Runs(len(table), succeeded, lines)
 
 
 def _numeric_keys(study: Study, table: pd.DataFrame) -> list[str]:
@@ -123,11 +151,11 @@ def _numeric_keys(study: Study, table: pd.DataFrame) -> list[str]:
 
 def _readable(found: dict[str, pd.DataFrame], keys: Sequence[str], by_colour: bool = True) -> dict[str, pd.DataFrame]:
     """The same lines, unless there are too many to tell apart."""
-    if len(found) > MOST_LINES and not (by_colour and find_sweep(found)):
+    if len(found) > MAX_LINES and not (by_colour and find_sweep(found)):
         counts = {key: len(set().union(*(runs[key].dropna() for runs in found.values()))) for key in keys}
         told = ", ".join(f"{key} ({n} values)" for key, n in counts.items() if n > 1)
         raise InputError(
-            f"a picture can show {MOST_LINES} lines, and these would be {len(found)}; choose values with where "
+            f"a picture can show {MAX_LINES} lines, and these would be {len(found)}; choose values with where "
             f"(--where), there are {told}"
         )
     return found

@@ -7,7 +7,6 @@ the study uses is an error too; everything that can be checked without running i
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -19,9 +18,9 @@ from .. import checks
 from ..errors import FileError, InputError, SpecError
 from ..files.regular import read_regular
 from ..lookup import own
-from ..settings.problems import NAME_KEYS
-from ..settings.toml_text import line_of
-from .grid import BadKey, has_key, is_within, leaves, read_written, set_keys, value_as_text
+from ..settings import toml_text
+from ..settings.parts import NAME_KEYS, has_key, is_within, leaves, tables_of
+from .grid import set_keys, value_as_text
 from .settings_checks import check_first_problem, check_networks, check_ranges, check_settings
 from .spec import DEFAULTS, FORMAT, NOT_SWEPT, Settings, Spec
 
@@ -29,8 +28,6 @@ from .spec import DEFAULTS, FORMAT, NOT_SWEPT, Settings, Spec
 MAX_RUNS: Final = 1_000_000
 #: Integers of TOML, and of the tables that are written, have 64 bits.
 _LARGEST: Final = 2**63 - 1
-#: No key of a spec lies deeper than some tables and lists.
-_DEEPEST: Final = 20
 
 
 def read_spec(path: str | PathLike[str], overrides: Sequence[str] = (), *, max_runs: int = MAX_RUNS) -> Spec:
@@ -71,31 +68,63 @@ def parse_spec(
     {'name': 'fwa', 'ttl': 3}
     """
     _refuse_broken_text(source, text, *overrides)
+    try:
+        raw = toml_text.load(text)
+    except InputError as error:
+        raise SpecError(f"{source} {error}") from None
+    return spec_from_tables(raw, overrides, source, folder, text=text, max_runs=max_runs)
+
+
+def spec_from_tables(
+    tables: Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    source: str = "",
+    folder: Path | None = None,
+    *,
+    text: str = "",
+    max_runs: int = MAX_RUNS,
+) -> Spec:
+    """Read a study from its settings as plain values; as `read_spec`.
+
+    Parameters
+    ----------
+    tables : mapping
+        The keys of a spec, as TOML would give them.
+    overrides, max_runs
+        As for `read_spec`.
+    source : str
+        Where the settings came from, for errors.
+    folder : path, optional
+        Where the paths of files start from; the current folder if not given.
+    text : str
+        The text that the settings were read from, if there is one: errors then have a line.
+    """
     max_runs = checks.integer("max_runs", max_runs, at_least=1, at_most=_LARGEST)
-    raw = _load(text, source)
-    folder = folder or Path()
+    raw, folder = dict(tables), folder or Path()
     replacing = _override_all(raw, overrides, folder)
-    _check_values(raw, source)
     given = dict(raw)
     try:
+        _check_values(raw)
         _address_all(raw, folder)
         spec, by_hand = _checked(raw, folder, max_runs)
         check_settings(spec, by_hand)
         _check_overrides(spec, replacing)
         check_first_problem(spec)
         check_networks(spec)
+    except SpecError:
+        raise  # about an override, whose key is in no file
     except InputError as error:
-        key = getattr(error, "key", "")
+        key = error.key
         while key and not has_key(given, key):
             key = key.rpartition(".")[0]  # a key that is missing belongs into a table that is there
-        line = line_of(text, key) if key else None
-        message = " ".join(str(error).split())
-        raise SpecError(f"{source}{f', line {line}' if line else ''}: {message}") from None
+        fields = {"key": " ".join(error.key.split()), "remedy": error.remedy, "is_sentence": error.is_sentence}
+        what = " ".join(error.what.split())
+        raise SpecError(what, **fields, source=source, line=toml_text.line_of(text, key) if key else None) from None
     return spec
 
 
 def _refuse_broken_text(source: str, *texts: str) -> None:
-    """Refuse bytes that are no text: nothing that is written later could hold them."""
+    """Refuse text that is not valid Unicode: it could not be written later."""
     for text in texts:
         try:
             text.encode()
@@ -104,61 +133,48 @@ def _refuse_broken_text(source: str, *texts: str) -> None:
             raise SpecError(f"{source} and --set must be text in UTF-8, got {broken!r}; rename what it names") from None
 
 
-def _load(text: str, source: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except ValueError as error:  # tomllib's own, or Python's of an integer of thousands of digits
-        raise SpecError(f"{source} is not valid TOML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise SpecError(f"{source} must have tables and lists at most {_DEEPEST} deep, got more") from None
-
-
-def _check_values(raw: dict[str, Any], source: str) -> None:
-    """Refuse what no key of a spec can hold: numbers of more than 64 bits, and values that lie too deep."""
+def _check_values(raw: dict[str, Any]) -> None:
+    """Refuse what no key of a spec can hold: integers of more than 64 bits, and values nested too deeply."""
     waiting: list[tuple[dict[str, Any] | list[Any], int]] = [(raw, 0)]
     while waiting:
         value, depth = waiting.pop()
-        if depth > _DEEPEST:
-            raise SpecError(f"{source} must have tables and lists at most {_DEEPEST} deep, got more")
+        if depth > toml_text.MAX_DEPTH:
+            raise InputError(f"tables and lists must be at most {toml_text.MAX_DEPTH} deep, got more")
         for one in value.values() if isinstance(value, dict) else value:
             if isinstance(one, dict | list):
                 waiting.append((one, depth + 1))
             elif isinstance(one, int) and not -_LARGEST <= one <= _LARGEST:
-                raise SpecError(f"{source}: integers must be at most {_LARGEST}, got {checks.shown(one)}")
+                raise InputError(f"integers must be at most {_LARGEST}, got {checks.shown(one)}")
 
 
 def _checked(raw: dict[str, Any], folder: Path, max_runs: int) -> tuple[Spec, set[str]]:
     """The spec, and the keys of its tables that were given rather than filled in."""
     version = raw.get("version", FORMAT)
     if version != FORMAT:
-        raise BadKey(
-            "version",
-            f"version must be {FORMAT}, the spec format of this banditmesh, got {checks.shown(version)}; "
-            "use the banditmesh that the spec was written for, or see what `banditmesh new` prints",
+        raise InputError(
+            f"must be {FORMAT}, the spec format of this banditmesh, got {checks.shown(version)}",
+            key="version",
+            remedy="use the banditmesh that the spec was written for, or see what `banditmesh new` prints",
         )
-    if written := read_written(raw.get("protocol")):
-        _refuse_two_emissions(written, "emission" if "emission" in raw else None)
-        raw |= written
-    for table, key in NAME_KEYS.items():
+    for table in NAME_KEYS:
         if isinstance(raw.get(table), str):
-            raw[table] = {key: raw[table]}
-    try:
-        settings = msgspec.convert(raw, Settings)
-    except msgspec.ValidationError as error:
-        raise _explain(raw, str(error)) from None
+            named = tables_of(table, raw[table])
+            _refuse_two_emissions(table, named, "emission" if "emission" in raw else None)
+            raw |= named
+    settings = toml_text.convert(raw, Settings)
     check_ranges(settings)
     grid = {}
     for key, values in leaves(settings.sweep):
         if key in grid:
-            raise BadKey(f"sweep.{key}", f"sweep.{key} must not set what another swept key sets too, got it twice")
+            raise InputError("must not set what another swept key sets too, got it twice", key=f"sweep.{key}")
         grid[key] = _check_sweep(key, values)
     _check_size(grid, settings.replicates, max_runs)
     swept = next((f"sweep.{key}" for key in grid if key.partition(".")[0] == "emission"), None)
     for value in grid.get("protocol", []):
         try:
-            _refuse_two_emissions(read_written(value) or {}, swept)
-        except BadKey as error:
-            raise BadKey("sweep.protocol", f"sweep.protocol: {error}") from None
+            _refuse_two_emissions("protocol", tables_of("protocol", value), swept)
+        except InputError as error:
+            raise error.below("sweep") from None
     given = {table: dict(raw.get(table, {})) for table in NAME_KEYS}
     filled = {table: {**defaults, **given[table]} for table, defaults in DEFAULTS.items()}
     settings = msgspec.structs.replace(settings, **filled, sweep={})
@@ -170,16 +186,17 @@ def _check_size(grid: Mapping[str, Sequence[Any]], replicates: int, max_runs: in
     n_runs = math.prod(len(values) for values in grid.values()) * replicates
     if n_runs > max_runs:
         factors = [f"{len(values):,} of {key}" for key, values in grid.items()] + [f"{replicates:,} replicates"]
-        raise BadKey(
-            "sweep" if grid else "replicates",
-            f"a study must have at most {max_runs:,} runs, got {checks.shown(n_runs)} ({' x '.join(factors)}); "
-            "take fewer, or raise the limit with --max-runs (max_runs in Python)",
+        raise InputError(
+            f"a study must have at most {max_runs:,} runs, got {checks.shown(n_runs)} ({' x '.join(factors)})",
+            key="sweep" if grid else "replicates",
+            is_sentence=True,
+            remedy="take fewer, or raise the limit with --max-runs (max_runs in Python)",
         )
 
 
-def _refuse_two_emissions(written: Mapping[str, Any], other: str | None) -> None:
-    if "emission" in written and other is not None:
-        raise BadKey("protocol", f"give the emission with the protocol or as {other}, got both")
+def _refuse_two_emissions(table: str, named: Mapping[str, Any], other: str | None) -> None:
+    if table != "emission" and "emission" in named and other is not None:
+        raise InputError(f"give the emission with the protocol or as {other}, got both", key=table, is_sentence=True)
 
 
 def _check_sweep(key: str, values: Any) -> list[Any]:
@@ -187,13 +204,15 @@ def _check_sweep(key: str, values: Any) -> list[Any]:
     top = key.partition(".")[0]
     if top not in Settings.__struct_fields__ or top in NOT_SWEPT:
         allowed = [name for name in Settings.__struct_fields__ if name not in NOT_SWEPT]
-        raise BadKey(where, f"{where} must be over one of {', '.join(allowed)}, or a key of a table; unknown key")
+        raise InputError(
+            f"must be over one of {', '.join(allowed)}, or a key of a table; this is an unknown key", key=where
+        )
     if top != key and top not in (*NAME_KEYS, "faults"):
-        raise BadKey(where, f"{where} must be over a key of a table, got one of {top}, which is none")
+        raise InputError(f"must be over a key of a table, got one of {top}, which is none", key=where)
     if not isinstance(values, list) or not values:
-        raise BadKey(where, f"{where} must be a list with at least one value, got {checks.shown(values)}")
+        raise InputError(f"must be a list with at least one value, got {checks.shown(values)}", key=where)
     if len(set(map(value_as_text, values))) < len(values):
-        raise BadKey(where, f"{where} must hold different values, got one more than once")
+        raise InputError("must hold different values, got one more than once", key=where)
     return values
 
 
@@ -205,21 +224,8 @@ def _check_overrides(spec: Spec, replacing: Mapping[str, str]) -> None:
             raise SpecError(f"--set {override} has no effect: the sweep decides {key}; change the sweep instead")
 
 
-def _explain(raw: dict[str, Any], message: str) -> InputError:
-    """A message of msgspec in our words: the key, what was required and what came."""
-    reason, _, place = message.partition(" - at `$")
-    if "unknown field" in reason:
-        key = reason.split("`")[1]
-        known = ", ".join(name for name in Settings.__struct_fields__)
-        return BadKey(key, f"unknown key {key}; a spec has {known}")
-    key = place.rstrip("`").lstrip(".").split("[")[0]
-    wanted = reason.removeprefix("Expected ").partition(", got")[0].strip("`")
-    words = {"int": "an integer", "str": "a string", "object": "a table", "float": "a number"}
-    return BadKey(key, f"{key} must be {words.get(wanted, wanted)}, got {checks.shown(raw.get(key))}")
-
-
 def _address_all(raw: dict[str, Any], folder: Path) -> None:
-    """Give every name of the user's own the hash of its source, wherever a part is named."""
+    """Add the hash of its source to every name of a user's own part."""
     for table, name_key in NAME_KEYS.items():
         if table in raw:
             raw[table] = _addressed(table, raw[table], name_key, folder)
@@ -237,7 +243,7 @@ def _address_all(raw: dict[str, Any], folder: Path) -> None:
 
 
 def _addressed(where: str, value: Any, name_key: str, folder: Path) -> Any:
-    """A table, or a word that is given for one, with the hash of its source after a name of the user's own."""
+    """A table, or a word that stands for one, with the hash of its source after the name of a user's own part."""
     if isinstance(value, dict) and isinstance(value.get(name_key), str):
         return {**value, name_key: _addressed(f"{where}.{name_key}", value[name_key], "", folder)}
     if not isinstance(value, str):
@@ -245,11 +251,11 @@ def _addressed(where: str, value: Any, name_key: str, folder: Path) -> Any:
     try:
         return own.address(value, folder)
     except InputError as error:
-        raise BadKey(where, f"{where}: {error}") from None
+        raise error.found_in(where) from None
 
 
 def _override_all(raw: dict[str, Any], overrides: Sequence[str], folder: Path) -> dict[str, str]:
-    """Set the overrides; the keys that they set, each with its override."""
+    """Apply the overrides; returns the keys that they set, each with its override."""
     replacing: dict[str, str] = {}
     for override in overrides:
         key, value = _override(raw, override)
@@ -265,7 +271,7 @@ def _override_all(raw: dict[str, Any], overrides: Sequence[str], folder: Path) -
 def _set_keys(key: str, value: Any) -> list[str]:
     try:
         return set_keys(key, value)
-    except BadKey:
+    except InputError:
         return [key]  # refused in a moment, and then with its place
 
 
@@ -278,19 +284,20 @@ def _override(raw: dict[str, Any], override: str) -> tuple[str, Any]:
     table = raw
     *path, last = key.split(".")
     for name in path:
-        if isinstance(table.get(name), str) and name in NAME_KEYS:
-            table[name] = {NAME_KEYS[name]: table[name]}
-        table = table.setdefault(name, {})
-        if not isinstance(table, dict):
-            raise SpecError(f"--set {override}: {name} must be a table, got {checks.shown(table)}")
+        inner = table.get(name, {})
+        if isinstance(inner, str) and name in NAME_KEYS:
+            inner = {NAME_KEYS[name]: inner}
+        if not isinstance(inner, dict):
+            raise SpecError(f"--set {override}: {name} must be a table, got {checks.shown(inner)}")
+        table[name] = table = dict(inner)
     table[last] = value
     return key, value
 
 
 def _read_value(text: str) -> Any:
-    """A value as TOML writes it, or else the text itself."""
+    """A value in TOML, or else the text itself."""
     try:
-        found = _load(f"value = {text}", "--set")
-    except SpecError:
+        found = toml_text.load(f"value = {text}")
+    except InputError:
         return text.strip()
     return found["value"] if len(found) == 1 else text.strip()

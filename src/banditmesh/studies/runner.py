@@ -1,4 +1,4 @@
-"""Runs a study on any executor, continues one that was stopped, and lets one grow.
+"""Runs a study on any executor, continues one that was stopped, and extends one.
 
 Rules kept here: the parent holds a few chunks at a time, whatever the size of the study; what a chunk gives depends on
 the spec and its network files alone, so the table is the same on any executor, with any number of workers, and after
@@ -137,7 +137,7 @@ def run_study(
 
 
 class _Course:
-    """One course of a study: from what the folder holds to what is left."""
+    """One run of a study, from what its folder holds to the end."""
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class _Course:
                     pending.add(self._submit(executor, chunk))
 
     def close(self, state: str, quietly: bool = False) -> None:
-        """Write down how the study stands."""
+        """Write the state of the study to its manifest."""
         self._manifest |= {"state": state, "n_done": self._done, "n_failed": self._failed}
         if self._seconds:
             self._manifest["latest_course"] = {
@@ -202,12 +202,12 @@ class _Course:
                 raise
 
     def _look(self) -> None:
-        """See which chunks are there; what is damaged is set aside, and what has failures is run again."""
+        """Find the chunks that are done; damaged shards are set aside, and those with failures are run again."""
         for path in store.list_shards(self._folder):
             try:
                 number, file, *_ = self._layouts.open(path)
             except StudyError as error:
-                self._set_aside(path, str(error).rpartition(";")[0])
+                self._set_aside(path, error.what)
                 continue
             if number in self._with_failures or not self._todo[number]:
                 self._set_aside(path, f"{path} is one of two shards of a chunk")
@@ -222,7 +222,7 @@ class _Course:
         self._notice(f"{why}: set aside as {aside.name}, and what is missing is computed again")
 
     def _note_versions(self, used: Mapping[str, str]) -> None:
-        """Say so, and keep it, if runs are computed with other versions than those that the study began with.
+        """Note it if runs are computed with other versions than those that the study began with.
 
         The numbers are very likely the same, and a long study should not be lost because a library was updated; so
         this is no error. But banditmesh itself must be the same.
@@ -312,10 +312,10 @@ def _stored(folder: Path) -> dict[str, Any] | None:
     """The manifest of the study in a folder; None if the folder is empty."""
     if (folder / "manifest.json").exists():
         return read_manifest(folder)
-    strangers = [path.name for path in folder.iterdir() if path.name not in (".lock", "shards")]
-    if strangers or any((folder / "shards").iterdir()):
+    others = [path.name for path in folder.iterdir() if path.name not in (".lock", "shards")]
+    if others or any((folder / "shards").iterdir()):
         raise StudyError(
-            f"{folder} must be empty or hold a study, got {(strangers or ['shards'])[0]}; choose another folder"
+            f"{folder} must be empty or hold a study, got {(others or ['shards'])[0]}; choose another folder"
         )
     return None
 
@@ -341,7 +341,7 @@ def _check_continued(folder: Path, stored: dict[str, Any], spec: Spec, hashes: d
 
 
 def _grow(folder: Path, stored: dict[str, Any], spec: Spec, hashes: dict[str, str]) -> dict[str, Any]:
-    """The manifest of a study that grows, which is written; whatever was left to do still is."""
+    """Write the manifest of a study that grows; what was left to do still is."""
     if not stored["network_files"].items() <= hashes.items():
         raise _changed_files(folder)
     earlier = stages_of(stored)
@@ -375,7 +375,7 @@ def _refuse_other_banditmesh(folder: Path, began: Mapping[str, str], used: Mappi
 
 
 def _read_files(spec: Spec) -> tuple[dict[str, str], dict[FileTable, Any]]:
-    """The files' hashes, by their paths in the spec, and what they hold, which is of the same content."""
+    """The hashes of the files, by their paths in the spec, and their contents, which have these hashes."""
     files = spec.files()
     hashes = {dict(named)["path"]: _hash(path) for named, path in files.items()}
     networks = read_files(files)

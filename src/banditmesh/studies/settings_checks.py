@@ -1,4 +1,4 @@
-"""What the settings of a study must be: whatever can be checked without running is checked here, before anything runs.
+"""Checks of a study's settings: whatever can be checked without running is checked here, before anything runs.
 
 A setting is checked for every combination of the values of its own swept keys, and for no more: not again for each
 point, nor for each value of another setting.
@@ -15,27 +15,33 @@ from .. import checks
 from ..draws import MAX_COUNTER
 from ..errors import InputError
 from ..rules import get_rules
-from ..settings.fault_tables import read_faults
-from ..settings.problems import (
+from ..settings.parts import (
     NAME_KEYS,
-    build_arms,
-    build_dynamics,
     build_emission,
-    build_network,
     build_policy,
     build_protocol,
+    check,
+    get_part,
+    has_key,
+    leaves,
+    located,
+    read_faults,
+)
+from ..settings.problems import (
+    build_arms,
+    build_dynamics,
+    build_network,
     check_arms,
     check_dynamics,
     file_of,
-    get_part,
     read_files,
 )
 from ..sim.limits import MAX_ROUNDS
-from .grid import BadKey, Family, has_key, is_within, leaves
+from .grid import Family
 from .spec import Settings, Spec
 
-#: As many links as networks may have that are made to see whether they can be, which takes a moment.
-_MOST_LINKS: Final = 1_000_000
+#: The most links of networks that are made only to see that they can be.
+_MAX_LINKS: Final = 1_000_000
 #: What the numbers outside of the tables must at least and at most be; what `simulate` takes.
 _RANGES: Final = {
     "horizon": (1, MAX_ROUNDS),
@@ -49,14 +55,11 @@ _RANGES: Final = {
 def check_ranges(settings: Settings) -> None:
     """Refuse numbers out of range outside of the tables and the sweep."""
     for name in _RANGES:
-        try:
-            _check_range({name: getattr(settings, name)}, name)
-        except InputError as error:
-            raise BadKey(name, str(error)) from None
+        _check_range({name: getattr(settings, name)}, name)
 
 
 def check_settings(spec: Spec, by_hand: set[str]) -> None:
-    """Every setting of every point is right, and every key that was given has an effect somewhere.
+    """Refuse wrong settings of any point, and keys that have no effect at any of them.
 
     Parameters
     ----------
@@ -85,17 +88,16 @@ def check_settings(spec: Spec, by_hand: set[str]) -> None:
         table, _, _ = key.partition(".")
         where = f"sweep.{key}" if key in spec.grid else key
         if table == "faults":
-            raise BadKey(where, f"nothing uses {where}: no message is sent; remove it, or take another protocol")
+            raise InputError("has no effect: no message is sent; remove it, or take another protocol", key=where)
         if table == "emission" and not any("emission" in family.settings for family in spec.families()):
-            raise BadKey(
-                where, f"nothing uses {where}: the protocol takes no emission; remove it, or take another protocol"
-            )
+            reason = "the protocol takes no emission; remove it, or take another protocol"
+            raise InputError(f"has no effect: {reason}", key=where)
         known = sorted({p for part in _named_parts(spec, table) for p in part.parameters} | {NAME_KEYS[table]})
-        raise BadKey(where, f"unknown key {where}, or nothing uses it; [{table}] takes {', '.join(known)} here")
+        raise InputError(f"is an unknown key, or has no effect; [{table}] takes {', '.join(known)} here", key=where)
 
 
 def check_first_problem(spec: Spec) -> None:
-    """The problem of the first point can be built; with it most mistakes in its parts show before anything runs."""
+    """Build the problem of the first point, so that most mistakes in its parts show before anything runs."""
     families = {table: next(spec.families(table)) for table in ("network", "dynamics", "arms")}
     first = {table: family.settings[table] for table, family in families.items()}
     with _about("network", families["network"]):
@@ -107,8 +109,8 @@ def check_first_problem(spec: Spec) -> None:
 
 
 def check_networks(spec: Spec) -> None:
-    """The networks of a sweep can be made: small ones are, once for all their seeds, up to a number of links in all."""
-    room = _MOST_LINKS
+    """Make the small networks of a sweep, once for all seeds and up to a total of links, to see that it works."""
+    room = _MAX_LINKS
     seen: set[str] = set()
     for family in spec.families("network"):
         for settings in family.variants("network"):
@@ -123,7 +125,7 @@ def check_networks(spec: Spec) -> None:
 
 
 def _most_links(table: Mapping[str, Any]) -> int:
-    """How many links a network can have, by its table; a hundred agents if it does not say how many."""
+    """The maximum number of links of a network, by its table; a hundred agents if it gives no number."""
     sides = [table[key] for key in ("n", "rows", "columns", "n_agents") if isinstance(table.get(key), int)]
     n_agents: int = math.prod(sides or [100])
     return n_agents**2
@@ -136,27 +138,18 @@ def _named_parts(spec: Spec, table: str) -> list[Any]:
 
 def _check_setting(name: str, names: tuple[str, ...], family: Family) -> None:
     """Whether all values of one setting are right."""
-    check = _CHECKS[name]
     with _about(name, family):
         for settings in family.variants(*names):
-            check(settings)
+            _CHECKS[name](settings)
 
 
 @contextmanager
 def _about(name: str, family: Family) -> Iterator[None]:
-    """Errors of the block are about a setting, or a key of its table: say which, and where the spec gives it."""
+    """Errors of the block are about a setting or a key of its table, or about the swept key that decides it."""
     try:
         yield
-    except BadKey:
-        raise
     except InputError as error:
-        message = str(error)
-        subject, _, rest = message.partition(" ")
-        if is_within(subject, name):
-            raise family.error(subject, message) from None
-        if rest.startswith("must ") and has_key(family.settings, f"{name}.{subject}"):
-            raise family.error(f"{name}.{subject}", f"{name}.{message}") from None
-        raise family.error(name, f"[{name}] {message}") from None
+        raise family.blame(located(error, name, family.settings[name])) from None
 
 
 def _check_range(settings: Mapping[str, Any], name: str) -> None:
@@ -170,24 +163,17 @@ def _check_engine(settings: Mapping[str, Any]) -> None:
     checks.choice("engine", settings["engine"], ENGINES)
 
 
-def _check_part(settings: Mapping[str, Any], table: str, build: Callable[..., object] | None = None) -> None:
-    parameters = dict(settings[table])
-    get_part(table, parameters.pop(NAME_KEYS[table])).check(table, parameters)
-    if build is not None:
-        build(settings)
-
-
 #: How the settings of a family are checked; an emission before the protocol that is made with it.
 _CHECKS: Final[dict[str, Callable[[Mapping[str, Any]], object]]] = {
     "horizon": lambda settings: _check_range(settings, "horizon"),
     "every": lambda settings: _check_range(settings, "every"),
     "rules": lambda settings: get_rules(settings["rules"]),
     "engine": _check_engine,
-    "network": lambda settings: _check_part(settings, "network"),
-    "dynamics": lambda settings: _check_part(settings, "dynamics", check_dynamics),
-    "arms": lambda settings: _check_part(settings, "arms", check_arms),
-    "policy": lambda settings: _check_part(settings, "policy", build_policy),
-    "emission": lambda settings: _check_part(settings, "emission", build_emission),
-    "protocol": lambda settings: _check_part(settings, "protocol", build_protocol),
+    "network": lambda settings: check("network", settings),
+    "dynamics": check_dynamics,
+    "arms": check_arms,
+    "policy": build_policy,
+    "emission": build_emission,
+    "protocol": build_protocol,
     "faults": lambda settings: read_faults(settings["faults"]),
 }

@@ -1,9 +1,9 @@
-"""A shard: the runs of one finished chunk, as a Parquet file that can be told from any other.
+"""A shard: the runs of one finished chunk, as a Parquet file that says what it is.
 
 Rules kept here: the hash of a shard's bytes is part of its name, so that both appear in one move and nothing else has
 to be kept in step with them. A shard is taken only if its bytes have that hash, and if it says of itself that it
 belongs to this study and this chunk, with this study's columns and as many runs as the chunk has. How much room its
-runs take is known before they are unpacked: a small file of a stranger must not fill the memory.
+runs take is known before they are unpacked: a small file from an untrusted source must not fill the memory.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Layouts:
         return self.of(number).n_runs_of(number)
 
     def open(self, path: Path) -> Opened:
-        """A shard and the number of its chunk, or `StudyError` for anything but a whole one."""
+        """Open a shard; `StudyError` if it is not a whole one of this study."""
         name = _NAME.fullmatch(path.name)
         number = int(name[1]) if name else -1
         if name is None or path.name != shard_name(number, name[2]) or number >= self.n_chunks:
@@ -254,7 +254,7 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 
 
 def _text_bytes(column: pa.ChunkedArray) -> int:
-    """How many bytes the texts of a column take when each stands in its own place."""
+    """How many bytes the texts of a column take when repeated in each row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -265,4 +265,4 @@ def _text_bytes(column: pa.ChunkedArray) -> int:
 
 
 def _damaged(path: Path, why: str) -> StudyError:
-    return StudyError(f"{path} is damaged ({why}); run the study again to compute it anew")
+    return StudyError(f"{path} is damaged ({why})", remedy="run the study again to compute it anew")

@@ -107,7 +107,7 @@ class Spec:
     def columns(self) -> dict[str, str]:
         """The label columns and the type of each: "string", "bool", "int64" or "double".
 
-        And, where a log is replayed, those that say what was used up of it.
+        And, where a log is replayed, those that say how much of it was used up.
         """
         kinds = dict.fromkeys(("network", "policy", "protocol", "rules"), "string")
         for key, values in self.grid.items():
@@ -141,7 +141,7 @@ class Spec:
         return replicate_seed(self.settings.seed, replicate)
 
     def files(self) -> dict[FileTable, Path]:
-        """Where the files of networks and arms lie that the points name, by what they say of them."""
+        """The paths of the network and arm files that the points name, by what they say of them."""
         found: dict[FileTable, Path] = {}
         for table in FILE_TABLES:
             naming = (family for family in self.families(table) if files_in(family.settings, table))
@@ -150,7 +150,7 @@ class Spec:
         return found
 
     def files_of(self, points: Iterable[Mapping[str, Any]], table: str) -> dict[FileTable, Path]:
-        """Where the files of some settings lie that a table names, by what they say of them."""
+        """The paths of the files that a table of some settings names, by what they say of them."""
         named = itertools.chain.from_iterable(files_in(point, table) for point in points)
         return {one: self.folder / dict(one)["path"] for one in named}
 
@@ -165,7 +165,7 @@ class Spec:
         return any(key.partition(".")[0] == "policy" for key in (*self.given, *self.grid))
 
     def own_texts(self) -> dict[str, own.Texts]:
-        """What workers must be told of modules of the user's own that the study names."""
+        """The users' own modules that the study names, as workers need them."""
         return own.told(json.dumps(self.to_json()))
 
     @property

@@ -93,7 +93,7 @@ def stored_spec(stage: Mapping[str, Any], folder: Path) -> Spec:
 
 
 def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Of what there is more in our spec than in theirs, and of what less."""
+    """What our spec has more of than theirs, and what less of."""
     n_theirs, n_ours = theirs["replicates"], ours["replicates"]
     more, less = ["replicates"] * (n_ours > n_theirs), ["replicates"] * (n_ours < n_theirs)
     for key, values in ours["sweep"].items():

@@ -25,7 +25,7 @@ from ..errors import StudyError
 from ..files import atomic, locks
 from ..text_tables import as_html
 from .manifest import layouts_of, read_manifest
-from .shards import FREE, RATIO, digest, shard_name
+from .shards import CURVES, FREE, RATIO, digest, shard_name
 from .summary import summary_rows
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Study:
         The folder that `banditmesh run` or `run_study` wrote.
     max_bytes : int, optional
         How many bytes of memory its runs may take. If not given, 1 GiB and 250 times what they take on disk, so that a
-        small folder of a stranger cannot fill the memory.
+        small folder from an untrusted source cannot fill the memory.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Study:
 
     @property
     def n_done(self) -> int:
-        """How many runs are there, in shards that are whole; every shard is read to find out."""
+        """How many runs are done, in whole shards; reads every shard."""
         found: Counter[int] = Counter()
         for path in list_shards(self.path):
             with suppress(StudyError):
@@ -90,7 +90,7 @@ class Study:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all runs are there; every shard is read to find out."""
+        """Whether all runs are done; reads every shard."""
         return self.n_done == self._layouts.n_runs
 
     def table(self, partial: bool = False) -> pd.DataFrame:
@@ -101,11 +101,7 @@ class Study:
         partial : bool
             Of a study that is not complete, give the runs that are there; otherwise it is an error.
         """
-        import pandas as pd
-
-        parts = [shard.to_pandas() for shard in self.shards(partial, curves=False)]
-        table: pd.DataFrame = pd.concat(parts, ignore_index=True)
-        return table
+        return self.read(partial)[0]
 
     def curves(self, partial: bool = False) -> pd.DataFrame:
         """One row per run and recorded round, with cumulative regret and transmissions; empty without `record_every`.
@@ -115,17 +111,25 @@ class Study:
         partial : bool
             As for `table`.
         """
+        _, curves = self.read(partial, curves=True)
+        assert curves is not None
+        return curves
+
+    def read(self, partial: bool = False, curves: bool = False) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+        """The table and, if wanted, the curves; every shard is read once for both."""
         import pandas as pd
 
-        parts = []
-        for shard in self.shards(partial):
+        tables, lines = [], []
+        for shard in self.shards(partial, curves):
             frame = shard.to_pandas()
-            frame = frame[frame["rounds"].notna()].drop(columns=["regret", "messages"])
-            frame = frame.rename(columns={"rounds": "round", "regret_curve": "regret", "messages_curve": "messages"})
-            parts.append(frame.explode(["round", "regret", "messages"], ignore_index=True))
+            tables.append(frame.drop(columns=list(CURVES), errors="ignore"))
+            if curves:
+                line = frame[frame["rounds"].notna()].drop(columns=["regret", "messages"])
+                line = line.rename(columns={"rounds": "round", "regret_curve": "regret", "messages_curve": "messages"})
+                lines.append(line.explode(["round", "regret", "messages"], ignore_index=True))
         types = {"round": "int64", "regret": "float64", "messages": "int64"}
-        curves: pd.DataFrame = pd.concat(parts, ignore_index=True).astype(types)
-        return curves
+        found = pd.concat(lines, ignore_index=True).astype(types) if curves else None
+        return pd.concat(tables, ignore_index=True), found
 
     def plot(
         self,
@@ -139,7 +143,7 @@ class Study:
         log: str = "",
         band: str = "sd",
     ) -> Figure:
-        """A picture of the runs that are there; `banditmesh plot` writes all of them.
+        """Plot the finished runs; `banditmesh plot` writes all pictures.
 
         Parameters
         ----------
@@ -168,10 +172,9 @@ class Study:
         return plot_study(self, kind, x, plots.Look(ax, figsize, log, band), where=where, by=by)
 
     def _repr_html_(self) -> str:
-        about = f"{self.manifest['spec']['name']}: {self.n_done} of {self._layouts.n_runs} runs, in {self.path}"
-        if not list_shards(self.path):
-            return as_html(about)
-        rows, hidden = summary_rows(self.table(partial=True))
+        table = self.table(partial=True) if list_shards(self.path) else ()
+        about = f"{self.manifest['spec']['name']}: {len(table)} of {self._layouts.n_runs} runs, in {self.path}"
+        rows, hidden = summary_rows(table) if len(table) else ([], 0)
         return as_html(about, rows, [f"... and {hidden} more points"] if hidden else [])
 
     def shards(self, partial: bool = False, curves: bool = True) -> Iterator[pa.Table]:
@@ -207,12 +210,10 @@ class Study:
             yield table
 
     def __repr__(self) -> str:
-        n_done, n_runs, state = self.n_done, self._layouts.n_runs, self.manifest["state"]
-        if n_done == n_runs:
-            standing = f"{n_runs} runs, complete"
-        else:
-            standing = f"{n_done} of {n_runs} runs, {'incomplete' if state == 'complete' else state}"
-        return f"<Study {self.manifest['spec'].get('name')!r}: {standing}>"
+        # As the manifest said when it was read: a repr opens no file.
+        name, state = self.manifest["spec"].get("name"), self.manifest["state"]
+        done = f"{self.manifest['n_done']} of " if state in ("interrupted", "stopped") else ""
+        return f"<Study {name!r}: {done}{self._layouts.n_runs} runs, {state}>"
 
 
 def checked_folder(path: str | PathLike[str]) -> Path:
@@ -224,7 +225,7 @@ def checked_folder(path: str | PathLike[str]) -> Path:
 
 
 def list_shards(folder: Path) -> list[Path]:
-    """All shards of a study, by their numbers, and whatever else is called .parquet; hidden files are nobody's."""
+    """All shards of a study, by their numbers, and whatever else is called .parquet, but for hidden files."""
     found = [path for path in (folder / "shards").glob("*.parquet") if not path.name.startswith(".")]
     return sorted(found, key=lambda path: (len(path.name), path.name))
 
@@ -235,7 +236,7 @@ def write_shard(folder: Path, shard: Shard) -> None:
 
 
 def set_aside(path: Path) -> Path:
-    """Give a file that is no shard of the study a name that is not taken for one."""
+    """Rename a file that is no shard of the study, so that it is not taken for one."""
     aside = path.with_suffix(".damaged")
     try:
         return path.replace(aside)
@@ -298,7 +299,7 @@ def lock(folder: Path) -> Iterator[None]:
 
 
 def _remove_partials(folder: Path) -> None:
-    """Remove what a killed process left half written; nobody else writes while the lock is held."""
+    """Remove what a killed process left half written; no other process writes while the lock is held."""
     for partial in [*folder.glob(f".*{atomic.PARTIAL}"), *(folder / "shards").glob(f".*{atomic.PARTIAL}")]:
         partial.unlink(missing_ok=True)
 

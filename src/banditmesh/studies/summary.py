@@ -1,4 +1,4 @@
-"""A study in a few rows: what was found at each of its points."""
+"""A study in a few rows: the results at each of its points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker does: simulate the runs of a chunk and hand them back as one Parquet shard, as bytes.
+"""What a worker does: simulate the runs of a chunk and return them as one Parquet shard, in bytes.
 
 A shard is a pure function of its chunk, so it does not matter which worker computes it, or when.
 """
@@ -44,7 +44,7 @@ class Chunk:
     record_every : int
         Which rounds are kept for the curves; 0 for none.
     own_texts : mapping
-        The modules of the user's own that the spec names, see `own`.
+        The users' own modules that the spec names, see `lookup.own`.
     """
 
     number: int
@@ -57,7 +57,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Shard:
-    """What a worker hands back: the Parquet file as bytes, and what the parent wants to know without reading it."""
+    """What a worker returns: the Parquet file as bytes, and what the parent needs to know without reading it."""
 
     number: int
     content: bytes
@@ -83,8 +83,7 @@ def run_chunk(chunk: Chunk) -> Shard:
 
 
 def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
-    from ..settings.fault_tables import build_faults
-    from ..settings.problems import build_policy, build_protocol
+    from ..settings.parts import build_policy, build_protocol, read_faults
 
     settings = work.settings
     rows = []
@@ -102,7 +101,7 @@ def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
                 rules=settings["rules"],
                 engine=settings["engine"],
                 every=settings["every"],
-                faults=build_faults(settings["faults"]),
+                faults=read_faults(settings["faults"]).effective(),
                 record_every=chunk.record_every or settings["horizon"],
                 progress=False,
             )

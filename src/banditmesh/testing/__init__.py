@@ -1,12 +1,12 @@
-"""Checks for protocols, policies and emissions of your own, to be run in a test.
+"""Checks for your own protocols, policies and emissions, to be run in a test.
 
-`check_protocol`, `check_policy` and `check_emission` ask an instance all that the engines, results and comparisons
-rely on. They raise `ContractError`, with one line that says what was required, what came and what to do, at the first
-thing that does not hold, and return a `Report` if everything does. No test framework is needed.
+`check_protocol`, `check_policy` and `check_emission` check everything that the engines, results and comparisons rely
+on. At the first failure they raise `ContractError`, with one line that says what was required, what came and what to
+do; otherwise they return a `Report`. No test framework is needed.
 
     values       what all three must be: frozen values with a name, whose fields count
     scalars      their rules as functions: defined everywhere, pure, and honest about what they use
-    cases        the small problems that runs are made on
+    cases        the small problems to run on
     runs         small simulations: books that balance, nothing learned twice, equal engines
     protocols, policies, emissions    the checks themselves
 """

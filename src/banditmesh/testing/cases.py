@@ -1,4 +1,4 @@
-"""Small problems on which much can go wrong: one agent, no link, copies that meet, links that come and go."""
+"""Small problems with many pitfalls: one agent, no link, copies that meet, links that come and go."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..protocols import AnyProtocol
 
 
 class NamedProblem(NamedTuple):
-    """A problem and what to call it in messages."""
+    """A problem and its name in messages."""
 
     name: str
     problem: Problem
@@ -23,7 +23,7 @@ class NamedProblem(NamedTuple):
 
 @cache
 def cases(deep: bool) -> tuple[NamedProblem, ...]:
-    """The problems that runs are made on; more and larger ones if `deep`."""
+    """The problems to run on; more and larger ones if `deep`."""
     made = [
         NamedProblem("one agent", _problem(Links.from_pairs(1, []))),
         NamedProblem("three agents without a link", _problem(Links.from_pairs(3, []))),

@@ -1,7 +1,7 @@
-"""What is required of choices: an arm that there is, by what the agent knows and draws alone.
+"""What is required of choices: an existing arm, from what the agent knows and draws alone.
 
-Choices are asked of choosers, as agents do; a policy that keeps nothing has one that asks the policy itself. A chooser
-of a policy's own keeps something for its agent: for that one alone, and so that it can be stored and put back.
+Choices come from choosers, as for agents; a policy that keeps nothing has one that calls the policy itself. A policy's
+own chooser keeps something for its agent: for that one alone, and so that it can be stored and restored.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from ..policies import Arms, Chooser, Estimates, Policy, Source
 
 #: Kinds of laws, each with a sigma.
 LAWS: Final = ((GAUSSIAN, 1.0), (BERNOULLI, 0.5), (UNIFORM, 0.25), (OTHER, 2.0))
-#: How many rounds of an agent's life a chooser is taken through, and after how many its state is stored: a prime
-#: number, or what goes round and round might be back where it began.
+#: How many rounds of an agent's life a chooser goes through, and after how many its state is stored: a prime number, or
+#: a cyclic state might be back where it started.
 _ROUNDS: Final = 120
 _STORED: Final = 43
 
 
 class _VarianceAsked(Exception):
-    """A policy asked for more than counts and sums."""
+    """A policy used more than counts and sums."""
 
 
 class _WithoutVariance(Estimates):
-    """Estimates of which counts and sums alone are known."""
+    """Estimates with counts and sums only."""
 
     def variance(self, position: int) -> float:
         raise _VarianceAsked
 
 
 class _Agent:
-    """What an agent does with a chooser: it tells it everything, and asks it for arms."""
+    """An agent's use of a chooser: it tells it everything, and asks it for arms."""
 
     def __init__(self, subject: str, policy: Policy, n_arms: int, law: int) -> None:
         self._subject = subject
@@ -65,7 +65,7 @@ class _Agent:
         self._guarded("hear()", f"position {position}", self.chooser.hear_from, position, count, total, source)
 
     def wants_to_send(self) -> list[int]:
-        """Which arms others should be told of; that they are arms, and that asking changes nothing."""
+        """Which arms others should hear about; checks that they are arms, and that asking changes nothing."""
         before = self.stored()
         answer = self._guarded("wants_to_send()", "any round", lambda: list(self.chooser.wants_to_send()))
         if not all(_is_position(position, self.n_arms) for position in answer):
@@ -77,7 +77,7 @@ class _Agent:
         return sorted(answer)
 
     def choose(self, t: int, draws: list[float], where: object) -> tuple[int, int]:
-        """Which arm is chosen, and how often it drew; that it is an arm, and estimates are left alone."""
+        """Which arm is chosen, and how often it drew; checks that it is an arm, and that estimates are left alone."""
         subject, n_arms = self._subject, self.n_arms
         n_draws = 0
 
@@ -105,7 +105,7 @@ class _Agent:
         return int(chosen), n_draws
 
     def is_best(self, position: int) -> bool:
-        """What `is_best` says of an arm; that it says yes or no, and changes nothing."""
+        """What `is_best` says about an arm; checks that it says yes or no, and changes nothing."""
         before = self.stored()
         answer = self._guarded("is_best()", f"position {position}", self.chooser.is_best, position, self.estimates)
         if not isinstance(answer, bool | np.bool_):
@@ -132,7 +132,7 @@ class _Agent:
             ) from None
 
     def take_over(self, other: _Agent) -> None:
-        """Go on from where another agent is, by what is stored of it."""
+        """Continue from another agent's stored state."""
         self.estimates.state = json.loads(json.dumps(other.estimates.state))
         try:
             self.chooser.state = json.loads(other.stored())
@@ -192,7 +192,7 @@ def check_choices(subject: str, policy: Policy) -> None:
 
 
 def check_ties(subject: str, policy: Policy) -> None:
-    """Of equal arms the first is pulled, unless draws or the round itself decide."""
+    """The first of equal arms is pulled, unless draws or the round itself decide."""
     for n_arms, (law, _) in itertools.product((2, 5), LAWS):
         asked = [
             _Question(t, [4] * n_arms, [0.5] * n_arms, law, [0.5] * n_arms).asked_of(subject, policy)
@@ -207,9 +207,9 @@ def check_ties(subject: str, policy: Policy) -> None:
 
 
 def check_chooser(subject: str, policy: Policy) -> None:
-    """What a chooser keeps is its agent's alone, and is stored and put back whole."""
+    """A chooser's state belongs to its agent alone, and is stored and restored in full."""
     for n_arms, (law, _) in itertools.product((1, 2, 5), LAWS):
-        # All are made before any of them is used: what they share, they would share now.
+        # All are made before any of them is used, so that shared state shows.
         one, other, stranger, later = (_Agent(subject, policy, n_arms, law) for _ in range(4))
         if one.chooser is other.chooser:
             raise ContractError(
@@ -219,7 +219,7 @@ def check_chooser(subject: str, policy: Policy) -> None:
         chosen = [_live(one, t, 0) for t in range(_STORED)]
         later.take_over(one)
         chosen += [_live(one, t, 0) for t in range(_STORED, _ROUNDS)]
-        # Beside an agent that sees other things.
+        # Alongside an agent that sees other things.
         beside = [(_live(other, t, 0), _live(stranger, t, 1))[0] for t in range(_ROUNDS)]
         if beside != chosen:
             raise ContractError(
@@ -228,13 +228,13 @@ def check_chooser(subject: str, policy: Policy) -> None:
             )
         if [_live(later, t, 0) for t in range(_STORED, _ROUNDS)] != chosen[_STORED:]:
             raise ContractError(
-                f"a chooser of {subject} must go on from a state that is put back as if nothing had happened, got "
+                f"a chooser of {subject} must continue from a restored state as if nothing had happened, got "
                 "other choices; let `state` hold all that it keeps, and its setter put all of it back"
             )
 
 
 def _live(agent: _Agent, t: int, life: int) -> tuple[int, bool, list[int]]:
-    """What an agent chooses in a round, whether that seems best, and what it wants to send; it observes and hears."""
+    """What an agent chooses in a round of its life, whether it takes that to be best, and what it wants to send."""
     n_arms = agent.n_arms
     rng = np.random.default_rng([n_arms, life, t])
     draws, rewards = rng.uniform(0.001, 0.999, n_arms).tolist(), (rng.uniform(size=n_arms) < 0.5).tolist()

@@ -1,4 +1,4 @@
-"""What an emission must keep to."""
+"""The contract of an emission."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _COUNTS: Final = (*range(1, 25), 99, 100, 101, 1000, 1001, 10**6)
 
 
 def check_emission(emission: Emission, *, deep: bool = False, compiled: bool = True) -> Report:
-    """Check that an emission keeps to what engines and results rely on.
+    """Check that an emission keeps the contract that engines and results rely on.
 
     Parameters
     ----------
     emission : Emission
-        An instance, with the parameters that it is to be used with.
+        An instance, with the parameters that it will be used with.
     deep : bool
         Whether to run it on more and larger networks as well.
     compiled : bool
-        Whether to compare the engines as well. An emission of your own is compiled for that, which takes about ten
-        seconds for each rule set.
+        Whether to compare the engines as well. Your own emission is compiled for that, which takes about ten seconds
+        for each rule set.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def check_emission(emission: Emission, *, deep: bool = False, compiled: bool = T
     Raises
     ------
     ContractError
-        At the first thing that does not hold: one line that says what was required, what came and what to do.
+        At the first failure: one line that says what was required, what came and what to do.
 
     Examples
     --------
@@ -56,12 +56,12 @@ def check_emission(emission: Emission, *, deep: bool = False, compiled: bool = T
     if not (emission.n_bytes >= 1):
         raise ContractError(f"n_bytes of {subject} must be at least 1, got {emission.n_bytes}")
     check_name(Emission, subject, emission)
-    report.checks.append("has a name of its own")
+    report.checks.append("has its own name")
     check_pickle(subject, emission)
     check_parameter(subject, emission)
     report.checks.append("can be pickled")
     _check_sends(subject, emission)
-    report.checks.append("has a pure rule that answers to all inputs")
+    report.checks.append("has a pure rule that accepts all inputs")
     trials = [
         Trial(subject, relay, UCB())
         for relay in (Flooding(3, emission=emission), FwA(2, emission=emission), Gossip(3, emission=emission))
@@ -69,7 +69,7 @@ def check_emission(emission: Emission, *, deep: bool = False, compiled: bool = T
     for trial, case in itertools.product(trials, cases(deep)):
         check_books(trial, case)
         check_learned_once(trial, case)
-    report.checks += ["balances its books", "lets nobody learn anything twice"]
+    report.checks += ["balances its books", "never counts an observation twice"]
     check_repeats(trials[0], cases(deep)[-1])
     report.checks.append("gives the same result for the same seed")
     if compiled:

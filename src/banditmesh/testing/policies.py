@@ -1,4 +1,4 @@
-"""What a policy must keep to."""
+"""The contract of a policy."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .values import Unchanged, check_flags, check_frozen_value, check_kind, chec
 
 _CLOCK: Final = ("t", "parameter")
 _INDEX: Final = ("mean", "count", "inv_root", "clock", "sigma", "law", "u", "parameter")
-#: By the published rules a clock reads one less than the round, so it may read 1.
+#: Under the published rules a clock reads one less than the round, so it may read 1.
 _ROUNDS: Final = (1, 2, 3, 10, 1000, 10**6)
 _COUNTS: Final = (1, 2, 5, 100, 10**6)
-#: Of coins too, means may leave [0, 1]: rewards can be changed on their way.
+#: Means may leave [0, 1] even for coins: rewards can be changed on their way.
 _MEANS: Final = (-3.0, -0.1, 0.0, 0.25, 0.5, 1.0, 1.1, 40.0)
-#: Of the regret of a policy that draws its arms, no more than this may be left where they are easy to tell apart.
+#: The most regret, as a share of that of random choices, where arms are easy to tell apart.
 _LEARNS: Final = 0.6
 #: After how many rounds; with a chooser later, since those that eliminate arms pull all of them equally at first.
 _LEARNED: Final = 400
@@ -34,17 +34,17 @@ _LEARNED_WITH_CHOOSER: Final = 1000
 
 
 def check_policy(policy: Policy, *, deep: bool = False, compiled: bool = True) -> Report:
-    """Check that a policy keeps to what engines and results rely on.
+    """Check that a policy keeps the contract that engines and results rely on.
 
     Parameters
     ----------
     policy : Policy
-        An instance, with the parameters that it is to be used with.
+        An instance, with the parameters that it will be used with.
     deep : bool
         Whether to run it on more and larger networks as well.
     compiled : bool
-        Whether to compare the engines as well. An index of your own is compiled for that, which takes about ten
-        seconds for each rule set.
+        Whether to compare the engines as well. Your own index is compiled for that, which takes about ten seconds for
+        each rule set.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def check_policy(policy: Policy, *, deep: bool = False, compiled: bool = True) -
     Raises
     ------
     ContractError
-        At the first thing that does not hold: one line that says what was required, what came and what to do.
+        At the first failure: one line that says what was required, what came and what to do.
 
     Examples
     --------
@@ -68,24 +68,24 @@ def check_policy(policy: Policy, *, deep: bool = False, compiled: bool = True) -
     report.checks.append("is a frozen value")
     check_flags(subject, policy, {"random": bool, "counts_and_sums": bool})
     check_name(Policy, subject, policy)
-    report.checks.append("has a name of its own")
+    report.checks.append("has its own name")
     check_pickle(subject, policy)
     check_parameter(subject, policy)
     report.checks.append("can be pickled")
     has_chooser = type(policy).chooser is not Policy.chooser
-    # With a chooser of its own, a policy need not have an index.
+    # A policy with its own chooser need not have an index.
     if type(policy).choose is Policy.choose and not (has_chooser and type(policy).index is Policy.index):
         _check_index(subject, policy)
-        report.checks.append("has a pure index that answers to all inputs")
+        report.checks.append("has a pure index that accepts all inputs")
     if has_chooser:
         check_chooser(subject, policy)
-        report.checks.append("keeps what it knows for each agent apart, and goes on from its state")
+        report.checks.append("keeps each agent's knowledge separate, and continues from its state")
     check_choices(subject, policy)
     if not has_chooser:
-        # A chooser may go by what came last, and so take any of equal arms.
+        # A chooser may depend on what came last, and so take any of equal arms.
         check_ties(subject, policy)
     unchanged.check()
-    report.checks.append("chooses arms by what it is given alone" + (", and the first of equals" * (not has_chooser)))
+    report.checks.append("chooses arms from its arguments alone" + (", and the first of equals" * (not has_chooser)))
     _check_learns(subject, policy, _LEARNED_WITH_CHOOSER if has_chooser else _LEARNED)
     report.checks.append("learns")
     relays = [FwA(2), Flooding(3, emission=Growth(0.5))]

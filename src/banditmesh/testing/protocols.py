@@ -1,4 +1,4 @@
-"""What a protocol must keep to."""
+"""The contract of a protocol."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _DEGREES: Final = (0, 1, 2, 3, 5, 10, 100, 10_000)
 
 
 def check_protocol(protocol: AnyProtocol | str, *, deep: bool = False, compiled: bool = True) -> Report:
-    """Check that a protocol keeps to what engines and results rely on.
+    """Check that a protocol keeps the contract that engines and results rely on.
 
     Parameters
     ----------
     protocol : AnyProtocol or str
-        An instance or its text, with the parameters that it is to be used with.
+        An instance or its text, with the parameters that it will be used with.
     deep : bool
         Whether to run it on more and larger networks as well.
     compiled : bool
-        Whether to compare the engines as well. A relay rule of your own that draws is compiled for that, which takes
-        about ten seconds for each rule set.
+        Whether to compare the engines as well. Your own relay rule is compiled for that if it draws, which takes about
+        ten seconds for each rule set.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def check_protocol(protocol: AnyProtocol | str, *, deep: bool = False, compiled:
     Raises
     ------
     ContractError
-        At the first thing that does not hold: one line that says what was required, what came and what to do.
+        At the first failure: one line that says what was required, what came and what to do.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def check_protocol(protocol: AnyProtocol | str, *, deep: bool = False, compiled:
     report, unchanged = Report(subject), Unchanged(subject, protocol)
     check_flags(subject, protocol, {"delivery": Delivery})
     check_name(AnyProtocol, subject, protocol)
-    report.checks.append("has a name of its own")
+    report.checks.append("has its own name")
     check_frozen_value(AnyProtocol, subject, protocol)
     report.checks.append("is a frozen value")
     check_pickle(subject, protocol)
@@ -71,13 +71,13 @@ def check_protocol(protocol: AnyProtocol | str, *, deep: bool = False, compiled:
     report.checks.append("takes an emission")
     if isinstance(protocol, Protocol):
         _check_relay(subject, protocol)
-        report.checks.append("has a pure relay rule that answers to all inputs")
+        report.checks.append("has a pure relay rule that accepts all inputs")
     trial = Trial(subject, protocol, UCB())
     works_on = cases_for(protocol, deep)
     for case in works_on:
         check_books(trial, case)
         check_learned_once(trial, case)
-    report.checks += ["balances its books", "lets nobody learn anything twice"]
+    report.checks += ["balances its books", "never counts an observation twice"]
     check_repeats(trial, works_on[-1])
     report.checks.append("gives the same result for the same seed")
     if compiled:
@@ -139,7 +139,7 @@ def _check_relay(subject: str, protocol: Protocol) -> None:
                 f"{rule.label} must return RELAY, ABSORB or STOP, got {checks.shown(answer)} for {rule.shown(given)}"
             )
     if protocol.random:
-        # With a parameter of 0 or 1 even an honest rule may do without its draw.
+        # With a parameter of 0 or 1 even a correct rule may not need its draw.
         more = [(*given[:-1], parameter) for given in inputs for parameter in (0.25, 0.5, 0.75, 2.0)]
         inputs += more
         answers += rule.answers(more)

@@ -1,4 +1,4 @@
-"""What a check that found nothing wrong has looked at."""
+"""The report of a check that found nothing wrong."""
 
 from __future__ import annotations
 

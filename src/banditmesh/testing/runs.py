@@ -1,4 +1,4 @@
-"""Small simulations of something that is checked: they run, balance, repeat, and are the same on both engines."""
+"""Small simulations for the checks: they run, balance, repeat, and are the same on both engines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..sim.result import Result
 from .cases import NamedProblem
 from .report import Report
 
-#: Long enough that every arm set of `cases` is gone through and messages live out their lives.
+#: Long enough for every arm set in `cases` to be gone through and for messages to expire.
 HORIZON: Final = 25
 _FATES: Final = ("absorbed", "expired", "stopped", "relayed", "queued")
 _FAULTS: Final = {
@@ -35,14 +35,14 @@ _FAULTS: Final = {
 
 @dataclass(frozen=True)
 class Trial:
-    """What is simulated, and what to call it in messages."""
+    """What is simulated, and its name in messages."""
 
     subject: str
     protocol: AnyProtocol
     policy: Policy
 
     def run(self, case: NamedProblem, **settings: Any) -> Result:
-        """Simulate; what goes wrong inside becomes a line that says where."""
+        """Simulate; an error inside becomes a line that says where."""
         settings = {"horizon": HORIZON, "seed": 7, "engine": "reference", "policy": self.policy, **settings}
         try:
             return simulate(case.problem, self.protocol, **settings)
@@ -54,7 +54,7 @@ class Trial:
 
 
 def check_books(trial: Trial, case: NamedProblem) -> None:
-    """By both rule sets, with faults and without, copies have one fate, links their counts and pulls their regret."""
+    """Under both rule sets, with and without faults, fates, link counts and regret add up."""
     for rules in RULE_SETS:
         for how, faults in _FAULTS.items():
             settings = {"rules": rules, "faults": faults, "link_traffic": True, "trace": True}
@@ -62,7 +62,7 @@ def check_books(trial: Trial, case: NamedProblem) -> None:
 
 
 def check_balance(trial: Trial, where: str, case: NamedProblem, result: Result) -> None:
-    """The books of one result balance."""
+    """The totals of one result add up."""
     counts = {name: int(totals.sum()) for name, totals in result.traffic.items()}
     assert result.link_traffic is not None
     identities = {
@@ -93,7 +93,7 @@ def check_balance(trial: Trial, where: str, case: NamedProblem, result: Result) 
 
 @dataclass(frozen=True)
 class Watcher(Policy):
-    """Pulls its arms in turn, and notes what the agent knew in every round."""
+    """Pulls its arms in turn, and records what the agent knew in every round."""
 
     log: list[tuple[int, list[int], list[float]]] = field(default_factory=list, repr=False)
     name = "watcher"
@@ -105,7 +105,7 @@ class Watcher(Policy):
 
 
 def check_learned_once(trial: Trial, case: NamedProblem) -> None:
-    """By the sound rules an agent knows its own pulls and each observation that it heard, all of them once."""
+    """Under the sound rules an agent knows its own pulls and each observation that it heard, all of them once."""
     problem = case.problem
     shape = HORIZON, problem.n_agents, problem.n_arms
     for how, faults in (("", None), (" with loss", Faults(loss=0.3))):
@@ -172,7 +172,7 @@ def check_repeats(trial: Trial, case: NamedProblem) -> None:
 
 
 def check_engines(trial: Trial, report: Report, cases: tuple[NamedProblem, ...]) -> None:
-    """Wherever the compiled engine runs it, it gives what the reference engine gives, to the last bit."""
+    """Wherever the compiled engine runs it, the results equal the reference engine's to the last bit."""
     refused: set[tuple[str, bool, str]] = set()
     for case, rules, how, settings in _combinations(cases):
         kind = rules, case.problem.is_dynamic, how
@@ -183,12 +183,11 @@ def check_engines(trial: Trial, report: Report, cases: tuple[NamedProblem, ...])
         except UnsupportedError as error:
             from ..sim.compiled.warmup import DIFFERS
 
-            if DIFFERS in str(error):
+            if DIFFERS in error.reason:
                 raise _disagreement(trial, "number", f"a small network by the {rules} rules") from None
             refused.add(kind)
-            reason = str(error).partition(": ")[2].partition("; use engine=")[0]
-            if reason not in report.reference_only:
-                report.reference_only.append(reason)
+            if error.reason not in report.reference_only:
+                report.reference_only.append(error.reason)
             continue
         found = difference(compiled, trial.run(case, rules=rules, **settings))
         if found:

@@ -1,6 +1,6 @@
-"""Rules as functions: a relay rule, an index, an emission's `sends`, asked over their whole domain.
+"""Rules as functions: a relay rule, an index, an emission's `sends`, called over their whole domain.
 
-Every rule is asked everything twice, the second time in reverse order, so that one which remembers gives itself away.
+Every rule is called twice for everything, the second time in reverse order, so that one that remembers is found out.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Rule:
     Parameters
     ----------
     subject : str
-        Whose rule it is, for messages.
+        What the rule belongs to, for messages.
     value : object
         The protocol, policy or emission.
     name : str
         The rule's name.
     arguments : sequence of str
-        What it is given, in this order.
+        Its arguments, in this order.
     """
 
     def __init__(self, subject: str, value: Any, name: str, arguments: Sequence[str]) -> None:
@@ -50,13 +50,13 @@ class Rule:
             raise ContractError(f"{wanted}, got {signature}; take these arguments in this order") from None
 
     def answers(self, inputs: Inputs) -> list[Any]:
-        """What the rule answers to each of the inputs, if it answers to all of them, and always the same."""
+        """The rule's answer to each of the inputs, if it accepts all of them and always gives the same answer."""
         first = [self._ask(given) for given in inputs]
         again = [self._ask(given) for given in reversed(inputs)][::-1]
         for given, one, other in zip(inputs, first, again, strict=True):
             if not (repr(one) == repr(other)):
                 raise ContractError(
-                    f"{self.label} must answer the same to the same inputs, got {checks.shown(one)} and then "
+                    f"{self.label} must give the same answer to the same inputs, got {checks.shown(one)} and then "
                     f"{checks.shown(other)} to {self.shown(given)}; use nothing but its arguments"
                 )
         return first
@@ -81,12 +81,12 @@ class Rule:
         except Exception as error:
             what = " ".join(f"{type(error).__name__}: {error}".split())
             raise ContractError(
-                f"{self.label} must answer to all its inputs, got {what} for {self.shown(given)}"
+                f"{self.label} must accept all its inputs, got {what} for {self.shown(given)}"
             ) from error
 
 
 def check_honest(rule: Rule, argument: str, flag: str, declared: bool, inputs: Inputs, answers: Sequence[Any]) -> None:
-    """A rule that declares that it uses an argument does, and one that does not declare it does not."""
+    """A rule uses an argument if and only if it declares that it does."""
     where = rule.uses(argument, inputs, answers)
     if declared and where is None:
         raise ContractError(
@@ -95,6 +95,6 @@ def check_honest(rule: Rule, argument: str, flag: str, declared: bool, inputs: I
         )
     if where is not None and not declared:
         raise ContractError(
-            f"{rule.label} must not use {argument}, because {flag} is False and it is not worked out, got answers that "
+            f"{rule.label} must not use {argument}, because {flag} is False and it is not computed, got answers that "
             f"depend on it for {rule.shown(where)}; set {flag} = True in the class"
         )

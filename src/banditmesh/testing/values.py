@@ -1,7 +1,7 @@
 """What protocols, policies and emissions are all required to be: frozen values with a name, whose fields count.
 
 Results record a protocol by its repr, tables tell them apart by `==` and by name, and executors pickle them. So a field
-that repr or `==` does not know, or state that is no field, gives wrong answers far from where it was written.
+that repr or `==` leaves out, or state outside the fields, gives wrong answers far from where it was written.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def shipped(base: type[Any]) -> list[type[Any]]:
 
 
 def check_kind(base: type[Any], value: object) -> str:
-    """What to call the value in messages, if it is an instance of the base."""
+    """The value's name in messages, if it is an instance of the base."""
     kind = base.__name__.removeprefix("Any").lower()
     if isinstance(value, type) and issubclass(value, base):
         raise InputError(f"an instance of {value.__name__} is required, got the class; call it first")
@@ -54,7 +54,7 @@ def check_kind(base: type[Any], value: object) -> str:
 
 
 def check_name(base: type[Any], subject: str, value: Any) -> None:
-    """It has a name of its own that specs and the command line can spell."""
+    """It has its own name, which specs and the command line can spell."""
     name = value.name
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise ContractError(
@@ -73,7 +73,7 @@ _KINDS: Final[dict[type, str]] = {bool: "True or False", int: "an integer", Deli
 
 
 def check_flags(subject: str, value: Any, flags: dict[str, type]) -> None:
-    """What engines read off the class is of the right type there."""
+    """Class attributes that engines read have the right type."""
     for flag, kind in flags.items():
         found = getattr(type(value), flag)
         if type(found) is not kind:
@@ -89,19 +89,19 @@ def check_parameter(subject: str, value: Any) -> None:
 
 
 def check_frozen_value(base: type[Any], subject: str, value: Any) -> None:
-    """Its state is its fields, which `==`, `hash`, repr and pickle all know."""
+    """Its state is its fields, which `==`, `hash`, repr and pickle all cover."""
     fields = {one.name: one for one in dataclasses.fields(value)}
     undeclared = [*_annotated(base, type(value)), *_state(value)]
     strangers = [name for name in undeclared if name not in fields]
     if strangers:
         raise ContractError(
-            f"all state of {subject} must be fields, got {strangers[0]!r}, which is none; "
+            f"all state of {subject} must be fields, got {strangers[0]!r}, which is not one; "
             "write @dataclass(frozen=True) above the class"
         )
     for one in fields.values():
         if not (not one.init or (one.repr and one.compare)):
             raise ContractError(
-                f"repr and == of {subject} must know the field {one.name!r}, got one that is left out; "
+                f"repr and == of {subject} must cover the field {one.name!r}, got one that is left out; "
                 "remove repr=False and compare=False"
             )
     try:
@@ -123,7 +123,7 @@ def check_frozen_value(base: type[Any], subject: str, value: Any) -> None:
 
 
 def check_pickle(subject: str, value: Any) -> None:
-    """It comes back from a pickle; whether its class can be imported elsewhere is not asked."""
+    """It survives pickling; whether its class can be imported elsewhere is not checked."""
     classes: list[type[Any]] = []
 
     class Pickler(pickle.Pickler):
@@ -154,7 +154,7 @@ def check_pickle(subject: str, value: Any) -> None:
 
 
 class Unchanged:
-    """Sees to it that a value's state does not change while it is used."""
+    """Checks that a value's state does not change while it is used."""
 
     def __init__(self, subject: str, value: Any) -> None:
         self._subject = subject
@@ -162,18 +162,18 @@ class Unchanged:
         self._before = copy.deepcopy(_state(value))
 
     def check(self) -> None:
-        """The state is what it was."""
+        """Check that the state is unchanged."""
         now = _state(self._value)
         changed = [name for name in now if name not in self._before or now[name] != self._before[name]]
         if changed:
             raise ContractError(
                 f"{self._subject} must not change while it is used, got another {changed[0]!r}; "
-                "what agents know belongs into their estimates"
+                "what agents know belongs in their estimates"
             )
 
 
 def _state(value: Any) -> dict[str, Any]:
-    """What an instance holds, without what is cached."""
+    """The state of an instance, without cached values."""
     cached = {
         name for kind in type(value).__mro__ for name, one in vars(kind).items() if isinstance(one, cached_property)
     }

@@ -1,4 +1,4 @@
-"""The theory desk: gaps, graph powers, clique covers and the paper's bounds, as published and as they hold."""
+"""Theory: gaps, graph powers, clique covers and the paper's bounds, as published and as they hold."""
 
 from .bounds import Bounds, bounds
 from .conditions import Condition

@@ -1,7 +1,7 @@
-"""Clique covers and independent sets of every arm of a problem, within one limit of time.
+"""Clique covers and independent sets of every arm of a problem, within one time limit.
 
-For protocols of the paper's theorems the covers are the fewest cliques, the cheapest ones, and the cheapest without
-those who learn for free. For the others of the delivery theorem they are groups that share a part of what they pull.
+For the protocols of the paper's theorems the covers are the fewest cliques, the cheapest ones, and the cheapest without
+agents that learn for free. For the others of the delivery theorem they are groups that share a part of what they pull.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .ways import TINY, Way, ways_of
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Cover problems of one arm: the fewest cliques, the least cost, and that without those who learn for free.
+#: Cover problems of one arm: the fewest cliques, the least cost, and that without agents that learn for free.
 _PER_ARM = 3
 
 
 class _Clock:
-    """Shares what is left of a time limit among the cover problems to come; hard ones may take a few shares."""
+    """Shares the rest of a time limit among the remaining cover problems; hard ones may take several shares."""
 
     _SHARES = 6.0
 
@@ -56,10 +56,10 @@ def cover_arms(
     progress: bool | ProgressCallback | None,
     label: str,
 ) -> tuple[pd.DataFrame, list[dict[str, list[Way]]], int]:
-    """One row per arm (nan where no theorem speaks), the ways to count what is pulled, and the cliques' largest delay.
+    """One row per arm (nan where no theorem applies), the ways to count pulls, and the cliques' largest delay.
 
-    `claimed` says whether the paper's theorems speak; wherever they do, so does the delivery theorem (`delivery`).
-    Warns if a cover that should be exact is not.
+    `claimed` says whether the paper's theorems apply; the delivery theorem (`delivery`) applies whenever they do. Warns
+    if a cover that should be exact is not.
     """
     import pandas as pd
 
@@ -100,11 +100,11 @@ _COLUMNS = ("theta", "theta_lower", "weighted", "weighted_lower", "tightened", "
 def _count(
     arm: ArmGaps, delivery: Flow, groups: list[Group], method: str, clock: _Clock, values: dict[str, float]
 ) -> dict[str, list[Way]]:
-    """All ways to count what is pulled of an arm; what they cost is added to its row."""
+    """All ways to count the pulls of an arm; their cost is added to its row."""
     shares = delivery.shares(arm.index, arm.suboptimal)
     tried = ways_of(arm.gaps, shares, groups, clock.end, quick=method != "exact")
     pays_little = hears_champion(arm, delivery) | dominated(arm, delivery)
-    # Those of tiny gap count as alone.
+    # Agents with a tiny gap count as alone.
     tiny = arm.gaps < TINY
     sets = tried.get("independent sets") or tried["agents alone"]
     with np.errstate(divide="ignore"):

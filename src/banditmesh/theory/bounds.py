@@ -1,4 +1,4 @@
-"""All bounds of one problem under one protocol, as published and as they hold, with what each of them requires."""
+"""All bounds of one problem under one protocol, as published and as they hold, with their conditions."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bounds:
-    """The bounds of a problem under a protocol, for UCB, by the sound rules.
+    """The bounds of a problem under a protocol, for UCB, under the sound rules.
 
     Attributes
     ----------
     protocol, protocol_name, label : str
-        What they are about: the protocol as Python, its short name, and written out as in "fwa(4)".
+        The protocol: as Python, its short name, and written out as in "fwa(4)".
     alpha, sigma : float
         The policy's parameter, and the sub-Gaussian parameter that all arms share.
     horizon : int
@@ -58,18 +58,18 @@ class Bounds:
         How cliques were found: "exact", "dsatur" or "greedy".
     per_arm : DataFrame
         One row per arm: `arm, n_holders, n_suboptimal, gap_min, theta, theta_lower, weighted, weighted_lower`, where
-        `weighted` is 1 / Delta_a, each with a proven lower bound; `tightened`, the same without the agents that hear
-        somebody whose best arm it is; `independent`, what independent sets make of `weighted`; `sharp`, the less of
-        both without agents that pay next to nothing; and what the arm adds to the lower bounds and, as `ucb_lower`, to
-        `constant_least`. Where only a share arrives, costs allow for it, and theta is nan.
+        `weighted` is 1 / Delta_a, each with a proven lower bound; `tightened`, the same without the agents that hear an
+        agent for which the arm is best; `independent`, the value of `weighted` from independent sets; `sharp`, the
+        smaller of the two without agents that pay next to nothing; and what the arm adds to the lower bounds and, as
+        `ucb_lower`, to `constant_least`. Where only a share arrives, costs allow for it, and theta is nan.
     delta : float
-        The paper's Section 6.4: the sum of theta by smallest gap; nan where the paper's theorems do not speak.
+        The paper's Section 6.4: the sum of theta / smallest gap; nan where the paper's theorems do not apply.
     upper_published, upper_corrected : float
         Bounds on the expected group regret at the horizon: Theorem 1 or 2 as printed, and as it holds. Infinite if
-        alpha is too small. Where these theorems do not speak, the first is nan and the second is `upper_sharp`.
+        alpha is too small. Where these theorems do not apply, the first is nan and the second is `upper_sharp`.
     upper_sharp : float
         The bound of the delivery theorem at the horizon, the least over independent sets, clique covers and caps; nan
-        if it does not speak of the protocol.
+        if it does not cover the protocol.
     counted_by : str
         What gives `upper_sharp`: "independent sets", "clique covers", "agents alone", or "largest gaps", if it is
         `trivial`.
@@ -79,27 +79,27 @@ class Bounds:
     theorem : str
         What `upper_sharp` rests on.
     lower_published, lower_corrected : float
-        Constants: what the regret over log T is at least, as T grows, for every consistent policy. 0 if agents go down
+        Constants: the least that regret over log T can be, as T grows, for every consistent policy. 0 if agents go down
         for good.
     lower_lonely : float
-        What regret is at least at the horizon, whatever alpha: what agents pay whom nobody can help.
+        The least regret at the horizon, whatever alpha: what agents pay that no other can help.
     trivial : float
-        What regret is at most at the horizon, whatever is pulled: every agent's largest gap, once for each of its
-        pulls. A bound above that says nothing, see `vacuous`.
+        The most regret at the horizon, whatever is pulled: every agent's largest gap, once for each of its pulls. A
+        bound above that says nothing, see `vacuous`.
     constant : float
-        What the regret over log T is at most as T grows: the sum of 4 alpha / Delta_a. Infinite unless
-        alpha > 2 sigma^2, as all constants that follow but `constant_least` are.
+        The most that regret over log T can be as T grows: the sum of 4 alpha / Delta_a. Infinite unless alpha > 2
+        sigma^2, like all constants below except `constant_least`.
     constant_theta : float
         The cruder form of this, 8 alpha delta.
     constant_tightened : float
-        A better constant, which counts no agent that can learn an arm from one that pulls it for its own sake.
+        A better constant, without agents that can learn an arm from an agent for which it is best.
     constant_sharp : float
-        The best one: a quarter of that or less, by independent sets, without agents that are dominated. If everybody
-        hears everybody, it is alpha times the sum of 1 / smallest gap over arms that are nobody's best: the lower
+        The best one: a quarter of that or less, by independent sets, without agents that are dominated. If all agents
+        hear each other, it is alpha times the sum of 1 / smallest gap over arms that are no agent's best: the lower
         bound, at alpha = 2 sigma^2.
     constant_least : float
-        What UCB itself pays over log T at least, whatever alpha: its own constant is between this and the sharp one.
-        0 if agents may be down.
+        The least that UCB itself pays over log T, whatever alpha: its own constant is between this and the sharp one. 0
+        if agents may be down.
     published, corrected : UpperBound or None
         The upper bounds as functions of the horizon.
     sharp : SharpBound or None
@@ -157,7 +157,7 @@ class Bounds:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is said below the table: what the sharp bound rests on, and which bounds say nothing."""
+        """The notes below the table: what the sharp bound rests on, and which bounds say nothing."""
         notes = [f"sharp: {self.theorem}" + (f", counted by {self.counted_by}" if self.counted_by else "")]
         if self.vacuous:
             which = ", ".join(self.vacuous)
@@ -174,7 +174,7 @@ class Bounds:
 
     @property
     def upper_corrected(self) -> float:
-        """Theorem 1 or 2 as it holds, at the horizon; where they do not speak, the delivery theorem."""
+        """Theorem 1 or 2 as it holds, at the horizon; where they do not apply, the delivery theorem."""
         return float(self.corrected.at(self.horizon)) if self.corrected else self.upper_sharp
 
     @property
@@ -189,12 +189,12 @@ class Bounds:
 
     @property
     def lower_gap_free(self) -> float:
-        """What every policy pays at least at the horizon, for some arms with these arm sets."""
+        """The least that every policy pays at the horizon, for some arms with these arm sets."""
         return self._gap_free[0]
 
     @property
     def upper_gap_free(self) -> float:
-        """The most that any arms with these arm sets can cost at the horizon; nan if no theorem speaks."""
+        """The most that any arms with these arm sets can cost at the horizon; nan if no theorem applies."""
         return self._gap_free[1]
 
     @cached_property
@@ -202,19 +202,20 @@ class Bounds:
         return self._any_arms()
 
     def estimate(self, horizon: int | None = None) -> Estimate:
-        """What regret is to be expected, to first order, up to the horizon: an estimate and not a bound.
+        """The regret to expect up to the horizon: an estimate, not a bound.
 
-        It simulates the same agents once, without luck; see `banditmesh.theory.estimate`.
+        It simulates the same agents once with almost no noise in the rewards, and adds what noise costs on average; see
+        `banditmesh.theory.estimate`.
 
         Parameters
         ----------
         horizon : int, optional
-            The bounds' own unless given.
+            By default that of the bounds.
         """
         return self._expected(self.horizon if horizon is None else checks.integer("horizon", horizon, at_least=1))
 
     def table(self) -> pd.DataFrame:
-        """Published, corrected and sharp values side by side; nan where there is none."""
+        """Published, corrected and sharp values side by side; nan where there is no value."""
         import pandas as pd
 
         none = math.nan
@@ -258,7 +259,7 @@ class Bounds:
         return frame.rename_axis("quantity")
 
     def to_dataframe(self) -> pd.DataFrame:
-        """`per_arm`, with columns that tell bounds of several protocols apart."""
+        """`per_arm`, with columns that distinguish the bounds of several protocols."""
         frame = self.per_arm.copy()
         for place, name in enumerate(("protocol", "alpha", "horizon", "cover")):
             frame.insert(place, name, self.label if name == "protocol" else getattr(self, name))
@@ -321,7 +322,7 @@ class Bounds:
         return plots.regret_and_bounds(result.protocol, result.rounds, result.regret, curves, look, bands)
 
     def rows(self) -> list[list[str]]:
-        """The table as text, without what is empty; the first row is the heading."""
+        """The table as text, without empty rows; the first row is the heading."""
         table = self.table().dropna(how="all")
         rows = [[self.label, *map(str, table.columns)]]
         return rows + [[str(quantity), *map(_shown, row)] for quantity, row in table.iterrows()]
@@ -376,16 +377,16 @@ def bounds(
     time_limit: float = 300.0,
     progress: bool | ProgressCallback | None = None,
 ) -> Bounds:
-    """Regret bounds for this very problem: the paper's as published and as they hold, and the delivery theorem's.
+    """Regret bounds for this problem: the paper's as published and as they hold, and the delivery theorem's.
 
     Parameters
     ----------
     problem : Problem
         With a static network, connected or not.
     protocol : AnyProtocol or str
-        Any that is shipped, with any emission that is shipped. The paper's theorems speak of Flooding, FwA, IRS,
-        NoCooperation and Centralised when every pull is sent; the delivery theorem speaks of all. For a protocol or an
-        emission of your own no upper bound is claimed: it is nan, the lower bound and the traffic remain.
+        Any in the package, with any emission in the package. The paper's theorems cover Flooding, FwA, IRS,
+        NoCooperation and Centralised when every pull is sent; the delivery theorem covers all. For your own protocol or
+        emission no upper bound is claimed: it is nan, while the lower bound and the traffic remain.
     alpha : float
         The parameter of the policy, `UCB(alpha)`.
     horizon : int
@@ -394,7 +395,8 @@ def bounds(
         How clique covers are found: "exact", or quickly by "dsatur" or "greedy" (the paper's way), which gives larger
         but still valid bounds.
     sigma : float, optional
-        A sub-Gaussian parameter that holds for all arms; needed only if an arm has none, else the largest of the arms'.
+        A sub-Gaussian parameter that holds for all arms; needed only if an arm has none. By default the largest of the
+        arms'.
     every : int or sequence of int, optional
         As in `simulate`; the bounds hold as they are for agents that pull less often.
     faults : Faults, optional
@@ -437,7 +439,7 @@ def bounds(
     alone, everyone = not (protocol.sends_messages or protocol.is_central), protocol.is_central
     components = np.arange(problem.n_agents) if alone else links.components()
     faults = None if faults is None else faults.effective()
-    # Agents that go down for good stop paying, so no lower bound that grows with T holds of them.
+    # Agents that go down for good stop paying, so no lower bound that grows with T holds for them.
     lasting = faults is None or faults.outages is None or faults.outages.up > 0.0
     steady = faults is None or faults.outages is None
     reached = np.zeros_like(components) if everyone else components
@@ -465,10 +467,10 @@ def bounds(
     unproven = 0.0 if alpha > 2.0 * sigma**2 or not problem.arm_gaps.any() else math.inf
     delta = math.fsum((per_arm["theta"] / per_arm["gap_min"]).where(per_arm["n_suboptimal"] > 0, 0.0))
     theorem = name_theorem(delivery, sharp)
-    # Agents that are down do not pull, and a protocol of one's own may deliver anything.
+    # Agents that are down do not pull, and a user's own protocol may deliver anything.
     traffic = traffic_bounds(problem, protocol, horizon)
     if faults is not None or every is not None:
-        # What is lost is not relayed, what is late may not be, and who pulls less often sends less.
+        # Lost messages are not relayed, late ones may not be, and agents that pull less often send less.
         traffic = replace(traffic, exact=False)
     lonely = 0.0
     if delivery is not None and steady:
@@ -508,7 +510,7 @@ def bounds(
 
 
 def _scale(delivery: Flow | None, alpha: float, sigma: float) -> float:
-    """What the sharp constant is per unit of cost: alpha, or more where messages may be late without limit."""
+    """The sharp constant per unit of cost: alpha, or more where messages may be late without limit."""
     return alpha if delivery is None or delivery.orderly else (math.sqrt(alpha) + math.sqrt(2.0) * sigma) ** 2
 
 
@@ -523,7 +525,7 @@ def _any_arms(
     pulls: NDArray[np.int64],
     steady: bool,
 ) -> tuple[float, float]:
-    """Bounds that hold whatever the gaps are; worked out when they are asked for."""
+    """Bounds that hold whatever the gaps are; computed on demand."""
     lower = gap_free_lower(problem, components, sigma, pulls, float(problem.arm_gaps.max())) if steady else 0.0
     if delivery is None or sharp is None:
         return lower, math.nan
@@ -544,7 +546,7 @@ def _estimate(
 def _read_sigma(problem: Problem, sigma: float | None) -> float:
     if sigma is not None:
         sigma = checks.positive("sigma", sigma)
-        # Of these laws the least possible sigma is known; that of others is a bound which may be bettered.
+        # For these laws the least possible sigma is known; for others it is a bound that may be improved.
         exact = [law.sigma for law in problem.laws if isinstance(law, Gaussian | Bernoulli | Uniform) and law.sigma]
         if sigma < max(exact, default=0.0):
             raise InputError(

@@ -89,7 +89,8 @@ def maximal_cliques(
     clique of the empty subgraph. Past the deadline, on the clock of `time.monotonic`, it raises TimeoutError.
     """
     steps = 0
-    # A frame holds the clique so far, its weight, who may still join, who was tried before, and whom to try.
+    # A frame holds the clique so far, its weight, and the vertices that may still join, were tried, and are to be
+    # tried.
     stack = [(0, 0.0, within, 0, -1)]
     while stack:
         clique, weight, may_join, tried, branches = stack.pop()
@@ -115,7 +116,7 @@ def maximal_cliques(
 
 
 def _pivot(graph: Graph, may_join: int, tried: int) -> int:
-    """The vertex with most neighbours among those that may join: the fewest branches remain."""
+    """The vertex with the most neighbours among those that may join: the fewest branches remain."""
     best, most = 0, -1
     for v in members(may_join | tried):
         degree = (may_join & graph[v]).bit_count()
@@ -125,7 +126,7 @@ def _pivot(graph: Graph, may_join: int, tried: int) -> int:
 
 
 def _heaviest(graph: Graph, within: int, weights: Sequence[float], enough: float) -> float:
-    """No clique in `within` weighs more than this. The careful bound is worked out only if the plain one fails."""
+    """A bound on the weight of cliques in `within`; the careful one is computed only if the plain one fails."""
     total = sum(weights[v] for v in members(within))
     if total <= enough:
         return total

@@ -1,4 +1,4 @@
-"""The cost of unlucky rewards: the expected number of rounds in which an arm's estimate leaves its confidence interval.
+"""The cost of deviations: the expected number of rounds in which an arm's estimate leaves its confidence interval.
 
 This is the paper's term `b(g)` (Theorem 1, Lemma 3), as published and as it holds. All of it is per unit of gap: the
 bounds multiply it by the sum of all gaps. The derivation is in docs/theory/upper-bound.md.
@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-#: Terms that are summed one by one before the rest is bounded by an integral and its corrections.
+#: Terms summed one by one before the rest is bounded by an integral and its corrections.
 _HEAD = 40
-#: Shares that grow apart more slowly than this are never told apart.
+#: Shares that diverge more slowly than this are never distinguished.
 _LEAST_RATE = 1e-200
 #: B_2k / (2k)! of the Euler-Maclaurin formula.
 _CORRECTIONS = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
@@ -42,8 +42,8 @@ def corrected(alpha: float, sigma: float, n_agents: int) -> float:
     """The factor of b that holds: `2 [(1 + log N / L) zeta(c) - zeta'(c) / L]`, at the best beta.
 
     Here `c = alpha beta / (2 sigma^2)` and `L = log(1 / beta)`, for beta between `2 sigma^2 / alpha` and 1. It is
-    infinite unless alpha > 2 sigma^2, whatever the ttl. Every beta gives a bound, so that the search for the best one
-    need not be exact.
+    infinite unless alpha > 2 sigma^2, whatever the ttl. Every beta gives a bound, so the search for the best one need
+    not be exact.
 
     Examples
     --------
@@ -69,11 +69,11 @@ def corrected(alpha: float, sigma: float, n_agents: int) -> float:
 def missed(
     alpha: float, sigma: float, n_heard: int, n_origins: int, rounds: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """At most how likely an arm's index is below its mean, in each of the rounds given.
+    """A bound on the probability that an arm's index is below its mean, in each of the rounds given.
 
     Lemma B: `(1 + log(n_heard t) / L) Q(n_origins, c log t)` at the best beta, where Q is the tail of the Gamma law,
-    which for one origin is `t^-c`. `n_heard` is how many agents' pulls may be in the estimate. `n_origins` is 1 if what
-    is in it was chosen before the rewards were known, and `n_heard` if it is the first so many pulls of each.
+    which for one origin is `t^-c`. `n_heard` is how many agents' pulls may be in the estimate. `n_origins` is 1 if its
+    content was chosen before the rewards were known, and `n_heard` if it is a prefix of each origin's pulls.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def missed(
 
 
 def shortfall(share: float, kept: float, n_receivers: float) -> float:
-    """The expected number of pulls after which every receiver has, for good, the share `kept` of all before.
+    """The expected number of pulls after which every receiver has, for good, the share `kept` of all earlier ones.
 
     Each pull arrives with a chance of at least `share`, which is larger than `kept`. By Chernoff a receiver has less
     after some n-th pull or a later one with probability at most `exp(-n kl(kept, share))`.
@@ -115,9 +115,9 @@ def shortfall(share: float, kept: float, n_receivers: float) -> float:
 
 
 def divergence(p: float, q: float) -> float:
-    """The Kullback-Leibler divergence from a coin of chance p to one of chance q, for p at most q.
+    """The Kullback-Leibler divergence from a coin with chance p to one with chance q, for p at most q.
 
-    It is a sum of two terms that are not negative, so that nothing cancels, however small or close the chances are.
+    It is a sum of two non-negative terms, so nothing cancels, however small or close the chances are.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def _excess(p: float, q: float, apart: float) -> float:
     if abs(apart) > 0.5 * p:
         return apart + (p * math.log(p / q) if p > 0.0 else 0.0)
     x = apart / p
-    # x - log(1 + x), of which the series is needed where both are nearly the same.
+    # x - log(1 + x), by its series where both are nearly the same.
     return p * (x - math.log1p(x) if abs(x) > 0.01 else x * x * math.fsum((-x) ** k / (k + 2) for k in range(9)))
 
 

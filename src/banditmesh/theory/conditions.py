@@ -48,7 +48,7 @@ class Condition:
 def name_theorem(delivery: Flow | None, sharp: SharpBound | None) -> str:
     """What the sharp bound rests on."""
     if delivery is None or sharp is None:
-        return "none: a protocol, or an emission, of your own"
+        return "none: your own protocol or emission"
     if not delivery.promises:
         return "delivery theorem: own pulls alone"
     if delivery.each_hop:
@@ -77,7 +77,7 @@ def state_conditions(
     stated = [
         Condition(
             "claimed",
-            "the paper's theorems speak of this protocol: every pull is sent and relayed without chance or fault: "
+            "the paper's theorems cover this protocol: every pull is sent and relayed without randomness or faults: "
             f"none, irs, flooding, fwa, centralised (here {protocol.name})",
             claimed,
         )
@@ -97,7 +97,7 @@ def state_conditions(
             "sharp",
             f"sharp constant, by the {theorem}; alpha > 2 sigma^2 = {2 * sigma**2:g} (here alpha = {alpha:g})"
             if theorem.startswith("delivery")
-            else "an upper bound is known for the protocol and the emission; none is for your own",
+            else "an upper bound is known for the protocol and the emission; there is none for your own",
             theorem.startswith("delivery") and alpha > 2 * sigma**2,
         )
     )
@@ -105,7 +105,7 @@ def state_conditions(
         stated.append(
             Condition(
                 "sharp at T",
-                f"the sharp bound at T = {sharp.horizon} is below the cost of largest gaps; if not, it says no more",
+                f"the sharp bound at T = {sharp.horizon} is below the cost of largest gaps; if not, it adds nothing",
                 not sharp.is_trivial(sharp.horizon),
             )
         )
@@ -145,7 +145,7 @@ def _published(links: Links, ttl: int, alpha: float, sigma: float) -> list[Condi
 
 
 def _within_diameter(links: Links, ttl: int) -> bool:
-    """Whether some pair of agents is at least `ttl` hops apart; agents that are not connected are."""
+    """Whether some pair of agents is at least `ttl` hops apart; unconnected agents are."""
     if links.components().max() > 0:
         return True
     return any(powers.n_hops(links, sources, ttl) >= ttl for sources in powers.blocks(links.n_agents))
@@ -169,7 +169,7 @@ def _lower(
         stated.append(
             Condition(
                 "lasting",
-                "lower bounds are for agents that go on pulling: outages with up > 0 (here up = 0)",
+                "lower bounds are for agents that keep pulling: outages with up > 0 (here up = 0)",
                 False,
             )
         )

@@ -18,7 +18,7 @@ from .cliques import Graph, components, independent_set, maximal_cliques, member
 from .setcover import Columns, Covering
 
 METHODS = ("exact", "dsatur", "greedy")
-#: Beyond so many columns they are generated instead of listed.
+#: Beyond this many columns they are generated instead of listed.
 MAX_COLUMNS = 100_000
 
 
@@ -103,7 +103,7 @@ def cover_masks(graph: Graph, method: str, deadline: float) -> tuple[list[int], 
 
 
 def greedy_cover(graph: Graph) -> list[int]:
-    """The paper's cover: vertices by falling degree in the complement, each into the first clique that takes it."""
+    """The paper's cover: vertices by falling degree in the complement, each put in the first clique that it fits."""
     cliques: list[int] = []
     for v in sorted(range(len(graph)), key=lambda v: graph[v].bit_count()):
         place = next((place for place, clique in enumerate(cliques) if not clique & ~graph[v]), None)
@@ -115,7 +115,7 @@ def greedy_cover(graph: Graph) -> list[int]:
 
 
 def dsatur_cover(graph: Graph, within: int) -> list[int]:
-    """Brelaz's order: next is the vertex that most cliques refuse, then the one with fewest neighbours left."""
+    """Brelaz's order: next is the vertex that fits the fewest cliques, then the one with the fewest neighbours left."""
     cliques: list[int] = []
     closed: dict[int, set[int]] = {v: set() for v in members(within)}
     degrees = {v: (graph[v] & within).bit_count() for v in closed}
@@ -188,7 +188,7 @@ def _solve(graph: Graph, known: Covering, deadline: float) -> Covering:
 
 
 def listed(columns: Iterable[Columns], most: int) -> tuple[Columns, bool]:
-    """The columns together, and whether these are all: neither too many nor too slow."""
+    """The columns together, and whether these are all of them, neither too many nor too slow to list."""
     found: Columns = {}
     try:
         for column in columns:
@@ -201,7 +201,7 @@ def listed(columns: Iterable[Columns], most: int) -> tuple[Columns, bool]:
 
 
 def partition(cliques: list[int]) -> list[int]:
-    """Every vertex stays in the first of its cliques only."""
+    """Every vertex stays only in the first of its cliques."""
     taken, parts = 0, []
     for clique in cliques:
         part = clique & ~taken

@@ -1,13 +1,13 @@
-"""What reaches whom under a protocol: the share of an agent's pulls that another agent has, and how late.
+"""What a protocol delivers: the share of an agent's pulls that another agent has, and how late.
 
-The delivery theorem (docs/theory/delivery.md) asks two things of a protocol. *Share*: of what agent j has pulled of an
-arm, agent k has at least the share `share[j, k]` some `delay[j, k]` rounds later; a certain share, or the chance of
-each pull to arrive. *Choice*: what an agent has of an arm was chosen either before the rewards that are in it
-("predictable"), or as the first so many pulls of each origin ("prefix"). Every shipped protocol has one of the two.
-Where no share can be promised, an agent still has its own pulls: `share` is then 1 on the diagonal and 0 elsewhere.
+The delivery theorem (docs/theory/delivery.md) requires two things of a protocol. *Share*: of agent j's pulls of an arm,
+agent k has at least the share `share[j, k]` some `delay[j, k]` rounds later; a certain share, or the chance of each
+pull to arrive. *Choice*: an agent's observations of an arm were chosen either before their rewards were known
+("predictable"), or as a first part of each origin's pulls ("prefix"). Every shipped protocol has one of the two. Where
+no share can be promised, an agent still has its own pulls: `share` is then 1 on the diagonal and 0 elsewhere.
 
-The paper's theorems speak of fewer protocols: of those in which an observation's fate follows from its origin and its
-arm, Flooding (Theorem 1), of which Instant Reward Sharing is ttl 1, and Flooding with Absorption (Theorem 2). No
+The paper's theorems apply to fewer protocols: those in which an observation's fate follows from its origin and its arm,
+namely Flooding (Theorem 1), of which Instant Reward Sharing is ttl 1, and Flooding with Absorption (Theorem 2). No
 cooperation is ttl 0, and Centralised is Instant Reward Sharing on the complete network.
 """
 
@@ -27,12 +27,12 @@ from ..problem import Problem
 from ..protocols import AnyProtocol, Contested, EveryPull, Facts, Growth
 from . import powers
 
-#: Agents whose messages are followed at once; bounds the memory, 8 bytes per directed link for each of them.
+#: Agents whose messages are followed at once; limits the memory, 8 bytes per directed link for each of them.
 _BLOCK = 256
 
 
 def claims_bound(protocol: AnyProtocol) -> bool:
-    """Whether Theorems 1 and 2, with their cliques, speak of this protocol.
+    """Whether Theorems 1 and 2, with their cliques, cover this protocol.
 
     Examples
     --------
@@ -45,9 +45,10 @@ def claims_bound(protocol: AnyProtocol) -> bool:
 
 
 class Shares(NamedTuple):
-    """Of what the first agent pulled, what the second has: arrays (agents, agents).
+    """What the second agent has of the first one's pulls: arrays (agents, agents).
 
-    `share` is 1 on the diagonal, `delay` at least 1. `may` says who may have anything at all from whom.
+    `share` is 1 on the diagonal, `delay` at least 1. `may` says whether the second may have anything at all from the
+    first.
     """
 
     share: NDArray[np.float64]
@@ -63,26 +64,26 @@ class Flow:
     ----------
     problem : Problem
     links : Links
-        Those that messages travel on; of the tree, in tree aggregation.
+        The links that messages travel on; in tree aggregation, those of the tree.
     ttl : int
     first, relay : float arrays (agents,)
         The chance that a message gets from its origin, or from an agent that relays it, to a given neighbour.
     absorbs : bool
         Whether holders of an arm stop its messages.
     central : bool
-        Whether everybody hears everything.
+        Whether every agent hears everything.
     held_back : float
         What a hop keeps of a share: 1, or `1 / (1 + factor)` under growth; once for all hops unless `each_hop`.
     each_hop : bool
         Whether every hop holds back, as in a tree.
     pace : int
-        Rounds that a hop takes at most.
+        The most rounds that a hop takes.
     promises : bool
         Whether any share can be promised at all.
     prefix : bool
         Whether what an agent has is a first part of every origin's pulls, instead of a predictable choice.
     orderly : bool
-        Whether what arrives does so within a fixed time, or is a first part anyway; the sharp constant asks for it.
+        Whether what arrives does so within a fixed time, or is a first part anyway; the sharp constant requires it.
     """
 
     problem: Problem
@@ -102,7 +103,7 @@ class Flow:
 
     @classmethod
     def under(cls, problem: Problem, protocol: AnyProtocol, faults: Faults | None = None) -> Flow | None:
-        """What is delivered; None if the theorem does not speak of the protocol, or of its emission."""
+        """What is delivered; None if the theorem does not cover the protocol or its emission."""
         facts = protocol.facts
         if facts is None or type(protocol.emission) not in (EveryPull, Growth, Contested):
             return None
@@ -137,23 +138,23 @@ class Flow:
 
     @classmethod
     def claimed(cls, problem: Problem, protocol: AnyProtocol) -> Flow:
-        """What is delivered by a protocol of which the paper's theorems must speak."""
+        """What is delivered by a protocol that the paper's theorems must cover."""
         flow = cls.under(problem, protocol) if claims_bound(protocol) else None
         if flow is None:
             raise InputError(
                 f"no clique bound is claimed for {protocol!r}; give Flooding, FwA, IRS, NoCooperation or Centralised, "
-                "which send every pull and relay without chance"
+                "which send every pull and relay without randomness"
             )
         return flow
 
     @cached_property
     def sure(self) -> bool:
-        """Whether no chance decides what is delivered."""
+        """Whether delivery involves no randomness."""
         whole = self.central or bool(((self.first == 1.0) | (self.links.degrees == 0)).all())
         return whole and (self.central or bool(((self.relay == 1.0) | (self.links.degrees < 2)).all()))
 
     def shares(self, arm: int, agents: NDArray[np.int64]) -> Shares:
-        """Of these holders of an arm, what each has of what each pulled."""
+        """What each of these holders of an arm has of each one's pulls."""
         n = len(agents)
         found, hops, may = np.ones((n, n)), 1 - np.eye(n, dtype=np.int64), np.ones((n, n), dtype=np.bool_)
         if not self.central and n > 1:
@@ -175,7 +176,7 @@ class Flow:
         return powers.adjacency(self.links, agents, relays, self.ttl)
 
     def _paths(self, arm: int) -> _Paths:
-        """Between all holders of an arm; those of the last arm that was asked for are kept."""
+        """Between all holders of an arm; the last arm's paths are cached."""
         if arm not in self._known:
             self._known.clear()
             holds = powers.holds(self.problem, arm)
@@ -244,7 +245,7 @@ def best_paths(
 def _first_hops(
     links: Links, agents: NDArray[np.int64], relays: NDArray[np.bool_] | None, ttl: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """What `best_paths` gives between these agents, if everybody who relays does so for certain."""
+    """What `best_paths` gives between these agents, if every agent that relays does so for certain."""
     hops = np.full((len(agents), len(agents)), -1, dtype=np.int64)
     np.fill_diagonal(hops, 0)
     for hop, reached in enumerate(powers.spread(links, agents, relays, ttl), start=1):

@@ -1,4 +1,4 @@
-"""The one number that the paper's Section 6.4 sets against measured regret."""
+"""Delta, the number that the paper's Section 6.4 plots measured regret against."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .gaps import arm_gaps
 
 
 def delta(problem: Problem, protocol: AnyProtocol | str, cover: str = "greedy", *, time_limit: float = 300.0) -> float:
-    """`delta`, the sum over arms of clique covering number by smallest gap (Section 6.4).
+    """`delta`, the sum over arms of clique covering number / smallest gap (Section 6.4).
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def delta(problem: Problem, protocol: AnyProtocol | str, cover: str = "greedy", 
     Returns
     -------
     float
-        Arms that are best for everybody who has them add nothing.
+        Arms that are best for all their holders add nothing.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Who pays next to nothing for an arm as T grows, because somebody else will keep on pulling it.
+"""Which agents pay next to nothing for an arm as T grows, because another agent will keep pulling it.
 
-Two reasons (docs/theory/sharp.md). An agent that hears a *champion*, whose only best arm this is, has as many
-observations as it likes after a while. And an agent is *dominated* if somebody has a smaller gap, or none, and all that
-this one may hear of the arm reaches the agent too: the other one never lets the arm's count fall behind its own need,
-which is larger. Both pay o(log T).
+Two reasons (docs/theory/sharp.md). An agent that hears a *champion*, whose only best arm this is, soon has as many
+observations as it needs. And an agent is *dominated* if another one has a smaller gap, or none, and everything that the
+other may hear about the arm reaches the agent too: the other never lets the arm's count fall behind its own need, which
+is larger. Both pay o(log T).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from .gaps import ArmGaps
 
 
 def dominated(arm: ArmGaps, delivery: Flow) -> NDArray[np.bool_]:
-    """Which of the agents of `arm.suboptimal` are dominated; nobody, if chance decides what is delivered.
+    """Which of the agents of `arm.suboptimal` are dominated; none if delivery is random.
 
     Examples
     --------
-    Of two agents who hear each other the one with the larger gap is:
+    Of two agents that hear each other the one with the larger gap is:
 
     >>> import banditmesh as bm, networkx as nx
     >>> arms = [bm.arms.Gaussian(mean) for mean in (1.0, 0.8, 0.5)]
@@ -36,7 +36,7 @@ def dominated(arm: ArmGaps, delivery: Flow) -> NDArray[np.bool_]:
     gaps = np.zeros(len(arm.holders))
     places = np.searchsorted(arm.holders, arm.suboptimal)
     gaps[places] = arm.gaps
-    # For every two the least share that the second has of anything that the first may hear; it may hear itself.
+    # For every pair the least share that the second has of anything that the first may hear; it may hear itself.
     reaching = np.zeros_like(share)
     heard = may.T.astype(np.float32)
     for level in np.unique(share[share > 0.0]).tolist():
@@ -46,7 +46,7 @@ def dominated(arm: ArmGaps, delivery: Flow) -> NDArray[np.bool_]:
 
 
 def hears_champion(arm: ArmGaps, delivery: Flow) -> NDArray[np.bool_]:
-    """Which of the agents of `arm.suboptimal` have a share, be it by chance, of what a champion pulls."""
+    """Which of the agents of `arm.suboptimal` have a share, even a random one, of what a champion pulls."""
     if not arm.champions.size or not arm.suboptimal.size:
         return np.zeros(len(arm.suboptimal), dtype=np.bool_)
     share = delivery.shares(arm.index, arm.holders).share

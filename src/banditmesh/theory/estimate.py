@@ -1,8 +1,9 @@
-"""An estimate of regret: the same agents, protocol and faults with hardly any luck, and what luck adds on average.
+"""An estimate of regret: the same agents, protocol and faults with almost no noise, and what noise adds on average.
 
-Without luck UCB's counts follow from the gaps alone: an agent pulls an arm until its bonus, made of all that the agent
-has heard, has fallen below what separates the arm from the others. What luck adds, and how far that may be off, was
-fitted to random instances. It is an estimate and not a bound; docs/theory/estimate.md says how good it is.
+Without noise in the rewards, UCB's counts follow from the gaps alone: an agent pulls an arm until its bonus, which
+depends on everything it has heard, has fallen below what separates the arm from the others. What noise adds, and how
+far that may be off, was fitted to random instances. It is an estimate, not a bound; docs/theory/estimate.md says how
+good it is.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from ..protocols import AnyProtocol, Delivery, EveryPull
 from ..protocols.notation import as_protocol
 from ..sim.engine import simulate
 
-#: What is left of the spread of rewards. With none at all, agents that are alike pull the same arm in the same round
-#: for ever, and hear of it together; this much sets them apart, and is far from deciding anything else.
+#: The share of the rewards' spread that is kept. With none at all, agents that are alike pull the same arm in the same
+#: round for ever, and hear about it together; this much sets them apart, and is too little to decide anything else.
 SPREAD: Final = 0.02
-#: The spread of an arm that pays always the same, beside that of the means: a Gaussian law needs some.
+#: The spread of an arm that always pays the same, relative to that of the means: a Gaussian law needs some.
 _LEAST: Final = 1e-12
-#: By protocol, or by emission unless every pull is sent: what luck adds, and the interval around it, both per unit of
-#: luck. `benchmarks/estimate.py --random` fits them.
+#: By protocol, or by emission unless every pull is sent: what noise adds, and the interval around it, both per unit of
+#: noise. `benchmarks/estimate.py --random` fits them.
 FITTED: Final = {
     "none": (0.35, -0.41, 1.81),
     "irs": (0.8, -1.26, 1.47),
@@ -44,7 +45,7 @@ FITTED: Final = {
     "centralised": (2.15, -1.23, 2.19),
     "other": (2.0, -1.5, 2.5),
 }
-#: The luck that the interval allows for where there is hardly any: rounds and agents are whole numbers.
+#: The noise that the interval allows for where there is hardly any: rounds and agents are whole numbers.
 FLOOR: Final = 0.05
 
 
@@ -88,7 +89,7 @@ def estimate(
     every: int | Sequence[int] | None = None,
     faults: Faults | None = None,
 ) -> Estimate:
-    """What regret is to be expected of UCB: an estimate, not a bound.
+    """The regret to expect of UCB: an estimate, not a bound.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def estimate(
     protocol : AnyProtocol or str
         Any.
     alpha : float
-        The parameter of the policy, `UCB(alpha)`. Below the largest variance of an arm, luck decides more than what is
+        The parameter of the policy, `UCB(alpha)`. Below the largest variance of an arm, noise decides more than is
         estimated here; then there is a warning.
     horizon : int
         The number of rounds.
@@ -126,13 +127,13 @@ def estimate(
     if alpha < variance:
         warn(
             f"alpha should be at least about {variance:.3g} for an estimate, the largest variance of an arm, "
-            f"got {alpha:g}: regret then depends on luck, and is often far above the estimate; simulate it",
+            f"got {alpha:g}: regret then varies widely, and is often far above the estimate; simulate it",
             BanditmeshWarning,
         )
     rounds, regret = first_order(problem, protocol, alpha, horizon, every=every, faults=faults)
     luck = variance / (alpha * np.log(np.maximum(rounds, 2)))
     excess, below, above = FITTED[fitted_name(protocol)]
-    # The first pulls, one of each arm, come whatever the luck.
+    # The first pulls, one of each arm, do not depend on the noise.
     first_pulls = np.minimum(regret, problem.arm_gaps.sum())
     most = rounds * np.maximum.reduceat(problem.arm_gaps, problem.arm_offsets[:-1]).sum()
 
@@ -145,7 +146,7 @@ def estimate(
 
 
 def fitted_name(protocol: AnyProtocol) -> str:
-    """Which row of `FITTED` a protocol has: that of its emission if it relays less than every pull, else its own."""
+    """Which row of `FITTED` a protocol uses: its emission's if that sends less than every pull, otherwise its own."""
     by_emission = protocol.delivery is Delivery.HOPS and not isinstance(protocol.emission, EveryPull)
     name = protocol.emission.name if by_emission else protocol.name
     return name if name in FITTED else "other"
@@ -160,7 +161,7 @@ def first_order(
     every: int | Sequence[int] | None = None,
     faults: Faults | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Rounds, and group regret in them if rewards spread by `SPREAD` of what they do."""
+    """Rounds, and group regret in them with only `SPREAD` of the rewards' spread."""
     width = float(np.ptp(problem.means)) or 1.0
     spreads = np.maximum(SPREAD * spreads_of(problem), _LEAST * width).tolist()
     laws = [Gaussian(law.mean, spread) for law, spread in zip(problem.laws, spreads, strict=True)]
@@ -180,7 +181,7 @@ def first_order(
 
 
 def spreads_of(problem: Problem) -> NDArray[np.float64]:
-    """The standard deviation of each arm's rewards, by their quantiles; of a law without quantiles its sigma."""
+    """The standard deviation of each arm's rewards, from their quantiles; for a law without quantiles its sigma."""
     u = (np.arange(256) + 0.5) / 256
     laws = [(law, type(law).quantile is not Law.quantile) for law in problem.laws]
     return np.array([np.std(law.quantiles(u)) if is_drawn else law.sigma or 0.0 for law, is_drawn in laws])

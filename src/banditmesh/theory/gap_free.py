@@ -1,7 +1,7 @@
-"""What arms of unknown means can cost: bounds that hold whatever the gaps are (docs/theory/gap-free.md).
+"""What arms with unknown means can cost: bounds that hold whatever the gaps are (docs/theory/gap-free.md).
 
-The upper bound is that of caps that are the same for all agents. The lower one holds for every policy and any way of
-communicating within components: a few arms, drawn at random, are a little better than all others.
+The upper bound uses the same cap for all agents. The lower one holds for every policy and any communication within
+components: a few arms, drawn at random, are slightly better than all others.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .ways import Way, ways_of
 
 
 def gap_free_upper(problem: Problem, delivery: Flow, sharp: SharpBound, deadline: float, *, quick: bool) -> float:
-    """The most that arms with these arm sets, of any means whose gaps are at most the problem's largest, can cost.
+    """The most that arms with these arm sets can cost, for any means whose gaps are at most the problem's largest.
 
-    `sharp` says what is known of the policy and the agents, and at which horizon.
+    `sharp` gives the policy, the agents and the horizon.
     """
     from scipy.special import gammaincc
 
@@ -44,7 +44,7 @@ def gap_free_upper(problem: Problem, delivery: Flow, sharp: SharpBound, deadline
         n_heard = delivery.shares(arm, holders).may.sum(axis=0)
         origins[holders, arm] = n_heard if delivery.prefix else 1
         heard[holders] = np.maximum(heard[holders], n_heard)
-        # Agents without another arm pay nothing, so nothing of theirs is counted.
+        # Agents with a single arm pay nothing, so none of their pulls count.
         paying = holders[choosing[holders]]
         tried = ways_of(np.ones(len(paying)), delivery.shares(arm, paying), [], deadline, quick=quick)
         way = _best_way(tried, delivery.sure, wait)
@@ -75,10 +75,10 @@ def _best_way(tried: dict[str, list[Way]], sure: bool, scale: float) -> Way:
 def gap_free_lower(
     problem: Problem, components: NDArray[np.int64], sigma: float, pulls: NDArray[np.int64], largest: float
 ) -> float:
-    """What every policy pays at least for some arms with these arm sets, Gaussian, and no gap above `largest`.
+    """The least that every policy pays for some Gaussian arms with these arm sets and no gap above `largest`.
 
     Agents that share arms, directly or through others, are a block. In each block some arms are better than all others
-    by a step: one of them, or each with the same chance. `components` says who may hear of whom.
+    by a step: one of them, or each with the same chance. `components` says which agents may hear each other.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components as connected
@@ -86,7 +86,7 @@ def gap_free_lower(
     held = problem.gaps >= 0.0
     n_held = held.sum(axis=1)
     common = held.astype(float) @ held.T.astype(float) > 0.0
-    # Of all who may tell an agent of one of its arms, what they pull.
+    # The pulls of all agents that may tell an agent about one of its arms.
     seen = (common & (components[:, None] == components)) @ pulls.astype(float)
     _, blocks = connected(csr_array(common), directed=False)
     total = 0.0

@@ -1,7 +1,7 @@
-"""Gaps by arm: who has it, who could do better, and by how much.
+"""Gaps by arm: which agents have it, which could do better, and by how much.
 
 Written `V_a`, `V_{-a}` and `Delta_a^v` in the paper (Section 2). Agents are numbers here, in the network's node order.
-An arm that is somebody's best arm in a tie has gap 0 there, so that agent is not among the suboptimal ones.
+An arm that is tied for an agent's best has gap 0 there, so that agent is not among the suboptimal ones.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def arm_gaps(problem: Problem) -> list[ArmGaps]:
     Parameters
     ----------
     problem : Problem
-        The network plays no part.
+        The network does not matter.
 
     Returns
     -------

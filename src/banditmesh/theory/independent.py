@@ -1,12 +1,12 @@
 """The heaviest independent sets of small graphs, exactly, or bounded from above where the search is cut short.
 
-In a bound on regret only a value that no independent set exceeds may stand, never the best set that was found. So the
-search returns such a value whenever it is stopped: each part that is still open then counts by cliques that cover it,
-of which an independent set has one vertex each.
+A bound on regret may only use a value that no independent set exceeds, never the best set found. So the search returns
+such a value whenever it is stopped: each unsolved part then counts by cliques that cover it, since an independent set
+has at most one vertex of each.
 
 A component is solved by taking a vertex or leaving it. A vertex that outweighs all its neighbours together, or each of
-them if they are a clique, is in some heaviest set. Parts that were solved are remembered: the sets that are asked for
-are nested, one for each distinct gap, and share most of their parts.
+them if they are a clique, is in some heaviest set. Solved parts are cached: the sets needed are nested, one for each
+distinct gap, and share most of their parts.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from collections.abc import Sequence
 
 from .cliques import Graph, components, is_clique, members
 
-#: Choices in a row, each within what the last one left; more are cut short.
+#: The depth of nested choices; deeper ones are cut short.
 _DEEPEST = 75
 
 
 class IndependentSets:
-    """What heaviest independent sets weigh, in parts of one graph.
+    """The weights of heaviest independent sets, in parts of one graph.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class IndependentSets:
     deadline : float
         On the clock of `time.monotonic`; the search is cut short there.
     most_parts : float
-        It is cut short, too, when it has solved this many parts.
+        The search is also cut short when it has solved this many parts.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class IndependentSets:
         self.exact = True
 
     def heaviest(self, within: int) -> float:
-        """What the heaviest independent set in `within` weighs, or more if the search was cut short."""
+        """The weight of the heaviest independent set in `within`, or more if the search was cut short."""
         return self._sum(within, 0)
 
     def _sum(self, within: int, depth: int) -> float:
@@ -82,7 +82,7 @@ class IndependentSets:
         return max(taken, self._sum(without, depth + 1))
 
     def _take(self, within: int) -> tuple[float, int]:
-        """What vertices weigh that are in some heaviest set, and all that neither they nor their neighbours are."""
+        """The weight of vertices that are in some heaviest set, and all vertices but these and their neighbours."""
         graph, weights = self._graph, self._weights
         total, again = 0.0, True
         while again:
@@ -99,7 +99,7 @@ class IndependentSets:
 
 
 def clique_bound(graph: Graph, weights: Sequence[float], within: int) -> float:
-    """No independent set in `within` weighs more: the heaviest vertices of cliques that cover it, found greedily.
+    """An upper bound on an independent set in `within`: the heaviest vertices of cliques that cover it, found greedily.
 
     Examples
     --------

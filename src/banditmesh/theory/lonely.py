@@ -1,4 +1,4 @@
-"""What an agent must pay that nobody can help, at any horizon and for any alpha (docs/theory/threshold.md).
+"""What an agent that no other can help must pay, at any horizon and for any alpha (docs/theory/threshold.md).
 
 If the first reward of its best arm is low enough, UCB does not pull that arm again before round T. For Gaussian
 rewards the chance of that is T to the power of -alpha / (2 sigma^2), up to lower factors. So regret grows like
@@ -16,12 +16,13 @@ from ..arms import Gaussian
 from ..problem import Problem
 from .delivery import Flow
 
-#: By how many sigmas the other arm's mean may fall short, tried one by one; each gives a bound.
+#: By how many sigmas the other arm's mean may fall short: values to try, each of which gives a bound.
 _SLACKS = np.linspace(0.1, 2.0, 39)
 
 
 def two_arms(gap: float, sigma_best: float, sigma_other: float, alpha: float, horizon: int) -> float:
-    """The chance, at least, that UCB pulls a best arm only once in `horizon` rounds, if another arm is at that gap.
+    """A lower bound on the chance that UCB pulls a best arm only once in `horizon` rounds, with another arm at that
+    gap.
 
     Examples
     --------
@@ -37,7 +38,7 @@ def two_arms(gap: float, sigma_best: float, sigma_other: float, alpha: float, ho
 def lonely_lower(
     problem: Problem, delivery: Flow, alpha: float, horizon: int, every: int | Sequence[int] | None = None
 ) -> float:
-    """What the agents pay, at least, whose best arm and another one nobody that they may hear has.
+    """The least that agents pay if no agent that they may hear has their best arm or one other arm of theirs.
 
     Both arms must be Gaussian. Agents with a tie between best arms, and all others, add nothing. `every` says how
     often they pull, as in `simulate`.

@@ -1,14 +1,14 @@
 """The lower bound: what every consistent policy must pay, as a constant of log T (Theorem 3).
 
-To tell arm a from one that would be better, somebody must pull it `log T / information` times, where the information
-is the Kullback-Leibler divergence from a's law to the nearest law of its class that would make it best. As published
-the sum runs over all arms that are suboptimal for somebody. That is too much: an agent whose best arm is a pulls it for
-free and can tell the others. So the corrected sum runs, in each connected component, over the arms that are nobody's
-best arm there. docs/theory/lower-bound.md has the proof.
+To tell arm a from one that would be better, agents must pull it `log T / information` times, where the information is
+the Kullback-Leibler divergence from a's law to the nearest law of its class that would make it best. As published the
+sum runs over all arms that are suboptimal for some agent. That is too much: an agent whose best arm is a pulls it for
+free and can tell the others. So the corrected sum runs, in each connected component, over the arms that are no agent's
+best there. docs/theory/lower-bound.md has the proof.
 
-The class of a law is its exponential family: Gaussian laws of the same sigma, Bernoulli laws, and for other bounded
-laws those with density proportional to `exp(theta x)` with respect to it. A law of scipy.stats has no class here, and
-its arm adds nothing, which leaves a lower bound a lower bound.
+The class of a law is its exponential family: Gaussian laws with the same sigma, Bernoulli laws, and for other bounded
+laws those with density proportional to `exp(theta x)` with respect to it. A law from scipy.stats has no class here, and
+its arm adds nothing, so the bound remains a lower bound.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..problem import Problem
 from .concentration import divergence
 from .gaps import ArmGaps
 
-#: Nodes of the quadrature that stands for a Beta law; enough unless the mean comes within 1e-4 of the law's end.
+#: Nodes of the quadrature for a Beta law; enough unless the mean is within 1e-4 of the law's end.
 _NODES = 400
 
 
@@ -82,7 +82,7 @@ def _constant(law: Law, gap: float) -> float:
     least = information(law, law.mean + gap)
     if least > 0.0:
         return gap / least
-    # The gap, or its square, is too small for a float. Nothing is a lower bound, too.
+    # The gap, or its square, is too small for a float. Zero is a valid lower bound.
     return 2.0 * law.sigma**2 / gap if isinstance(law, Gaussian) else 0.0
 
 

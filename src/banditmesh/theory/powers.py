@@ -1,9 +1,9 @@
-"""Who hears whom: graph powers, and the powers in which holders of an arm block its messages.
+"""Which agents hear each other: graph powers, and the powers in which holders of an arm block its messages.
 
-`G^g` joins two agents at most g hops apart: what Flooding reaches. `G^g_(a,c)` joins two agents with a path of at
-most g hops whose inner agents do not have arm a: what Flooding with Absorption reaches, whoever's best arm a is.
-Both come from one breadth-first search for all sources at once: every agent keeps one bit per source, and a hop is a
-bitwise or over neighbours. So thousands of agents take a moment, and no path is ever listed.
+`G^g` joins two agents at most g hops apart: what Flooding reaches. `G^g_(a,c)` joins two agents with a path of at most
+g hops whose inner agents do not have arm a: what Flooding with Absorption reaches. Both come from one breadth-first
+search for all sources at once: every agent keeps one bit per source, and a hop is a bitwise or over neighbours. So
+thousands of agents take a moment, and no path is ever listed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..problem import Problem
 if TYPE_CHECKING:
     import networkx as nx
 
-#: Sources searched from at once; bounds the memory, 8 bytes per directed link for every 64 of them.
+#: Sources searched from at once; limits the memory, 8 bytes per directed link for every 64 of them.
 _BLOCK = 2048
 
 
@@ -35,7 +35,7 @@ def graph_power(network: Any, ttl: int) -> nx.Graph:
     network : Problem, networkx.Graph, scipy sparse matrix or Links
         A static network.
     ttl : int
-        The largest distance; 0 joins nobody.
+        The largest distance; 0 joins none.
 
     Returns
     -------
@@ -85,14 +85,14 @@ def nonblocking_power(problem: Problem, arm: Hashable, ttl: int) -> nx.Graph:
 
 
 def hop_distances(network: Any, ttl: int, *, arm: Hashable = None) -> NDArray[np.int16]:
-    """How many hops apart agents are, as far as `ttl` hops.
+    """How many hops apart agents are, up to `ttl` hops.
 
     Parameters
     ----------
     network : Problem, networkx.Graph, scipy sparse matrix or Links
         A static network.
     ttl : int
-        The farthest distance that is looked at.
+        The largest distance considered.
     arm : hashable, optional
         If given, only paths without inner holders of this arm count; needs a Problem.
 
@@ -125,10 +125,10 @@ def hop_distances(network: Any, ttl: int, *, arm: Hashable = None) -> NDArray[np
 def spread(
     links: Links, sources: NDArray[np.int64], relays: NDArray[np.bool_] | None, ttl: int
 ) -> Iterator[NDArray[np.bool_]]:
-    """Hop by hop, whom the sources' messages reach for the first time: arrays (agents, sources).
+    """Hop by hop, the agents that the sources' messages reach for the first time: arrays (agents, sources).
 
     Every source sends; of the others only those with `relays` pass a message on (all, if it is None). It ends after
-    `ttl` hops, or earlier when nothing moves any more.
+    `ttl` hops, or earlier if nothing more is reached.
     """
     for reached, _ in _spread_bits(links, sources, relays, ttl):
         yield _unpack(reached, len(sources))
@@ -147,12 +147,12 @@ def adjacency(links: Links, agents: NDArray[np.int64], relays: NDArray[np.bool_]
 
 
 def n_hops(links: Links, sources: NDArray[np.int64], ttl: int) -> int:
-    """After how many hops, at most `ttl`, nobody is reached from the sources any more for the first time."""
+    """The number of hops, at most `ttl`, after which the sources reach no further agents."""
     return sum(1 for _ in _spread_bits(links, sources, None, ttl))
 
 
 def blocks(n_agents: int) -> Iterator[NDArray[np.int64]]:
-    """All agents, so many at a time that a search from them fits into memory."""
+    """All agents, in groups small enough for a search from them to fit in memory."""
     for start in range(0, n_agents, _BLOCK):
         yield np.arange(start, min(start + _BLOCK, n_agents), dtype=np.int64)
 
@@ -172,7 +172,7 @@ def static_links(problem: Problem) -> Links:
 def _spread_bits(
     links: Links, sources: NDArray[np.int64], relays: NDArray[np.bool_] | None, ttl: int
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-    """What `spread` yields, as bits, beside all that was reached so far (the sources themselves included)."""
+    """What `spread` yields, as bits, with all that was reached so far (including the sources themselves)."""
     n_agents, n_sources = links.n_agents, len(sources)
     if ttl == 0 or n_sources == 0 or links.n_links == 0:
         return

@@ -1,9 +1,9 @@
 """The least costly set of columns that covers all rows, with a lower bound that proves how good it is.
 
-Columns are bit masks of rows with positive costs. The linear relaxation gives prices of the rows; it often is
-integral already. If not, a column whose reduced cost exceeds the gap between the best known cover and the relaxation
-is in no better cover, so that few columns are left for the integer program (HiGHS, through scipy). Where the columns
-are too many to list, they are generated: the caller's `search` finds those that the prices make attractive.
+Columns are bit masks of rows with positive costs. The linear relaxation gives prices of the rows; often it is already
+integral. If not, a column whose reduced cost exceeds the gap between the best known cover and the relaxation is in no
+better cover, so few columns are left for the integer program (HiGHS, through scipy). Where the columns are too many to
+list, they are generated: the caller's `search` finds those that the prices make attractive.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from .cliques import members
 
-#: Solvers work to about 1e-7; a relative difference below this is none.
+#: Solvers work to about 1e-7; smaller relative differences count as none.
 TOLERANCE = 1e-7
 #: How many columns for each row are tried first.
 _CORE = 10
@@ -27,8 +27,8 @@ _CORE = 10
 _BATCH = 400
 
 Columns = dict[int, float]
-#: search(prices, below, most, deadline) -> columns of reduced cost under `below`, at most so many, and whether that
-#: is all of them.
+#: search(prices, below, most, deadline) -> at most `most` columns of reduced cost under `below`, and whether these are
+#: all of them.
 Search = Callable[[list[float], float, int, float], tuple[Columns, bool]]
 
 
@@ -85,7 +85,7 @@ def solve(
         if found and covers_all(n_rows, found):
             best = _better(best, Covering(tuple(found), _cost(columns, found), best.lower))
         if len(useful) <= most:
-            # Columns left out cannot better the best cover, so the bound over the useful ones holds up to its cost.
+            # Columns left out cannot improve the best cover, so the bound over the useful ones holds up to its cost.
             lower = min(lower, best.cost)
             return _raise_lower(best, lower if proven is None else min(lower, proven), whole)
     return best
@@ -94,7 +94,7 @@ def solve(
 def generate(
     n_rows: int, columns: Columns, known: Covering, search: Search, *, whole: bool, deadline: float
 ) -> Covering:
-    """The best cover from columns that `search` finds, beginning with the given ones."""
+    """The best cover from columns that `search` finds, starting with the given ones."""
     columns = dict(columns)
     bound = known.lower
     while time.monotonic() < deadline:
@@ -124,7 +124,7 @@ def generate(
 
 
 def covers_all(n_rows: int, chosen: Iterable[int]) -> bool:
-    """Whether every row is in a chosen column; the solver's word for it is good only within its tolerance."""
+    """Whether every row is in a chosen column; the solver guarantees this only within its tolerance."""
     union = 0
     for mask in chosen:
         union |= mask
@@ -135,7 +135,7 @@ def _relax(n_rows: int, columns: Columns, deadline: float) -> tuple[list[float] 
     """Prices and value of the linear relaxation, and its columns if it is integral.
 
     The solver's prices may overcharge a column by its tolerance, and a cover has many columns. So they are scaled down
-    until no column is overcharged: then their sum is a bound without any tolerance, and so are reduced costs.
+    until no column is overcharged: then their sum is an exact bound, and so are reduced costs.
     """
     from scipy import optimize
 

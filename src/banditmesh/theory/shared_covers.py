@@ -2,8 +2,8 @@
 
 A group costs `(2 / smallest gap - 1 / largest gap) / kappa`, where kappa is the least share between two of its members;
 a single agent has all of its own pulls. Any cover gives a bound. If every share is 1 the groups are cliques and the
-cheapest cover is that of `weighted`; otherwise covers by cliques of those who share at least so much are tried, for a
-few values of so much, and groups are taken apart where that is cheaper.
+cheapest cover is that of `weighted`; otherwise covers by cliques of agents that share at least some value are tried,
+for a few such values, and groups are split up where that is cheaper.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from . import weighted
 from .cliques import members, neighbour_masks
 from .delivery import Shares
 
-#: So many values of the least share are tried at most.
+#: The most values of the least share that are tried.
 _MAX_LEVELS = 5
-#: Smaller shares count as none: they save nothing, and what is divided by them may be too large for a float.
+#: Smaller shares count as none: they save nothing, and dividing by them may give too large a float.
 _LEAST = 1e-100
 
 
@@ -48,12 +48,12 @@ class Group:
 
 
 def total(groups: Sequence[Group]) -> float:
-    """What the groups cost together."""
+    """The total cost of the groups."""
     return math.fsum(group.cost / group.share for group in groups)
 
 
 def as_groups(cliques: Sequence[int], gaps: NDArray[np.float64], shares: Shares) -> list[Group]:
-    """Groups from masks of places; those that are cheaper taken apart are."""
+    """Groups from masks of places, split up where that is cheaper."""
     groups = []
     for clique in cliques:
         places = np.array(list(members(clique)), dtype=np.int64)
@@ -64,7 +64,7 @@ def as_groups(cliques: Sequence[int], gaps: NDArray[np.float64], shares: Shares)
 
 
 def cover(gaps: NDArray[np.float64], shares: Shares, method: str, deadline: float) -> list[Group]:
-    """A cover of little cost of agents with these gaps; by the quick ways only, "exact" being "dsatur"."""
+    """A cheap cover of agents with these gaps; only by the quick methods, with "exact" as "dsatur"."""
     method = "dsatur" if method == "exact" else method
     both = np.minimum(shares.share, shares.share.T)
     best = [_group(np.array([place]), gaps, shares) for place in range(len(gaps))]
@@ -77,7 +77,7 @@ def cover(gaps: NDArray[np.float64], shares: Shares, method: str, deadline: floa
 
 
 def least_shares(both: NDArray[np.float64]) -> list[float]:
-    """Values of the least share that are tried, ascending; `both` is what two agents share both ways."""
+    """Values of the least share to try, ascending; `both` is what two agents share both ways."""
     levels = np.unique(both[(both >= _LEAST) & ~np.eye(len(both), dtype=np.bool_)])
     if len(levels) > _MAX_LEVELS:
         levels = np.unique(np.quantile(levels, np.linspace(0.0, 1.0, _MAX_LEVELS)))
@@ -85,7 +85,7 @@ def least_shares(both: NDArray[np.float64]) -> list[float]:
 
 
 def merged(groups: Sequence[Group], gaps: NDArray[np.float64], shares: Shares) -> list[Group]:
-    """The groups with those put together that cost less so, at what their gaps sum up to instead of `cost`."""
+    """The groups, merged where that costs less, by the sum over their gaps instead of `cost`."""
     joined = np.minimum(shares.share, shares.share.T) >= _LEAST
     found: list[Group] = []
     for group in sorted(groups, key=lambda one: -len(one.places)):
@@ -103,7 +103,7 @@ def merged(groups: Sequence[Group], gaps: NDArray[np.float64], shares: Shares) -
 
 
 def sum_cost(group: Group, gaps: NDArray[np.float64]) -> float:
-    """The sum of `(gap - next smaller gap) / gap^2`, by the share: what a group costs, of which `cost` is a bound."""
+    """The sum of `(gap - next smaller gap) / gap^2`, over the share: what a group costs; `cost` is a bound on it."""
     falling = -np.sort(-gaps[group.places])
     return float((-np.diff(falling, append=0.0) / falling) @ (1.0 / falling)) / group.share
 

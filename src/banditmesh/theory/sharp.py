@@ -1,17 +1,17 @@
 """The upper bound of the delivery theorem, at any horizon (docs/theory/delivery.md, docs/theory/independent.md).
 
-Every agent has a cap. What it pays beyond its cap in a round is counted, and the cap itself for every pull. With caps
-c, for every x > 0 and with `g = alpha (1 + x)^2 log T`, regret is at most the sum of
+Every agent has a cap. The cap is charged for every pull, and what a pull costs beyond it is counted. With caps c, for
+every x > 0 and with `g = alpha (1 + x)^2 log T`, regret is at most the sum of
 
     pulls * c                                          of every agent
     g * integral of needs                              telling the arms apart, by independent sets or by groups
-    (gap - c) * min(delay, g / gap^2 + 1)              what is pulled while messages are on their way
-    (gap - c) * shortfall                              what is pulled until the share has arrived, if chance decides
+    (gap - c) * min(delay, g / gap^2 + 1)              pulls while messages are on their way
+    (gap - c) * shortfall                              pulls until the share has arrived, if delivery is random
     (gap - c) * (1 + pulls * Q(n, alpha x^2 log T / 2 sigma^2))    first pulls, and a bad arm that seems good
     (largest gap - c) * sum of missed chances          a best arm that seems bad
 
-where differences below 0 are 0. The caps, the x and the way of counting that are best for T are searched for; all of
-them give bounds.
+where differences below 0 are 0. A search finds the caps, the x and the way of counting that are best for T; all of them
+give bounds.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from .delivery import Flow
 from .gaps import ArmGaps
 from .ways import TINY, Way
 
-#: Rounds that are looked at one by one; later ones in blocks that grow by this factor, at their first round's value,
+#: Rounds considered one by one; later ones in blocks that grow by this factor, at their first round's value,
 #: which is their largest: a missed chance below 1 falls from round 1000 on. That depends on the `widths <= 4` of
 #: `concentration.missed` and on `_SINGLE >= 1000`. Beyond the last block every round counts as the first one there.
 _SINGLE, _GROWTH, _LAST = 1000, 1.03, 1e9
-#: The widenings x and the number of caps that are tried, and the steps below a cap for the best of them.
+#: The widenings x and the number of caps to try, and the steps below a cap for the best of them.
 WIDENINGS = np.geomspace(0.02, 6.0, 60)
 _CAPS, _STEPS = 24, 6
-#: Horizons that are worked out at once; bounds the memory.
+#: Horizons computed at once; limits the memory.
 _BLOCK = 500
-#: What `counted_by` says where the caps are the largest gaps, so that nothing else counts.
+#: The value of `counted_by` where the caps are the largest gaps, so that nothing else counts.
 TRIVIAL = "largest gaps"
 
 
@@ -54,12 +54,12 @@ class Part:
         "independent sets", "clique covers" or "agents alone".
     caps : float array (agents,)
     weighted : float
-        The integral of what is needed, per unit of g.
+        The integral of the needs, per unit of g.
     shortfall : float
         What is paid until the shares have arrived.
     net, gaps, delays, origins, agents : arrays
-        Of every agent and arm whose gap is above the cap: by how much, the gap itself, the delay in pulls, the origins
-        in its estimate, and whose it is.
+        For every agent and arm whose gap is above the cap: by how much, the gap itself, the delay in pulls, the origins
+        in its estimate, and the agent.
     """
 
     counted_by: str
@@ -82,7 +82,7 @@ class Part:
         return turns[order], *sums
 
     def late(self, scales: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What is paid while messages are on their way, for each g."""
+        """The cost while messages are on their way, for each g."""
         turns, fixed, ones, slopes = self._turns
         passed = np.searchsorted(turns, scales, side="right")
         rest = (ones[-1] - ones[passed]) + scales * (slopes[-1] - slopes[passed])
@@ -98,7 +98,7 @@ class _Sums(NamedTuple):
 
 
 class _Count(NamedTuple):
-    """One arm, and one way of counting what is pulled of it; agents are numbers."""
+    """One arm, and one way of counting its pulls; agents are numbers."""
 
     agents: NDArray[np.int64]
     origins: NDArray[np.int64]
@@ -115,12 +115,12 @@ class SharpBound:
     alpha, sigma : float
         Of the policy, and of all arms.
     horizon : int
-        For which the shares that are waited for were chosen; the bound holds at others too.
+        The one for which the shares to wait for were chosen; the bound holds at others too.
     parts : tuple of Part
-        For one choice of caps and one way of counting each.
+        Each for one choice of caps and one way of counting.
     largest, n_arms, heard, origins, every : arrays (agents,)
-        The largest gap, the number of arms, of the best arm how many agents' pulls and how many origins are in its
-        estimate, and how many rounds there are from one pull to the next.
+        The largest gap; the number of arms; how many agents' pulls and how many origins are in the best arm's estimate;
+        and the rounds from one pull to the next.
     """
 
     alpha: float
@@ -153,7 +153,7 @@ class SharpBound:
         for arm, tried in zip(arms, ways, strict=True):
             n_heard = delivery.shares(arm.index, arm.holders).may.sum(axis=0)
             best = np.setdiff1d(arm.holders, arm.suboptimal)
-            # With a tie either of the best arms may stand for it; the last one does.
+            # With a tie either of the best arms may be taken; this takes the last one.
             heard[best] = n_heard[np.searchsorted(arm.holders, best)]
             origins = n_heard[np.searchsorted(arm.holders, arm.suboptimal)]
             if not delivery.prefix:
@@ -191,19 +191,19 @@ class SharpBound:
         return self._values(np.array([float(self.horizon)]))[:, 0]
 
     def counted_by(self, horizon: float) -> str:
-        """Which way of counting gives the bound; "largest gaps" if none says more than these."""
+        """The way of counting that gives the bound; "largest gaps" if none does better than these."""
         values = self._here if horizon == self.horizon else self._values(np.array([float(horizon)]))[:, 0]
         if self.is_trivial(horizon) or not self.parts:
             return TRIVIAL
         return self.parts[int(values[:-1].argmin())].counted_by
 
     def is_trivial(self, horizon: float) -> bool:
-        """Whether it says no more than that every pull costs at most the largest gap."""
+        """Whether it says only that every pull costs at most the largest gap."""
         trivial = float(self._trivial(np.array([float(horizon)]))[0])
         return float(self.at(horizon)) >= trivial > 0.0
 
     def bad_luck(self, horizon: ArrayLike) -> NDArray[np.float64]:
-        """For how many pulls of every agent its best arm may seem bad: an array (horizons, agents)."""
+        """The number of pulls for which an agent's best arm may seem bad: an array (horizons, agents)."""
         horizons = np.atleast_1d(np.asarray(horizon, dtype=float))
         found = np.zeros((len(horizons), len(self.largest)))
         for (n_heard, n_origins), agents in self._alike.items():
@@ -244,7 +244,7 @@ class SharpBound:
         return found
 
     def _tail(self, n_origins: int, logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How likely a bad arm seems good in a round although it was pulled often, for each widening."""
+        """How likely a bad arm seems good in a round despite many pulls, for each widening."""
         from scipy.special import gammaincc
 
         if self.sigma == 0.0:
@@ -262,8 +262,8 @@ class SharpBound:
 class _Search:
     """Which caps to try with one way of counting, and the terms that follow from them.
 
-    All agents and arms are in one row: arm after arm and, of an arm, one of its ways after the other, each beginning at
-    one of `starts`. Caps decide which of an arm's ways counts.
+    All agents and arms are in one row: arm after arm and, within an arm, one way of counting after another, each
+    starting at one of `starts`. Caps decide which of an arm's ways counts.
     """
 
     def __init__(
@@ -293,20 +293,20 @@ class _Search:
         levels = [0.0, *np.unique(np.quantile(positive, np.linspace(0.0, 1.0, _CAPS + 1))).tolist()]
         equal = [self._part(level, np.minimum(level, self._bound.largest)) for level in levels]
         own = [self._part(level, self._own(level)) for level in levels]
-        # Caps of their own for some and the same for others need sets of their own: only where it matters most.
+        # Mixing individual caps and a common one needs separate sets: only where it matters most.
         here = np.array([float(self._bound.horizon)])
         best = levels[int(replace(self._bound, parts=tuple(own))._values(here)[:-1, 0].argmin())]
         return [*equal, *own, self._part(best, self._mixed(best), _STEPS)]
 
     def _own(self, level: float) -> NDArray[np.float64]:
-        """Of every agent the largest gap that is at most so large."""
+        """For every agent the largest gap that is at most the level."""
         found = np.zeros(len(self._bound.largest))
         below = self._all_gaps <= level
         np.maximum.at(found, self._owners[below], self._all_gaps[below])
         return found
 
     def _mixed(self, level: float) -> NDArray[np.float64]:
-        """The level itself for agents that are expected to pull arms above it nearly always, else as `_own`."""
+        """The level itself for agents expected to pull arms above it nearly always, otherwise as `_own`."""
         here = np.array([float(self._bound.horizon)])
         pulled = self._bound.bad_luck(here)[0]
         _, first = np.unique(self._arms, return_index=True)
@@ -329,7 +329,7 @@ class _Search:
             if count.way.waits.any():
                 waits[place] = count.way.wait_cost(caps[count.agents])
         total = self._scale * needed + waits + np.add.reduceat(net * self._late, self._starts)
-        # Of each arm the way that costs least.
+        # For each arm the cheapest way.
         order = np.lexsort((total, self._arms))
         chosen = order[np.unique(self._arms[order], return_index=True)[1]]
         above = np.isin(self._ways, chosen) & (net > 0.0)
@@ -346,7 +346,7 @@ class _Search:
         )
 
     def _below(self, level: float, caps: NDArray[np.float64], n_steps: int) -> NDArray[np.float64]:
-        """What is needed below the level, for each way, of agents with lower caps whose gaps are above it."""
+        """The need below the level, for each way, of agents with lower caps whose gaps are above it."""
         if n_steps:
             return np.array([count.way.cost_below(caps[count.agents], level, n_steps) for count in self._counts])
         above = self._gaps > level

@@ -1,10 +1,10 @@
 """How many transmissions a protocol can cost, as published and as it is (the paper's Sections 3.3 and 4).
 
-By the sound rules an agent passes a message on at most once, to all neighbours but the one it came from. So a message
-costs at most `2 |E| - N + 1` transmissions in a connected network, whatever the ttl: its origin sends to all its
-neighbours, each other agent to all but one. With the ttl in view the count is sharper, and exact for Flooding, whose
-traffic does not depend on rewards. Under growth an agent makes few messages: an arm that was pulled n times was sent at
-most `1 + log n / log(1 + factor)` times, and each time echoed so often.
+Under the sound rules an agent passes a message on at most once, to all neighbours except the one it came from. So a
+message costs at most `2 |E| - N + 1` transmissions in a connected network, whatever the ttl: its origin sends to all
+its neighbours, each other agent to all but one. Taking the ttl into account the count is sharper, and exact for
+Flooding, whose traffic does not depend on rewards. Under growth an agent makes few messages: an arm that was pulled n
+times was sent at most `1 + log n / log(1 + factor)` times, each with its echoes.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Traffic:
     published : float
         What the paper states; nan where it states nothing.
     corrected : float
-        At most `2 |E| - N + 1` per message, in each component; of tree aggregation, one per pause for each link of the
-        tree and arm that somebody beyond has.
+        At most `2 |E| - N + 1` per message, in each component; for tree aggregation, one per pause for each link of the
+        tree and arm that an agent beyond it has.
     within_ttl : float
-        At most this, with ttl, arm sets and growth in view.
+        At most this, taking ttl, arm sets and growth into account.
     exact : bool
-        Whether `within_ttl` is the very number, by the sound rules.
+        Whether `within_ttl` is the exact number, under the sound rules.
 
     Examples
     --------
@@ -52,15 +52,15 @@ class Traffic:
 
 
 def traffic_bounds(problem: Problem, protocol: AnyProtocol | str, horizon: int) -> Traffic:
-    """How many transmissions a run of `horizon` rounds can cost by the sound rules.
+    """How many transmissions a run of `horizon` rounds can cost under the sound rules.
 
     Parameters
     ----------
     problem : Problem
         With a static network.
     protocol : AnyProtocol or str
-        Any protocol; a relay rule of your own can only save transmissions. Of one with a courier or an agent of its
-        own nothing is known: nan.
+        Any protocol; your own relay rule can only save transmissions. For a protocol with its own courier or agent
+        nothing is known: nan.
     horizon : int
         The number of rounds, every agent pulling in each.
 
@@ -77,7 +77,7 @@ def traffic_bounds(problem: Problem, protocol: AnyProtocol | str, horizon: int) 
     if not protocol.sends_messages:
         return Traffic(0.0, 0, 0, True)
     if facts is not None and facts.merges:
-        # Each arm that is wanted beyond a link, once in every pause; merged counts are of all but the receiver.
+        # Each arm that agents beyond a link have, once in every pause; merged counts are of all but the receiver.
         tree = protocol.plan(problem)
         wanted = tree.wants.sum(axis=1)
         sent = wanted * -(-horizon // facts.pause)
@@ -107,7 +107,7 @@ def traffic_bounds(problem: Problem, protocol: AnyProtocol | str, horizon: int) 
 
 
 def _per_round(links: Links) -> int:
-    """Every agent's message of one round, passed on by everybody who is connected with it."""
+    """Every agent's message of one round, passed on by all agents connected with it."""
     labels = links.components()
     agents = np.bincount(labels)
     directed = np.bincount(labels, weights=links.degrees).astype(np.int64)
@@ -115,7 +115,7 @@ def _per_round(links: Links) -> int:
 
 
 def _flooded(links: Links, ttl: int, horizon: int) -> int:
-    """Transmissions of Flooding in so many rounds; what is still queued at the horizon is not sent."""
+    """Transmissions of Flooding in that many rounds; messages still queued at the horizon are not sent."""
     total = int(links.degrees.sum()) * horizon
     for sources in powers.blocks(links.n_agents):
         for hop, reached in enumerate(powers.spread(links, sources, None, ttl - 1), start=1):
@@ -148,10 +148,10 @@ def _absorbed_copies(problem: Problem, links: Links, ttl: int) -> NDArray[np.int
 
 
 def _grown(sizes: NDArray[np.int64], emission: Growth, pulls: int) -> NDArray[np.int64]:
-    """How many times counts are sent at most, of so many arms each, that add up to `pulls`.
+    """The most times that counts of `sizes` arms are sent, if they add up to `pulls`.
 
-    Counts at which an arm is sent grow by the factor at least. The sum of `1 + log n / log(1 + factor)` over so many
-    arms is largest if all are pulled equally often, and of how many arms is tried.
+    The counts sent grow by at least the factor. The sum of `1 + log n / log(1 + factor)` over some arms is largest if
+    all are pulled equally often; every number of arms up to the size is tried.
     """
     if emission.factor == 0.0:
         return np.where(sizes > 0, (1 + emission.echoes) * pulls, 0)

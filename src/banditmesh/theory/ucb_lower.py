@@ -1,7 +1,7 @@
-"""What UCB itself pays at least, as T grows: the other side of the sharp constant (docs/theory/independent.md).
+"""The least that UCB itself pays, as T grows: the other side of the sharp constant (docs/theory/independent.md).
 
-An agent of gap D comes to have `alpha log T / D^2` observations of an arm, nearly, whatever it is told: as long as it
-has fewer its index is the highest. All of them are pulls of agents that it may hear. The cheapest pulls that meet all
+An agent with gap D ends up with nearly `alpha log T / D^2` observations of an arm, whatever it hears: as long as it has
+fewer, its index is the highest. All of them are pulls of agents that it may hear. The cheapest pulls that meet all
 these needs are a linear program.
 """
 
@@ -19,13 +19,13 @@ from .ways import TINY
 
 
 def ucb_lower(arm: ArmGaps, delivery: Flow) -> float:
-    """What UCB pays at least for an arm, per unit of `alpha log T`.
+    """The least that UCB pays for an arm, per unit of `alpha log T`.
 
-    The value is that of prices which no solver need be trusted for: scaled down until no pull is overcharged.
+    The value comes from prices that are scaled down until no pull is overcharged, so it does not rely on the solver.
 
     Examples
     --------
-    Five agents in a ring who hear their neighbours and need as much as each other: each pulls a third of it at least.
+    Five agents in a ring that hear their neighbours and have equal needs: each pulls at least a third of its need.
 
     >>> import banditmesh as bm, networkx as nx
     >>> problem = bm.Problem(nx.cycle_graph(5), [[0, 1]] * 5, [bm.arms.Gaussian(mean) for mean in (1.0, 0.0)])
@@ -39,7 +39,7 @@ def ucb_lower(arm: ArmGaps, delivery: Flow) -> float:
     gaps = np.zeros(len(arm.holders))
     gaps[np.searchsorted(arm.holders, arm.suboptimal)] = arm.gaps
     pays = gaps >= TINY
-    # Pulls of agents that pay nothing, or next to nothing, may be as many as are needed.
+    # Agents that pay nothing, or next to nothing, may pull as often as needed.
     needy = pays & ~may[~pays].any(axis=0)
     total = 0.0
     for part in components(neighbour_masks(may | may.T), sum(1 << int(v) for v in np.flatnonzero(pays))):
@@ -51,7 +51,7 @@ def ucb_lower(arm: ArmGaps, delivery: Flow) -> float:
 
 
 def _cheapest(gaps: NDArray[np.float64], needy: NDArray[np.float64], may: NDArray[np.bool_]) -> float:
-    """The least that pulls cost which meet the needs; `may[w, u]` says whether u may have pulls of w."""
+    """The least cost of pulls that meet the needs; `may[w, u]` says whether u may have pulls of w."""
     if may.all():
         return float(gaps.min()) / float(needy.min()) ** 2
     from scipy.optimize import linprog

@@ -1,8 +1,8 @@
 """The upper bound on group regret: three terms, at any horizon (Theorems 1 and 2).
 
-`4 alpha log T * sum of 1 / Delta_a` for distinguishing the arms, `b` for unlucky rewards, and for the delay of messages
-`f = sum of gap * min(2 g, 4 alpha log T / gap^2)`. Published and corrected form differ in b alone, and in what they
-require of alpha: docs/theory/upper-bound.md shows that the third term as printed suffices.
+`4 alpha log T * sum of 1 / Delta_a` for distinguishing the arms, `b` for deviations of the estimates, and for the delay
+of messages `f = sum of gap * min(2 g, 4 alpha log T / gap^2)`. The published and the corrected form differ only in b
+and in what they require of alpha: docs/theory/upper-bound.md shows that the third term as printed suffices.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class UpperBound:
 
     @property
     def constant(self) -> float:
-        """What the regret over log T is at most as T grows: the sum of `4 alpha / Delta_a` (Corollaries 1 and 2)."""
+        """The most that regret over log T can be as T grows: the sum of `4 alpha / Delta_a` (Corollaries 1 and 2)."""
         return 4.0 * self.alpha * self.weighted
 
     @property
     def bad_luck(self) -> float:
-        """The term b: what wrong estimates cost in all rounds together."""
+        """The term b: the cost of wrong estimates over all rounds."""
         return float(self.luck * self.gaps.sum()) if self.gaps.size else 0.0
 
     def exploration(self, horizon: ArrayLike) -> Any:
@@ -60,7 +60,7 @@ class UpperBound:
         return self.constant * np.log(horizon)
 
     def delay(self, horizon: ArrayLike) -> Any:
-        """The term f: what is pulled while messages are on their way."""
+        """The term f: the cost of pulls while messages are on their way."""
         needed = 4.0 * self.alpha * np.log(np.asarray(horizon, dtype=float))[..., None] / self.gaps
         return np.minimum(2.0 * self.ttl * self.gaps, needed).sum(axis=-1)
 

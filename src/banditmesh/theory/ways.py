@@ -1,13 +1,13 @@
-"""How much agents pull of an arm before they have heard enough of it, by who hears whom (docs/theory/independent.md).
+"""How often agents pull an arm before they have heard enough about it (docs/theory/independent.md).
 
-Let an agent of gap D need `g / D^2` observations of an arm. Whoever is the last to have them has, by then, its share
-kappa of what all that it hears have pulled; take those out, and repeat. The agents that were last in turn do not hear
-each other. So in a connected part of who hears whom all together pull at most g times
+Let an agent with gap D need `g / D^2` observations of an arm. The last agent to have them has, by then, its share kappa
+of what all the agents that it hears have pulled; take those out, and repeat. The agents that came last in each step do
+not hear each other. So in a connected part of the graph of hearing all agents together pull at most g times
 
     heaviest / kappa,  or  kappa * heaviest + (1 - kappa) * total
 
 before they have enough, whichever is less, where `total` is the sum of `1 / D^2` over all agents and `heaviest` that of
-the heaviest independent set. A cover is the special case in which agents hear those of their own group only.
+the heaviest independent set. A cover is the special case in which agents hear only their own group.
 
 Agents are numbered by falling gap here, so that those with at least a given gap are the lowest bits.
 """
@@ -28,9 +28,9 @@ from .delivery import Shares
 from .independent import IndependentSets
 from .shared_covers import Group, least_shares, merged
 
-#: Gaps below this are never told apart: their squares are too small to divide by. What they cost is bounded otherwise.
+#: Gaps below this are never distinguished: their squares are too small to divide by. Their cost is bounded otherwise.
 TINY = 1e-100
-#: The parts of a share that are tried, where chance decides what arrives.
+#: The parts of a share that are tried if delivery is random.
 _KEPT = np.linspace(0.02, 0.98, 49)
 #: Solved parts of an arm's graph after which the search for independent sets is cut short: counted, not timed, so that
 #: values do not depend on the machine.
@@ -39,25 +39,25 @@ _MAX_PARTS, _QUICK = 20_000, 64
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """Who is counted as hearing whom on one arm, and what follows for what they pull.
+    """Which agents are counted as hearing each other on one arm, and what follows for their pulls.
 
     Attributes
     ----------
     places : int array
-        Agents by falling gap, as places in the arm's `suboptimal`; those of tiny gap are left out.
+        Agents by falling gap, as places in the arm's `suboptimal`; those with a tiny gap are left out.
     gaps : float array
         Theirs, falling.
     graph : list of int
-        Who hears whom, both ways.
+        Which agents hear each other, both ways.
     shares : float array
-        Of every agent, the least share in its component.
+        For every agent, the least share in its component.
     delays : int array
-        After how many rounds all who hear an agent have their share of what it pulled, and 1 if no other does; of a
+        After how many rounds all agents that hear an agent have their share of its pulls, and 1 if no other does; for a
         group, the largest of these.
     joint : bool
-        Whether components are groups, which wait for shares together; otherwise every origin is waited for.
+        Whether components are groups, which wait for shares together; otherwise there is a wait for every origin.
     waits : float array
-        Of every agent, for how many pulls, in expectation, its component (or it) is waited for.
+        For every agent, the expected number of pulls until the share of its component (or its own) has arrived.
     sets : IndependentSets
     """
 
@@ -106,7 +106,7 @@ class Way:
         )
 
     def needs(self, within: int) -> float:
-        """What agents of `within` pull together, per unit of g, before they have heard enough."""
+        """The pulls of all agents of `within` together, per unit of g, before they have heard enough."""
         return sum(float(_least(*self._part(part))) for part in components(self.graph, within))
 
     def ladder(self, within: int = -1) -> NDArray[np.float64]:
@@ -117,7 +117,7 @@ class Way:
         return found
 
     def cost(self, ladder: NDArray[np.float64], cap: float = 0.0) -> float:
-        """What is paid per unit of g: the integral of `needs` over gaps, from a cap upwards."""
+        """The cost per unit of g: the integral of `needs` over gaps, from a cap upwards."""
         return float((np.maximum(self.gaps, cap) - np.maximum(self.smaller, cap)) @ ladder)
 
     @property
@@ -128,7 +128,7 @@ class Way:
     def cost_below(self, caps: NDArray[np.float64], cap: float, n_steps: int) -> float:
         """The integral from 0 up to a cap, over agents whose gap is above it and whose own caps are lower.
 
-        More agents take part the higher one gets, so between two of the `n_steps` values those at the upper one count.
+        More agents take part at higher values, so between two of the `n_steps` values those at the upper one count.
         """
         n_above = int((self.gaps > cap).sum())
         own = caps[:n_above]
@@ -143,9 +143,9 @@ class Way:
         return total
 
     def waiting(self, scale: float) -> Way:
-        """The same where chance decides, for `g = scale`: which part of the shares to wait for, and for how long.
+        """The same with random delivery, for `g = scale`: which part of the shares to wait for, and for how long.
 
-        Components in which agents are better off on their own are taken apart.
+        Components in which agents are better off on their own are split up.
         """
         shares, waits = self.shares.copy(), np.zeros(len(self.gaps))
         keep = np.ones(len(self.gaps), dtype=np.bool_)
@@ -195,7 +195,7 @@ class Way:
         return best[1:]
 
     def _part(self, part: int) -> tuple[float, float, float]:
-        """Of a connected part: its heaviest independent set, the sum over all agents, and the share."""
+        """For a connected part: its heaviest independent set, the sum over all agents, and the share."""
         inside = list(members(part))
         share = float(self.shares[inside[0]])
         alone = 0.0 if share == 1.0 else float((self.gaps[inside] ** -2.0).sum())

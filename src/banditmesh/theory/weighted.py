@@ -57,12 +57,12 @@ class WeightedCover:
 def weighted_cover(
     graph: Any, gaps: Mapping[Any, float] | ArrayLike, method: str = "exact", *, time_limit: float = 60.0
 ) -> WeightedCover:
-    """Cover a graph with cliques of little cost, `2 / smallest gap - 1 / largest gap` each.
+    """Cover a graph with cheap cliques, which cost `2 / smallest gap - 1 / largest gap` each.
 
     Parameters
     ----------
     graph : networkx.Graph or symmetric boolean array
-        Who hears whom; self-loops are ignored.
+        Which agents hear each other; self-loops are ignored.
     gaps : mapping or array
         The positive gap of every vertex: by name, or in the order of the vertices.
     method : str
@@ -106,7 +106,7 @@ def clique_cost(gaps: Sequence[float]) -> float:
 def cover_masks(
     graph: Graph, gaps: Sequence[float], method: str, deadline: float, known: Sequence[int] = ()
 ) -> Covering:
-    """A cover of little cost by masks; `known` may give a clique cover to begin with."""
+    """A cheap cover by masks; `known` may give a clique cover to start with."""
     order = sorted(range(len(graph)), key=lambda v: gaps[v])
     place = {v: row for row, v in enumerate(order)}
     ranked = permuted(graph, order)
@@ -152,9 +152,9 @@ def _start(graph: Graph, inverse: Sequence[float], within: int, known: list[int]
 def _intervals(inverse: Sequence[float], within: int) -> list[int]:
     """The cheapest cover of a clique: runs of vertices in the order of their gaps, found from left to right.
 
-    A clique may take in everybody between its extremes for nothing, so some cheapest cover has runs only. A run from
-    `first` to `last` costs `2 / gap of first - 1 / gap of last`; for each last vertex the best first one is the one
-    that minimises the cheapest cover of those before it plus its own `2 / gap`.
+    A clique may take in every vertex between its extremes for nothing, so some cheapest cover consists of runs. A run
+    from `first` to `last` costs `2 / gap of first - 1 / gap of last`; for each last vertex the best first one is the
+    one that minimises the cheapest cover of those before it plus its own `2 / gap`.
     """
     vertices = list(members(within))
     before, begin, begins = 0.0, (math.inf, 0), []

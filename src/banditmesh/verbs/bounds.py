@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     type=click.Choice(["exact", "dsatur", "greedy"]),
     default="exact",
     show_default=True,
-    help="How clique covers are found; greedy is the paper's way.",
+    help="How clique covers are found; the paper uses greedy.",
 )
 @click.option("--time-limit", default=300.0, show_default=True, help="Seconds for the exact covers of a protocol.")
-@click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Simulate too, and draw both into this file.")
-@click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
+@click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Also simulate, and plot both to this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def bounds_verb(
     spec_path: str | None,
     alpha: float | None,

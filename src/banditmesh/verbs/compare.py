@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..studies.case import Case
 
 
-@click.command("compare", short_help="Several protocols side by side on one network.")
+@click.command("compare", short_help="Compare protocols on one network.")
 @click.argument("spec_path", metavar="[SPEC.toml]", required=False, type=click.Path(dir_okay=False))
 @problem_options
 @policy_option
@@ -45,18 +45,20 @@ if TYPE_CHECKING:
 @click.option(
     "--preset",
     type=click.Choice(PRESETS),
-    help="On the paper's networks, in minutes: beyond, what beats FwA and Flooding; loss, what losses cost.",
-)
-@click.option("--against", metavar="PROTOCOL", help="Take differences against this one; the last one if not given.")
-@click.option(
-    "--node-toml", "live", metavar="PROTOCOL", help="Also print the lines of a node.toml for this one, to run it live."
+    help="A comparison on the paper's networks: what beats FwA and Flooding, or the cost of losses.",
 )
 @click.option(
-    "--agents", is_flag=True, help="Add how regret is shared: the median agent, the 90 % quantile, the worst."
+    "--against", metavar="PROTOCOL", help="Show differences from this protocol; by default from the last one."
+)
+@click.option(
+    "--node-toml", "live", metavar="PROTOCOL", help="Also print the node.toml lines that run this protocol live."
+)
+@click.option(
+    "--agents", is_flag=True, help="Add the regret of the median agent, the 90 % quantile and the worst agent."
 )
 @pace_option
-@click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Also draw the curves into this file.")
-@click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
+@click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Also plot the curves to this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def compare_verb(
     spec_path: str | None,
     preset: str | None,

@@ -1,4 +1,4 @@
-"""`frontier`: what regret costs on your network, and which protocol to take."""
+"""`frontier`: regret against traffic on your network, and which protocol to use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..comparisons.configurations import Frontier
 
 
-@click.command("frontier", short_help="Regret against traffic on your network, and which protocol to take.")
+@click.command("frontier", short_help="Regret against traffic on your network, and which protocol to use.")
 @click.argument("spec_path", metavar="[SPEC.toml]", required=False, type=click.Path(dir_okay=False))
 @partial(problem_options, ttl=False)
 @policy_option
@@ -41,18 +41,23 @@ if TYPE_CHECKING:
     help=f"{PROTOCOLS_HELP} A plain name is combined with every ttl and emission. All if not given.",
 )
 @click.option(
-    "--ttl", "ttls", metavar="T,T,...", help="Hops that a message may travel; from the diameter if not given."
+    "--ttl",
+    "ttls",
+    metavar="T,T,...",
+    help="Maximum numbers of hops of a message; by default chosen from the diameter.",
 )
 @click.option(
     "--emissions",
     show_default="every-pull,growth(0.1),growth(0.25),growth(1),contested",
     help="When an agent sends, and what; where transmissions are lost, growth(0.25, echoes=1) is a default too.",
 )
-@click.option("--max-messages-per-round", type=float, help="A budget: transmissions per round in the whole network.")
-@click.option("--max-link-load", type=float, help="A budget: transmissions per round on the busiest directed link.")
+@click.option("--max-messages-per-round", type=float, help="Budget: transmissions per round in the whole network.")
+@click.option(
+    "--max-link-load", type=float, help="Budget: transmissions per round on the busiest link, in one direction."
+)
 @pace_option
-@click.option("--max-messages-per-second", type=float, help="The first budget per second; needs --rounds-per-second.")
-@click.option("--max-link-load-per-second", type=float, help="The second one per second; needs --rounds-per-second.")
+@click.option("--max-messages-per-second", type=float, help="The same budget per second; needs --rounds-per-second.")
+@click.option("--max-link-load-per-second", type=float, help="The same budget per second; needs --rounds-per-second.")
 @click.option(
     "--tolerance",
     default=0.05,
@@ -60,20 +65,20 @@ if TYPE_CHECKING:
     help="Recommend the fewest transmissions among regrets at most this fraction above the least.",
 )
 @click.option(
-    "--live", is_flag=True, help="Only what runs on a live mesh; also print the lines of a node.toml for the pick."
+    "--live", is_flag=True, help="Consider only what runs live, and print the node.toml lines of the recommendation."
 )
 @click.option(
     "--prune/--no-prune",
     default=None,
     show_default="where there is much to do",
-    help="Leave out early what is over the budget, not worth its cost or beaten; --all says why.",
+    help="Drop configurations early that are over budget, not worth their cost or beaten; --all says why.",
 )
-@click.option("--keep", metavar="FOLDER", help="Keep results there as they come; the same command finds them again.")
+@click.option("--keep", metavar="FOLDER", help="Store results there; the same command reuses them.")
 @click.option("--workers", type=click.IntRange(min=1), help="Local processes, instead of threads.")
 @click.option("--executor", metavar="NAME", help="dask, dask:ADDRESS, ray or ray:ADDRESS.")
 @click.option("--all", "show_all", is_flag=True, help="Print every configuration, not only those on a front.")
-@click.option("--out", type=click.Path(dir_okay=False), help="Also draw it into this file: .png, .svg or .pdf.")
-@click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
+@click.option("--out", type=click.Path(dir_okay=False), help="Also plot it to this file: .png, .svg or .pdf.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def frontier_verb(
     spec_path: str | None,
     max_messages_per_round: float | None,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.group("keys", no_args_is_help=False, short_help="Certificates and notices of a live mesh.")
 def keys_verb() -> None:
-    r"""Make the keys of a mesh, and say who leaves it.
+    r"""Make the keys of a mesh, and sign notices about members that leave it.
 
     \b
     Examples:
@@ -35,9 +35,9 @@ def _authority(command: Any) -> Any:
 
 def _certificates(command: Any) -> Any:
     """The options of what makes certificates for nodes."""
-    trust = "Another authority's certificate that nodes shall trust, too."
+    trust = "Certificate of another authority that nodes also trust."
     command = click.option("--trust", multiple=True, type=click.Path(dir_okay=False), help=trust)(command)
-    command = click.option("--days", default=365, show_default=True, help="How long certificates hold.")(command)
+    command = click.option("--days", default=365, show_default=True, help="How long certificates are valid.")(command)
     out = click.Path(file_okay=False)
     command = click.option("--out", default="keys", show_default=True, type=out, help="The nodes' folder.")(command)
     return click.argument("names", metavar="NAME...", nargs=-1, required=True)(_authority(command))
@@ -46,8 +46,8 @@ def _certificates(command: Any) -> Any:
 @keys_verb.command("init", short_help="Make the authority of a mesh.")
 @click.option("--mesh", required=True, help="The mesh's name.")
 @_authority
-@click.option("--days", default=3650, show_default=True, help="How long the authority holds.")
-@click.option("--force", is_flag=True, help="Replace the authority that is there: all its members are then out.")
+@click.option("--days", default=3650, show_default=True, help="How long the authority's certificate is valid.")
+@click.option("--force", is_flag=True, help="Replace an existing authority, which locks out all its members.")
 def init_verb(mesh: str, authority: str, days: int, force: bool) -> None:
     r"""Make the authority of a mesh: a key that stays where it is, and a certificate.
 
@@ -61,9 +61,9 @@ def init_verb(mesh: str, authority: str, days: int, force: bool) -> None:
     click.echo(f"{_shown(certificate)}: the authority of {mesh}; whoever has {_shown(authority)} can make members")
 
 
-@keys_verb.command("issue", short_help="A key and a certificate for each node.")
+@keys_verb.command("issue", short_help="Make a key and a certificate for each node.")
 @_certificates
-@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 def issue_verb(
     names: tuple[str, ...], authority: str, out: str, days: int, trust: tuple[str, ...], force: bool
 ) -> None:
@@ -81,10 +81,10 @@ def issue_verb(
         click.echo("\n".join(_shown(path) for path in files))
 
 
-@keys_verb.command("renew", short_help="A later certificate for a node's key.")
+@keys_verb.command("renew", short_help="Renew the certificates of nodes.")
 @_certificates
 def renew_verb(names: tuple[str, ...], authority: str, out: str, days: int, trust: tuple[str, ...]) -> None:
-    r"""Replace nodes' certificates by later ones for the same keys. A node reads them at SIGHUP.
+    r"""Renew the certificates of nodes, for the same keys. A node reads them on SIGHUP.
 
     \b
     Examples:
@@ -98,14 +98,14 @@ def renew_verb(names: tuple[str, ...], authority: str, out: str, days: int, trus
         click.echo(_shown(files.certificate))
 
 
-@keys_verb.command("retire", short_help="A notice by which a member's lives count no more.")
+@keys_verb.command("retire", short_help="Sign a notice that a member's data no longer counts.")
 @click.argument("name", metavar="NAME")
 @_authority
-@click.option("--node", "url", metavar="URL", help="Ask this node's sidecar which lives it knows.")
+@click.option("--node", "url", metavar="URL", help="Ask the sidecar of this node which lives it knows.")
 @click.option("--token-file", type=click.Path(dir_okay=False), help="A file with the sidecar's token.")
-@click.option("--epoch", "epochs", multiple=True, metavar="HEX", help="A life, if it is known; may be repeated.")
+@click.option("--epoch", "epochs", multiple=True, metavar="HEX", help="The epoch of a life, if known; may be repeated.")
 def retire_verb(name: str, authority: str, url: str | None, token_file: str | None, epochs: tuple[str, ...]) -> None:
-    r"""Sign that what a member has said counts no more, in all its lives or in some.
+    r"""Sign that what a member reported no longer counts, from all its lives or from some.
 
     \b
     Examples:
@@ -124,11 +124,11 @@ def retire_verb(name: str, authority: str, url: str | None, token_file: str | No
     _hand_in(keys.retire(authority, name, [parse_epoch(life) for life in lives]))
 
 
-@keys_verb.command("expel", short_help="A notice by which a member is not accepted any more.")
+@keys_verb.command("expel", short_help="Sign a notice that a member is no longer accepted.")
 @click.argument("name", metavar="NAME")
 @_authority
 def expel_verb(name: str, authority: str) -> None:
-    r"""Sign that a member's present certificates are not accepted any more. What it has said stays; see `retire`.
+    r"""Sign that a member's present certificates are no longer accepted. What it reported stays; see `retire`.
 
     \b
     Example:
@@ -141,7 +141,7 @@ def expel_verb(name: str, authority: str) -> None:
 
 def _lives(name: str, url: str, token_file: str | None) -> list[str]:
     from ..live.http.client import Client
-    from ..live.http.tokens import read_token
+    from ..live.http.guard import read_token
 
     with Client(url, None if token_file is None else read_token(token_file)) as node:
         return node.lives(name)

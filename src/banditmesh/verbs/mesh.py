@@ -10,20 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .options import (
-    NETWORK_FILE_OPTIONS,
-    NETWORK_FILES,
-    policy_option,
-    read_network,
-    read_policy,
-    refuse_idle,
-)
+from .options import NETWORK_FILE_OPTIONS, NETWORK_FILES, policy_option, read_network, read_policy, refuse_idle
 
 if TYPE_CHECKING:
     from ..mesh import MeshRun, Verdict
 
 
-@click.group("mesh", short_help="A whole mesh of real nodes on this machine, or one that runs.")
+@click.group("mesh", short_help="Run a mesh of real nodes on this machine, or watch one.")
 def mesh_verb() -> None:
     r"""Run, check or watch a mesh of live nodes.
 
@@ -44,17 +37,15 @@ def _mesh_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help=f"er, ba or sbm, of the paper's kind, or a file: {NETWORK_FILES}.",
         ),
         *NETWORK_FILE_OPTIONS,
-        click.option("--agents", type=int, help="How many nodes er, ba or sbm has; 50 unless given."),
-        click.option("--arms", "n_arms", default=50, show_default=True, help="How many arms there are."),
-        click.option("--per-agent", default=20, show_default=True, help="How many arms each node has."),
+        click.option("--agents", type=int, help="Number of nodes of er, ba or sbm; 50 by default."),
+        click.option("--arms", "n_arms", default=50, show_default=True, help="Number of arms."),
+        click.option("--per-agent", default=20, show_default=True, help="Number of arms per node."),
         click.option("--protocol", default="fwa(4)", show_default=True, help="As in 'flooding(4)+growth(0.25)'."),
-        click.option("--horizon", default=1000, show_default=True, help="How often each node pulls."),
-        click.option("--seed", default=0, show_default=True, help="Decides arms and rewards."),
+        click.option("--horizon", default=1000, show_default=True, help="Number of pulls per node."),
+        click.option("--seed", default=0, show_default=True, help="Seed of arms and rewards."),
         click.option("--pace", default=4.0, show_default=True, help="Pulls per second of each node."),
-        click.option(
-            "--processes", type=int, help="Over how many processes nodes are spread; one per core if not given."
-        ),
-        click.option("--json", "as_json", is_flag=True, help="Print what a program can read."),
+        click.option("--processes", type=int, help="Number of processes for the nodes; by default one per core."),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -63,7 +54,9 @@ def _mesh_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @mesh_verb.command("up", short_help="Run a mesh of real nodes over mutual TLS on loopback.")
 @_mesh_options
-@click.option("--folder", type=click.Path(file_okay=False), help="Keep keys and states here; else they go afterwards.")
+@click.option(
+    "--folder", type=click.Path(file_okay=False), help="Keep keys and states here; by default they are deleted."
+)
 def mesh_up(as_json: bool, folder: str | None, **options: Any) -> None:
     r"""Run one real node per agent: real sockets, mutual TLS, durable state, and arms that are drawn.
 
@@ -82,11 +75,11 @@ def mesh_up(as_json: bool, folder: str | None, **options: Any) -> None:
     click.echo(json.dumps(_as_json(run), indent=2) if as_json else _as_text(run))
 
 
-@mesh_verb.command("verify", short_help="Compare such a mesh with the simulator.")
+@mesh_verb.command("verify", short_help="Compare a mesh with the simulator.")
 @_mesh_options
-@click.option("--replicates", default=30, show_default=True, help="How often to simulate.")
+@click.option("--replicates", default=30, show_default=True, help="Number of simulations.")
 def mesh_verify(as_json: bool, replicates: int, **options: Any) -> None:
-    r"""Run a mesh as `mesh up` does and the simulator on the same problem, and say whether they agree.
+    r"""Run a mesh as `mesh up` does, simulate the same problem, and say whether the two agree.
 
     They agree if the mesh's regret lies in the 99 per cent prediction interval of one simulated run, and its
     transmissions within 10 per cent of the simulated mean. Exit status 1 if they do not.
@@ -111,11 +104,11 @@ def mesh_verify(as_json: bool, replicates: int, **options: Any) -> None:
 
 @mesh_verb.command("status", short_help="A live table of a running mesh.")
 @click.argument("urls", metavar="URL...", nargs=-1, required=True)
-@click.option("--token-file", type=click.Path(exists=True, dir_okay=False), help="Holds the token of the sidecars.")
-@click.option("--once", is_flag=True, help="Print the table once; so it is, too, where there is no terminal.")
-@click.option("--json", "as_json", is_flag=True, help="Print once what a program can read.")
+@click.option("--token-file", type=click.Path(exists=True, dir_okay=False), help="File with the token of the sidecars.")
+@click.option("--once", is_flag=True, help="Print the table once, as is done without a terminal.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, once.")
 def mesh_status(urls: tuple[str, ...], token_file: str | None, once: bool, as_json: bool) -> None:
-    r"""Show what the sidecars at these addresses say of their nodes, anew every second until Ctrl-C.
+    r"""Show what the sidecars at these addresses say of their nodes, every second until Ctrl-C.
 
     \b
     Examples:
@@ -124,7 +117,7 @@ def mesh_status(urls: tuple[str, ...], token_file: str | None, once: bool, as_js
     """
     import sys
 
-    from ..live.http.tokens import read_token
+    from ..live.http.guard import read_token
     from ..mesh.status import as_table, gather
 
     token = None if token_file is None else read_token(token_file)

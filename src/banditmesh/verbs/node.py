@@ -16,8 +16,13 @@ _EXTRA = ("starlette", "uvicorn", "prometheus_client")
 
 
 @click.group("node", invoke_without_command=True, short_help="A node of a live mesh, with an HTTP API.")
-@click.option("--config", metavar="NODE.toml", type=click.Path(dir_okay=False), help="What `node new` wrote.")
-@click.option("--new-life", is_flag=True, help="Move the state aside, also a damaged one, and begin a new life.")
+@click.option(
+    "--config",
+    metavar="NODE.toml",
+    type=click.Path(dir_okay=False),
+    help="The node's configuration; `node new` prints one.",
+)
+@click.option("--new-life", is_flag=True, help="Move the state aside, even a damaged one, and begin a new life.")
 @click.pass_context
 def node_verb(context: click.Context, config: str | None, new_life: bool) -> None:
     r"""Run a node until SIGTERM; SIGHUP reads the configuration again.
@@ -34,7 +39,7 @@ def node_verb(context: click.Context, config: str | None, new_life: bool) -> Non
         return
     if config is None:
         raise click.UsageError("--config is required to run a node; 'banditmesh node new' writes one", context)
-    from ..live.extras import need
+    from ..live.links.notices import need
 
     for module in _EXTRA:
         need(module)
@@ -43,7 +48,7 @@ def node_verb(context: click.Context, config: str | None, new_life: bool) -> Non
     run(config, new_life=new_life)
 
 
-@node_verb.command("new", short_help="A commented node.toml to start from.")
+@node_verb.command("new", short_help="Print a commented node.toml to start from.")
 @click.option("--mesh", default="mesh", show_default=True, help="The mesh's name.")
 @click.option("--node", "name", default="a", show_default=True, help="The node's name.")
 def new_verb(mesh: str, name: str) -> None:
@@ -58,10 +63,10 @@ def new_verb(mesh: str, name: str) -> None:
     click.echo(template(mesh, name), nl=False)
 
 
-@node_verb.command("check", short_help="What is wrong with a node.toml.")
+@node_verb.command("check", short_help="Check a node.toml.")
 @click.argument("path", metavar="NODE.toml", type=click.Path(dir_okay=False))
 def check_verb(path: str) -> None:
-    r"""Say everything that is wrong with a node.toml, a line each, and warn of what soon will be.
+    r"""List everything that is wrong with a node.toml, and warn of what soon will be.
 
     \b
     Example:
@@ -83,14 +88,14 @@ def check_verb(path: str) -> None:
 def _reach(command: Any) -> Any:
     """The options by which a running node is reached."""
     url = "Where its sidecar listens: http://HOST:PORT or unix:PATH."
-    token = "A file with the token, where the sidecar asks for one."
+    token = "File with the token, if the sidecar needs one."
     command = click.option("--token-file", type=click.Path(dir_okay=False), help=token)(command)
     return click.option("--url", default="http://127.0.0.1:7780", show_default=True, help=url)(command)
 
 
 def _client(url: str, token_file: str | None) -> Client:
     from ..live.http.client import Client
-    from ..live.http.tokens import read_token
+    from ..live.http.guard import read_token
 
     return Client(url, None if token_file is None else read_token(token_file), timeout=60.0)
 
@@ -116,11 +121,11 @@ def backup_verb(path: str, url: str, token_file: str | None) -> None:
     click.echo(click.format_filename(path))
 
 
-@node_verb.command("notice", short_help="Hand a notice of the authority to a running node.")
+@node_verb.command("notice", short_help="Give a running node a notice of the authority.")
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False))
 @_reach
 def notice_verb(path: str, url: str, token_file: str | None) -> None:
-    r"""Hand a notice to a running node, which passes it to all others.
+    r"""Give a notice to a running node, which passes it on to all others.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""The options that describe a problem to several verbs, and how they are read."""
+"""The options of several verbs that describe a problem, and how they are read."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 LOG_REWARDS = ("auto", "bernoulli", "empirical", "replay")
 PROTOCOLS_HELP = (
     "Any of none, irs, gossip, probabilistic, fwa, flooding, tree and centralised, separated by commas; "
-    "with a ttl and an emission of their own as in 'fwa,flooding(8)+growth(0.25)'; "
-    "or your own as in 'my_module:MyProtocol(4)'."
+    "with its own ttl and emission as in 'fwa,flooding(8)+growth(0.25)'; or yours, as in 'my_module:MyProtocol(4)'."
 )
 
 
@@ -59,11 +58,13 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
             help="er, ba, sbm or dynamic-er (the paper's); a generator as in ring:12, grid:5x5 or powerlaw:3000,3; "
             f"or a file: {NETWORK_FILES}.",
         ),
-        click.option("--max-bytes", type=int, help="How much a file may hold, unpacked."),
+        click.option("--max-bytes", type=int, help="Maximum size of a file in bytes, unpacked."),
         *NETWORK_FILE_OPTIONS,
-        click.option("--arms", "n_arms", default=50, show_default=True, help="How many arms there are."),
-        click.option("--per-agent", default=20, show_default=True, help="How many arms each agent has."),
-        click.option("--catalogue", metavar="FILE", help="Who has which arms: agent,arm. Needs --laws or --log."),
+        click.option("--arms", "n_arms", default=50, show_default=True, help="Number of arms."),
+        click.option("--per-agent", default=20, show_default=True, help="Number of arms per agent."),
+        click.option(
+            "--catalogue", metavar="FILE", help="Which agents have which arms: agent,arm. Needs --laws or --log."
+        ),
         click.option("--laws", metavar="FILE", help="What arms pay: arm,law,parameters or arm,successes,trials."),
         click.option("--log", metavar="FILE", help="Logged rewards, instead of --laws: agent,arm,reward."),
         click.option(
@@ -76,18 +77,20 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
             type=click.Choice(LOG_REWARDS),
             default="auto",
             show_default=True,
-            help="What a log's rewards become; replay uses each of them once.",
+            help="How logged rewards are used; replay uses each one once.",
         ),
         click.option(
             "--unmatched",
             type=click.Choice(["refuse", "drop"]),
             default="refuse",
             show_default=True,
-            help="What to do with agents and arms of these files that have no counterpart by name.",
+            help="What to do with agents and arms in these files that match no name.",
         ),
-        click.option("--horizon", default=1000, show_default=True, help="How many rounds."),
-        click.option("--replicates", default=10, show_default=True, help="How many repetitions."),
-        click.option("--seed", default=0, show_default=True, help="Decides arms, rewards and everything random."),
+        click.option("--horizon", default=1000, show_default=True, help="Number of rounds."),
+        click.option("--replicates", default=10, show_default=True, help="Number of repetitions."),
+        click.option(
+            "--seed", default=0, show_default=True, help="Seed of arms, rewards and everything else that is random."
+        ),
         click.option(
             "--rules",
             type=click.Choice(["sound", "published"]),
@@ -97,7 +100,7 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
         ),
     ]
     if ttl:
-        options.append(click.option("--ttl", default=4, show_default=True, help="How many hops a message may travel."))
+        options.append(click.option("--ttl", default=4, show_default=True, help="Maximum number of hops of a message."))
     for option in reversed(options):
         command = option(command)
     return command
@@ -105,30 +108,30 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
 
 def policy_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option that names a policy; a spec can give its parameters as well."""
-    names = "ucb, klucb, thompson, ucb-v, moss, epsilon-greedy or your own as in my_module:MyPolicy"
-    text = f"How agents choose: {names}; with the defaults, a spec can say more."
+    names = "ucb, klucb, thompson, ucb-v, moss, epsilon-greedy, or yours as in my_module:MyPolicy"
+    text = f"How agents choose: {names}. A spec can set its parameters."
     return click.option("--policy", metavar="NAME", default="ucb", show_default=True, help=text)(command)
 
 
 def pace_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option that says how many rounds there are in a second."""
-    text = "The pace; with it, costs are also given per second."
+    text = "Also give costs per second, at this pace."
     return click.option("--rounds-per-second", type=float, help=text)(command)
 
 
 def read_policy(name: str) -> Policy:
-    """The policy of that name, or of the user's own, with its defaults."""
-    from .. import checks
+    """The policy of that name, shipped or a user's own, with its defaults."""
     from ..lookup import own
-    from ..settings.parts import build_policy, named
+    from ..settings.parts import build_policy, tables_of
 
-    if not own.is_name(name):
-        checks.choice("--policy", name, named("policy"))
-    return build_policy({"policy": {"name": own.address(name, Path())}})
+    try:
+        return build_policy(tables_of("policy", own.address(name, Path())))
+    except InputError as error:
+        raise InputError(error.what, key="--policy", remedy=error.remedy, is_sentence=error.is_sentence) from None
 
 
 def note_policy(problem: Problem, chosen: bool, in_spec: bool = False) -> None:
-    """Say on standard error that another policy than the default would suit the arms better, if it would."""
+    """Say on standard error if another policy than the default would suit the arms better."""
     from ..policies.choice import ADVICE, suits_rates
 
     if not chosen and suits_rates(problem):
@@ -137,14 +140,14 @@ def note_policy(problem: Problem, chosen: bool, in_spec: bool = False) -> None:
 
 
 def fault_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say what goes wrong; a spec can say more."""
+    """The options for faults; a spec can say more."""
     options = [
-        click.option("--loss", default=0.0, show_default=True, help="How likely a transmission is lost."),
+        click.option("--loss", default=0.0, show_default=True, help="Probability that a transmission is lost."),
         click.option(
             "--outages",
             type=(float, float),
             metavar="DOWN UP",
-            help="How likely an agent goes down, and one that is down comes back, each round.",
+            help="Probabilities, each round, that an agent goes down and that it comes back up.",
         ),
     ]
     for option in reversed(options):
@@ -244,7 +247,7 @@ def is_given(context: click.Context, name: str) -> bool:
 
 
 def refuse_options(context: click.Context, but: tuple[str, ...]) -> None:
-    """A spec says all that these options do, but for those that may go with it."""
+    """Refuse options that a spec replaces, except those that may go with it."""
     spoken = (
         "network",
         "n_arms",
@@ -276,7 +279,7 @@ def refuse_options(context: click.Context, but: tuple[str, ...]) -> None:
 
 
 def refuse_idle(context: click.Context, name: str, reason: str) -> None:
-    """Refuse an option that was given although nothing would use it."""
+    """Refuse an option that would have no effect."""
     if is_given(context, name):
         option = next(parameter for parameter in context.command.params if parameter.name == name)
         raise InputError(f"{option.opts[0]} has no effect: {reason}; leave it out")
@@ -309,20 +312,20 @@ def read_problem(
     for name in ("n_arms", "per_agent"):
         refuse_idle(context, name, "a file gives the arms")
     if laws is None and log is None:
-        raise InputError("--catalogue says nothing of rewards, and neither --laws nor --log is given; give one of them")
+        raise InputError("--catalogue gives no rewards, and neither --laws nor --log is given; give one of them")
     if laws is not None and log is not None:
         raise InputError("give --laws or --log, got both; each says what arms pay")
     if log is None:
         refuse_idle(context, "log_rewards", "there is no --log")
         if catalogue is None:
-            raise InputError("--laws needs --catalogue, got none; name a file of who has which arms")
+            raise InputError("--laws needs --catalogue, got none; name a file that says which agents have which arms")
     who, what = _read_arms(catalogue, laws, log, log_rewards, columns=columns, max_bytes=max_bytes)
     graph = read_network(network, seed, max_bytes, weights, self_loops)
     hint = "" if is_given(context, "network") else f"--network is not given, so {network} is used, the paper's"
     try:
         problem = Problem(graph, who, what, unmatched=unmatched)
     except ArmError as error:
-        raise ArmError(f"{error}; {hint}; name the file of yours" if hint else str(error)) from None
+        raise ArmError(f"{error}; {hint}; name your file" if hint else str(error)) from None
     if hint:
         click.echo(f"banditmesh: {hint}", err=True)
     if problem.unmatched:
@@ -333,7 +336,7 @@ def read_problem(
 def _read_arms(
     catalogue: str | None, laws: str | None, log: str | None, log_rewards: str, **reading: Any
 ) -> tuple[Any, Any]:
-    """Who has which arms, and what they pay, from files."""
+    """Which agents have which arms, and what they pay, from files."""
     from .. import arms
     from ..sim.progress import patient_bar
 
@@ -375,7 +378,7 @@ def read_network(network: str, seed: int, max_bytes: int | None, weights: str, s
 
 
 def check_picture(option: str, path: str) -> None:
-    """Refuse a picture that could not be written, before anything is simulated for it."""
+    """Refuse a picture that could not be written, before anything is simulated."""
     kinds = (".pdf", ".png", ".svg")
     target = Path(path)
     if target.suffix not in kinds:
@@ -387,7 +390,7 @@ def check_picture(option: str, path: str) -> None:
 
 
 def check_folder(option: str, path: str) -> None:
-    """Refuse a folder that could neither be written to nor made, before anything is simulated for it."""
+    """Refuse a folder that could neither be written nor made, before anything is simulated."""
     there = Path(path).absolute()
     while not there.exists() and there != there.parent:
         there = there.parent

@@ -30,16 +30,18 @@ if TYPE_CHECKING:
     show_default=True,
     help="The author's code and figures, the paper's text and theory, or both in turn.",
 )
-@click.option("--replicates", default=10, show_default=True, help="How many repetitions.")
-@click.option("--horizon", default=1000, show_default=True, help="How many rounds.")
-@click.option("--seed", default=0, show_default=True, help="Decides arms, rewards and everything random.")
-@click.option("--instances", default=1, show_default=True, help="Over how many arm instances.")
-@click.option("--out", default="paper-output", show_default=True, type=click.Path(file_okay=False), help="Where to.")
-@click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
+@click.option("--replicates", default=10, show_default=True, help="Number of repetitions.")
+@click.option("--horizon", default=1000, show_default=True, help="Number of rounds.")
+@click.option("--seed", default=0, show_default=True, help="Seed of arms, rewards and everything else that is random.")
+@click.option("--instances", default=1, show_default=True, help="Number of arm instances.")
+@click.option(
+    "--out", default="paper-output", show_default=True, type=click.Path(file_okay=False), help="The folder to write to."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def paper_verb(
     figure: str, rules: str, replicates: int, horizon: int, seed: int, instances: int, out: str, as_json: bool
 ) -> None:
-    r"""Run the paper's experiments again, and write tables, pictures and an HTML report.
+    r"""Repeat the paper's experiments, and write tables, pictures and an HTML report.
 
     \b
     Examples:
@@ -100,7 +102,7 @@ def _tell(values: dict[str, object]) -> None:
 
 @contextmanager
 def step_progress(label: str) -> Iterator[StepCallback | None]:
-    """What shows simulations on a bar, if there is a terminal."""
+    """Progress of simulations as a bar, if there is a terminal."""
     from ..sim.progress import terminal_bar
 
     with terminal_bar(label, "simulations") as bar:

@@ -1,26 +1,26 @@
-"""`serve`: the page, to see a network learn."""
+"""`serve`: a page that shows a network learn."""
 
 from __future__ import annotations
 
 import click
 
 
-@click.command("serve", short_help="A local page: see the network learn.")
+@click.command("serve", short_help="Serve a local page that shows the network learn.")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Where to listen; beyond this machine needs a token."
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; all but loopback need a token."
 )
-@click.option("--port", default=8470, show_default=True, help="0 takes any port that is free.")
-@click.option("--token-file", type=click.Path(dir_okay=False), help="Holds the token that users must know.")
+@click.option("--port", default=8470, show_default=True, help="Port to listen on; 0 takes any free one.")
+@click.option("--token-file", type=click.Path(dir_okay=False), help="File with the token that users need.")
 @click.option(
-    "--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name of this server; may be repeated."
+    "--allow-host", "hosts", multiple=True, metavar="NAME", help="Another name of this server; may be repeated."
 )
 @click.option(
     "--mesh",
     metavar="ADDRESS",
     multiple=True,
-    help="A sidecar that the page may ask; may be repeated. None if not given.",
+    help="A sidecar that the page may ask; may be repeated.",
 )
-@click.option("--any-mesh", is_flag=True, help="Have the page ask whatever address a visitor names.")
+@click.option("--any-mesh", is_flag=True, help="Let visitors name any address for the page to ask.")
 @click.option("--open/--no-open", "opens", default=True, show_default=True, help="Open the page in the browser.")
 def serve_verb(
     host: str,
@@ -31,9 +31,9 @@ def serve_verb(
     any_mesh: bool,
     opens: bool,
 ) -> None:
-    r"""Serve a page on this machine: a lab, messages hop by hop, comparisons, studies and live meshes. Ctrl-C ends it.
+    r"""Serve a page with a lab, messages hop by hop, comparisons, studies and live meshes; Ctrl-C ends it.
 
-    It works offline and asks no other server for anything. Simulations run in processes of their own.
+    It works offline and contacts no other server. Simulations run in processes of their own.
 
     \b
     Examples:
@@ -42,7 +42,7 @@ def serve_verb(
       banditmesh serve --host 0.0.0.0 --token-file token --allow-host lab.example
       banditmesh serve --mesh http://127.0.0.1:7780 --mesh http://127.0.0.1:7781
     """
-    from ..live.http.tokens import read_token
+    from ..live.http.guard import read_token
     from ..web.server import serve
 
     def ready(url: str) -> None:

@@ -14,9 +14,9 @@ from ..errors import InputError, StudyError
 from ..text_tables import as_text
 
 
-@click.command("new", short_help="A commented spec to start from.")
+@click.command("new", short_help="Print a commented spec to start from.")
 def new_verb() -> None:
-    r"""Print a commented spec that runs as it is, in a few seconds.
+    r"""Print a commented spec that runs as it is in a few seconds.
 
     \b
     Example:
@@ -27,16 +27,18 @@ def new_verb() -> None:
     click.echo(TEMPLATE, nl=False)
 
 
-@click.command("run", short_help="An experiment or a sweep from a spec; continues where it stopped.")
+@click.command("run", short_help="Run an experiment or a sweep from a spec, or continue it.")
 @click.argument("spec_path", metavar="SPEC.toml", type=click.Path(dir_okay=False))
-@click.option("--out", required=True, type=click.Path(file_okay=False), help="The study's folder.")
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override the spec; may be repeated.")
-@click.option("--loss", type=float, help="How likely a transmission is lost; short for --set faults.loss=...")
+@click.option("--out", required=True, type=click.Path(file_okay=False), help="The folder of the study.")
+@click.option(
+    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the spec; may be repeated."
+)
+@click.option("--loss", type=float, help="Probability that a transmission is lost; short for --set faults.loss=...")
 @click.option("--workers", type=click.IntRange(min=1), help="Local processes; one per core by default.")
 @click.option("--executor", metavar="NAME", help="dask, dask:ADDRESS, ray or ray:ADDRESS instead of local processes.")
-@click.option("--max-runs", type=int, show_default="1000000", help="Refuse a study of more runs than this.")
+@click.option("--max-runs", type=int, show_default="1000000", help="Maximum number of runs of a study.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first run that fails.")
-@click.option("--json", "as_json", is_flag=True, help="Print what a program can read.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def run_verb(
     spec_path: str,
     out: str,
@@ -128,7 +130,7 @@ def summary(table: Any, most: int = 40) -> str:
 
 @contextmanager
 def study_progress(label: str) -> Iterator[Callable[[int, int, int], None] | None]:
-    """What shows runs on a bar, if there is a terminal."""
+    """Progress of runs as a bar, if there is a terminal."""
     from ..sim.progress import terminal_bar
 
     with terminal_bar(label, "runs", elapsed=True) as bar:
@@ -139,21 +141,24 @@ def _failures(n_failed: int) -> str:
     return f"{n_failed} failed" if n_failed else ""
 
 
-@click.command("plot", short_help="Pictures of a study.")
+@click.command("plot", short_help="Plot a study.")
 @click.argument("study", metavar="STUDY", type=click.Path(file_okay=False))
-@click.option("--out", type=click.Path(file_okay=False), help="The folder to write to; the study's own by default.")
+@click.option("--out", type=click.Path(file_okay=False), help="The folder to write to; by default that of the study.")
 @click.option(
-    "--x", "axis", metavar="KEY", help="The swept key along the horizontal axis; the first numeric one if not given."
+    "--x", "axis", metavar="KEY", help="The swept key on the horizontal axis; by default the first numeric one."
 )
 @click.option(
     "--where",
     "wheres",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Draw only the runs with this value; may be repeated, also for several values of a key.",
+    help="Plot only runs with this value; may be repeated, also for one key.",
 )
 @click.option(
-    "--by", multiple=True, metavar="KEY", help="What tells lines apart, instead of all keys that vary; may be repeated."
+    "--by",
+    multiple=True,
+    metavar="KEY",
+    help="A key that separates lines, instead of all keys that vary; may be repeated.",
 )
 @click.option(
     "--kind",
@@ -170,7 +175,7 @@ def _failures(n_failed: int) -> str:
     type=click.Choice(["sd", "ci", "none"]),
     default="sd",
     show_default=True,
-    help="What bands and bars are: one standard deviation, 95 % confidence intervals, or none.",
+    help="Bands and bars: one standard deviation, 95 % confidence intervals, or none.",
 )
 @click.option("--size", type=(float, float), metavar="WIDTH HEIGHT", help="The size of each picture, in inches.")
 def plot_verb(
@@ -184,7 +189,7 @@ def plot_verb(
     band: str,
     size: tuple[float, float] | None,
 ) -> None:
-    r"""Draw regret and transmissions of a study: over time, over a swept key, and against each other.
+    r"""Plot regret and transmissions of a study: over time, over a swept key, and against each other.
 
     \b
     Examples:
@@ -206,10 +211,10 @@ def plot_verb(
         if not equals:
             raise InputError(f"--where must be KEY=VALUE, got {checks.shown(one)}")
         where.setdefault(key.strip(), []).append(value)
-    paths = draw_study(found, Path(out or study), axis, kinds, look, where=where, by=by or None)
-    n_done, n_runs = found.n_done, found.manifest["n_runs"]
-    if n_done < n_runs:
-        line = f"banditmesh: {study} holds {n_done} of {n_runs} runs, and only these are drawn; run it to complete it"
-        click.echo(line, err=True)
+
+    def notice(line: str) -> None:
+        click.echo(f"banditmesh: {line}", err=True)
+
+    paths = draw_study(found, Path(out or study), axis, kinds, look, where=where, by=by or None, notice=notice)
     for path in paths:
         click.echo(click.format_filename(path))

@@ -1,10 +1,10 @@
-"""The page of `banditmesh serve`: see the network learn.
+"""The page of `banditmesh serve`, which shows a network learn.
 
     server      the ASGI application behind its guard, and the process that answers
     access      who may ask: the sidecar's guard, and a token for addresses beyond loopback
     shell       what all views share: header, navigation, dark mode, messages
     choices     what is chosen on the page, as a spec, as a link and as lines of Python
-    uploads     files that users hand over
+    uploads     files that users upload
     form        the fields by which it is chosen
     workers     processes that simulate, outside of the event loop, and can be stopped at once
     desk        what such a process does

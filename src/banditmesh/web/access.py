@@ -1,13 +1,13 @@
-"""Who may use the page: on loopback whoever can reach it, elsewhere whoever knows the token.
+"""Who may use the page: on loopback everyone who can reach it, elsewhere those with the token.
 
 Host, Origin and Sec-Fetch-Site are checked as a sidecar checks them, of websockets too, so that no page of another site
-can drive this one. A browser cannot be told to send a token, so it signs in once: the token is exchanged for a cookie
+can control this one. A browser cannot send a token by itself, so it signs in once: the token is exchanged for a cookie
 that is worth nothing to another run of the server, that no script can read and that no other site's request carries.
-Whoever came by a link of their own then goes on to it; a link of another site leads to the first view. Programs may
-send `Authorization: Bearer TOKEN`.
+A visitor who came by a direct link is then sent on to it; a link from another site leads to the first view. Programs
+may send `Authorization: Bearer TOKEN`.
 
 Every browser has a cookie with a name that this server gave and signed, so that visitors can be told apart: with a
-token it is the one of the sign-in, without one it opens nothing. Whoever brings none goes by their address.
+token it is the one of the sign-in, without one it opens nothing. A visitor without one is known by address.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ NAME_COOKIE: Final = "banditmesh_visitor"
 VISITOR: Final = "banditmesh.visitor"
 SIGN_IN: Final = "/sign-in"
 #: The most bytes of a request: the largest upload, and what a form adds to it.
-MOST_BYTES: Final = 9 * 2**20
+MAX_BYTES: Final = 9 * 2**20
 #: The most bytes of a sign-in.
-_MOST_FORM: Final = 16384
-#: What every answer says: no other site may frame the page, and the page itself asks nobody but this server. Without
+_MAX_FORM: Final = 16384
+#: What every answer says: no other site may frame the page, and the page itself contacts no other server. Without
 #: any referrer, browsers would not say either that a sign-in comes from here.
 HEADERS: Final = (
     (b"x-frame-options", b"DENY"),
@@ -97,8 +97,8 @@ class Access:
                 await self._ask(scope, receive, send)
             elif refusal is not None:
                 await _refuse(scope, receive, send, refusal)
-            elif _length(scope) > MOST_BYTES:
-                await _refuse(scope, receive, send, Refusal(413, f"a request may have {MOST_BYTES:,} bytes at most"))
+            elif _length(scope) > MAX_BYTES:
+                await _refuse(scope, receive, send, Refusal(413, f"a request may have {MAX_BYTES:,} bytes at most"))
             else:
                 host, _ = scope.get("client") or ("", 0)
                 scope = {**scope, VISITOR: visitor or f"from {host}"}
@@ -109,13 +109,13 @@ class Access:
         return guarded
 
     def _is_told(self, scope: Scope) -> bool:
-        """Whether a request has the token itself."""
+        """Whether a request brings the token itself."""
         assert self._token is not None
         scheme, _, given = dict(scope["headers"]).get(b"authorization", b"").partition(b" ")
         return scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._token.encode())
 
     def _visitor(self, scope: Scope) -> str | None:
-        """The name that this server gave a browser, by its cookie; None if it brings none that is signed."""
+        """The name that this server gave a browser, from its cookie; None without a signed one."""
         try:
             cookie = SimpleCookie(dict(scope["headers"]).get(b"cookie", b"").decode("latin-1")).get(self._cookie)
         except CookieError:
@@ -133,7 +133,7 @@ class Access:
         return f"{name}.{hmac.digest(self._key, name.encode(), 'sha256').hex()}"
 
     async def _ask(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let somebody sign in, and refuse everything else."""
+        """Let a visitor sign in, and refuse everything else."""
         from starlette.responses import HTMLResponse, RedirectResponse, Response
 
         assert self._token is not None
@@ -160,12 +160,12 @@ def _form(line: str, to: str) -> str:
 
 
 def _wants_a_page(scope: Scope) -> bool:
-    """Whether a browser would show what it is answered."""
+    """Whether a browser would display the answer."""
     return scope["path"] in ("/", SIGN_IN) or b"text/html" in dict(scope["headers"]).get(b"accept", b"")
 
 
 def _link_of(scope: Scope) -> str:
-    """Where somebody wanted to go, if a browser says that no other site sent them."""
+    """Where a visitor wanted to go, if the browser says that no other site sent them."""
     if scope["path"] == SIGN_IN or dict(scope["headers"]).get(b"sec-fetch-site") not in (b"none", b"same-origin"):
         return "/"
     query = scope["query_string"].decode("latin-1")
@@ -188,7 +188,7 @@ def _length(scope: Scope) -> int:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """The same body, cut off if it is longer than it may be, whatever its header said."""
+    """The same body, cut off at the maximum length, whatever its header said."""
     n_bytes = 0
 
     async def bounded() -> Message:
@@ -196,7 +196,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         if message["type"] == "http.request":
             n_bytes += len(message.get("body", b""))
-            if n_bytes > MOST_BYTES:
+            if n_bytes > MAX_BYTES:
                 return {"type": "http.disconnect"}
         return message
 
@@ -205,7 +205,7 @@ def _bounded(receive: Receive) -> Receive:
 
 async def _body(receive: Receive) -> bytes:
     body = bytearray()
-    while len(body) <= _MOST_FORM:
+    while len(body) <= _MAX_FORM:
         message: Any = await receive()
         body += message.get("body", b"")
         if not message.get("more_body"):

@@ -28,7 +28,7 @@ _BAND: Final = 0.18
 _WIDTHS: Final = {500: 420, 420: 340, 340: 270}
 _LINE: Final = 22
 _LETTER: Final = 7.0
-_MOST_LINES: Final = 6
+_MAX_LINES: Final = 6
 
 
 def colour_of(name: str, names: Collection[str], is_dark: bool) -> str:
@@ -43,14 +43,14 @@ def symbol_of(name: str) -> str:
 
 
 def dash_of(name: str, names: Collection[str]) -> str | list[float]:
-    """How the line of a protocol is broken, as in the pictures."""
+    """The dash pattern of a protocol, as in the pictures."""
     line = style_of(name, names)[1]
     plain: dict[str, str | list[float]] = {"-": "solid", "--": "dashed", ":": "dotted", "-.": [8, 3, 2, 3]}
     return plain[line] if isinstance(line, str) else [2 * length for length in line[1]]
 
 
 def other(place: int) -> tuple[str, str | list[float]]:
-    """Colour and dash of what is no protocol, by its place; where colours begin again, another dash tells it apart."""
+    """Colour and dash of a series that is no protocol, by its position; the dash changes when colours repeat."""
     return OTHERS[place % len(OTHERS)], ("solid", "dashed", "dotted")[place // len(OTHERS) % 3]
 
 
@@ -101,7 +101,7 @@ def with_legend(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]
     legend, top = options["legend"], options["grid"]["top"]
     legend["data"] = names
     lines = {width: _lines(names, legend["itemWidth"], least) for width, least in _WIDTHS.items()}
-    if 1 < max(lines.values()) <= _MOST_LINES:
+    if 1 < max(lines.values()) <= _MAX_LINES:
         # Of those that apply, the last one counts. A legend of another type knows nothing of the one that it replaces.
         options["media"] = [
             {"option": {"legend": dict(legend), "grid": {"top": top}}},
@@ -117,7 +117,7 @@ def with_legend(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]
 
 
 def _lines(names: Iterable[str], mark: int, width: int) -> int:
-    """How many lines a legend takes up in a chart of that width."""
+    """How many rows a legend takes in a chart of that width."""
     n, place = 1, 0.0
     for name in names:
         item = mark + 15 + _LETTER * len(name)

@@ -1,14 +1,13 @@
 """What is chosen on the page: texts, by the dotted keys of a spec. A spec, a link and lines of Python say the same.
 
-A choice is what stands in a field, as it stands there: `{"network.name": "ring", "network.n": "12", "horizon": "abc"}`.
-It is not checked here but as every spec is, so that the page says what the command line says. Empty texts are not said.
-A link says what differs from what the fields show at first, and only what has a field: `misfit` says what else it says.
+A choice is the text in a field: `{"network.name": "ring", "network.n": "12", "horizon": "abc"}`.
+It is checked as every spec is, so that errors are those of the command line. Empty fields are left out.
+A link holds what differs from the defaults, for keys that have a field: `misfit` names what else is in it.
 Files that were uploaded are named by `network.path` and the like, as `uploads` names them.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -20,7 +19,8 @@ from ..errors import InputError
 from ..files.contents import MAX_TEXT
 from ..protocols.notation import split
 from ..rules import RULE_SETS
-from ..settings.problems import NAME_KEYS, parts
+from ..settings.parts import NAME_KEYS, get_part, parts
+from ..settings.toml_text import value_text, write
 
 #: What is chosen at first.
 DEFAULTS: Final[dict[str, str]] = {
@@ -39,11 +39,26 @@ DEFAULTS: Final[dict[str, str]] = {
 }
 #: The protocols under which a message of the lab's problem is followed at first.
 FOLLOWED: Final = ("flooding(4)", "fwa(4)")
-#: Keys that hold words, whatever they look like.
-_WORDS: Final = frozenset({"name", "law", "rules", "path", "catalogue", "laws", "log", "rewards", "weights", "kind"})
+#: Keys that hold words, whatever they look like; those of a table alone with its name.
+_WORDS: Final = frozenset(
+    [
+        "name",
+        "law",
+        "rules",
+        "path",
+        "catalogue",
+        "laws",
+        "log",
+        "rewards",
+        "weights",
+        "kind",
+        "arms.columns",
+        "arms.unmatched",
+    ]
+)
 #: Keys that name files, and the most bytes that such a file may hold, unpacked.
 FILES: Final = ("network.path", "arms.catalogue", "arms.laws", "arms.log")
-MOST_UNPACKED: Final = 64 * 2**20
+MAX_UNPACKED: Final = 64 * 2**20
 #: The tables whose keys go by the part that they name, and those of faults.
 TABLES: Final = ("network", "dynamics", "arms", "policy")
 FAULTS: Final = (
@@ -61,7 +76,7 @@ FAULTS: Final = (
 #: Parameters of parts that have no field.
 _NO_FIELD: Final = frozenset({"max_bytes", "prior", "fmt", "format", "progress"})
 #: The most rounds of a run that are kept.
-MOST_RECORDS: Final = 2000
+MAX_RECORDS: Final = 2000
 #: What is said of a run besides its protocols.
 _RUN: Final = ("horizon", "replicates", "seed", "rules")
 _REST: Final = "the fields show the rest of this link"
@@ -91,7 +106,7 @@ def keys_of(table: str, choices: Mapping[str, str]) -> list[str]:
 
 
 def from_query(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> dict[str, str]:
-    """The choices of a link: what the fields show at first, with what it says otherwise; see `misfit` for the rest.
+    """The choices of a link: the defaults, with what the link changes; see `misfit` for the rest.
 
     Examples
     --------
@@ -106,7 +121,7 @@ def from_query(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS)
 
 
 def misfit(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> str:
-    """What a link says that has no field, or names nothing: the first such thing, in a line; empty if all of it fits.
+    """The first part of a link that has no field, or an unknown name, as an error in one line; empty if all of it fits.
 
     Examples
     --------
@@ -134,7 +149,7 @@ def misfit(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> 
 
 
 def to_query(choices: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS, **more: str) -> str:
-    """The part of a link behind the question mark; what the fields show at first is left out.
+    """The query string of a link; defaults are left out.
 
     Examples
     --------
@@ -148,124 +163,104 @@ def to_query(choices: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS,
     return urlencode({**said, **{key: value for key, value in more.items() if value}}, safe="(),:/")
 
 
-def to_toml(choices: Mapping[str, str], *, own_names: bool = False) -> str:
-    """The spec that the choices make.
+def to_tables(choices: Mapping[str, str], *, own_names: bool = False) -> dict[str, Any]:
+    """The spec that the choices make, as plain values.
 
     Parameters
     ----------
     choices : mapping from str to str
-        What stands in the fields.
+        The contents of the fields.
     own_names : bool
-        Whether files go by the names that their users gave them, instead of where they lie here.
+        Whether files go by the names that users gave them, instead of their paths here.
 
     Examples
     --------
-    >>> print(to_toml({"horizon": "30", "network.name": "ring", "network.n": "5", "protocols": "irs, fwa(2)"}))
-    horizon = 30
-    <BLANKLINE>
-    [network]
-    name = "ring"
-    n = 5
-    <BLANKLINE>
-    [sweep]
-    protocol = ["irs", "fwa(2)"]
-    <BLANKLINE>
+    >>> to_tables({"horizon": "30", "network.name": "ring", "network.n": "5", "protocols": "irs, fwa(2)"})
+    {'horizon': 30, 'network': {'name': 'ring', 'n': 5}, 'sweep': {'protocol': ['irs', 'fwa(2)']}}
     """
-    tables: dict[str, list[str]] = {}
-    for key, text in choices.items():
-        if text.strip() == "" or key == "protocols":
-            continue
-        table, _, name = key.rpartition(".")
-        value = PurePath(text).name if own_names and key in FILES else text.strip()
-        tables.setdefault(table, []).append(f"{name} = {_as_toml(name, value)}")
+    tables = _values(choices, own_names)
     for table in {key.partition(".")[0] for key in FILES if choices.get(key, "").strip()}:
         # A network takes more memory for its bytes than a table does.
-        tables[table].append(f"max_bytes = {min(MOST_UNPACKED, MAX_TEXT) if table == 'network' else MOST_UNPACKED}")
+        tables[table]["max_bytes"] = min(MAX_UNPACKED, MAX_TEXT) if table == "network" else MAX_UNPACKED
     protocols = [one for one in split(choices.get("protocols", "")) if one]
     if not protocols:
         raise InputError("protocols must name at least one, such as fwa(4); got none")
     # One protocol is a sweep over one, so that it is written out the same way.
-    tables["sweep"] = [f"protocol = [{', '.join(map(_quoted, protocols))}]"]
-    first = tables.pop("", [])
-    parts = ["\n".join(first)] + [f"[{table}]\n" + "\n".join(lines) for table, lines in tables.items()]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return {**tables, "sweep": {"protocol": protocols}}
+
+
+def to_toml(choices: Mapping[str, str], *, own_names: bool = False) -> str:
+    """The same spec as TOML."""
+    return write(to_tables(choices, own_names=own_names))
 
 
 def to_python(choices: Mapping[str, str]) -> str:
     """Lines of Python that do what the page does, with the same numbers."""
-    tables: dict[str, dict[str, str]] = {}
-    for key, text in choices.items():
-        if text.strip():
-            table, _, name = key.rpartition(".")
-            value = PurePath(text).name if key in FILES else text.strip()
-            tables.setdefault(table, {})[name] = value
-    run = tables[""]
-    protocols = ", ".join(_quoted(one) for one in split(run.get("protocols", "")) if one)
+    tables = _values(choices, own_names=True)
+    protocols = ", ".join(value_text(one) for one in split(choices.get("protocols", "")) if one)
     lines = ["import banditmesh as bm", "", _network(tables), *_problem(tables.get("arms", {}))]
     settings = [f"policy={_policy(tables.get('policy', {}))}"]
-    settings += [f"{name}={_as_python(name, run[name])}" for name in _RUN if name in run]
-    step = record_every(int(run["horizon"])) if run.get("horizon", "").isdecimal() else 1
+    settings += [f"{name}={_as_python(tables[name])}" for name in _RUN if name in tables]
+    horizon = tables.get("horizon")
+    step = record_every(horizon) if isinstance(horizon, int) and horizon > 0 else 1
     settings += [f"record_every={step}"] if step > 1 else []
-    settings += _faults(tables)
+    settings += _faults(tables.get("faults", {}))
     lines += ["comparison = bm.compare(", "    problem,", f"    [{protocols}],"]
     return "\n".join([*lines, *(f"    {one}," for one in settings), ")", "print(comparison)", ""])
 
 
 def record_every(horizon: int) -> int:
-    """Of how many rounds the page keeps one, so that no run is too long to be looked at.
+    """Every how many rounds the page keeps one, so that no curve is too long to show.
 
     Examples
     --------
-    >>> record_every(MOST_RECORDS), record_every(10 * MOST_RECORDS)
+    >>> record_every(MAX_RECORDS), record_every(10 * MAX_RECORDS)
     (1, 10)
     """
-    return max(1, -(-horizon // MOST_RECORDS))
+    return max(1, -(-horizon // MAX_RECORDS))
 
 
-def _quoted(text: str) -> str:
-    r"""A text as specs and Python write it; JSON would write two halves for a sign like 🙂, which neither reads as one.
+def _values(choices: Mapping[str, str], own_names: bool) -> dict[str, Any]:
+    """The contents of the fields except for protocols, as values in tables."""
+    tables: dict[str, Any] = {}
+    for key, text in choices.items():
+        if text.strip() and key != "protocols":
+            *path, name = key.split(".")
+            table = tables
+            for one in path:
+                table = table.setdefault(one, {})
+            table[name] = PurePath(text).name if own_names and key in FILES else _value(key, text.strip())
+    return tables
+
+
+def _value(key: str, text: str) -> Any:
+    """What a text says: a word, a truth value, a number, or numbers separated by commas.
 
     Examples
     --------
-    >>> print(_quoted("🙂 \x7f\n"))
-    "🙂 \u007f\n"
+    >>> _value("network.n", "007"), _value("network.p", "-.5"), _value("network.sizes", "4, 5"), _value("rules", "1")
+    (7, -0.5, [4, 5], '1')
     """
-    return json.dumps(text.encode(errors="replace").decode(), ensure_ascii=False).replace("\x7f", r"\u007f")
-
-
-def _as_toml(name: str, text: str) -> str:
-    if name in _WORDS:
-        return _quoted(text)
-    if text in ("true", "false"):
+    if key in _WORDS or key.rpartition(".")[2] in _WORDS:
         return text
+    if text in ("true", "false"):
+        return text == "true"
     items = [one.strip() for one in text.strip("[]").split(",")]
-    if all(_NUMBER.fullmatch(one) for one in items):
-        numbers = [_number(one) for one in items]
-        return numbers[0] if len(items) == 1 and text == items[0] else f"[{', '.join(numbers)}]"
-    return _quoted(text)
+    if not all(_NUMBER.fullmatch(one) for one in items):
+        return text
+    numbers = [int(one) if _INTEGER.fullmatch(one) else float(one) for one in items]
+    return numbers[0] if len(items) == 1 and text == items[0] else numbers
 
 
-def _number(text: str) -> str:
-    """A number as specs and Python write it, however somebody typed it.
-
-    Examples
-    --------
-    >>> _number("007"), _number("+5"), _number("-.5"), _number("1.")
-    ('7', '5', '-0.5', '1.0')
-    """
-    return str(int(text)) if _INTEGER.fullmatch(text) else repr(float(text))
+def _as_python(value: Any) -> str:
+    return value_text(value) if isinstance(value, str) else repr(value)
 
 
-def _arguments(table: Mapping[str, str], but: tuple[str, ...] = ("name",)) -> str:
-    return ", ".join(f"{name}={_as_python(name, text)}" for name, text in table.items() if name not in but)
+def _arguments(table: Mapping[str, Any], but: tuple[str, ...] = ("name",)) -> str:
+    return ", ".join(f"{name}={_as_python(value)}" for name, value in table.items() if name not in but)
 
 
-def _as_python(name: str, text: str) -> str:
-    written = _as_toml(name, text)
-    return {"true": "True", "false": "False"}.get(written, written)
-
-
-def _network(tables: Mapping[str, Mapping[str, str]]) -> str:
+def _network(tables: Mapping[str, Any]) -> str:
     table = dict(tables["network"])
     name = table.pop("name")
     given = _arguments(table)
@@ -285,10 +280,10 @@ def _network(tables: Mapping[str, Mapping[str, str]]) -> str:
     return f"network = {made}" if kind is None else f"network = bm.networks.{kind}({made}, {_arguments(dynamics)})"
 
 
-def _problem(arms: Mapping[str, str]) -> list[str]:
+def _problem(arms: Mapping[str, Any]) -> list[str]:
     law = arms.get("law", "gaussian")
+    said = {name: _as_python(value) for name, value in arms.items()}
     if law == "data":
-        said = {name: _quoted(text) for name, text in arms.items()}
         columns = f", columns={said['columns']}" if "columns" in said else ""
         unmatched = f", unmatched={said['unmatched']}" if "unmatched" in said else ""
         if "log" in said:
@@ -298,32 +293,27 @@ def _problem(arms: Mapping[str, str]) -> list[str]:
             return [f"log = bm.arms.read_log({said['log']}{rewards}{columns})", made]
         files = [f"bm.arms.read_{key}({said.get(key, repr(''))}{columns})" for key in ("catalogue", "laws")]
         return [f"problem = bm.Problem(network, {', '.join(files)}{unmatched})"]
-    means = f"[{_as_python('means', arms['means']).strip('[]')}]" if "means" in arms else ""
-    n_arms = str(means.count(",") + 1) if means else _as_python("n_arms", arms.get("n_arms", "50"))
-    per_agent, seed = (_as_python(name, arms.get(name, usual)) for name, usual in (("per_agent", "20"), ("seed", "0")))
-    drawn = f"bm.Problem.random(network, {n_arms}, {per_agent}, seed={seed})"
-    sigma = _as_python("sigma", arms.get("sigma", "1.0"))
-    if law == "gaussian" and not means and sigma in ("1", "1.0"):
+    means = arms.get("means", [])
+    means = means if isinstance(means, list) else [means]
+    n_arms = len(means) or said.get("n_arms", "50")
+    drawn = f"bm.Problem.random(network, {n_arms}, {said.get('per_agent', '20')}, seed={said.get('seed', '0')})"
+    if law == "gaussian" and not means and arms.get("sigma", 1.0) == 1.0:
         return [f"problem = {drawn}"]
-    made = "bm.arms.Bernoulli(mean)" if law == "bernoulli" else f"bm.arms.Gaussian(mean, {sigma})"
-    values = means or "drawn.means.tolist()"
+    made = "bm.arms.Bernoulli(mean)" if law == "bernoulli" else f"bm.arms.Gaussian(mean, {said.get('sigma', '1.0')})"
     return [
         f"drawn = {drawn}",
         "sets = [drawn.arm_set(agent).tolist() for agent in range(drawn.n_agents)]",
-        f"problem = bm.Problem(network, sets, [{made} for mean in {values}])",
+        f"problem = bm.Problem(network, sets, [{made} for mean in {means or 'drawn.means.tolist()'}])",
     ]
 
 
-def _policy(table: Mapping[str, str]) -> str:
-    from ..settings.parts import find, named
-
-    kind: Any = find(named("policy"), "policy.name", table.get("name", "ucb")).make
+def _policy(table: Mapping[str, Any]) -> str:
+    kind: Any = get_part("policy", table.get("name", "ucb")).make
     return f"bm.{kind.__name__}({_arguments(table)})"
 
 
-def _faults(tables: Mapping[str, Mapping[str, str]]) -> list[str]:
-    given = [_arguments(tables["faults"])] if "faults" in tables else []
-    for name, kind in (("outages", "Outages"), ("corruption", "Corruption")):
-        if f"faults.{name}" in tables:
-            given.append(f"{name}=bm.{kind}({_arguments(tables[f'faults.{name}'], but=())})")
+def _faults(table: Mapping[str, Any]) -> list[str]:
+    inner = {"outages": "Outages", "corruption": "Corruption"}
+    given = [_arguments(table, but=tuple(inner))] if set(table) - set(inner) else []
+    given += [f"{name}=bm.{kind}({_arguments(table[name])})" for name, kind in inner.items() if name in table]
     return [f"faults=bm.Faults({', '.join(given)})"] if given else []

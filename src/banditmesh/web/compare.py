@@ -1,4 +1,4 @@
-"""Compare and frontier: regret against what it costs, which configurations nothing beats, and which one to take."""
+"""Compare and frontier: regret against cost, which configurations are not beaten, and which one to use."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ class Compare:
 
 
 class _Slider(ui.slider):  # type: ignore[misc]
-    """A slider that stays where a hand puts it: an echo of an earlier place would take it back."""
+    """A slider that stays where the user puts it: an echo of an earlier position would move it back."""
 
     LOOPBACK = False
 
@@ -404,7 +404,7 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
 
 
 def _misfit(own: dict[str, str]) -> str:
-    """What is wrong with what a link says besides the choices, in a line; empty if nothing is."""
+    """What is wrong with a link besides the choices, in one line; empty if nothing is."""
     if own["cost"] and own["cost"] not in COSTS:
         return f"cost must be one of {', '.join(COSTS)}; got {checks.shown(own['cost'])}"
     for name in _BUDGETS:
@@ -414,7 +414,7 @@ def _misfit(own: dict[str, str]) -> str:
 
 
 def _number(text: str) -> float:
-    """The number of a link; not a number if it is none."""
+    """The number in a link; NaN if it is none."""
     try:
         return float(text)
     except ValueError:

@@ -1,6 +1,6 @@
-"""What a worker process does for one browser: simulate, follow, compare, read studies, and make files of it.
+"""What a worker process does for one browser: simulate, follow, compare, read studies, and make files.
 
-Each public method is a question that the page asks; what it gives, and what it tells on the way, is plain values of
+Each public method is a question that the page asks; answers and progress reports are plain values of
 bounded size. What later questions need stays here, in the process: results, recorders, journeys.
 """
 
@@ -9,10 +9,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,8 +20,10 @@ from numpy.typing import NDArray
 
 from ..animations.sites import short
 from ..errors import InputError, SpecError
+from ..files.contents import RAISE_LIMIT
+from ..settings.parts import is_within
 from . import uploads
-from .choices import FOLLOWED, record_every, to_toml
+from .choices import FILES, FOLLOWED, record_every, to_tables
 
 if TYPE_CHECKING:
     from ..animations import LoadRecorder, Recorder
@@ -32,19 +32,18 @@ if TYPE_CHECKING:
     from ..theory.bounds import Bounds
 
 #: The most points of a curve that are sent.
-MOST_POINTS: Final = 100
-#: How often something is told, in seconds, and how many characters of frames at most.
+MAX_POINTS: Final = 100
+#: Seconds between progress reports, and the most characters of frames in one.
 TELL_EVERY: Final = 0.5
-MOST_CHARACTERS: Final = 40_000
+MAX_CHARACTERS: Final = 40_000
 #: The most rows of a table that are sent, and the most points of a study's chart.
-MOST_ROWS: Final = 200
-MOST_PLACES: Final = 400
+MAX_ROWS: Final = 200
+MAX_PLACES: Final = 400
 #: Networks of more agents are not stepped through; and how many loads of links are kept of them.
-MOST_STEPPED: Final = 2000
-MOST_LOADS: Final = 1_000_000
+MAX_STEPPED: Final = 2000
+MAX_LOADS: Final = 1_000_000
 #: How long exact covers may take for the bounds of a configuration, in seconds.
 COVER_SECONDS: Final = 5.0
-_SPEC: Final = "these settings"
 
 
 class Desk:
@@ -65,7 +64,7 @@ class Desk:
     # The lab.
 
     def simulate(self, choices: Mapping[str, str], folder: Path) -> dict[str, Any]:
-        """Simulate all protocols; told on the way: curves as they grow, those of one protocol at a time."""
+        """Simulate all protocols; reports curves as they grow, one protocol at a time."""
         from ..comparisons.compare import Comparison
         from ..protocols.notation import labels
         from ..sim.engine import simulate
@@ -101,7 +100,7 @@ class Desk:
 
     @staticmethod
     def _rows(comparison: Comparison) -> list[dict[str, Any]]:
-        """One row a protocol: means, standard deviations (None for one replicate), and what became of its messages."""
+        """One row per protocol: means, standard deviations (None for one replicate), and the fates of its messages."""
         rows = []
         for label, row in comparison.table(agents=True).iterrows():
             traffic = comparison.results[str(label)].traffic
@@ -128,7 +127,7 @@ class Desk:
     # The network, round by round.
 
     def record(self, choices: Mapping[str, str], folder: Path, protocol: str, arm: str | None) -> dict[str, Any]:
-        """Step through one replicate of a protocol; told on the way: the network, then the rounds' changes."""
+        """Step through one replicate of a protocol; reports the network, then the changes in each round."""
         from ..animations import Recorder
         from ..protocols.notation import labels
         from ..sim.simulation import Simulation
@@ -141,7 +140,7 @@ class Desk:
         settings = {name: value for name, value in case.settings.items() if name != "replicates"}
         arms = None if arm is None else [_named(case.problem.arms, arm, "arm")]
         label = next(name for name, one in known.items() if one is chosen)
-        if case.problem.n_agents > MOST_STEPPED:
+        if case.problem.n_agents > MAX_STEPPED:
             return self._record_loads(case, chosen, list(known), label, settings)
         recorder = Recorder(case.problem, horizon=case.horizon, label=label, arms=arms)
         self._recorder = recorder
@@ -160,13 +159,13 @@ class Desk:
     def _record_loads(
         self, case: Case, protocol: Any, labels: list[str], label: str, settings: dict[str, Any]
     ) -> dict[str, Any]:
-        """The first rounds of a large network, from the engine that is quick enough for it."""
+        """The first rounds of a large network, from the compiled engine."""
         from ..animations import LoadRecorder
         from ..sim.engine import simulate
 
         network = case.problem.network
         n_links = getattr(network, "n_links", 0) or case.problem.n_agents
-        horizon = max(1, min(case.horizon, MOST_LOADS // (2 * n_links)))
+        horizon = max(1, min(case.horizon, MAX_LOADS // (2 * n_links)))
         recorder = LoadRecorder(case.problem, horizon=horizon, label=label)
         self._recorder = recorder
         self._tell({"document": recorder.document(), "labels": labels, "arms": []})
@@ -182,16 +181,16 @@ class Desk:
         return {"round": recorder.round, "frames": recorder.n_frames, "is_part": horizon < case.horizon}
 
     def _tell_frames(self, recorder: Recorder | LoadRecorder, sent: int, t: int) -> int:
-        """Tell some of the frames that are new, as many as may be sent at a time; how many are told now."""
+        """Report as many new frames as may be sent at a time; returns how many are reported by now."""
         sizes = itertools.accumulate(len(json.dumps(one)) for one in recorder.frames_since(sent))
         frames = recorder.frames_since(sent)
-        fitting = sum(1 for size in sizes if size <= MOST_CHARACTERS)
+        fitting = sum(1 for size in sizes if size <= MAX_CHARACTERS)
         frames = frames[: max(1, fitting)]
         self._tell({"frames": frames, "round": t})
         return sent + len(frames)
 
     def recorded_html(self) -> bytes:
-        """What was recorded, as a page that plays by itself."""
+        """The recording as a page that plays by itself."""
         from ..animations import as_html
 
         if self._recorder is None:
@@ -236,7 +235,7 @@ class Desk:
             "arm": _shown(arm),
             "protocols": given,
             "sent": [journey.n_sent for journey in self._journeys],
-            "words": [[readable(line) for line in journey.words()[:MOST_ROWS]] for journey in self._journeys],
+            "words": [[readable(line) for line in journey.words()[:MAX_ROWS]] for journey in self._journeys],
         }
 
     def followed_html(self) -> bytes:
@@ -250,7 +249,7 @@ class Desk:
     # Compare and frontier.
 
     def frontier(self, choices: Mapping[str, str], folder: Path, wanted: Mapping[str, str]) -> Any:
-        """The frontier of the problem; told on the way: how much is done."""
+        """The frontier of the problem; reports how much is done."""
         from ..comparisons.frontier import frontier
         from ..protocols import notation
 
@@ -319,7 +318,7 @@ class Desk:
             "name": manifest["spec"]["name"],
             "state": manifest["state"],
             "n_runs": manifest["n_runs"],
-            "n_done": study.n_done,
+            "n_done": 0,
             "keys": [],
             "columns": [],
             "failed": [],
@@ -331,16 +330,16 @@ class Desk:
             return told
         table = study.table(partial=True)
         failed = table[table["error"].notna()]
-        told["n_failed"] = len(failed)
+        told |= {"n_done": len(table), "n_failed": len(failed)}
         told["failed"] = [
             {"run": int(row["run"]), "point": _point(row, manifest["columns"]), "error": str(row["error"])}
-            for _, row in failed.head(MOST_ROWS).iterrows()
+            for _, row in failed.head(MAX_ROWS).iterrows()
         ]
         return told | _swept(table[table["error"].isna()], list(manifest["columns"]), wanted, where or {})
 
 
 class _Pace:
-    """Says when it is time to tell something again."""
+    """Says when the next progress report is due."""
 
     def __init__(self) -> None:
         self._next = 0.0
@@ -366,7 +365,7 @@ def thinned(rounds: NDArray[Any], regret: NDArray[Any], messages: NDArray[Any]) 
     last = int((known > 0).sum())
     if last == 0:
         return {"rounds": [], "regret": _EMPTY, "messages": _EMPTY}
-    places = np.unique(np.linspace(0, last - 1, min(last, MOST_POINTS)).round().astype(int))
+    places = np.unique(np.linspace(0, last - 1, min(last, MAX_POINTS)).round().astype(int))
     curve: dict[str, Any] = {"rounds": rounds[places].tolist()}
     for name, values in (("regret", regret), ("messages", messages)):
         shown = values[:, places]
@@ -383,29 +382,33 @@ _EMPTY: Final[dict[str, list[float]]] = {"mean": [], "low": [], "high": []}
 
 
 def _case(choices: Mapping[str, str], folder: Path) -> Case:
-    """The case that choices describe; what is wrong is said without lines of a file that nobody sees."""
+    """The case that choices describe; what is wrong is said in the words of the page."""
     from ..studies.case import case_of
-    from ..studies.reading import parse_spec
+    from ..studies.reading import spec_from_tables
 
+    tables = to_tables(choices)
+    # Before the spec is read, which looks into the files.
+    uploads.check(folder, tables)
     try:
-        text = to_toml(choices)
-        # Before the spec is parsed, which looks into the files.
-        uploads.check(folder, tomllib.loads(text))
-        return case_of(parse_spec(text, source=_SPEC, folder=folder))
+        return case_of(spec_from_tables(tables, folder=folder))
     except SpecError as error:
-        line = re.sub(rf"^{_SPEC}(, line \d+)?: ", "", str(error))
-        # Files go by the names that their users know, and what nobody can do on the page is no remedy.
-        line = re.sub(rf"({re.escape(str(folder))}/)?\b[0-9a-f]{{16}}/|; if that is what you expect, .*", "", line)
-        raise SpecError(line.replace("sweep.protocol", "protocols")) from None
+        what = error.what
+        for kept in filter(None, map(choices.get, FILES)):
+            # Files go by the names that their users know.
+            what = what.replace(f"{folder}/{kept}", kept).replace(kept, Path(kept).name)
+        key = "protocols" if is_within(error.key, "sweep.protocol") else error.key
+        # The page sets this limit itself.
+        remedy = "choose a smaller file" if error.remedy == RAISE_LIMIT else error.remedy
+        raise SpecError(what, key=key, remedy=remedy, is_sentence=error.is_sentence) from None
 
 
 def _one_case(choices: Mapping[str, str], folder: Path) -> Case:
-    """The same where protocols need not be named; any one that sends stands for them, so that faults have a use."""
+    """The same where protocols are optional; one that sends is put in their place, so that faults have an effect."""
     return _case({**choices, "protocols": choices.get("protocols", "").strip(" ,") or "irs"}, folder)
 
 
 def _hint(case: Case) -> str:
-    """What to say if another policy than the default fits the arms better; empty if not."""
+    """A hint if another policy than the default fits the arms better; empty if not."""
     from ..policies import UCB
     from ..policies.choice import WEAKNESS, suits_rates
 
@@ -415,7 +418,7 @@ def _hint(case: Case) -> str:
 
 
 def readable(text: str) -> str:
-    r"""The same text, of signs that can be sent: names are whatever a file says, half characters too.
+    r"""The same text in characters that can be sent: names come from files, and may hold lone surrogates.
 
     Examples
     --------
@@ -431,7 +434,7 @@ def _shown(name: Any) -> str:
 
 
 def _names(values: Iterable[Any]) -> list[str]:
-    return [_shown(value) for value in itertools.islice(values, MOST_PLACES)]
+    return [_shown(value) for value in itertools.islice(values, MAX_PLACES)]
 
 
 def _named(values: Any, text: str, what: str) -> Any:
@@ -469,7 +472,7 @@ def _point(row: Any, columns: Mapping[str, str]) -> str:
 def _swept(table: Any, keys: list[str], wanted: Mapping[str, str], where: Mapping[str, str]) -> dict[str, Any]:
     """Means and standard deviations of a column, by a key along the axis and by another one, at values of the rest.
 
-    Of every further key that varies one value is shown, since a mean or a band of several would be of none of them.
+    Of every other key that varies one value is shown, since a mean over several would describe none of them.
     """
     from pandas.api.types import is_numeric_dtype
 
@@ -494,7 +497,7 @@ def _swept(table: Any, keys: list[str], wanted: Mapping[str, str], where: Mappin
     shown = table[table[axis].notna()]
     chosen: dict[str, dict[str, Any]] = {}
     for key in keys:
-        values = list(map(as_text, shown[key].dropna().unique()))[:MOST_PLACES]
+        values = list(map(as_text, shown[key].dropna().unique()))[:MAX_PLACES]
         if key in (axis, by) or len(values) < (1 if key in where else 2):
             continue
         chosen[key] = {"value": as_text(where[key]) if key in where else values[0], "options": values}
@@ -504,7 +507,7 @@ def _swept(table: Any, keys: list[str], wanted: Mapping[str, str], where: Mappin
         shown = shown[shown[list(chosen)].notna().all(axis=1)]
     series: dict[str, list[list[Any]]] = {}
     for name, runs in lines(shown, keys, axis, [by] if by else []).items():
-        for place, here in itertools.islice(runs.groupby(axis, sort=True)[column], MOST_PLACES):
+        for place, here in itertools.islice(runs.groupby(axis, sort=True)[column], MAX_PLACES):
             value = place.item() if hasattr(place, "item") else place
             sd = float(here.std(ddof=1)) if len(here) > 1 else 0.0
             found = series.setdefault(name if by else column, [])

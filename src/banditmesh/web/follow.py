@@ -101,7 +101,7 @@ class Follow:
             self._show(told, typed)
 
     def _show(self, told: dict[str, Any], typed: dict[str, str]) -> None:
-        """Show an answer; fields in which something was typed since it was asked for stay as they are."""
+        """Show an answer; fields that were edited since the question keep their text."""
         self._told = told
         self._filling = True
         self._select["agent"].set_options(
@@ -132,7 +132,7 @@ class Follow:
         self._remember()
 
     def _asked_for(self) -> list[str]:
-        """The protocols that were asked for, which may be what is wrong."""
+        """The protocols in the question, which may be what is wrong."""
         usual = GALLERY[self._case].protocols if self._case in GALLERY else FOLLOWED
         return [self._wanted.get("left") or usual[0], self._wanted.get("right", usual[-1])]
 

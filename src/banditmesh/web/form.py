@@ -1,7 +1,6 @@
-"""The fields by which a problem and a run are chosen, from the parts that a spec may name.
+"""The form for a problem and a run, made from the parts that a spec may name.
 
-Fields are texts: what stands in them goes into a spec as it is, and is checked there. A field of a part that is not
-chosen is not shown and says nothing.
+Fields are texts, which are checked as a spec is. A field of a part that is not chosen is hidden and has no effect.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from nicegui import events, ui
 
 from ..errors import InputError
 from ..rules import RULE_SETS
-from ..settings.problems import parts
+from ..settings.parts import parts
 from .choices import DEFAULTS, FAULTS, FILES, keys_of, known_keys
 from .shell import Shell
-from .uploads import MOST_BYTES
+from .uploads import MAX_BYTES
 
 #: What stands below a field; one of a part alone goes by table, part and name.
 HINTS: Final[dict[str, str]] = {
@@ -186,7 +185,7 @@ class Form:
                 self._choice("rules", "Rules", list(RULE_SETS), lambda event: self.set("rules", event.value))
 
     def _choice(self, key: str, label: str, options: list[str], choose: Callable[[Any], None]) -> Any:
-        """One of several; what a link says stands there even if it is none of them, and is refused when it is run."""
+        """A choice among options; an unknown one from a link is shown, and refused when it is run."""
         chosen = self._values.get(key, options[0])
         known = options if chosen in options else [*options, chosen]
         select = ui.select(known, label=label, value=chosen, on_change=choose)
@@ -224,12 +223,12 @@ class Form:
             name_file()
             upload = ui.upload(
                 label="Choose a file, or drop it here",
-                max_file_size=MOST_BYTES,
+                max_file_size=MAX_BYTES,
                 max_files=1,
                 auto_upload=True,
                 on_upload=keep,
                 on_rejected=lambda: ui.notify(
-                    f"a file may have {MOST_BYTES:,} bytes at most; pack it with gzip",
+                    f"a file may have {MAX_BYTES:,} bytes at most; pack it with gzip",
                     type="negative",
                     position="bottom",
                 ),

@@ -139,7 +139,7 @@ class Lab:
             self._box = ui.element("div").classes("bm-player").props('data-bm="player"')
 
     async def run(self) -> None:
-        """Run what is chosen; what is shown stays until this run has something to show."""
+        """Run the choices; old results stay until this run has something to show."""
         self._stop_all()
         self._notice.clear()
         mine, before = self._form.choices, self._recorded.text
@@ -181,7 +181,7 @@ class Lab:
             self._recorded.set_text(f"{self._recorded.text} Stopped.")
 
     def _show_state(self) -> None:
-        """Have buttons and progress say what runs."""
+        """Update buttons and progress."""
         self._run_button.set_enabled(not self._worker.is_busy)
         self._progress.set_visibility(self._worker.is_busy)
         self._stop_button.set_enabled(self._worker.is_busy or self._recording.is_busy)
@@ -252,9 +252,9 @@ class Lab:
                     "record", chosen, folder, protocol or "", arm, tell=self._recorded_some
                 )
             except StoppedError:
-                return  # whoever stopped it says so
+                return  # the caller that stopped it says so
             except WorkError as error:
-                # What is wrong with the choices is said once, by whoever simulates them.
+                # What is wrong with the choices is said once, by the simulation.
                 if self._ran is chosen:
                     self._recorded.set_text(f"Not recorded: {error}")
             else:
@@ -283,7 +283,7 @@ class Lab:
         self._player(f"append({as_json(news['frames'])})")
 
     def _player(self, call: str) -> None:
-        """Have the drawing do something, if there is one."""
+        """Send a command to the drawing, if there is one."""
         self._shell.client.run_javascript(f"getHtmlElement({self._box.id})?.bmView?.{call}")
 
     async def _take_replay(self) -> None:
@@ -297,7 +297,7 @@ class Lab:
 
 
 def _keep(series: list[Any], changed: list[Any]) -> None:
-    """Put changed series in the places of those that they replace."""
+    """Replace the series that changed."""
     places = {one["id"]: place for place, one in enumerate(series)}
     for one in changed:
         if one["id"] in places:

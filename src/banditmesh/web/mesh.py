@@ -1,4 +1,4 @@
-"""The mesh: live nodes as their sidecars show them, anew every second."""
+"""The mesh: live nodes as their sidecars report them, every second."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .polling import POLL_EVERY, Poller, read_addresses
 from .shell import Notice, Shell, columns_of, narrow_note
 
 #: The most lines of a chart, and points of a line.
-MOST_LINES: Final = 30
-MOST_POINTS: Final = 100
+MAX_LINES: Final = 30
+MAX_POINTS: Final = 100
 _GOOD, _BAD = "#009E73", "#D55E00"
 _NODES: Final = {
     "node": "node",
@@ -153,7 +153,7 @@ class Mesh:
     def _end(self) -> None:
         if self._poller is not None:
             self._stop()
-            self._status.set_text(f"{self._status.text} Nobody is asked any more: this is how it was.")
+            self._status.set_text(f"{self._status.text} Polling has stopped: this is the last state.")
 
     def _stop(self) -> None:
         self._timer.active = False
@@ -170,7 +170,7 @@ class Mesh:
         try:
             await asyncio.to_thread(poller.poll)
         except RuntimeError:
-            return  # it was closed meanwhile
+            return  # it has been closed
         finally:
             self._polling = False
         if poller is self._poller:
@@ -223,7 +223,7 @@ class Mesh:
 
     def _estimates(self, poller: Poller) -> dict[str, Any]:
         options = charts.frame("seconds since the page began to watch", "mean reward", self._shell.is_dark)
-        nodes = [name for name, arms in poller.history.items() if self._arm in arms][:MOST_LINES]
+        nodes = [name for name, arms in poller.history.items() if self._arm in arms][:MAX_LINES]
         for place, name in enumerate(nodes):
             points = list(poller.history[name][self._arm])
             colour, dash = charts.other(place)
@@ -233,7 +233,7 @@ class Mesh:
                     "name": name,
                     "type": "line",
                     "symbol": "none",
-                    "data": points[:: -(-len(points) // MOST_POINTS)],
+                    "data": points[:: -(-len(points) // MAX_POINTS)],
                     "lineStyle": {"color": colour, "type": dash},
                     "itemStyle": {"color": colour},
                 }
@@ -275,12 +275,12 @@ def _counted(n: int, what: str) -> str:
 
 
 def _outside(x: float) -> str:
-    """On which side of a node on the circle no link can be."""
+    """The side of a node on the circle that no link crosses."""
     return "right" if x > 0.3 else "left" if x < -0.3 else "top"
 
 
 def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, Any]:
-    """Nodes on a circle, with the links that they tell of."""
+    """Nodes on a circle, with the links that they report."""
     answers = {one.name: not one.error for one in seen}
     names = list(dict.fromkeys([*answers, *(end for link in links for end in link["ends"])]))
     angles = {name: 2 * math.pi * place / len(names) for place, name in enumerate(names)}

@@ -1,9 +1,8 @@
-"""The server of the page: routes to the views, behind `Access`, until it is told to end."""
+"""The server of the page: routes to the views, behind `Access`, until it is stopped."""
 
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import logging
 import os
 import signal
@@ -11,7 +10,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import BanditmeshError, InputError, MissingExtraError
+from ..errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from .polling import Meshes
@@ -23,7 +22,7 @@ PORT: Final = 8470
 #: browser must answer whether it is still there, which one on a busy machine may need.
 RECONNECT_SECONDS: Final = 20.0
 #: How many of its updates are kept until it is back.
-MOST_MESSAGES: Final = 200
+MAX_MESSAGES: Final = 200
 
 
 def serve(
@@ -36,7 +35,7 @@ def serve(
     any_mesh: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the page until the process is told to end.
+    """Serve the page until the process is stopped.
 
     Parameters
     ----------
@@ -128,7 +127,7 @@ def application(
         favicon="🕸️",
         tailwind=False,
         reconnect_timeout=RECONNECT_SECONDS,
-        message_history_length=MOST_MESSAGES,
+        message_history_length=MAX_MESSAGES,
         show_welcome_message=False,
         binding_refresh_interval=None,
     )
@@ -150,22 +149,10 @@ def listening(host: str, port: int, token: str | None) -> socket.socket:
     """A socket that listens; beyond loopback only with a token."""
     if not 0 <= port < 2**16:
         raise InputError(f"--port must be an integer from 0 to 65535, got {port}")
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
-        raise InputError(f"--host: {host} has no address here: {error.strerror}") from None
-    family, _, _, _, where = found[0]
-    if not ipaddress.ip_address(where[0]).is_loopback and token is None:
-        raise InputError(f"--host is not loopback, got {host}; give --token-file as well, or leave --host out")
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(where[:2])
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
-        raise BanditmeshError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from None
-    return listener
+    from ..live.http.guard import listen_on
+
+    remedy = "give --token-file as well, or leave --host out"
+    return listen_on(host, port, token, setting="--host and --port", remedy=remedy)
 
 
 def need_nicegui() -> None:
@@ -179,7 +166,7 @@ def need_nicegui() -> None:
 
 
 def _server(config: Any, started: Callable[[], None]) -> Any:
-    """A server that says when it answers, and whose signals are ours: so that everything is cleared away at the end."""
+    """A server that says when it is ready, and leaves signals to us, so that everything is cleaned up at the end."""
     import uvicorn
 
     class Server(uvicorn.Server):

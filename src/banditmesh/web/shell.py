@@ -68,7 +68,7 @@ class Shell:
     uploads : Uploads
         The files of the server.
     is_own : bool
-        Whether somebody came here by themselves, and not over a page of another site: only then may opening the page
+        Whether the visitor came here directly, and not from a page of another site: only then may opening the page
         have the server ask or read something.
     is_dark : bool
         Whether it is shown in dark mode now.
@@ -113,7 +113,7 @@ class Shell:
         return self._workers[-1]
 
     def on_theme(self, redraw: Callable[[], None]) -> None:
-        """Have something called when the page turns dark or light."""
+        """Call something whenever the page turns dark or light."""
         self._on_theme.append(redraw)
 
     def title(self, name: str, about: str) -> None:
@@ -128,12 +128,12 @@ class Shell:
             ui.html(f"<dl class='bm-words'>{lines}</dl>", sanitize=False)
 
     def remember(self, query: str) -> None:
-        """Have the address bar show the link that leads back here."""
+        """Show the link back to this state in the address bar."""
         where = f"{self.path}?{query}" if query else self.path
         self.client.run_javascript(f"history.replaceState(history.state, '', {json.dumps(where)})")
 
     def copy_link(self) -> None:
-        """Put the link that leads back here into the clipboard."""
+        """Copy the link back to this state to the clipboard."""
         self.client.run_javascript(
             "(navigator.clipboard ? navigator.clipboard.writeText(location.href) : Promise.reject())"
             ".then(() => 'The link is in the clipboard', () => 'Copy the link from the address bar')"
@@ -141,7 +141,7 @@ class Shell:
         )
 
     async def download(self, worker: Worker, question: str, name: str, *given: Any) -> None:
-        """Hand over a file that a worker makes."""
+        """Download a file that a worker makes."""
         try:
             content = await worker.ask(question, *given)
         except WorkError as error:
@@ -211,7 +211,7 @@ def columns_of(
 
 
 def narrow_note() -> None:
-    """Say, where there is little room, that a table has more columns."""
+    """On a narrow screen, say that a table has more columns."""
     ui.label("A wider window shows more columns.").classes("bm-quiet bm-narrow")
 
 
@@ -231,7 +231,7 @@ class Notice:
         self._show(line, "bm-error", "bm-note", "alert")
 
     def refuse(self, line: str) -> None:
-        """Show what is wrong with a link, if anything is: a line, or an empty one."""
+        """Show what is wrong with a link, in one line; an empty one shows nothing."""
         if line:
             self.fail(f"this link cannot be followed as it is: {line}")
 

@@ -1,4 +1,4 @@
-"""Studies: a folder that `banditmesh run` writes, also while it does."""
+"""Studies: a folder that `banditmesh run` writes, finished or not."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Studies:
                 for name, label in _CHOSEN.items():
                     select = ui.select([], label=label, on_change=self._choose(name)).style("min-width: 11rem")
                     self._selects[name] = select.props(f'dense options-dense data-bm="{name}"')
-            # The keys that are neither along the axis nor tell lines apart: one value of each.
+            # The keys that are neither on the axis nor separate lines: one value of each.
             self._fixed = ui.element("div").classes("bm-buttons")
             self._chart = ui.echart(charts.frame("", "", self._shell.is_dark)).classes("bm-tall")
             self._chart.props('role="img" data-bm="chart-study"')

@@ -1,14 +1,13 @@
-"""What can be taken away from a run: data, pictures, a spec, the lines of a node.toml, lines of Python."""
+"""Downloads of a run: data, pictures, a spec, the lines of a node.toml, lines of Python."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 
 from nicegui import ui
 
 from ..errors import InputError
-from .choices import to_python, to_toml
+from .choices import to_python, to_tables, to_toml
 from .shell import Shell
 from .workers import Worker
 
@@ -19,7 +18,7 @@ _HEADER = """\
 
 
 def spec_of(chosen: Mapping[str, str]) -> str:
-    """The spec of what is chosen, as `banditmesh run` takes it; files are to be put beside it."""
+    """The spec of what is chosen, as `banditmesh run` takes it; uploaded files belong beside it."""
     return f"{_HEADER}\n{to_toml(chosen, own_names=True)}"
 
 
@@ -30,7 +29,7 @@ def node_toml(protocol: str, chosen: Mapping[str, str]) -> str:
     from ..settings.parts import build_policy
 
     policy = {key: text for key, text in chosen.items() if key.startswith("policy.")}
-    tables = tomllib.loads(to_toml({**policy, "protocols": "none"}))
+    tables = to_tables({**policy, "protocols": "none"})
     known = labels([read(one, 4) for one in split(chosen["protocols"]) if one])
     return protocol_lines(known.get(protocol) or read(protocol, 4), build_policy(tables))
 

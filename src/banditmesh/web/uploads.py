@@ -1,8 +1,8 @@
-"""Files that users hand over: kept while the server runs, named by what they hold, and never more than they may be.
+"""Files that users upload: kept while the server runs, named by their contents, and limited in size.
 
 A file is data: it is parsed by the reader of its format in a worker process, and nothing of it is ever executed. On the
-page and in links it goes by `HASH/NAME`; what is not the name of a kept file names nothing, so that no link makes the
-server read another file.
+page and in links it goes by `HASH/NAME`; any other name is refused, so that no link makes the server read
+another file.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..errors import InputError
 from .choices import FILES
 
 #: The most bytes of a file, and of all that are kept.
-MOST_BYTES: Final = 8 * 2**20
-MOST_KEPT: Final = 256 * 2**20
+MAX_BYTES: Final = 8 * 2**20
+MAX_KEPT: Final = 256 * 2**20
 _NAMING: Final = frozenset(key.rpartition(".")[2] for key in FILES)
 _KEPT: Final = re.compile(r"[0-9a-f]{16}/[\w.\-]{1,80}", re.ASCII)
 
 
 class Uploads:
-    """The files that users have handed over.
+    """The files that users have uploaded.
 
     Examples
     --------
@@ -42,26 +42,26 @@ class Uploads:
 
     @property
     def folder(self) -> Path:
-        """Where they lie."""
+        """The folder that holds them."""
         return Path(self._folder.name)
 
     def keep(self, name: str, content: bytes) -> str:
-        """Keep a file; the name that it goes by."""
-        if len(content) > MOST_BYTES:
-            raise InputError(f"a file may have {MOST_BYTES:,} bytes at most, got {len(content):,}; pack it with gzip")
+        """Keep a file; returns the name that it goes by."""
+        if len(content) > MAX_BYTES:
+            raise InputError(f"a file may have {MAX_BYTES:,} bytes at most, got {len(content):,}; pack it with gzip")
         plain = re.sub(r"[^\w.\-]", "_", PurePosixPath(name.replace("\\", "/")).name, flags=re.ASCII).lstrip(".")[-80:]
         kept = f"{hashlib.blake2b(content, digest_size=8).hexdigest()}/{plain or 'file'}"
         path = self.folder / kept
         if not path.exists():
-            if self._n_bytes + len(content) > MOST_KEPT:
-                raise InputError(f"all files may have {MOST_KEPT:,} bytes at most; start the server again")
+            if self._n_bytes + len(content) > MAX_KEPT:
+                raise InputError(f"all files may have {MAX_KEPT:,} bytes at most; start the server again")
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
             self._n_bytes += len(content)
         return kept
 
     def close(self) -> None:
-        """Forget all of them."""
+        """Delete all of them."""
         self._folder.cleanup()
 
 
@@ -71,10 +71,10 @@ def holds(folder: Path, name: str) -> bool:
 
 
 def check(folder: Path, tables: Mapping[str, Any], within: str = "") -> None:
-    """Refuse the tables of a spec that name another file, whoever wrote them, and in whichever table."""
+    """Refuse the tables of a spec that name a file which was not uploaded."""
     for name, value in tables.items():
         key = f"{within}{name}"
         if isinstance(value, Mapping):
             check(folder, value, f"{key}.")
         elif name in _NAMING and not (isinstance(value, str) and holds(folder, value)):
-            raise InputError(f"{key} must be a file that was handed over on this page; choose the file again")
+            raise InputError(f"{key} must be a file that was uploaded to this page; choose the file again")

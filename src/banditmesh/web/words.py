@@ -7,8 +7,8 @@ from typing import Final
 WORDS: Final[dict[str, str]] = {
     "agent": "A node of the network that pulls arms and learns. Its neighbours are the agents that it has a link to.",
     "link": "A connection of two agents, used in both directions.",
-    "arm, arm set": "Something that can be pulled, with one reward law for everybody; the arms that an agent may pull. "
-    "The holders of an arm are the agents that have it in their arm set.",
+    "arm, arm set": "Something that can be pulled, with one reward law for all agents; the arms that an agent may "
+    "pull. The holders of an arm are the agents that have it in their arm set.",
     "pull, reward": "An agent's choice of an arm in a round, and the number that it pays.",
     "observation": "The pulled arm together with its reward.",
     "regret": "With every pull it grows by the difference between the best mean reward in the agent's own arm set and "

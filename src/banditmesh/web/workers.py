@@ -1,4 +1,4 @@
-"""Processes that work for one browser: one question at a time, answers on the way, and an end at once.
+"""Processes that work for one browser: one question at a time, with progress reports, and stopped at once.
 
 A worker is a process of its own, so that the event loop answers whatever a simulation does, and a question is given up
 by ending the process: within a moment, on either engine, and whatever it was doing. Its next question begins a new
@@ -29,19 +29,19 @@ from ..machine import memory
 from ..machine.cores import count_cores
 
 #: The most workers of all browsers together.
-MOST_WORKERS: Final = 32
+MAX_WORKERS: Final = 32
 #: The most of one visitor.
 SHARE: Final = 8
 #: What a worker may take besides what it has loaded, as a part of the machine's memory, and between which limits.
 MEMORY_PART: Final = 1 / 16
-LEAST_MEMORY: Final = 1.5 * 2**30
-MOST_MEMORY: Final = 8.0 * 2**30
+MIN_MEMORY: Final = 1.5 * 2**30
+MAX_MEMORY: Final = 8.0 * 2**30
 #: Address space that a thread reserves without using it.
 _THREAD_BYTES: Final = 80.0 * 2**20
 #: By how much less urgent a worker is than the page.
 NICE: Final = 5
 #: The most letters of an error.
-MOST_LETTERS: Final = 500
+MAX_LETTERS: Final = 500
 #: How long an ended process may take to go, in seconds.
 PATIENCE: Final = 5.0
 
@@ -53,7 +53,7 @@ class WorkError(Exception):
 
 
 class StoppedError(Exception):
-    """A question that was given up because somebody asked for that."""
+    """A question that was cancelled on request."""
 
 
 def prepare() -> None:
@@ -141,7 +141,7 @@ class Worker:
         if process is not None:
             process.kill()
             threading.Thread(target=process.join, args=(PATIENCE,), daemon=True).start()
-        # The pipe is closed by whoever reads from it, once the process's end of it is gone.
+        # The reader closes the pipe, once the process's end of it is gone.
         self._pipe = None
 
     def _begin(self) -> Connection:
@@ -161,7 +161,7 @@ class Worker:
 
     def _make_room(self) -> None:
         """Refuse one worker more than there may be; those that no tab waits for go first."""
-        for most, whose, mine in ((SHARE, "of yours", [self.visitor]), (MOST_WORKERS, "of all visitors", None)):
+        for most, whose, mine in ((SHARE, "of yours", [self.visitor]), (MAX_WORKERS, "of all visitors", None)):
             others = [one for one in _running if one is not self and (mine is None or one.visitor in mine)]
             gone = [one for one in others if not one._is_wanted()]
             for one in gone[: max(0, len(others) + 1 - most)]:
@@ -171,7 +171,7 @@ class Worker:
 
 
 class Latest:
-    """Asks again whenever something was chosen, one question at a time: what is chosen meanwhile is asked right after.
+    """Asks again after every change, one question at a time: changes in between are asked right after.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | Non
 def _line(error: str) -> str:
     """An error in one line that can be sent and read, whatever of the user's it has in it."""
     line = " ".join(error.split())
-    line = line if len(line) <= MOST_LETTERS else f"{line[:MOST_LETTERS]} ..."
+    line = line if len(line) <= MAX_LETTERS else f"{line[:MAX_LETTERS]} ..."
     return line.encode(errors="replace").decode()
 
 
@@ -238,10 +238,10 @@ def memory_limit() -> float:
 
     Examples
     --------
-    >>> LEAST_MEMORY <= memory_limit() <= MOST_MEMORY
+    >>> MIN_MEMORY <= memory_limit() <= MAX_MEMORY
     True
     """
-    return min(MOST_MEMORY, max(LEAST_MEMORY, MEMORY_PART * memory.total()))
+    return min(MAX_MEMORY, max(MIN_MEMORY, MEMORY_PART * memory.total()))
 
 
 def _limit_memory() -> None:
@@ -272,7 +272,7 @@ def work(pipe: Connection) -> None:
 
     # Who may use the page may not run code on its machine.
     own.refuse()
-    # What a run warns of is told with its answer.
+    # Warnings of a run come with its answer.
     warnings.simplefilter("ignore")
     desk = Desk(lambda value: pipe.send(("tell", value)))
     while True:

@@ -11,17 +11,9 @@ A field that is empty or None changes nothing.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from msgspec import Struct
 
-
-class Key(NamedTuple):
-    """What a statistic is of: an arm, as one life of a node saw it."""
-
-    origin: str
-    epoch: int
-    arm: str
+from ..statistics import Entry, Key
 
 
 class Life(Struct, frozen=True):
@@ -44,26 +36,6 @@ class OwnArm(Struct, frozen=True):
     told_count: int = 0
     told_total: float = 0.0
     n_chosen: int = 0
-
-
-class Entry(Struct, frozen=True, gc=False):
-    """What the node knows of another key, with the hops that are left, and whether it passes it on.
-
-    Key: `origin`, `epoch`, `arm`.
-    """
-
-    origin: str
-    epoch: int
-    arm: str
-    count: int
-    total: float
-    ttl: int
-    passes: bool
-
-    @property
-    def key(self) -> Key:
-        """What it is of."""
-        return Key(self.origin, self.epoch, self.arm)
 
 
 class Start(Struct, frozen=True):
@@ -101,16 +73,12 @@ class CallerKey(Struct, frozen=True):
     key: str
 
 
-class Stored(Struct, frozen=True):
-    """Everything that a node has written down.
+class _Rows(Struct, frozen=True, kw_only=True):
+    """What is read at the start, and may be written by a transaction.
 
-    `notices` are the signed bytes as they travel; `retired` are the lives (node, epoch) that they name. `is_backup`
-    says that it was read from a backup, behind which the node may have gone on: a new life must begin.
+    `notices` are the signed bytes as they travel; `retired` are the lives (node, epoch) that they name.
     """
 
-    mesh: str
-    node: str
-    life: Life
     own: list[OwnArm] = []
     starts: list[Start] = []
     closed: list[Closed] = []
@@ -118,11 +86,22 @@ class Stored(Struct, frozen=True):
     entries: list[Entry] = []
     notices: list[bytes] = []
     retired: list[tuple[str, int]] = []
-    is_backup: bool = False
     ticket_book: TicketBook | None = None
 
 
-class Changes(Struct, frozen=True):
+class Stored(_Rows, frozen=True):
+    """Everything that a node has written down.
+
+    `is_backup` says that it was read from a backup, behind which the node may have gone on: a new life must begin.
+    """
+
+    mesh: str
+    node: str
+    life: Life
+    is_backup: bool = False
+
+
+class Changes(_Rows, frozen=True):
     """What one transaction writes; see the top of this file for how.
 
     `forgotten_starts` are keys of `starts` whose `closed` rows go as well; `forgotten_closed` keys (start, first) of
@@ -130,16 +109,8 @@ class Changes(Struct, frozen=True):
     """
 
     life: Life | None = None
-    ticket_book: TicketBook | None = None
     clear_own: bool = False
     forgotten_starts: list[int] = []
     forgotten_closed: list[tuple[int, int]] = []
     forgotten_caller_keys: int = 0
     removed: list[Key] = []
-    own: list[OwnArm] = []
-    starts: list[Start] = []
-    closed: list[Closed] = []
-    caller_keys: list[CallerKey] = []
-    entries: list[Entry] = []
-    notices: list[bytes] = []
-    retired: list[tuple[str, int]] = []

@@ -24,9 +24,9 @@ from .state import Store
 
 LOG = logging.getLogger("banditmesh.live.node")
 
-#: A transaction takes all calls that wait, but no further one once it has so many observations: planning them is work
+#: A transaction takes all calls that wait, but no further one once it has this many observations: planning them is work
 #: that nothing else can run beside.
-MOST_OBSERVATIONS: Final = 2_000
+MAX_OBSERVATIONS: Final = 2_000
 #: How long the table may lag behind, in seconds.
 LAG: Final = 1.0
 FIRST_RETRY: Final = 1.0
@@ -37,7 +37,7 @@ _Call = tuple[Sequence[Observation], asyncio.Future[list[Answer]]]
 
 
 class Committer:
-    """The one who writes.
+    """Writes what a node must not forget.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Committer:
     n_failures : int
         How many transactions have failed.
     turn : asyncio.Lock
-        Held during a transaction; whoever changes arms or protocol holds it meanwhile.
+        Held during a transaction; changes of arms or protocol hold it, too.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Committer:
             Done after the first attempt; a `StoreError` if that one failed.
         """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be waiting
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # the caller may not be waiting
         self._changes.append((changes, future))
         self._work.set()
         return future
@@ -129,11 +129,11 @@ class Committer:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody waits for a transaction."""
+        """Whether nothing waits for a transaction."""
         return not self._calls and not self._changes and not self.turn.locked()
 
     async def run(self) -> None:
-        """Write whenever something waits, until it is cancelled; nobody waits in vain after that."""
+        """Write whenever something waits, until it is cancelled; then everything that waits fails."""
         try:
             await self._run()
         except BaseException as error:
@@ -180,7 +180,7 @@ class Committer:
         """Count all that waits; with nothing it only tries whether writing works."""
         calls: list[_Call] = []
         observations: list[Observation] = []
-        while self._calls and len(observations) < MOST_OBSERVATIONS:
+        while self._calls and len(observations) < MAX_OBSERVATIONS:
             calls.append(self._calls.popleft())
             observations += calls[-1][0]
         try:
@@ -258,7 +258,7 @@ class Committer:
 
 
 def _refuse(calls: Iterable[tuple[Any, asyncio.Future[Any]]], error: BaseException) -> None:
-    """Tell everybody who waits why it failed."""
+    """Tell all waiting callers why it failed."""
     for _, future in calls:
         if not future.done():
             future.set_exception(

@@ -20,22 +20,10 @@ from msgspec import Meta
 
 from ...errors import StoreError
 from ...protocols.base import MAX_TTL
-from ..limits import MOST_COUNT, MOST_REWARD
-from ..member.arms import may_be_sum
 from ..member.tickets import KEY_BYTES
-from ..names import is_name
-from . import (
-    CallerKey,
-    Changes,
-    Closed,
-    Entry,
-    Key,
-    Life,
-    OwnArm,
-    Start,
-    Stored,
-    TicketBook,
-)
+from ..names import MAX_COUNT, is_name
+from ..statistics import Entry, Key, why_refused
+from . import CallerKey, Changes, Closed, Life, OwnArm, Start, Stored, TicketBook
 
 #: Marks an SQLite file as the state of a node ("bmsh"), and says by which of our formats.
 APPLICATION: Final = 0x626D7368
@@ -49,8 +37,8 @@ _SHIFT: Final = 1 << 63
 
 _Int = Annotated[int, Meta(ge=-_SHIFT, le=_SHIFT - 1)]
 _Natural = Annotated[int, Meta(ge=0, le=_SHIFT - 1)]
-_Count = Annotated[int, Meta(ge=0, le=MOST_COUNT)]
-_Some = Annotated[int, Meta(ge=1, le=MOST_COUNT)]
+_Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+_Some = Annotated[int, Meta(ge=1, le=MAX_COUNT)]
 _Ttl = Annotated[int, Meta(ge=0, le=MAX_TTL)]
 _Flag = Annotated[int, Meta(ge=0, le=1)]
 _Text = Annotated[str, Meta(min_length=1)]
@@ -67,7 +55,7 @@ class UnusableError(StoreError):
 
 
 @dataclass(frozen=True)
-class Table:
+class SqlTable:
     """A table: its columns, of which the first `n_key` are the key, and what its rows are."""
 
     name: str
@@ -125,20 +113,22 @@ class Table:
         return [crc(encode(row), begin) for row in rows]
 
 
-ABOUT: Final = Table("about", ("mesh TEXT", "node TEXT", "kind TEXT"), 2, tuple[_Text, _Text, _Text])
-LIFE: Final = Table("life", ("epoch INTEGER", "start INTEGER", "n_choices INTEGER"), 1, tuple[_Int, _Natural, _Natural])
-OWN: Final = Table(
+ABOUT: Final = SqlTable("about", ("mesh TEXT", "node TEXT", "kind TEXT"), 2, tuple[_Text, _Text, _Text])
+LIFE: Final = SqlTable(
+    "life", ("epoch INTEGER", "start INTEGER", "n_choices INTEGER"), 1, tuple[_Int, _Natural, _Natural]
+)
+OWN: Final = SqlTable(
     "own",
     ("arm TEXT", "count INTEGER", "total REAL", "told_count INTEGER", "told_total REAL", "n_chosen INTEGER"),
     1,
     tuple[_Text, _Count, _Finite, _Count, _Finite, _Natural],
 )
-STARTS: Final = Table("starts", ("start INTEGER", "begun_at REAL"), 1, tuple[_Natural, _Finite])
-CLOSED: Final = Table(
+STARTS: Final = SqlTable("starts", ("start INTEGER", "begun_at REAL"), 1, tuple[_Natural, _Finite])
+CLOSED: Final = SqlTable(
     "closed", ("start INTEGER", "first INTEGER", "last INTEGER"), 2, tuple[_Natural, _Natural, _Natural]
 )
-CALLER_KEYS: Final = Table("caller_keys", ("number INTEGER", "key TEXT"), 1, tuple[_Natural, str])
-ENTRIES: Final = Table(
+CALLER_KEYS: Final = SqlTable("caller_keys", ("number INTEGER", "key TEXT"), 1, tuple[_Natural, str])
+ENTRIES: Final = SqlTable(
     "entries",
     (
         "origin TEXT",
@@ -152,9 +142,9 @@ ENTRIES: Final = Table(
     3,
     tuple[_Text, _Int, _Text, _Some, _Finite, _Ttl, _Flag],
 )
-NOTICES: Final = Table("notices", ("notice BLOB",), 1, tuple[bytes])
-RETIRED: Final = Table("retired", ("node TEXT", "epoch INTEGER"), 2, tuple[_Text, _Int])
-TICKET_BOOK: Final = Table(
+NOTICES: Final = SqlTable("notices", ("notice BLOB",), 1, tuple[bytes])
+RETIRED: Final = SqlTable("retired", ("node TEXT", "epoch INTEGER"), 2, tuple[_Text, _Int])
+TICKET_BOOK: Final = SqlTable(
     "ticket_book",
     ("key BLOB", "since INTEGER", "open_choices INTEGER", "lapsed INTEGER"),
     1,
@@ -239,16 +229,10 @@ def _check(stored: Stored) -> None:
     wrong = {
         "a name": not all(map(is_name, names)),
         "an own statistic": not all(
-            one.told_count <= one.count
-            and may_be_sum(one.count, one.total)
-            and may_be_sum(one.told_count, one.told_total)
+            one.told_count <= one.count and _may_be(one.count, one.total) and _may_be(one.told_count, one.told_total)
             for one in stored.own
         ),
-        # The first half is what nearly all of them are, and quick.
-        "a statistic of others": not all(
-            abs(entry.total) <= MOST_REWARD * entry.count or may_be_sum(entry.count, entry.total)
-            for entry in stored.entries
-        ),
+        "a statistic of others": any(why_refused(entry.count, entry.total) for entry in stored.entries),
         "an entry of the present life": any((entry.origin, entry.epoch) == here for entry in stored.entries),
         "a key": stored.ticket_book is not None and len(stored.ticket_book.key) != KEY_BYTES,
         "a start": any(one.start > life.start for one in stored.starts),
@@ -258,6 +242,11 @@ def _check(stored: Stored) -> None:
     for what, is_wrong in wrong.items():
         if is_wrong:
             raise UnusableError.damaged(f"{what} in it cannot be")
+
+
+def _may_be(count: int, total: float) -> bool:
+    """Whether a node can have observed that; nothing at all, too."""
+    return why_refused(count, total) is None if count else total == 0.0
 
 
 def write(db: sqlite3.Connection, changes: Changes) -> None:

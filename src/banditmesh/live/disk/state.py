@@ -16,8 +16,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import sqlite3
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -26,11 +29,105 @@ from pathlib import Path
 from typing import Final, Self
 
 from ...errors import StoreError
-from ...files import atomic
+from ...files import atomic, locks
+from ...files.atomic import PRIVATE
 from ..names import check_name
-from . import Changes, Entry, Key, Stored, schema
-from .folder import BESIDE, FILE, Lock, make_private, move_aside, sync_folder
+from ..statistics import Entry, Key
+from . import Changes, Stored, schema
 from .schema import UnusableError
+
+FILE: Final = "state.db"
+#: What SQLite puts beside its file; the first may hold what is not in the file yet.
+BESIDE: Final = ("-wal", "-shm")
+_LOCK: Final = "lock"
+
+
+class Lock:
+    """Holds a folder against every other process, and against a second node in this one.
+
+    Raises
+    ------
+    StoreError
+        Another process has it, or it cannot be written to.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lock = Lock(Path(folder))
+    ...     lock.release()
+    """
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / _LOCK
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Any process that can open it could lock it.
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
+        except OSError as error:
+            raise StoreError(
+                f"the state folder {folder} cannot be used: {error.strerror or error}; make it a folder that can be "
+                "written to, or name another one as state"
+            ) from None
+        try:
+            locks.take(self._descriptor)
+        except OSError:
+            with suppress(OSError, ValueError):
+                holder = int(os.pread(self._descriptor, 20, 0))
+            os.close(self._descriptor)
+            by = f"process {holder}" if "holder" in locals() else "another process"
+            raise StoreError(
+                f"the state folder {folder} is in use by {by}; stop it, or give each node its own folder"
+            ) from None
+        # To show which process has it; the lock itself does not depend on it, and a full disk has no room for it.
+        with suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, f"{os.getpid()}\n".encode())
+
+    def release(self) -> None:
+        """Let others have it."""
+        os.close(self._descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk, where a folder can be opened for that."""
+    if sys.platform != "win32":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def make_private(folder: Path) -> None:
+    """Let the owner alone read a state that is there; earlier versions made it readable."""
+    for end in ("", *BESIDE):
+        path = folder / f"{FILE}{end}"
+        # On files of others, and where a file system has no modes, there is nothing to be done.
+        with suppress(OSError):
+            if path.stat().st_mode & 0o077:
+                path.chmod(PRIVATE)
+
+
+def move_aside(folder: Path) -> Path | None:
+    """Give the state in a folder another name, with the date; the new name, or None if there was no state."""
+    old = [folder / f"{FILE}{end}" for end in ("", *BESIDE)]
+    if not any(path.exists() for path in old):
+        return None
+    stamp = time.strftime("%Y-%m-%dT%H%M%SZ", time.gmtime())
+    number = 0
+    while True:
+        aside = folder / f"aside-{stamp}{f'-{number}' if number else ''}"
+        with suppress(FileExistsError):
+            aside.mkdir(mode=0o700)
+            break
+        number += 1
+    for path in old:
+        with suppress(FileNotFoundError):
+            path.rename(aside / path.name)
+    sync_folder(folder)
+    return aside / FILE
+
 
 _WAY_OUT: Final = "restore a backup into an empty folder, or start with --new-life, which moves it aside"
 #: Seconds that a write waits for another process, which can only be one that reads.
@@ -98,7 +195,7 @@ class Store:
         new_life : bool
             Whether to move what is there aside and begin anew.
         executor : Executor, optional
-            Where writing runs; a thread of its own unless given.
+            Where writing runs; its own thread unless given.
 
         Raises
         ------
@@ -191,7 +288,7 @@ class Store:
             schema.write_entries(db, entries, removed)
 
     def backup(self, path: str | PathLike[str]) -> None:
-        """Copy the state into a new file, as `copy_state`; whoever writes goes on meanwhile."""
+        """Copy the state into a new file, as `copy_state`; writing goes on meanwhile."""
         copy_state(self.folder, path)
 
     def close(self) -> None:
@@ -253,7 +350,7 @@ class Store:
         behind a gap in the log is lost with it. So after an error the log is brought into the file first.
         """
         if (self.folder / FILE).stat().st_ino != self._inode:
-            raise OSError(None, "somebody put another file in its place; stop the node, and start it again")
+            raise OSError(None, "another file was put in its place; stop the node, and start it again")
         if self._is_suspect:
             if db.in_transaction:
                 db.execute("ROLLBACK")

@@ -1,6 +1,6 @@
 """A client of a node's sidecar, for programs in Python; it needs nothing but the standard library.
 
-A connection is kept and used again, and threads may share a client: each takes a connection of its own while it asks.
+A connection is kept and used again, and threads may share a client: each uses its own connection while it asks.
 
 Asking again is always safe, so the client does it: a reward counts once by its ticket or its key, however often it is
 sent. If a connection is lost or the sidecar is starting again, `observe` and `observe_many` go on trying for `patience`
@@ -319,7 +319,7 @@ class Client:
 
 
 class _Socket(socket.socket):
-    """A socket that is read until a given time: a timeout of its own would begin anew with every byte that comes."""
+    """A socket that is read until a given time: a socket's timeout would begin anew with every byte that comes."""
 
     end = 0.0
 
@@ -337,7 +337,7 @@ class _Connection(http.client.HTTPConnection):
     _end = 0.0
 
     def end_in(self, seconds: float) -> None:
-        """Have the next answer come within so many seconds."""
+        """Have the next answer come within `seconds`."""
         self._end = time.monotonic() + seconds
         if self.sock is not None:
             self.sock.settimeout(seconds)

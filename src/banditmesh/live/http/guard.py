@@ -1,7 +1,7 @@
 """Who may ask a server of this machine: programs and, of web pages, its own alone.
 
-A sidecar that listens on loopback or on a Unix socket lets in whoever can reach it. A web page must not: the browser
-that shows it runs on the same machine and would carry its requests here. So, in this order,
+A sidecar that listens on loopback or on a Unix socket lets in anything that can reach it. A web page must not: the
+browser that shows it runs on the same machine and would carry its requests here. So, in this order,
 
 - Host must name the sidecar: localhost, the address that it listens on, or one of the configured names. A page of
   another site whose name suddenly means 127.0.0.1 (DNS rebinding) has its own name there.
@@ -19,14 +19,27 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import os
 import re
-from collections.abc import Collection, Iterable
+import socket
+import stat
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ...errors import FileError, InputError, SidecarError
+from ..logs import warn_if_exposed
+from ..names import Address
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:\[\]@/?#]+)(?::[0-9]{1,5})?", re.ASCII)
+#: How many letters a token has at least.
+LEAST_LENGTH: Final = 16
+BACKLOG: Final = 128
 _ALWAYS_MINE: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -161,7 +174,7 @@ def _is_address(name: str) -> bool:
 
 
 def _opens(method: str, headers: dict[bytes, list[bytes]]) -> bool:
-    """Whether a browser opens a page of its own for this, and not within another one."""
+    """Whether a browser opens this as a page, and not within another one."""
     asked = headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest")
     return method == "GET" and asked == ([b"navigate"], [b"document"])
 
@@ -175,3 +188,114 @@ def _refuse_content(method: str, headers: dict[bytes, list[bytes]]) -> Refusal |
         return None
     got = repr(b", ".join(kinds).decode("latin-1")[:100]) if kinds else "none"
     return Refusal(415, f"Content-Type must be application/json, got {got}")
+
+
+def read_token(path: str | PathLike[str]) -> str:
+    """The token in a file: one word of at least 16 printable characters."""
+    try:
+        token = Path(path).read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise FileError(f"the token's file {path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        token = ""
+    if len(token) < LEAST_LENGTH or not token.isprintable() or " " in token:
+        raise FileError(
+            f"the token's file {path} must hold one word of at least {LEAST_LENGTH} ASCII characters; "
+            "`openssl rand -hex 32` makes one"
+        )
+    warn_if_exposed(path)
+    return token
+
+
+@contextmanager
+def bind(address: str, token: str | None = None) -> Iterator[socket.socket]:
+    """A socket that listens on `HOST:PORT` or `unix:PATH`; callers are answered once it is served.
+
+    A sidecar answers everything that reaches it. So an address other than loopback is refused unless there is a token,
+    and a Unix socket is for its user alone.
+
+    Examples
+    --------
+    >>> with bind("127.0.0.1:0") as listener:
+    ...     listener.getsockname()[0]
+    '127.0.0.1'
+    >>> with bind("0.0.0.0:7780"):
+    ...     pass
+    Traceback (most recent call last):
+        ...
+    banditmesh.errors.InputError: api.listen must be loopback without a token, got 0.0.0.0:7780; set api.token_file,
+    or listen on 127.0.0.1
+    """
+    if address.startswith("unix:"):
+        with _bind_unix(Path(address.removeprefix("unix:"))) as listener:
+            yield listener
+        return
+    remedy = "set api.token_file, or listen on 127.0.0.1"
+    with listen_on(*Address.parse(address, "api.listen"), token, setting="api.listen", remedy=remedy) as listener:
+        yield listener
+
+
+def listen_on(host: str, port: int, token: str | None, *, setting: str, remedy: str) -> socket.socket:
+    """A TCP socket that listens; beyond loopback only with a token.
+
+    `setting` is what an error calls the place where host and port were given, `remedy` what to do without a token.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise InputError(f"{setting}: {host} has no address here: {error.strerror}") from None
+    family, _, _, _, where = found[0]
+    address = Address.of(where)
+    if token is None and not ipaddress.ip_address(address.host).is_loopback:
+        raise InputError(f"{setting} must be loopback without a token, got {Address(host, port)}; {remedy}")
+    # With the protocol named, the event loop sends what there is at once, instead of waiting for more.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise SidecarError(
+            f"{setting}: cannot listen on {Address(host, port)}: {error.strerror}; choose another port"
+        ) from None
+    return listener
+
+
+@contextmanager
+def _bind_unix(path: Path) -> Iterator[socket.socket]:
+    _clear(path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        # Between bind and chmod others could connect; so the mask does it. It is the whole process's, for an instant.
+        mask = os.umask(0o177)
+        try:
+            listener.bind(str(path))
+            listener.listen(BACKLOG)
+        except OSError as error:
+            raise SidecarError(f"api.listen: cannot listen on unix:{path}: {error.strerror or error}") from None
+        finally:
+            os.umask(mask)
+        bound = path.stat().st_ino
+        try:
+            yield listener
+        finally:
+            with suppress(FileNotFoundError):
+                if path.stat().st_ino == bound:
+                    path.unlink()
+
+
+def _clear(path: Path) -> None:
+    """Remove the socket of a sidecar that has ended; anything else stays."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise InputError(f"api.listen: {path} is there and is no socket; remove it, or take another path")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise SidecarError(f"api.listen: another process answers on unix:{path}; end it, or take another path")

@@ -3,13 +3,13 @@
 Only the lag of the event loop is measured here: a task sleeps for a while and looks how late it wakes up.
 
 A scrape runs on the node's own event loop and must not hold it up, so series by arm are left out where there are more
-than `MOST_ARMS` arms.
+than `MAX_ARMS` arms.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -22,16 +22,27 @@ from ...version import __version__
 
 if TYPE_CHECKING:
     from ..node import Node
-    from .views import StateView
+    from . import PeerView, StateView
 
-#: The most arms that have series of their own.
-MOST_ARMS: Final = 200
+#: The most arms that have their own series.
+MAX_ARMS: Final = 200
 #: The most members with many lives that are named.
-MOST_MEMBERS: Final = 20
+MAX_MEMBERS: Final = 20
 #: How often the loop's lag is measured, in seconds.
 LAG_EVERY: Final = 0.25
 LAG_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 COMMIT_BUCKETS: Final = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+
+
+#: What is shown of each link: the end of its name, what it is, whether it only grows, and its value.
+_OF_LINKS: Final[tuple[tuple[str, str, bool, Callable[[PeerView], float]], ...]] = (
+    ("up", "1 if the link is up.", False, lambda one: one.state == "up"),
+    ("since_seconds", "When it came up or went down, since 1970.", False, lambda one: one.since),
+    ("sent_statistics", "Statistics sent over the link.", True, lambda one: one.sent),
+    ("received_statistics", "Statistics that came over the link.", True, lambda one: one.received),
+    ("waiting_keys", "Statistics that wait to be sent.", False, lambda one: one.waiting),
+    ("behind_seconds", "Time since nothing was waiting; 0 if nothing is.", False, lambda one: one.behind),
+)
 
 
 class Metrics(Collector):
@@ -40,7 +51,7 @@ class Metrics(Collector):
     Parameters
     ----------
     node : Node
-        Whom to ask.
+        The node to ask.
     """
 
     media_type: Final = CONTENT_TYPE_LATEST
@@ -52,7 +63,7 @@ class Metrics(Collector):
         ProcessCollector(registry=self._registry)
         self._lag = Histogram(
             "banditmesh_loop_lag_seconds",
-            "How late the event loop wakes up who sleeps.",
+            "Event-loop lag.",
             buckets=LAG_BUCKETS,
             registry=self._registry,
         )
@@ -68,7 +79,7 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     async def measure_lag(self) -> None:
-        """Measure the loop's lag, for ever."""
+        """Measure the event-loop lag until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + LAG_EVERY
@@ -76,7 +87,7 @@ class Metrics(Collector):
             self._lag.observe(max(0.0, loop.time() - due))
 
     def observed(self, seconds: float) -> None:
-        """So long did it take to acknowledge observations."""
+        """Note how long it took to acknowledge observations."""
         self._observing.observe(seconds)
 
     def describe(self) -> Iterable[Metric]:
@@ -101,7 +112,7 @@ class Metrics(Collector):
         most = {name: cap.most for name, cap in state.caps.items()}
         yield _by("banditmesh_cap_used", "How much of a cap is in use.", "cap", used)
         yield _by("banditmesh_cap_most", "How much a cap allows.", "cap", most)
-        many = dict(islice(state.many_lives.items(), MOST_MEMBERS))
+        many = dict(islice(state.many_lives.items(), MAX_MEMBERS))
         yield _by("banditmesh_member_lives", "Lives of members that come near caps.epochs.", "member", many)
         if state.certificate_ends is not None:
             yield GaugeMetricFamily(
@@ -114,26 +125,13 @@ class Metrics(Collector):
 
     def _links(self) -> Iterable[Metric]:
         peers = self._node.peers()
-        yield _by("banditmesh_link_up", "1 if the link is up.", "peer", {one.name: one.state == "up" for one in peers})
-        since = {one.name: one.since for one in peers}
-        yield _by("banditmesh_link_since_seconds", "When it came up or went down, since 1970.", "peer", since)
-        sent = {one.name: one.sent for one in peers}
-        yield _by("banditmesh_link_sent_statistics", "Statistics sent over the link.", "peer", sent, counter=True)
-        received = {one.name: one.received for one in peers}
-        yield _by(
-            "banditmesh_link_received_statistics", "Statistics that came over the link.", "peer", received, counter=True
-        )
-        waiting = {one.name: one.waiting for one in peers}
-        yield _by("banditmesh_link_waiting_keys", "Statistics that wait to be sent.", "peer", waiting)
-        behind = {one.name: one.behind for one in peers}
-        yield _by(
-            "banditmesh_link_behind_seconds", "Time since nothing waited to be sent; 0 if nothing does.", "peer", behind
-        )
+        for name, text, is_counter, value in _OF_LINKS:
+            yield _by(f"banditmesh_link_{name}", text, "peer", {one.name: value(one) for one in peers}, is_counter)
 
     @staticmethod
     def _arms(state: StateView) -> Iterable[Metric]:
         yield GaugeMetricFamily("banditmesh_arms", "How many arms the node chooses among.", len(state.arms))
-        if len(state.arms) > MOST_ARMS:
+        if len(state.arms) > MAX_ARMS:
             return
         counts = GaugeMetricFamily(
             "banditmesh_arm_observations", "Observations that the estimates contain.", labels=("arm", "source")
@@ -146,7 +144,7 @@ class Metrics(Collector):
         yield _by("banditmesh_arm_mean", "The mean reward, as the node estimates it.", "arm", means)
 
 
-def _by(name: str, text: str, label: str, values: Mapping[str, float], *, counter: bool = False) -> Metric:
+def _by(name: str, text: str, label: str, values: Mapping[str, float], counter: bool = False) -> Metric:
     """A family with one label."""
     family = (CounterMetricFamily if counter else GaugeMetricFamily)(name, text, labels=(label,))
     for key, value in values.items():

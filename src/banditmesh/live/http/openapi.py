@@ -12,11 +12,11 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ...version import __version__
-from ..member.arms import ArmSpec
-from .views import PeerView, StateView
+from ..statistics import ArmSpec
+from . import PeerView, StateView
 
 #: The most observations of one request.
-MOST_OBSERVATIONS: Final = 1_000
+MAX_OBSERVATIONS: Final = 1_000
 
 Name = Annotated[str, Meta(description="1 to 128 bytes of printable UTF-8.")]
 Key = Annotated[str, Meta(min_length=1, max_length=128, description="A caller's own key; the same key counts once.")]
@@ -138,7 +138,7 @@ OPERATIONS: Final = (
         "/v1/observe",
         "observe",
         "Report one reward or a list of them; the same again changes nothing",
-        ObservationRequest | Annotated[list[ObservationRequest], Meta(max_length=MOST_OBSERVATIONS)],
+        ObservationRequest | Annotated[list[ObservationRequest], Meta(max_length=MAX_OBSERVATIONS)],
         {200: (Answer, Answers), 422: (Answer, Answers), **_LATER},
     ),
     Operation(

@@ -9,33 +9,41 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import os
 import signal
 import socket
-import stat
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
-from typing import Final
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
+import h11
+import msgspec
 import uvicorn
+from starlette.responses import JSONResponse
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ...errors import BanditmeshError, InputError, SidecarError
-from ..addresses import Address
+from ...errors import BanditmeshError
 from ..config import NodeConfig, load
 from ..logs import LOG, note, set_up
 from ..node import Node
-from .callers import CallerConnection, limited
-from .guard import Guard
+from .guard import BACKLOG, Guard, bind, read_token
 from .metrics import Metrics
-from .openapi import OPEN
+from .openapi import OPEN, Error
 from .sidecar import Sidecar
-from .tokens import read_token
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 #: How long requests may take to end when the sidecar ends, in seconds.
 LAST_REQUESTS_WITHIN: Final = 5
-BACKLOG: Final = 128
+#: How many requests are answered at a time, and how many more connections there may be, for probes.
+MAX_CALLERS: Final = 256
+FOR_PROBES: Final = 16
+#: How long a connection may be without a whole request, and how long an answer may go unread, in seconds.
+HEADERS_WITHIN: Final = 10.0
+READS_WITHIN: Final = 30.0
+#: When to ask again, in seconds.
+RETRY_AFTER: Final = "1"
 
 
 async def serve(
@@ -89,99 +97,132 @@ async def serve(
             task.cancel()
 
 
+class CallerConnection(H11Protocol):
+    """One connection, as uvicorn serves it, with an end that always comes."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._since = self.loop.time()
+        #: By what happens then: what is waited for.
+        self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, if there is a place."""
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CALLERS + FOR_PROBES and not self._take_place():
+            self._refuse(503, _too_many())
+        else:
+            self._expect(HEADERS_WITHIN, self._give_up)
+
+    def _take_place(self) -> bool:
+        """Have the place of the connection that has been without a request for longest; whether there is one."""
+        others: list[Any] = [one for one in self.connections if one is not self]
+        idle = [one for one in others if not one.is_busy]
+        if not idle:
+            return False
+        oldest = min(idle, key=lambda one: one._since)
+        self.connections.discard(oldest)  # it is lost only in the loop's next turn
+        oldest.transport.close()
+        return True
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; all headers must come in time."""
+        super().data_received(data)
+        if self.is_busy or self.transport.is_closing():
+            self._cancel(self._give_up)
+        else:
+            self._expect(HEADERS_WITHIN, self._give_up)
+
+    def on_response_complete(self) -> None:
+        """The answer is sent."""
+        self._since = self.loop.time()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """The caller does not read."""
+        super().pause_writing()
+        self._expect(READS_WITHIN, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The caller reads."""
+        self._cancel(self.transport.abort)
+        super().resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        for then in list(self._timers):
+            self._cancel(then)
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP."""
+        self._refuse(400, "a request must be HTTP/1.1, got something else")
+
+    def _expect(self, within: float, then: Callable[[], None]) -> None:
+        """Unless it is cancelled, call `then` after `within` seconds; a timer that runs already is not put off."""
+        if then not in self._timers:
+            self._timers[then] = self.loop.call_later(within, then)
+
+    def _cancel(self, then: Callable[[], None]) -> None:
+        if then in self._timers:
+            self._timers.pop(then).cancel()
+
+    def _give_up(self) -> None:
+        has_begun = bool(self.conn.trailing_data[0])
+        if has_begun:
+            self._refuse(408, f"the headers of a request must come within {HEADERS_WITHIN:g} s")
+        else:
+            self.transport.close()
+
+    def _refuse(self, status: int, line: str) -> None:
+        """Answer in place of the application, and end."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            body = msgspec.json.encode(Error(line))
+            headers = {"Content-Type": "application/json", "Content-Length": f"{len(body)}", "Connection": "close"}
+            if status == 503:
+                headers["Retry-After"] = RETRY_AFTER
+            answer = h11.Response(status_code=status, headers=list(headers.items()))
+            for event in (answer, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
+def limited(app: ASGIApp, always: Collection[str] = OPEN) -> ASGIApp:
+    """The same application, for `MAX_CALLERS` requests at a time, but for those paths, which are always answered."""
+    n_running = 0
+
+    async def within(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal n_running
+        if scope["path"] in always:
+            await app(scope, receive, send)
+        elif n_running >= MAX_CALLERS:
+            answer = JSONResponse({"error": _too_many()}, 503, {"Retry-After": RETRY_AFTER})
+            await answer(scope, receive, send)
+        else:
+            n_running += 1
+            try:
+                await app(scope, receive, send)
+            finally:
+                n_running -= 1
+
+    return within
+
+
+def _too_many() -> str:
+    return f"too many callers: {MAX_CALLERS} requests are being answered already; try again"
+
+
 class _Server(uvicorn.Server):
-    """uvicorn, whose signals are somebody else's."""
+    """uvicorn without its signal handlers: `signals` has them."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-@contextlib.contextmanager
-def bind(address: str, token: str | None = None) -> Iterator[socket.socket]:
-    """A socket that listens on `HOST:PORT` or `unix:PATH`; who connects is answered once it is served.
-
-    Anybody can ask a sidecar who reaches it. So an address other than loopback is refused unless there is a token, and
-    a Unix socket is for its user alone.
-
-    Examples
-    --------
-    >>> with bind("127.0.0.1:0") as listener:
-    ...     listener.getsockname()[0]
-    '127.0.0.1'
-    >>> with bind("0.0.0.0:7780"):
-    ...     pass
-    Traceback (most recent call last):
-        ...
-    banditmesh.errors.InputError: api.listen is not loopback, got '0.0.0.0:7780': set api.token_file, or listen on \
-127.0.0.1
-    """
-    if address.startswith("unix:"):
-        with _bind_unix(Path(address.removeprefix("unix:"))) as listener:
-            yield listener
-        return
-    family, ip, port = _resolve(address)
-    if not ipaddress.ip_address(ip).is_loopback and token is None:
-        raise InputError(f"api.listen is not loopback, got {address!r}: set api.token_file, or listen on 127.0.0.1")
-    # With the protocol named, the event loop sends what there is at once, instead of waiting for more.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    with listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((ip, port))
-            listener.listen(BACKLOG)
-        except OSError as error:
-            raise SidecarError(f"api.listen: cannot listen on {address}: {error.strerror}") from None
-        yield listener
-
-
-def _resolve(address: str) -> tuple[socket.AddressFamily, str, int]:
-    host, port = Address.parse(address, "api.listen")
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
-        raise InputError(f"api.listen: {host} has no address here: {error.strerror}") from None
-    family, _, _, _, where = found[0]
-    return family, str(where[0]), int(where[1])
-
-
-@contextlib.contextmanager
-def _bind_unix(path: Path) -> Iterator[socket.socket]:
-    _clear(path)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        # Between bind and chmod anybody could connect; so the mask does it. It is the whole process's, for an instant.
-        mask = os.umask(0o177)
-        try:
-            listener.bind(str(path))
-            listener.listen(BACKLOG)
-        except OSError as error:
-            raise SidecarError(f"api.listen: cannot listen on unix:{path}: {error.strerror or error}") from None
-        finally:
-            os.umask(mask)
-        bound = path.stat().st_ino
-        try:
-            yield listener
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                if path.stat().st_ino == bound:
-                    path.unlink()
-
-
-def _clear(path: Path) -> None:
-    """Remove the socket of a sidecar that has ended; anything else is somebody's."""
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISSOCK(mode):
-        raise InputError(f"api.listen: {path} is there and is no socket; remove it, or take another path")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            path.unlink()
-            return
-    raise SidecarError(f"api.listen: somebody answers on unix:{path} already; end that process, or take another path")
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 from starlette.applications import Starlette
@@ -23,7 +23,6 @@ from starlette.routing import Route
 
 from ...errors import BanditmeshError, InputError, MessageError
 from ..member.ledger import ALREADY_COUNTED, COUNTED, REFUSED, Observation
-from ..member.tickets import Ticket
 from . import openapi
 
 if TYPE_CHECKING:
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
     from .metrics import Metrics
 
 #: The most bytes of a body, and the most seconds that it may take to come.
-MOST_BYTES: Final = 2**20
-MOST_SECONDS: Final = 10.0
+MAX_BYTES: Final = 2**20
+MAX_SECONDS: Final = 10.0
 #: When to ask again after a 503, in seconds.
 RETRY_AFTER: Final = "1"
 
@@ -95,18 +94,14 @@ class Sidecar:
 
     async def _observe(self, asked: list[openapi.ObservationRequest]) -> list[openapi.Answer]:
         """What becomes of each observation; all that can be counted are, in one transaction."""
-        answers: dict[int, openapi.Answer] = {}
-        possible: dict[int, Observation] = {}
-        for place, one in enumerate(asked):
-            try:
-                possible[place] = _observation(one)
-            except InputError as error:
-                answers[place] = _refusal(str(error))
         began = perf_counter()
-        for place, answer in zip(possible, await self._node.observe_many(list(possible.values())), strict=True):
-            answers[place] = _refusal(answer.reason) if answer.outcome == REFUSED else _ANSWERS[answer.outcome]
+        observations = [Observation(one.reward, cast(Any, one.ticket), one.arm, one.key) for one in asked]
+        answers = await self._node.observe_many(observations, needs_key=True)
         self._metrics.observed(perf_counter() - began)
-        return [answers[place] for place in range(len(asked))]
+        return [
+            openapi.Answer("refused", " ".join(reason.split())) if outcome == REFUSED else _ANSWERS[outcome]
+            for outcome, reason in answers
+        ]
 
     async def state(self, request: Request) -> Response:  # noqa: D102
         return _answer(self._node.state())
@@ -164,33 +159,20 @@ class Sidecar:
         return Response(self._description, media_type="application/json")
 
 
-def _observation(asked: openapi.ObservationRequest) -> Observation:
-    if asked.ticket is not None and asked.arm is None and asked.key is None:
-        return Observation(asked.reward, ticket=Ticket.parse(asked.ticket))
-    if asked.ticket is None and asked.arm is not None and asked.key is not None:
-        return Observation(asked.reward, arm=asked.arm, key=asked.key)
-    given = [name for name in ("ticket", "arm", "key") if getattr(asked, name) is not None]
-    raise InputError(f"an observation must have a ticket, or an arm and a key, got {' and '.join(given) or 'neither'}")
-
-
-def _refusal(reason: str) -> openapi.Answer:
-    return openapi.Answer("refused", " ".join(reason.split()))
-
-
 async def _read(request: Request, operation: str) -> Any:
     """The body of a request, as its operation takes it."""
-    too_large = HTTPException(413, f"a body must be of at most {MOST_BYTES} bytes; send it in parts")
-    if int(request.headers.get("content-length", 0)) > MOST_BYTES:
+    too_large = HTTPException(413, f"a body must be of at most {MAX_BYTES} bytes; send it in parts")
+    if int(request.headers.get("content-length", 0)) > MAX_BYTES:
         raise too_large
     data = bytearray()
     try:
-        async with asyncio.timeout(MOST_SECONDS):
+        async with asyncio.timeout(MAX_SECONDS):
             async for piece in request.stream():
                 data += piece
-                if len(data) > MOST_BYTES:
+                if len(data) > MAX_BYTES:
                     raise too_large
     except TimeoutError:
-        raise HTTPException(408, f"a body must come within {MOST_SECONDS:g} s") from None
+        raise HTTPException(408, f"a body must come within {MAX_SECONDS:g} s") from None
     try:
         return _DECODERS[operation].decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

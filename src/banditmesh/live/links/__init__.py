@@ -23,18 +23,17 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
-from typing import Protocol as Interface
 
 from ...errors import InputError, RefusedError
 from ..logs import note
 from ..tasks import Tasks
-from . import greeting
 from .codec import Hello
-from .conversation import Conversation, Frames, Host, LinkEnded, Turns
+from .conversation import Conversation, Frames, LinkEnded, LinkTurns, answer_greeting, check_hello, greet
 
 if TYPE_CHECKING:
     from ..transport import Connection, Transport
     from ..transport.identity import Identity
+    from .exchange import Exchange
 
 LOG = logging.getLogger("banditmesh.live.links")
 
@@ -43,35 +42,19 @@ SHORTEST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 30.0
 #: How long the one with the larger name waits to be dialled again, at least.
 COURTESY: Final = 1.0
-#: A link that lasted so long did work: what follows it begins with the shortest pause.
+#: A link that lasted this long did work: what follows it begins with the shortest pause.
 LASTING: Final = 5.0
 #: How often to look whether a certificate that a link rests on has ended, in seconds.
 LOOK_EVERY: Final = 1.0
 #: How long nothing more is logged of strangers who are refused for the same reason; all are counted.
 QUIET_FOR: Final = 10.0
 #: How often the link of a peer may come up in how many seconds.
-MOST_UPS: Final = 8
+MAX_UPS: Final = 8
 PER_SECONDS: Final = 10.0
 #: Why a link may not come up although no one refused it.
 NOT_THERE: Final = ("unreachable", "closed", "lost", "timeout")
 #: How many connections may be between handshake and hello at a time.
-MOST_GREETINGS: Final = 64
-
-
-class LinkHost(Host, Interface):
-    """What links are kept for: a conversation's host that also hears of links."""
-
-    def hello(self) -> Hello:
-        """What this node says first."""
-
-    def link_up(self, peer: str) -> None:
-        """A link came up: what is offered to it begins to wait."""
-
-    def link_down(self, peer: str) -> None:
-        """A link went down: what waited is discarded."""
-
-    def banned(self, identity: Identity) -> str | None:
-        """Why a member's certificate is not accepted any more, if so."""
+MAX_GREETINGS: Final = 64
 
 
 class Neighbour:
@@ -136,15 +119,15 @@ class Neighbour:
         self.conversation = self.talk = None
 
 
-class Links:
+class NodeLinks:
     """The links of a node.
 
     Parameters
     ----------
     mesh, node : str
         Who this is.
-    host : LinkHost
-        Whom it talks for.
+    host : Exchange
+        Takes what comes, gives what is sent, and hears of links.
     transport : Transport
         Makes connections.
     tasks : Tasks
@@ -174,7 +157,7 @@ class Links:
         self,
         mesh: str,
         node: str,
-        host: LinkHost,
+        host: Exchange,
         transport: Transport,
         tasks: Tasks,
         *,
@@ -197,7 +180,7 @@ class Links:
         self._tasks = tasks
         self._clock = clock
         self._rng = rng
-        self._turns = Turns()
+        self._turns = LinkTurns()
         #: Who has not said hello yet, by name if that is proved.
         self._greetings: dict[object, tuple[Connection, asyncio.Task[None]]] = {}
         #: By name: when the last few links of a peer came up.
@@ -235,7 +218,7 @@ class Links:
         return [name for name, neighbour in self.neighbours.items() if neighbour.conversation is not None]
 
     def wake(self) -> None:
-        """Something may wait for somebody."""
+        """Wake the links for which something waits."""
         for neighbour in self.neighbours.values():
             if neighbour.conversation is not None and self._host.waiting(neighbour.name):
                 neighbour.conversation.wake()
@@ -245,7 +228,7 @@ class Links:
         self._part_from(lambda neighbour: self._unwelcome(neighbour.name, neighbour.identity))
 
     async def watch(self) -> None:
-        """End links when a certificate that they rest on ends, for ever; diallers dial again with what they have."""
+        """Until cancelled, end links when a certificate that they rest on ends; diallers then dial again."""
         while True:
             await asyncio.sleep(LOOK_EVERY)
             self._part_from(lambda neighbour: self._ended(neighbour.identity))
@@ -269,7 +252,7 @@ class Links:
                 neighbour.conversation.part(reason)
 
     def part(self, reason: str) -> None:
-        """Say bye to all; nobody is dialled or let in any more."""
+        """Say bye to all, and neither dial nor let in any more."""
         self._is_parting = True
         for neighbour in self.neighbours.values():
             self._stop_dialling(neighbour)
@@ -324,7 +307,7 @@ class Links:
                 connection = await self._transport.dial(neighbour.address, neighbour.name)
             identity = connection.peer
             frames = Frames(connection)
-            hello = await greeting.as_dialler(
+            hello = await greet(
                 frames, self._host.hello(), lambda hello: self._check(hello, identity, meant=neighbour.name)
             )
             self._adopt(frames, hello, identity)
@@ -361,8 +344,8 @@ class Links:
             earlier, task = self._greetings.pop(key)
             task.cancel()
             earlier.close()
-        elif len(self._greetings) >= MOST_GREETINGS:
-            self.refused(RefusedError("busy", f"{MOST_GREETINGS} connections have not said hello yet"), name)
+        elif len(self._greetings) >= MAX_GREETINGS:
+            self.refused(RefusedError("busy", f"{MAX_GREETINGS} connections have not said hello yet"), name)
             connection.close()
             return
         self._greetings[key] = connection, self._tasks.spawn(self._welcome(connection, key), "welcome")
@@ -373,7 +356,7 @@ class Links:
         frames = Frames(connection)
         is_adopted = False
         try:
-            hello = await greeting.as_listener(frames, self._host.hello, lambda hello: self._check(hello, identity))
+            hello = await answer_greeting(frames, self._host.hello, lambda hello: self._check(hello, identity))
             self._adopt(frames, hello, identity)
             is_adopted = True
         except RefusedError as refusal:
@@ -387,8 +370,8 @@ class Links:
                 del self._greetings[key]
 
     def _check(self, hello: Hello, identity: Identity | None, meant: str | None = None) -> None:
-        """Refuse whom this node does not talk to."""
-        greeting.check(self._mesh, self._node, hello, identity, meant)
+        """Refuse nodes that this node does not talk to."""
+        check_hello(self._mesh, self._node, hello, identity, meant)
         if self._is_parting:
             raise RefusedError("leaving", f"{self._node!r} is leaving")
         if (refusal := self._unwelcome(hello.node, identity)) is not None:
@@ -398,7 +381,7 @@ class Links:
         if not is_linked and len(self.linked()) >= self.most:
             raise RefusedError("too_many_links", f"{self._node!r} has {self.most} links, the most that it may have")
         if self._comes_too_often(hello.node):
-            raise RefusedError("too_often", f"a link may come up {MOST_UPS} times in {PER_SECONDS:g} s; wait a while")
+            raise RefusedError("too_often", f"a link may come up {MAX_UPS} times in {PER_SECONDS:g} s; wait a while")
 
     def _unwelcome(self, name: str, identity: Identity | None) -> RefusedError | None:
         """Why there may be no link with a member, by its name and its certificate, if so."""
@@ -431,7 +414,7 @@ class Links:
         for peer in [peer for peer, ups in self._ups.items() if now - ups[-1] >= PER_SECONDS]:
             del self._ups[peer]
         ups = self._ups.get(name)
-        return ups is not None and len(ups) == MOST_UPS and now - ups[0] < PER_SECONDS
+        return ups is not None and len(ups) == MAX_UPS and now - ups[0] < PER_SECONDS
 
     # --- talking
 
@@ -456,7 +439,7 @@ class Links:
         neighbour.down.clear()
         self.neighbours[name] = neighbour
         self.counts["links"] += 1
-        self._ups.setdefault(name, deque(maxlen=MOST_UPS)).append(asyncio.get_running_loop().time())
+        self._ups.setdefault(name, deque(maxlen=MAX_UPS)).append(asyncio.get_running_loop().time())
         self._host.link_up(neighbour.name)
         note(LOG, logging.INFO, "link up", peer=neighbour.name)
         mine = self._host.hello().protocol
@@ -491,7 +474,7 @@ class Links:
 
 
 async def _happens(event: asyncio.Event, within: float) -> bool:
-    """Whether an event happens within so many seconds."""
+    """Whether an event happens within `within` seconds."""
     try:
         async with asyncio.timeout(within):
             await event.wait()

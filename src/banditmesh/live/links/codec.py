@@ -7,7 +7,7 @@
     ping, pong   [number]
     bye          [reason]
 
-Every array may be longer than this: later versions add fields at the end, and whoever does not know them skips them.
+Every array may be longer than this: later versions add fields at the end, and nodes that do not know them skip them.
 A kind that is not known is skipped, too. Three rules keep a stranger's bytes harmless:
 
 - A frame is at most 256 KiB, and nothing is allocated on the word of a length, only for bytes that have come.
@@ -25,17 +25,17 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import DecodeError, Meta, Raw, Struct, ValidationError, field
 from msgspec.msgpack import Decoder, Encoder
-from msgspec.structs import astuple
 
 from ...errors import FrameError, InputError
+from ..statistics import Statistic
 
 #: The wire version that this module speaks. Two nodes speak the smaller of theirs.
 VERSION: Final = 1
 #: The most bytes in a frame, its length aside.
-MOST_FRAME: Final = 256 * 1024
+MAX_FRAME: Final = 256 * 1024
 
 #: The most malformed statistics in a frame that is otherwise sound.
-MOST_MALFORMED: Final = 1_000
+MAX_MALFORMED: Final = 1_000
 
 HELLO: Final = 1
 STATISTICS: Final = 2
@@ -46,11 +46,10 @@ BYE: Final = 6
 
 _Text = Annotated[str, Meta(max_length=256)]
 _Natural = Annotated[int, Meta(ge=0)]
-_Statistic = tuple[str, int, str, int, float, int]
 
 
 class Hello(Struct, frozen=True, array_like=True):
-    """Who somebody is: the first frame in each direction.
+    """Who a node is: the first frame in each direction.
 
     Examples
     --------
@@ -68,9 +67,9 @@ class Hello(Struct, frozen=True, array_like=True):
 
 
 class Statistics(NamedTuple):
-    """Statistics as they came, each (origin, epoch, arm, count, sum, ttl), and how many were no statistic."""
+    """Statistics as they came, and how many things came that were none."""
 
-    statistics: list[_Statistic]
+    statistics: list[Statistic]
     n_malformed: int = 0
 
 
@@ -106,21 +105,10 @@ class _Frame(Struct, array_like=True):
     body: Raw = field(default_factory=lambda: Raw(b"\x90"))
 
 
-class _WideStatistic(Struct, array_like=True):
-    """A statistic that may have more fields than are known here."""
-
-    origin: str
-    epoch: int
-    arm: str
-    count: int
-    total: float
-    ttl: int
-
-
 _encode = Encoder().encode
 _decode_frame = Decoder(_Frame).decode
-_decode_statistics = Decoder(list[_Statistic]).decode
-_decode_one = Decoder(_WideStatistic).decode
+_decode_statistics = Decoder(list[Statistic]).decode
+_decode_one = Decoder(Statistic).decode
 _decode_array = Decoder(list[Raw]).decode
 _decode_notices = Decoder(list[bytes]).decode
 _decode_body: dict[int, Any] = {
@@ -135,16 +123,16 @@ def encode_hello(hello: Hello) -> bytes:
     return _frame(HELLO, hello)
 
 
-def encode_statistics(statistics: Sequence[tuple[tuple[str, int, str], int, float, int]]) -> bytes:
-    """Statistics, each ((origin, epoch, arm), count, sum, ttl), as a frame, its length included.
+def encode_statistics(statistics: Sequence[Statistic]) -> bytes:
+    """Statistics as a frame, its length included.
 
     Examples
     --------
-    >>> frame = encode_statistics([(("a", 7, "red"), 2, 1.5, 4)])
+    >>> frame = encode_statistics([Statistic("a", 7, "red", 2, 1.5, 4)])
     >>> decode(frame[4:]).statistics
-    [('a', 7, 'red', 2, 1.5, 4)]
+    [Statistic(origin='a', epoch=7, arm='red', count=2, total=1.5, ttl=4)]
     """
-    return _frame(STATISTICS, [one[0] + one[1:] for one in statistics])
+    return _frame(STATISTICS, statistics)
 
 
 def encode_notices(notices: Iterable[bytes]) -> bytes:
@@ -208,22 +196,22 @@ def _statistics(body: Raw) -> Statistics:
     try:
         return Statistics(_decode_statistics(body))
     except (ValidationError, UnicodeDecodeError):
-        pass  # longer ones, or malformed ones: look at each
+        pass  # some are malformed: look at each
     found, n_malformed = [], 0
     for raw in _decode_array(body):
         try:
-            found.append(astuple(_decode_one(raw)))
+            found.append(_decode_one(raw))
         except (ValidationError, UnicodeDecodeError):
             n_malformed += 1
-            if n_malformed > MOST_MALFORMED:
-                raise FrameError(f"a frame may have {MOST_MALFORMED} malformed statistics, got one more") from None
+            if n_malformed > MAX_MALFORMED:
+                raise FrameError(f"a frame may have {MAX_MALFORMED} malformed statistics, got one more") from None
     return Statistics(found, n_malformed)
 
 
 def _frame(kind: int, body: Any) -> bytes:
     frame = _encode((kind, body))
-    if len(frame) > MOST_FRAME:
-        raise InputError(f"a frame must be at most {MOST_FRAME} bytes, got {len(frame)}; send it in pieces")
+    if len(frame) > MAX_FRAME:
+        raise InputError(f"a frame must be at most {MAX_FRAME} bytes, got {len(frame)}; send it in pieces")
     return len(frame).to_bytes(4, "big") + frame
 
 
@@ -258,8 +246,8 @@ class Splitter:
         with memoryview(rest) as view:
             while len(view) - start >= 4:
                 length = int.from_bytes(view[start : start + 4], "big")
-                if length > MOST_FRAME:
-                    raise FrameError(f"a frame must be at most {MOST_FRAME} bytes, got a length of {length}")
+                if length > MAX_FRAME:
+                    raise FrameError(f"a frame must be at most {MAX_FRAME} bytes, got a length of {length}")
                 end = start + 4 + length
                 if end > len(view):
                     break

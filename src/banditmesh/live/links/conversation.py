@@ -1,9 +1,11 @@
-"""One connection with a neighbour, after both have said hello, until it ends.
+"""One connection with a neighbour, from hello to its end.
 
-    in    frames are decoded and heard in slices; a neighbour that sends much waits for its next turn like all others
-    out   notices, then statistics in batches of at most 64 KiB; the next one is made when the last has drained, so
-          that what is sent is as fresh as can be and a stalled neighbour costs no memory
-    else  a ping after 5 s in which nothing was sent; the end after 15 s in which no byte came
+    hello  the dialler's comes first; the listener answers with its own only if it accepts, else with a bye and the
+           reason, so that a node that is refused knows why, and both sides can count and name it
+    in     frames are decoded and heard in slices; a neighbour that sends a lot waits for its next turn like all others
+    out    notices, then statistics in batches of at most 64 KiB; the next one is made when the last has drained, so
+           that what is sent is as fresh as can be and a stalled neighbour costs no memory
+    else   a ping after 5 s in which nothing was sent; the end after 15 s in which no byte came
 
 A conversation ends with a reason: a short word that is counted, and a line that is shown. Nothing is remembered of it.
 """
@@ -12,14 +14,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import FrameError, RefusedError
 from . import codec
+from .codec import Hello
 
 if TYPE_CHECKING:
     from ..transport import Connection
+    from ..transport.identity import Identity
+    from .exchange import Exchange
 
 PING_AFTER: Final = 5.0
 DEAD_AFTER: Final = 15.0
@@ -40,29 +45,7 @@ class LinkEnded(Exception):
         self.detail = detail
 
 
-class Host(Protocol):
-    """What a conversation talks for."""
-
-    def heard(self, peer: str, statistics: Sequence[Any]) -> None:
-        """Take statistics that came from a neighbour."""
-
-    def malformed(self, peer: str, n: int) -> None:
-        """Count what came in place of a statistic and was none."""
-
-    def noticed(self, peer: str, notices: Sequence[Any]) -> None:
-        """Take notices that came from a neighbour."""
-
-    def statistics_for(self, peer: str, n_bytes: int) -> Sequence[Any]:
-        """The next statistics for a neighbour, of so many bytes at most; none if nothing waits."""
-
-    def notices_for(self, peer: str, n_bytes: int) -> Sequence[bytes]:
-        """The next notices for a neighbour, of so many bytes at most; none if nothing waits."""
-
-    def waiting(self, peer: str) -> int:
-        """How many statistics and notices wait for a neighbour."""
-
-
-class Turns:
+class LinkTurns:
     """Turns of a few milliseconds, for all links of a node in the order in which they ask.
 
     Everything else (timers, callers, other links) runs between two turns.
@@ -73,7 +56,7 @@ class Turns:
         self._done = 0
 
     async def wait(self, units: int) -> None:
-        """Wait for the turn to do so much work, counted in statistics."""
+        """Wait for the turn to do `units` of work, counted in statistics."""
         if self._done >= SLICE or self._lock.locked():
             async with self._lock:
                 self._done = 0
@@ -139,9 +122,9 @@ class Conversation:
         The connection.
     peer : str
         The neighbour's name.
-    host : Host
-        Whom it talks for.
-    turns : Turns
+    host : Exchange
+        Takes what comes, and gives what is sent.
+    turns : LinkTurns
         The turns of all links of the node.
 
     Attributes
@@ -152,7 +135,7 @@ class Conversation:
         When nothing waited the last time, by the event loop's clock.
     """
 
-    def __init__(self, frames: Frames, peer: str, host: Host, turns: Turns) -> None:
+    def __init__(self, frames: Frames, peer: str, host: Exchange, turns: LinkTurns) -> None:
         self.peer = peer
         self.n_received = 0
         self.n_sent = 0
@@ -257,3 +240,53 @@ class Conversation:
                 return codec.encode_statistics(statistics)
         self.empty_at = asyncio.get_running_loop().time()
         return None
+
+
+HELLO_WITHIN: Final = 10.0
+
+
+def check_hello(mesh: str, node: str, hello: Hello, identity: Identity | None, meant: str | None = None) -> None:
+    """Refuse a hello that does not fit: to this node, to the sender's certificate, or to the node it was meant for."""
+    if hello.mesh != mesh:
+        raise RefusedError("mesh", f"this is a node of mesh {mesh!r}, got a hello of mesh {hello.mesh!r}")
+    if hello.version < 1:
+        raise RefusedError("version", f"wire versions begin at 1, got {hello.version}")
+    if hello.node == node:
+        raise RefusedError("own_name", f"this is {node!r} itself, or another node has taken its name")
+    if identity is not None and (identity.mesh, identity.node) != (hello.mesh, hello.node):
+        raise RefusedError("certificate", f"its certificate is of {identity.node!r} in mesh {identity.mesh!r}")
+    if meant is not None and hello.node != meant:
+        raise RefusedError("other_name", f"expected {meant!r} at this address, got {hello.node!r}")
+
+
+async def greet(frames: Frames, mine: Hello, accept: Callable[[Hello], None]) -> Hello:
+    """Say hello first; the other's hello."""
+    await frames.send(codec.encode_hello(mine))
+    return await _hello(frames, accept)
+
+
+async def answer_greeting(frames: Frames, mine: Callable[[], Hello], accept: Callable[[Hello], None]) -> Hello:
+    """Wait for the other's hello, and answer it."""
+    hello = await _hello(frames, accept)
+    await frames.send(codec.encode_hello(mine()))
+    return hello
+
+
+async def _hello(frames: Frames, accept: Callable[[Hello], None]) -> Hello:
+    try:
+        async with asyncio.timeout(HELLO_WITHIN):
+            message = await frames.next()
+    except TimeoutError:
+        raise RefusedError("no_hello", f"no hello came within {HELLO_WITHIN:g} s") from None
+    except LinkEnded as end:
+        raise RefusedError("no_hello" if end.reason == "silent" else end.reason, end.detail) from None
+    if isinstance(message, codec.Bye):
+        raise RefusedError("by_peer", f"the other side refused: {message.reason}")
+    if not isinstance(message, Hello):
+        raise RefusedError("no_hello", "the first frame must be a hello")
+    try:
+        accept(message)
+    except RefusedError as refusal:
+        await frames.part(f"{refusal.reason}: {refusal}")
+        raise
+    return message

@@ -10,13 +10,14 @@ A notice is 64 bytes of signature (Ed25519), then what is signed: a msgpack arra
 Times are whole seconds since 1970. `authority` is the key's id: the first 16 bytes of SHA-256 of the 32 bytes of the
 public key. The signature is of `CONTEXT` and then the array's bytes, so nothing else that the key signs is a notice.
 
-A notice travels as the very bytes that were signed, and there is only one way to write it: whoever has it needs to keep
-the bytes and nothing else. Whatever is wrong with one is a `NoticeError`. This module holds no key and no file.
+A notice travels as the very bytes that were signed, and there is only one way to write it: a node needs to keep the
+bytes and nothing else. Whatever is wrong with one is a `NoticeError`. This module holds no key and no file.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 from collections.abc import Iterable
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -24,8 +25,7 @@ from msgspec import DecodeError, Meta, Raw, Struct
 from msgspec.msgpack import Decoder, Encoder
 
 from ... import checks
-from ...errors import InputError, NoticeError
-from .. import extras
+from ...errors import InputError, MissingExtraError, NoticeError
 from ..names import check_name, is_epoch, is_name
 
 VERSION: Final = 1
@@ -34,7 +34,7 @@ EXPULSION: Final = 2
 #: What is signed begins with this.
 CONTEXT: Final = b"banditmesh notice\n"
 #: The most bytes of a notice.
-MOST_NOTICE: Final = 64 * 1024
+MAX_NOTICE: Final = 64 * 1024
 SIGNATURE_BYTES: Final = 64
 ID_BYTES: Final = 16
 
@@ -136,7 +136,7 @@ def verify(data: bytes, signers: Iterable[Signer]) -> Retirement | Expulsion:
     Raises
     ------
     NoticeError
-        It is no notice, or nobody trusted signed it.
+        It is no notice, or no trusted authority signed it.
 
     Examples
     --------
@@ -145,8 +145,8 @@ def verify(data: bytes, signers: Iterable[Signer]) -> Retirement | Expulsion:
         ...
     banditmesh.errors.NoticeError: a notice must have 65 to 65536 bytes, got 15
     """
-    if not SIGNATURE_BYTES < len(data) <= MOST_NOTICE:
-        raise NoticeError(f"a notice must have {SIGNATURE_BYTES + 1} to {MOST_NOTICE} bytes, got {len(data)}")
+    if not SIGNATURE_BYTES < len(data) <= MAX_NOTICE:
+        raise NoticeError(f"a notice must have {SIGNATURE_BYTES + 1} to {MAX_NOTICE} bytes, got {len(data)}")
     signature, signed = data[:SIGNATURE_BYTES], data[SIGNATURE_BYTES:]
     try:
         notice = _decode_signed(signed)
@@ -155,7 +155,7 @@ def verify(data: bytes, signers: Iterable[Signer]) -> Retirement | Expulsion:
     signer = next((one for one in signers if one.id == notice.authority), None)
     if signer is None:
         authority = notice.authority[:ID_BYTES].hex()
-        raise NoticeError(f"a notice must be of a trusted authority, got one of {authority or 'nobody'}")
+        raise NoticeError(f"a notice must be of a trusted authority, got one of {authority or 'none'}")
     if not _is_signed(signature, CONTEXT + signed, signer.key):
         raise NoticeError("a notice must have the authority's signature, got another one; it was changed or forged")
     if notice.mesh != signer.mesh:
@@ -185,15 +185,37 @@ def _read(notice: _Signed) -> Retirement | Expulsion:
 def _sign(key: Any, kind: int, mesh: str, body: Any, time: int) -> bytes:
     authority = key_id(key.public_key().public_bytes_raw())
     signed = Encoder().encode((VERSION, kind, mesh, body, time, authority))
-    if SIGNATURE_BYTES + len(signed) > MOST_NOTICE:
-        raise InputError(f"a notice must be at most {MOST_NOTICE} bytes, got {len(signed)}; write several smaller ones")
+    if SIGNATURE_BYTES + len(signed) > MAX_NOTICE:
+        raise InputError(f"a notice must be at most {MAX_NOTICE} bytes, got {len(signed)}; write several smaller ones")
     return bytes(key.sign(CONTEXT + signed)) + signed
 
 
 def _is_signed(signature: bytes, data: bytes, key: bytes) -> bool:
-    ed25519 = extras.need("cryptography.hazmat.primitives.asymmetric.ed25519")
+    ed25519 = need("cryptography.hazmat.primitives.asymmetric.ed25519")
     try:
         ed25519.Ed25519PublicKey.from_public_bytes(key).verify(signature, data)
-    except extras.need("cryptography.exceptions").InvalidSignature:
+    except need("cryptography.exceptions").InvalidSignature:
         return False
     return True
+
+
+def need(module: str) -> Any:
+    """A module of the extra.
+
+    Raises
+    ------
+    MissingExtraError
+        It is not installed.
+
+    Examples
+    --------
+    >>> need("cryptography.x509").__name__
+    'cryptography.x509'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = module.partition(".")[0].replace("_", "-")
+        raise MissingExtraError(
+            f"the live mesh needs the package {package}; install it with: pip install 'banditmesh[live]'"
+        ) from None

@@ -8,9 +8,9 @@
     set_*, retire, new_life     what may change while it runs
     dirty_entries, snapshot     what is stored later, and what is shown
 
-How it chooses and learns is the core's `Agent`; what becomes of what it hears is in `Table`, what waits for links in
-`Outboxes`, and which rewards were counted in `Ledger`. What the agent knows is derived from own statistics and table,
-and never stored.
+How it chooses and learns is the core's `Agent`; what becomes of what it hears is in `StatisticTable`, what waits for
+links in `Outboxes`, and which rewards were counted in `Ledger`. What the agent knows is derived from own statistics and
+table, and never stored.
 
 Rules kept here. *Choosing:* the policy's clock is the number of choices so far, this one included; it is stored with
 every commit. *Nothing leaves that could be forgotten:* `plan` says what one transaction must write and asks the
@@ -36,31 +36,21 @@ from ... import checks
 from ...core import Agent, Silent
 from ...errors import InputError
 from ...policies.base import Policy
+from ...protocols import notation
 from ...protocols.base import AnyProtocol
-from ..disk import Changes, Entry, Key, Life, OwnArm, Start, Stored
-from ..http.snapshots import ArmSnapshot, Snapshot, Usage
-from ..limits import OPEN_CHOICES, WARN_FROM, Caps
-from ..names import check_name
-from .arms import ArmSpec, check_reward, policy_arms
-from .chances import LiveChances
-from .ledger import (
-    ALREADY_COUNTED,
-    COUNTED,
-    REFUSED,
-    Answer,
-    Draft,
-    Ledger,
-    Observation,
-    Own,
-)
-from .outboxes import Outboxes, Statistic
-from .table import Heard, Table
+from ..disk import Changes, Life, OwnArm, Start, Stored
+from ..http import ArmView, CapView, StateView, warnings_of
+from ..names import OPEN_CHOICES, Caps, check_name, epoch_text
+from ..statistics import ArmSpec, Entry, Key, Statistic, policy_arms
+from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, Answer, Draft, Ledger, Observation, Own
+from .outboxes import LiveChances, Outboxes
+from .table import StatisticTable
 from .tickets import KEY_BYTES, Ticket
 
 __all__ = ["ALREADY_COUNTED", "COUNTED", "REFUSED", "Answer", "ArmSpec", "Commit", "Member", "Observation", "Ticket"]
 
-#: An arm is summed anew once its sum has been so many times what it is now.
-MOST_TAKEN_OUT: Final = 1e6
+#: An arm is summed anew once its sum has been this many times what it is now.
+MAX_TAKEN_OUT: Final = 1e6
 
 
 class Commit(NamedTuple):
@@ -80,7 +70,7 @@ class Member:
     arms : sequence of ArmSpec
         Its arms, in the order of its first choices; none for a node that only relays.
     protocol : AnyProtocol
-        How it relays, and when it tells of its own.
+        How it relays, and when it tells what it observed.
     policy : Policy
         How it chooses.
     caps : Caps
@@ -121,8 +111,8 @@ class Member:
     ([Answer(outcome='counted', reason='')], [Answer(outcome='already counted', reason='')])
     >>> batch = anna.take("bert", n_bytes=65536)
     >>> batch
-    [(('anna', 7, 'red'), 1, 0.5, 4)]
-    >>> bert.hear([(*key, *rest) for key, *rest in batch], peer="anna")
+    [Statistic(origin='anna', epoch=7, arm='red', count=1, total=0.5, ttl=4)]
+    >>> bert.hear(batch, peer="anna")
     >>> bert.settle()
     >>> bert.snapshot().arms[0].mean
     0.5
@@ -153,7 +143,7 @@ class Member:
         self._rng = rng
         self._chances = LiveChances(rng)
         self._outboxes = Outboxes(self._chances, self.caps.links, self.counters)
-        self._table = Table(node, self._outboxes, self._chances, self.caps, self.counters)
+        self._table = StatisticTable(node, self._outboxes, self._chances, self.caps, self.counters)
         self._ledger = Ledger(ticket_lifetime, open_choices, self.check_reward)
         #: The life under way, once it has begun, and the one that begins as soon as that is stored; what was restored
         #: waits in `_restored`.
@@ -216,24 +206,26 @@ class Member:
                 self._table.use_life(epoch)
 
         starts = [Start(life.start, now)]
-        return self._fly(Changes(life=life, ticket_book=book, forgotten_starts=forgotten, starts=starts), apply)
+        return self._begin_commit(
+            Changes(life=life, ticket_book=book, forgotten_starts=forgotten, starts=starts), apply
+        )
 
     def committed(self, commit: Commit) -> None:
         """The changes of a commit are stored: what it is about happens now."""
-        self._land(commit)
+        self._end_commit(commit)
         commit.apply()
 
     def failed(self, commit: Commit) -> None:
         """The changes of a commit could not be stored: nothing happened."""
-        self._land(commit)
+        self._end_commit(commit)
 
-    def _fly(self, changes: Changes, apply: Callable[[], None]) -> Commit:
+    def _begin_commit(self, changes: Changes, apply: Callable[[], None]) -> Commit:
         if self._in_flight is not None:
             raise InputError(f"node {self.node!r} makes one commit at a time, and one is under way")
         self._in_flight = Commit(changes, apply)
         return self._in_flight
 
-    def _land(self, commit: Commit) -> None:
+    def _end_commit(self, commit: Commit) -> None:
         if commit is not self._in_flight:
             raise InputError(f"node {self.node!r} must be told of the commit that is under way, got another one")
         self._in_flight = None
@@ -285,7 +277,7 @@ class Member:
             if not self._table.roster.has_room_for_arm(arm):
                 raise InputError(f"there may be {self.caps.arms} arms at most (caps.arms), got one more, {arm!r}")
         spec = self._arms.get(arm)
-        return check_reward(arm, reward) if spec is None else spec.check_reward(reward)
+        return (spec or ArmSpec(arm)).check_reward(reward)
 
     def plan(self, observations: Iterable[Observation], now: float) -> tuple[Commit, list[Answer]]:
         """What one transaction must write to count these observations, and the answer to each once it has."""
@@ -307,7 +299,7 @@ class Member:
             caller_keys=draft.keys,
             forgotten_caller_keys=draft.forgotten_keys,
         )
-        return self._fly(changes, lambda: self._count(draft, told, own)), draft.answers
+        return self._begin_commit(changes, lambda: self._count(draft, told, own)), draft.answers
 
     def _tells(self, arm: str, count: int) -> bool:
         """Whether the node tells of an arm, now that it has observed it so often."""
@@ -325,7 +317,7 @@ class Member:
         counted = [(self._position[arm], reward) for arm, reward in draft.counted if arm in self._arms]
         for position, reward in counted:
             self._agent.observe(position, reward)
-        self._look_after_sums(counted)
+        self._renew_blurred_sums(counted)
         for arm, (count, total) in told.items():
             self._table.tell(arm, count, total)
         for own in stored:
@@ -340,8 +332,8 @@ class Member:
 
     # Hearing
 
-    def hear(self, statistics: Iterable[Heard], peer: str) -> None:
-        """Take statistics (origin, epoch, arm, count, sum, ttl), of the right types, that came from a neighbour."""
+    def hear(self, statistics: Iterable[Statistic], peer: str) -> None:
+        """Take statistics that came from a neighbour."""
         self._table.hear(statistics, peer)
 
     def settle(self, in_order: bool = False) -> None:
@@ -360,7 +352,7 @@ class Member:
             parts = [(position, more, total) for _, _, position, more, total in heard]
             self._agent.learn(parts)
             heard.clear()
-            self._look_after_sums((position, total) for position, _, total in parts)
+            self._renew_blurred_sums((position, total) for position, _, total in parts)
 
     # Links
 
@@ -377,7 +369,7 @@ class Member:
         self._table.forget_fates()
 
     def take(self, peer: str, n_bytes: int) -> list[Statistic]:
-        """The next statistics for a neighbour, each ((origin, epoch, arm), count, sum, ttl); none if nothing waits."""
+        """The next statistics for a neighbour; none if nothing waits."""
         return self._outboxes.take(peer, n_bytes)
 
     def waiting(self, peer: str) -> int:
@@ -427,7 +419,7 @@ class Member:
             self._make_agent()
 
     def retire(self, lives: Iterable[tuple[str, int]]) -> None:
-        """These lives leave table and estimates, and are refused for ever. That they are must be stored before."""
+        """These lives leave table and estimates, and are refused permanently; that must be stored before."""
         self._table.roster.retire(lives)
         if self._table.purge():
             self._make_agent()
@@ -468,7 +460,7 @@ class Member:
         def apply() -> None:
             later = dict(table.proofs) if move else {}
             for arm in self._ledger.own:
-                table.roster.hold_arm(arm, -1)
+                table.roster.release_arm(arm)
             self._ledger.new_life()
             for arm in self._ledger.own:
                 table.roster.hold_arm(arm)
@@ -483,7 +475,7 @@ class Member:
             table.purge()
             self._make_agent()
 
-        return self._fly(changes, apply)
+        return self._begin_commit(changes, apply)
 
     def _make_agent(self) -> None:
         """Make the agent anew, from own statistics and table: whatever has changed, it knows what they say."""
@@ -502,7 +494,7 @@ class Member:
         #: By position: the largest that the sum may have been since it was made anew.
         self._largest = [abs(total) for total in self._agent.estimates.total]
 
-    def _look_after_sums(self, added: Iterable[tuple[int, float]]) -> None:
+    def _renew_blurred_sums(self, added: Iterable[tuple[int, float]]) -> None:
         """After this was added to the estimates: sum anew where rounding may have left little of what stays."""
         moved: dict[int, float] = {}
         for position, total in added:
@@ -512,7 +504,7 @@ class Member:
         for position, size in moved.items():
             now = abs(totals[position])
             largest[position] = max(largest[position], now + size)
-            is_blurred |= largest[position] > MOST_TAKEN_OUT * now
+            is_blurred |= largest[position] > MAX_TAKEN_OUT * now
         if is_blurred:
             self._make_agent()
 
@@ -546,36 +538,35 @@ class Member:
         """All lives (name, epoch) that the node knows something of, its own present one first."""
         return [(self.node, self.shown_life.epoch), *self._table.roster.lives()]
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> StateView:
         """The node as it is now."""
-        life = self.shown_life
+        life, many_lives = self.shown_life, self._table.roster.many_lives()
         origins = self._table.origins_by_arm()
         usage = {**self._table.roster.usage(), "links": (len(self._outboxes.links), self.caps.links)}
-        return Snapshot(
-            self.mesh,
-            self.node,
-            life.epoch,
-            life.start,
-            self._n_choices,
-            tuple(self._arm_snapshot(arm, len(origins[arm] - {self.node})) for arm in self._names),
-            {peer: len(outbox) for peer, outbox in self._outboxes.links.items()},
-            tuple(Usage(name, used, cap, used >= WARN_FROM * cap) for name, (used, cap) in usage.items()),
-            dict(self.counters),
-            self._table.roster.many_lives(),
-            self._table.outside_by_arm(),
+        caps = {name: CapView(used, most) for name, (used, most) in usage.items()}
+        return StateView(
+            mesh=self.mesh,
+            node=self.node,
+            epoch=epoch_text(life.epoch),
+            start=life.start,
+            protocol=notation.write(self._protocol),
+            policy=self._policy.name,
+            n_choices=self._n_choices,
+            arms=[self._arm_view(arm, len(origins[arm] - {self.node})) for arm in self._names],
+            counters=dict(self.counters),
+            caps=caps,
+            many_lives=many_lives,
+            warnings=warnings_of(caps, many_lives, self._table.outside_by_arm()),
         )
 
-    def _arm_snapshot(self, arm: str, n_origins: int) -> ArmSnapshot:
+    def _arm_view(self, arm: str, n_origins: int) -> ArmView:
         estimates, position = self._agent.estimates, self._position[arm]
         count, own = estimates.count[position], self._ledger.own.get(arm) or Own()
-        return ArmSnapshot(
+        return ArmView(
             arm,
             own.count,
-            own.total / own.count if own.count else None,
-            self._table.told_of(arm)[0],
             count - own.count,
             estimates.mean[position] if count else None,
             self._policy.index_at(self._n_choices + 1, estimates, position) if count else None,
             n_origins,
-            own.n_chosen,
         )

@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 
 from ...errors import InputError
 from ..disk import CallerKey, Stored
-from ..limits import LAST_KEYS
-from ..names import check_name
+from ..names import LAST_KEYS, check_name
 from .tickets import Closing, Ticket, Tickets
 
 COUNTED: Final = "counted"
@@ -121,7 +120,7 @@ class Ledger:
         self.tickets = self._new_tickets()
 
     def draft(self, observations: Iterable[Observation], epoch: int, n_choices: int, now: float) -> Draft:
-        """What changes when these observations are counted, in a life that has made so many choices."""
+        """What changes when these observations are counted, in a life that has made `n_choices` choices."""
         answers: list[Answer] = []
         counted: list[tuple[str, float]] = []
         sums: dict[str, tuple[int, float]] = {}

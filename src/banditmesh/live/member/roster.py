@@ -2,8 +2,8 @@
 
 Rules kept here. Beyond a cap a new name, life, arm or entry is refused, and nothing is evicted. A node's own earlier
 lives count towards no cap; of them it may hear as many entries as `caps.entries` says once more, and what it lived
-itself always has a place. Lives that are retired, by a notice of the authority, are refused for ever; names and lives
-that the configuration ignores, as long as it does.
+itself always has a place. Lives that are retired, by a notice of the authority, are refused permanently; names and
+lives that the configuration ignores, as long as it does.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from ..limits import WARN_FROM, Caps
-from ..names import is_epoch, is_name
+from ..names import WARN_FROM, Caps, is_epoch, is_name
+from ..statistics import Key
 
 
 class _Life:
@@ -73,7 +73,7 @@ class Roster:
             return "entries"
         return None if self.has_room_for_arm(arm) else "arms"
 
-    def enter(self, origin: str, epoch: int, arm: str) -> tuple[str, int, str]:
+    def enter(self, origin: str, epoch: int, arm: str) -> Key:
         """There is one more row; its key, made of the same objects as those of other rows."""
         life = self._lives.get((origin, epoch))
         if life is None:
@@ -108,11 +108,15 @@ class Roster:
             self._n_own_rows -= 1
         else:
             self._n_rows -= 1
-            self.hold_arm(arm, -1)
+            self.release_arm(arm)
 
-    def hold_arm(self, arm: str, change: int = 1) -> None:
-        """The node has, chose or observed that arm, or (-1) no longer."""
-        self._arms[arm] += change
+    def hold_arm(self, arm: str) -> None:
+        """Know an arm for one more reason: the node has it, or chose or observed it."""
+        self._arms[arm] += 1
+
+    def release_arm(self, arm: str) -> None:
+        """Know an arm for one reason less; without any it is forgotten."""
+        self._arms[arm] -= 1
         if not self._arms[arm]:
             del self._arms[arm]
 
@@ -125,7 +129,7 @@ class Roster:
         return self._caps.entries - self._n_own_rows
 
     def retire(self, lives: Iterable[tuple[str, int]]) -> None:
-        """Refuse these lives for ever."""
+        """Refuse these lives permanently."""
         self._retired.update(lives)
 
     def ignore(self, ignored: Collection[str | tuple[str, int]]) -> None:
@@ -141,7 +145,7 @@ class Roster:
         return list(self._lives)
 
     def many_lives(self) -> dict[str, int]:
-        """Of which names there are so many lives that it is time to warn, the most first; the node's own with this one.
+        """Names with enough lives to warn about, the most first; the node's own with this one.
 
         Others refuse to hear of more lives than their own caps allow, and a name that has them is mute from then on.
         """

@@ -15,7 +15,11 @@ Rules kept here, for a statistic (origin, epoch, arm, count, sum, ttl) that came
    is stale. Own name and present epoch, with a count above what it told, or that count and another sum: the state is an
    older copy, and the node needs a new life. What proved it is kept until then. All else is stale.
 8. At the start, and when arms or protocol change, it is decided anew what passes. What newly does goes to all links,
-   and so does what the node stands for, if it may travel further than before.
+   and so does what is of its own earlier lives, if it may travel further than before.
+
+Whether a statistic passes is decided by the core: by `relay` of the protocol, `fate_of` and the draws of `Chances`. Its
+courier is not used: that queues messages, each of which is seen once, and here a row waits with what it holds when its
+turn comes.
 
 Which keys there may be is in `Roster`. Whatever is refused is counted by its reason. Rule 7 is the member's.
 """
@@ -28,20 +32,14 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final, TypeVar
 
+from msgspec.structs import astuple
+
 from ...core import Fate, fate_of
 from ...protocols.base import AnyProtocol, Protocol
-from ..disk import Entry, Key
-from ..limits import MOST_COUNT, MOST_REWARD, Caps
-from .arms import ArmSpec, may_be_sum
-from .chances import LiveChances
-from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, Outboxes
+from ..names import MAX_COUNT, MAX_REWARD, Caps
+from ..statistics import ArmSpec, Entry, Key, Known, Statistic, why_refused
+from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, LiveChances, Outboxes
 from .roster import Roster
-from .rows import Row
-
-#: A statistic as it came: (origin, epoch, arm, count, sum, ttl). The types are right; nothing else is known of it.
-Heard = tuple[str, int, str, int, float, int]
-#: What is to be learned: (origin, epoch, position of the arm, how many more, what they add to the sum).
-Part = tuple[str, int, int, int, float]
 
 _Thing = TypeVar("_Thing")
 
@@ -55,7 +53,7 @@ FATES: Final = {
 }
 
 
-class Table:
+class StatisticTable:
     """The table of one node.
 
     Parameters
@@ -80,13 +78,13 @@ class Table:
     epoch : int
         The present life; -1 before the first.
     full_ttl : int
-        The ttl of what the node stands for: the protocol's.
+        The ttl of what is of the node's own lives: the protocol's.
     """
 
     def __init__(self, node: str, outboxes: Outboxes, chances: LiveChances, caps: Caps, counters: Counter[str]) -> None:
-        self.heard: list[Part] = []
+        self.heard: list[tuple[str, int, int, int, float]] = []
         self.proofs: dict[str, tuple[int, float]] = {}
-        self.told: dict[str, Row] = {}
+        self.told: dict[str, Known] = {}
         self.roster = Roster(node, caps)
         self.epoch = -1
         self.full_ttl = 0
@@ -96,10 +94,11 @@ class Table:
         self._chances = chances
         self._most_proofs = caps.arms
         self._counters = counters
-        self._rows: dict[tuple[str, int, str], Row] = {}
+        self._rows: dict[Key, Known] = {}
         self._position: dict[str, int] = {}
-        #: By position: the arms that have a range of rewards.
-        self._ranged: dict[int, ArmSpec] = {}
+        #: By position: the ranges of rewards of the arms that have one.
+        self._ranged: dict[int, tuple[float, float]] = {}
+        self._ranges: dict[str, tuple[float, float]] = {}
         #: Those of them of which something was refused.
         self._out_of_range: set[str] = set()
         self._protocol: AnyProtocol | None = None
@@ -107,8 +106,8 @@ class Table:
         #: What the relay rule says of a ttl, inverted (~ttl) if the node has the arm; empty if it draws.
         self._fates: dict[int, int] = {}
         #: The rows that are dirty, in the order in which they became it.
-        self._dirty: dict[Row, None] = {}
-        self._removed: dict[tuple[str, int, str], None] = {}
+        self._dirty: dict[Known, None] = {}
+        self._removed: dict[Key, None] = {}
 
     # What the rules depend on
 
@@ -120,23 +119,25 @@ class Table:
         bool
             Whether something was refused of which the range is another one now: it should be offered once more.
         """
-        ranges = {spec.name: spec.reward_range for spec in self._ranged.values()}
-        for arm, change in chain(((arm, -1) for arm in self._position), ((spec.name, 1) for spec in specs)):
-            self.roster.hold_arm(arm, change)
+        before = self._ranges
+        for arm in self._position:
+            self.roster.release_arm(arm)
+        for spec in specs:
+            self.roster.hold_arm(spec.name)
         self._position = {spec.name: position for position, spec in enumerate(specs)}
-        self._ranged = {position: spec for position, spec in enumerate(specs) if spec.reward_range}
+        self._ranges = {spec.name: spec.reward_range for spec in specs if spec.reward_range}
+        self._ranged = {self._position[arm]: range_ for arm, range_ in self._ranges.items()}
         for row in self._rows.values():
             row.position = self._position.get(row.key[2], -1)
-            row.is_outside = not row.stands and not self._allows(row.position, row.count, row.total)
-        now = {spec.name: spec.reward_range for spec in self._ranged.values()}
-        others = {arm for arm in self._out_of_range if ranges.get(arm) != now.get(arm)}
+            row.is_outside = not row.is_own and not self._allows(row.position, row.count, row.total)
+        others = {arm for arm in self._out_of_range if before.get(arm) != self._ranges.get(arm)}
         self._out_of_range -= others
         return bool(others)
 
     def _allows(self, position: int, count: int, total: float) -> bool:
         """Whether the range of the arm at that position, if it has one, allows such a sum."""
-        spec = self._ranged.get(position)
-        return spec is None or spec.accepts_sum(count, total)
+        range_ = self._ranged.get(position)
+        return range_ is None or why_refused(count, total, *range_) is None
 
     def use_protocol(self, protocol: AnyProtocol, max_ttl: int | None) -> None:
         """Relay by this protocol from now on; `max_ttl` is its ttl unless given."""
@@ -162,7 +163,7 @@ class Table:
         """Tell what the node saw of an arm: with the full ttl, to all links or to as many as the protocol says."""
         row = self.told.get(arm)
         if row is None:
-            row = self.told[arm] = Row((self._node, self.epoch, arm), self._position.get(arm, -1), True)
+            row = self.told[arm] = Known((self._node, self.epoch, arm), self._position.get(arm, -1), True)
         row.count, row.total, row.ttl = count, total, self.full_ttl
         self._counters["waited_already"] += self._outboxes.put(row, NEWS, n_targets=self._n_targets)
 
@@ -175,18 +176,18 @@ class Table:
         """Whether entries pass, by the arms and the protocol of now; what newly passes goes to all links."""
         for row in self.rows():
             passed, ttl = row.passes, row.ttl
-            if row.stands:
+            if row.is_own:
                 row.ttl = self.full_ttl
             else:
                 row.passes = not row.is_outside and self._fate(row.position >= 0, ttl) == RELAYED
             if (row.passes and not passed) or row.ttl > ttl:
                 self._outboxes.put(row, OFFER)
             if (row.passes != passed or row.ttl != ttl) and row.key in self._rows:
-                self._soil(row)
+                self._mark_dirty(row)
 
     # Hearing
 
-    def hear(self, statistics: Iterable[Heard], peer: str) -> None:
+    def hear(self, statistics: Iterable[Statistic], peer: str) -> None:
         """Take statistics that came from a neighbour; what is to be learned of them is appended to `heard`."""
         links, rows, ranged = self._outboxes.links, self._rows, self._ranged
         heard, dirty, counters, fates = self.heard, self._dirty, self._counters, self._fates
@@ -194,15 +195,13 @@ class Table:
         linked = links.keys() - {peer}
         others = [outbox for name, outbox in links.items() if name != peer]
         # Names of this call's own: they are looked up once for each statistic.
-        least_reward, most_reward, most_count, relayed = -MOST_REWARD, MOST_REWARD, MOST_COUNT, int(RELAYED)
-        n_stale = n_stood = n_merged = 0
+        refused, max_count, least, most, relayed = why_refused, MAX_COUNT, -MAX_REWARD, MAX_REWARD, int(RELAYED)
+        n_stale = n_own = n_merged = 0
         n_fates, n_heard = [0] * len(Fate), len(heard)
-        for origin, epoch, arm, count, total, ttl in statistics:
-            if not 1 <= count <= most_count:
-                counters["refused_count"] += 1
-                continue
-            if not least_reward <= total <= most_reward and not may_be_sum(count, total):
-                counters["refused_sum"] += 1
+        for origin, epoch, arm, count, total, ttl in map(astuple, statistics):
+            # What nearly all are is allowed whatever the count, and quick to see.
+            if not (0 < count <= max_count and least <= total <= most) and (reason := refused(count, total)):
+                counters[f"refused_{reason}"] += 1
                 continue
             ttl = (ttl if ttl < max_ttl else max_ttl) - 1
             if ttl < 0:
@@ -213,7 +212,7 @@ class Table:
                 continue
             known, known_total, position = row.count, row.total, row.position
             if ranged and position in ranged:
-                if not ranged[position].accepts_sum(count, total):
+                if refused(count, total, *ranged[position]):
                     self._refuse_range(arm)
                     continue
                 if row.is_outside and (count, total) > (known, known_total):
@@ -222,7 +221,7 @@ class Table:
                     row.is_outside = False
                     known, known_total = 0, 0.0
             if count <= known:
-                if count < known or (total == known_total and (ttl <= row.ttl or row.stands)):
+                if count < known or (total == known_total and (ttl <= row.ttl or row.is_own)):
                     n_stale += 1
                     continue
                 if total == known_total:
@@ -241,9 +240,9 @@ class Table:
             if position >= 0:
                 case = ~ttl
                 heard.append((origin, epoch, position, count - known, total - known_total))
-            if row.stands:
-                n_stood += 1
-                self._stand_for(row)
+            if row.is_own:
+                n_own += 1
+                self._readvertise(row)
                 continue
             row.ttl = ttl
             fate = fates.get(case)
@@ -263,19 +262,19 @@ class Table:
                 row.passes = False
             if origin in linked:
                 links[origin].setdefault(row, MEMORY)
-        counters["heard_news"] += sum(n_fates) + n_stood
+        counters["heard_news"] += sum(n_fates) + n_own
         counters["heard_stale"] += n_stale
         counters["learned"] += len(heard) - n_heard
         counters["waited_already"] += n_merged
-        for one, name in FATES.items():
-            counters[name] += n_fates[one]
+        for fate_, name in FATES.items():
+            counters[name] += n_fates[fate_]
 
-    def _extend(self, row: Row, ttl: int, peer: str) -> None:
+    def _extend(self, row: Known, ttl: int, peer: str) -> None:
         """What is known may travel further than was thought."""
         self._counters["heard_extended"] += 1
         row.ttl = ttl
         passed, row.passes = row.passes, self._fate(row.position >= 0, ttl) == RELAYED
-        self._soil(row)
+        self._mark_dirty(row)
         if row.passes:
             # What came first by a longer way, and went no further, is passed on only now: news to the neighbours.
             self._outboxes.put(row, EXTENDED if passed else NEWS, peer, self._n_targets)
@@ -285,23 +284,23 @@ class Table:
         self._counters["refused_reward_range"] += 1
         self._out_of_range.add(arm)
 
-    def _stand_for(self, row: Row) -> None:
-        """The node stands for what it saw in an earlier life."""
+    def _readvertise(self, row: Known) -> None:
+        """Advertise again, to all links, what the node saw in an earlier life."""
         row.ttl = self.full_ttl
-        self._soil(row)
+        self._mark_dirty(row)
         self._outboxes.put(row, MEMORY)
 
-    def _soil(self, row: Row) -> None:
+    def _mark_dirty(self, row: Known) -> None:
         """A row has changed, and is to be stored."""
         row.is_dirty = True
         self._dirty[row] = None
 
     def _fate(self, has_arm: bool, ttl: int) -> int:
-        """What becomes of news with so many hops left, by the protocol's rule."""
+        """What becomes of news with `ttl` hops left, by the protocol's rule."""
         protocol = self._protocol
         if not isinstance(protocol, Protocol):
             return int(Fate.ABSORBED)
-        u = self._chances.uniform() if protocol.random else 0.0
+        u = self._chances.relay(None, self._node, ttl) if protocol.random else 0.0
         decision = protocol.relay(has_arm, ttl, len(self._outboxes.links), u, protocol.parameter)
         fate = int(fate_of(protocol, decision, ttl))
         if not protocol.random:
@@ -310,7 +309,7 @@ class Table:
 
     # Rows
 
-    def _new_row(self, origin: str, epoch: int, arm: str, count: int, total: float) -> Row | None:
+    def _new_row(self, origin: str, epoch: int, arm: str, count: int, total: float) -> Known | None:
         """A row, still empty, for a key that is not known; None if that is refused, or of the present life."""
         refusal = self.roster.refusal(origin, epoch, arm)
         is_present = origin == self._node and epoch == self.epoch
@@ -324,25 +323,25 @@ class Table:
             self._refuse_range(arm)
             return None
         if is_present:
-            self._look_into_mirror(arm, count, total)
+            self._check_own_life(arm, count, total)
             return None
         return self._add(origin, epoch, arm)
 
-    def _add(self, origin: str, epoch: int, arm: str) -> Row:
+    def _add(self, origin: str, epoch: int, arm: str) -> Known:
         key = self.roster.enter(origin, epoch, arm)
-        row = self._rows[key] = Row(key, self._position.get(arm, -1), origin == self._node)
+        row = self._rows[key] = Known(key, self._position.get(arm, -1), origin == self._node)
         if self._removed:
             self._removed.pop(key, None)
         return row
 
-    def _remove(self, row: Row) -> None:
+    def _remove(self, row: Known) -> None:
         self.roster.leave(*row.key)
         del self._rows[row.key]
         self._outboxes.discard(row)
         self._dirty.pop(row, None)
         self._removed[row.key] = None
 
-    def _look_into_mirror(self, arm: str, count: int, total: float) -> None:
+    def _check_own_life(self, arm: str, count: int, total: float) -> None:
         """Hear of the present life: either what it told, or more than it knows to have told."""
         told_count, told_total = self.told_of(arm)
         if count < told_count or (count == told_count and total == told_total):
@@ -364,13 +363,13 @@ class Table:
             self._counters[f"refused_{refusal}"] += 1
             return
         row = self._add(origin, epoch, arm)
-        row.count, row.total, row.ttl, row.passes = entry.count, entry.total, entry.ttl, entry.passes or row.stands
-        row.is_outside = not row.stands and not self._allows(row.position, row.count, row.total)
+        row.count, row.total, row.ttl, row.passes = entry.count, entry.total, entry.ttl, entry.passes or row.is_own
+        row.is_outside = not row.is_own and not self._allows(row.position, row.count, row.total)
 
     def adopt(self, epoch: int, arm: str, count: int, total: float, is_observed: bool) -> None:
-        """What the life that has just ended told: the node stands for it now, and it goes to all links.
+        """What the life that has just ended told: it is the node's to pass on now, and goes to all links.
 
-        What the node observed itself always has a place. What it only heard that it told, which anybody can invent, has
+        What the node observed itself always has a place. What it only heard that it told, which others can invent, has
         one as long as there is room.
         """
         row = self._rows.get((self._node, epoch, arm))
@@ -382,7 +381,7 @@ class Table:
             row = self._add(self._node, epoch, arm)
         if (count, total) > (row.count, row.total):
             row.count, row.total = count, total
-        self._stand_for(row)
+        self._readvertise(row)
 
     def purge(self) -> bool:
         """Let all lives that are not wanted any more leave; whether there were any."""
@@ -393,7 +392,7 @@ class Table:
 
     # Looking, and storing
 
-    def rows(self) -> Iterable[Row]:
+    def rows(self) -> Iterable[Known]:
         """All that may be offered: what was told, and all entries."""
         return chain(self.told.values(), self._rows.values())
 
@@ -412,7 +411,7 @@ class Table:
         return [row.entry() for row in self._rows.values()]
 
     def origins_by_arm(self) -> dict[str, set[str]]:
-        """From whom the table knows something of each of the node's arms."""
+        """By arm of the node: the origins of which the table has something."""
         origins: dict[str, set[str]] = {arm: set() for arm in self._position}
         for (origin, _, arm), row in self._rows.items():
             if row.position >= 0 and not row.is_outside:
@@ -428,13 +427,13 @@ class Table:
         rows, removed = _pop(self._dirty, most), _pop(self._removed, most)
         for row in rows:
             row.is_dirty = False
-        return [row.entry() for row in rows], [Key(*key) for key in removed]
+        return [row.entry() for row in rows], removed
 
     def give_back(self, entries: Iterable[Entry], removed: Iterable[Key]) -> None:
         """What was taken could not be stored: it is to be taken again."""
         for entry in entries:
             if entry.key in self._rows:
-                self._soil(self._rows[entry.key])
+                self._mark_dirty(self._rows[entry.key])
         self._removed.update(dict.fromkeys(key for key in removed if key not in self._rows))
 
 

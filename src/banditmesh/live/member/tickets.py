@@ -26,8 +26,7 @@ from urllib.parse import quote, unquote
 from ... import checks
 from ...errors import InputError
 from ..disk import Closed, Start, TicketBook
-from ..limits import LAST_STARTS, MOST_COUNT, OPEN_CHOICES
-from ..names import epoch_text, is_name, parse_epoch
+from ..names import LAST_STARTS, MAX_COUNT, OPEN_CHOICES, epoch_text, is_name, parse_epoch
 
 #: The length of the key, and of what it makes.
 KEY_BYTES: Final = 32
@@ -189,7 +188,7 @@ class Tickets:
         return starts[:n_lapsed]
 
     def next_book(self, new_key: bytes, start: int, n_choices: int) -> TicketBook:
-        """What is to be stored with a start that begins after so many choices; `new_key` is taken if there is none."""
+        """What is to be stored with a start that begins after `n_choices`; `new_key` is used if there is no key."""
         old = self.book or TicketBook(new_key, start, OPEN_CHOICES, 0)
         # What had lapsed when something was last stored may be forgotten, so it stays lapsed.
         lapsed = max(old.lapsed, n_choices - old.open_choices)
@@ -198,7 +197,7 @@ class Tickets:
     def begin(
         self, start: int, now: float, n_choices: int, forgotten: Iterable[int] = (), book: TicketBook | None = None
     ) -> None:
-        """A start begins, after so many choices."""
+        """Begin a start, after `n_choices`."""
         self.book = self.book if book is None else book
         if self.book is not None:
             self._sealer = hashlib.blake2b(key=self.book.key, digest_size=_SEAL_BYTES)
@@ -239,7 +238,7 @@ class Tickets:
         return start in self._closed and number in self._closed[start]
 
     def has_lapsed(self, start: int, number: int, n_choices: int, now: float) -> bool:
-        """Whether a ticket is too old, after so many choices."""
+        """Whether a ticket is too old, after `n_choices`."""
         if start not in self._begun or number <= self._last_lapsed(n_choices):
             return True
         if start == self.start:
@@ -247,17 +246,17 @@ class Tickets:
         return now - self._begun.get(start + 1, float("-inf")) > self._lifetime
 
     def _last_lapsed(self, n_choices: int) -> int:
-        """The last number that is too old, after so many choices."""
+        """The last number that is too old, after `n_choices`."""
         return max(n_choices - self._open_choices, 0 if self.book is None else self.book.lapsed)
 
     def was_given(self, start: int, number: int, n_choices: int) -> bool:
-        """Whether a ticket can have been given. Of earlier starts nobody knows how many were."""
+        """Whether a ticket can have been given. How many earlier starts gave is not known."""
         if start == self.start:
             return self._n_before < number <= n_choices
-        return 1 <= start < self.start and 1 <= number <= MOST_COUNT
+        return 1 <= start < self.start and 1 <= number <= MAX_COUNT
 
     def closing(self, tickets: Collection[tuple[int, int]], n_choices: int) -> Closing:
-        """What is to be stored when these open tickets (start, number) are closed, after so many choices."""
+        """What is to be stored when these open tickets (start, number) are closed, after `n_choices`."""
         numbers: dict[int, list[int]] = {}
         for start, number in tickets:
             numbers.setdefault(start, []).append(number)

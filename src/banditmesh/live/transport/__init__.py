@@ -1,25 +1,37 @@
-"""Connections between nodes: whom they are with is proved before anybody hears of them.
+"""Connections between nodes: who is at the other end is proved before the node hears of them.
 
 `TlsTransport` is what nodes use. `PlainTransport` proves nothing, and so connects this machine with itself only. Tests
 have a third one, of simulated links. Every connection that one side does not accept is reported once on each side, as a
-`Refusal` with one of the reasons of `tls`.
+`Refusal` with one of the reasons of `streams`.
+
+Connections come in through a `Door`: strangers get a place until they have proved who they are, members are let in.
+There are 68 places, each for 10 s. A connection that comes when all are taken gets the place of the stranger who has
+been there longest: silent ones cannot keep a member out, who needs a few milliseconds. A stranger who was refused keeps
+its place until its connection is gone.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from ...errors import InputError, RefusedError
-from ..addresses import Address
 from ..links.codec import encode_bye
-from .door import AT_A_TIME, WITHIN, Door, Streams, Turns
+from ..names import Address
 from .identity import Contexts, Identity, peer_identity
-from .streams import Stream
-from .tls import Session, TlsConnection
+from .streams import PlainConnection, Session, Stream, TlsConnection
 
 __all__ = ["Accept", "Connection", "Identity", "Listener", "PlainTransport", "Refusal", "TlsTransport", "Transport"]
+
+#: How many steps of handshakes are made before everything else has its turn.
+AT_A_TIME: Final = 4
+#: How many strangers may wait beside these.
+WAITING: Final = 64
+#: How long a stranger may take to prove who it is, and how long dialling may take, in seconds.
+WITHIN: Final = 10.0
+
+Proved = TypeVar("Proved")
 
 
 class Connection(Protocol):
@@ -75,26 +87,146 @@ class Refusal(NamedTuple):
     node: str | None
 
 
-class PlainConnection:
-    """A connection that proves nothing."""
+class Streams:
+    """All streams of a transport that are not gone yet."""
 
-    peer = None
+    def __init__(self) -> None:
+        self._open: set[Stream] = set()
+        self._gone = asyncio.Event()
 
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
+    async def dial(self, address: Address) -> Stream:
+        """A new connection."""
+        loop = asyncio.get_running_loop()
+        _, stream = await loop.create_connection(lambda: Stream(self.add, self.remove), *address)
+        return stream
 
-    async def read(self) -> bytes:
-        """See `Connection`."""
-        return await self._stream.receive()
+    def add(self, stream: Stream) -> None:
+        """Remember a stream that is there."""
+        self._open.add(stream)
 
-    async def write(self, data: bytes) -> None:
-        """See `Connection`."""
-        self._stream.send(data)
-        await self._stream.drain()
+    def remove(self, stream: Stream) -> None:
+        """Forget a stream that is gone."""
+        self._open.discard(stream)
+        self._gone.set()
+
+    async def close(self) -> None:
+        """Cut all but those that are being closed, which end by themselves, and wait until all are gone."""
+        while self._open:
+            for stream in self._open:
+                if not stream.is_closing:
+                    stream.abort()
+            self._gone.clear()
+            await self._gone.wait()
+
+
+class HandshakeTurns:
+    """Lets `n` pieces of work run before everything else that waits in the event loop has its turn."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._left = n
+
+    async def take(self) -> None:
+        """Wait for a turn."""
+        while not self._left:
+            await asyncio.sleep(0)
+        if self._left == self._n:
+            asyncio.get_running_loop().call_soon(self._refill)
+        self._left -= 1
+
+    def _refill(self) -> None:
+        self._left = self._n
+
+
+class Door(Generic[Proved]):
+    """A door, closed at first.
+
+    Parameters
+    ----------
+    streams : Streams
+        Where connections are remembered while they are there.
+    prove : coroutine function
+        Makes a connection of a stream, or raises a `RefusedError`.
+    accept : coroutine function
+        What is done with a connection.
+    refused : callable
+        Called with the error and the stream, once for each stranger that is not let in.
+    within : float
+        How long a stranger may take to prove who it is, in seconds.
+    """
+
+    address: str
+    """Where it listens, with the port that it got."""
+
+    def __init__(
+        self,
+        streams: Streams,
+        prove: Callable[[Stream], Awaitable[Proved]],
+        accept: Callable[[Proved], Awaitable[None]],
+        refused: Callable[[RefusedError, Stream], None],
+        within: float,
+    ) -> None:
+        self._streams = streams
+        self._prove = prove
+        self._accept = accept
+        self._refused = refused
+        self._within = within
+        self._strangers: dict[Stream, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server
+
+    async def open(self, address: Address) -> None:
+        """Begin to listen."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: Stream(self._came, self._went), *address)
+        self.address = str(Address.of(self._server.sockets[0].getsockname()))
 
     def close(self) -> None:
-        """See `Connection`."""
-        self._stream.close()
+        """Take no more, and send strangers away; members stay."""
+        self._server.close()
+        for stream in list(self._strangers):
+            self._send_away(stream)
+
+    def _came(self, stream: Stream) -> None:
+        self._streams.add(stream)
+        if len(self._strangers) == AT_A_TIME + WAITING:
+            oldest = next(iter(self._strangers))
+            if not self._strangers[oldest].done():
+                self._refused(RefusedError("too_many", "the place was needed for newer connections"), oldest)
+            self._send_away(oldest)
+        task = asyncio.get_running_loop().create_task(self._welcome(stream))
+        self._strangers[stream] = task
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _went(self, stream: Stream) -> None:
+        self._strangers.pop(stream, None)
+        self._streams.remove(stream)
+
+    def _send_away(self, stream: Stream) -> None:
+        self._strangers.pop(stream).cancel()
+        stream.abort()
+
+    async def _welcome(self, stream: Stream) -> None:
+        try:
+            async with asyncio.timeout(self._within):
+                connection = await self._prove(stream)
+        except TimeoutError:
+            self._refuse(RefusedError("timeout", f"the handshake must be over within {self._within:g} s"), stream)
+            return
+        except RefusedError as error:
+            self._refuse(error, stream)
+            return
+        self._strangers.pop(stream, None)
+        try:
+            await self._accept(connection)
+        except BaseException:
+            stream.close()
+            raise
+
+    def _refuse(self, error: RefusedError, stream: Stream) -> None:
+        stream.close()
+        self._refused(error, stream)
 
 
 class PlainTransport:
@@ -147,7 +279,7 @@ class TlsTransport:
         self._on_refusal = on_refusal
         self._within = within
         self._streams = Streams()
-        self._turns = Turns(AT_A_TIME)
+        self._turns = HandshakeTurns(AT_A_TIME)
 
     async def listen(self, address: str, accept: Accept) -> Listener:
         """See `Transport`."""

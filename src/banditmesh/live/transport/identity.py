@@ -1,6 +1,8 @@
-"""Who a node is, and how it proves it: certificate, key and authorities, as TLS takes them.
+"""Who a node is, and how it proves it: certificates, keys and authorities, made here and read as TLS takes them.
 
-- Who somebody is stands in the certificate, as its one URI (`names.uri`), and nowhere else.
+- All certificates are X.509 with Ed25519 keys. Who a certificate is of is its one URI (`names.uri`) and nothing else:
+  `banditmesh://mesh/node` for a node, and `banditmesh://mesh/`, which no node can have, for the authority. Nodes'
+  certificates are for both ends of a connection.
 - TLS 1.3 only, both sides with a certificate, no session tickets: each connection proves it anew.
 - One authority is trusted, or two while the mesh moves from one to the other; all are of the node's own mesh.
 """
@@ -11,18 +13,18 @@ import re
 import ssl
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from ...errors import FileError, InputError, RefusedError
-from .. import extras
-from ..http.tokens import warn_if_exposed
-from ..links.notices import Signer, key_id
-from ..names import parse_uri
+from ..links.notices import Signer, key_id, need
+from ..logs import warn_if_exposed
+from ..names import parse_uri, uri
 
 #: How many authorities may be trusted at a time.
-MOST_AUTHORITIES: Final = 2
+MAX_AUTHORITIES: Final = 2
 #: The file of authorities in a folder of keys. Files of nodes end in `.pem` and `.key`, so none has this name.
 AUTHORITIES: Final = "authorities.crt"
 
@@ -75,7 +77,7 @@ class Contexts(NamedTuple):
 
     def trusts(self, peer: Identity) -> bool:
         """Whether one of the authorities issued a certificate that TLS has accepted, perhaps by earlier ones."""
-        certificate = extras.need("cryptography.x509").load_der_x509_certificate(peer.certificate)
+        certificate = need("cryptography.x509").load_der_x509_certificate(peer.certificate)
         return any(is_issued_by(certificate, authority) for authority in self.authorities)
 
 
@@ -93,7 +95,7 @@ def contexts(files: KeyFiles) -> Contexts:
         A file is missing or unusable, or they do not belong together.
     """
     [certificate] = read_certificates(files.certificate, 1)
-    authorities = read_certificates(files.authorities, MOST_AUTHORITIES)
+    authorities = read_certificates(files.authorities, MAX_AUTHORITIES)
     own = identity_in(certificate, files.certificate)
     signers = tuple(signer_in(authority, files.authorities) for authority in authorities)
     for signer in signers:
@@ -112,7 +114,7 @@ def contexts(files: KeyFiles) -> Contexts:
         context.verify_mode = ssl.CERT_REQUIRED
         context.verify_flags |= ssl.VERIFY_X509_STRICT
         try:
-            # Without a password of its own, OpenSSL would ask the terminal for one.
+            # Without a password, OpenSSL would ask the terminal for one.
             context.load_cert_chain(files.certificate, files.key, password="")
             context.load_verify_locations(files.authorities)
         except OSError as error:
@@ -156,8 +158,8 @@ def expiry_warning(own: Identity, now: float) -> str | None:
 
 
 def read_certificates(path: Path, most: int) -> Sequence[Any]:
-    """The certificates in a file, at least one and at most so many."""
-    x509 = extras.need("cryptography.x509")
+    """The certificates in a file, at least one and at most `most`."""
+    x509 = need("cryptography.x509")
     try:
         found: Sequence[Any] = x509.load_pem_x509_certificates(path.read_bytes())
     except OSError as error:
@@ -176,13 +178,13 @@ def identity_in(certificate: Any, path: Path) -> Identity:
     except InputError as error:
         raise FileError(f"{path} must be the certificate of a member: {error}") from None
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    der = certificate.public_bytes(extras.need("cryptography.hazmat.primitives.serialization").Encoding.DER)
+    der = certificate.public_bytes(need("cryptography.hazmat.primitives.serialization").Encoding.DER)
     return Identity(mesh, node, int(begins.timestamp()), int(ends.timestamp()), der)
 
 
 def signer_in(certificate: Any, path: Path) -> Signer:
     """The authority that a certificate is of; `path` is where it was read."""
-    ed25519 = extras.need("cryptography.hazmat.primitives.asymmetric.ed25519")
+    ed25519 = need("cryptography.hazmat.primitives.asymmetric.ed25519")
     key, uri = certificate.public_key(), _uri_in(certificate)
     try:
         # An authority has the address of a member without a name, which no member has.
@@ -197,7 +199,7 @@ def signer_in(certificate: Any, path: Path) -> Signer:
 
 def is_issued_by(certificate: Any, authority: Any) -> bool:
     """Whether an authority signed a certificate."""
-    exceptions = extras.need("cryptography.exceptions")
+    exceptions = need("cryptography.exceptions")
     try:
         certificate.verify_directly_issued_by(authority)
     except (ValueError, TypeError, exceptions.InvalidSignature):
@@ -206,10 +208,99 @@ def is_issued_by(certificate: Any, authority: Any) -> bool:
 
 
 def _uri_in(certificate: Any) -> str:
-    x509 = extras.need("cryptography.x509")
+    x509 = need("cryptography.x509")
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, ValueError):
         return ""
     found = names.get_values_for_type(x509.UniformResourceIdentifier)
     return str(found[0]) if len(found) == 1 else ""
+
+
+_USAGES: Final = (
+    "digital_signature",
+    "content_commitment",
+    "key_encipherment",
+    "data_encipherment",
+    "key_agreement",
+    "key_cert_sign",
+    "crl_sign",
+    "encipher_only",
+    "decipher_only",
+)
+
+
+def new_key() -> Any:
+    """A new private key."""
+    return need("cryptography.hazmat.primitives.asymmetric.ed25519").Ed25519PrivateKey.generate()
+
+
+def certify_authority(key: Any, mesh: str, begin: int, end: int) -> Any:
+    """The certificate of an authority, signed by itself.
+
+    Parameters
+    ----------
+    key : Ed25519PrivateKey
+        The authority's key.
+    mesh : str
+        The name of its mesh.
+    begin, end : int
+        From when to when it holds, in seconds since 1970.
+    """
+    x509, public = need("cryptography.x509"), key.public_key()
+    identifier = key_id(public.public_bytes_raw()).hex()
+    name = _name(f"banditmesh authority {identifier}")
+    address = f"banditmesh://{quote(mesh, safe='')}/"
+    usages = {"digital_signature", "key_cert_sign", "crl_sign"}
+    builder = _builder(name, public, name, public, address, usages, begin, end)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    return builder.sign(key, None)
+
+
+def certify_node(public: Any, mesh: str, node: str, key: Any, authority: Any, begin: int, end: int) -> Any:
+    """The certificate of a node.
+
+    Parameters
+    ----------
+    public : Ed25519PublicKey
+        The node's public key.
+    mesh, node : str
+        The names of its mesh and of itself.
+    key : Ed25519PrivateKey
+        The authority's key.
+    authority : Certificate
+        The authority's certificate.
+    begin, end : int
+        From when to when it holds, in seconds since 1970.
+    """
+    x509 = need("cryptography.x509")
+    issuer = (authority.subject, key.public_key())
+    builder = _builder(_name("banditmesh node"), public, *issuer, uri(mesh, node), {"digital_signature"}, begin, end)
+    both_ends = [x509.ExtendedKeyUsageOID.CLIENT_AUTH, x509.ExtendedKeyUsageOID.SERVER_AUTH]
+    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+    builder = builder.add_extension(x509.ExtendedKeyUsage(both_ends), critical=False)
+    return builder.sign(key, None)
+
+
+def _builder(
+    name: Any, public: Any, issuer: Any, issuer_key: Any, address: str, usages: set[str], begin: int, end: int
+) -> Any:
+    x509 = need("cryptography.x509")
+    return (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .public_key(public)
+        .issuer_name(issuer)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(datetime.fromtimestamp(begin, UTC))
+        .not_valid_after(datetime.fromtimestamp(end, UTC))
+        .add_extension(x509.SubjectAlternativeName([x509.UniformResourceIdentifier(address)]), critical=False)
+        .add_extension(x509.KeyUsage(**{usage: usage in usages for usage in _USAGES}), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key), critical=False)
+    )
+
+
+def _name(text: str) -> Any:
+    x509 = need("cryptography.x509")
+    return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])

@@ -3,10 +3,10 @@
 An authority is a folder:
 
     authority.crt   its certificate, public
-    authority.key   its key: whoever has it can make members, so it stays off the nodes
+    authority.key   its key: anyone who has it can make members, so it stays off the nodes
     notices/        every notice that it has signed
 
-What a node needs goes into a folder of its own, `NAME.pem`, `NAME.key` and `authorities.crt`. Rules kept here:
+What a node needs goes into its own folder: `NAME.pem`, `NAME.key` and `authorities.crt`. Rules kept here:
 
 - Files are written whole or not at all, keys can be read by their owner alone, from the first byte on, and nothing is
   overwritten unless the caller says so; `renew` replaces a certificate, and keeps the key, so that the two always fit.
@@ -27,22 +27,23 @@ from typing import Any, Final, NamedTuple
 from ... import checks
 from ...errors import FileError, InputError, NoticeError
 from ...files import atomic
-from .. import extras
-from ..http.tokens import warn_if_exposed
 from ..links import notices
-from ..logs import LOG
+from ..links.notices import need
+from ..logs import LOG, warn_if_exposed
 from ..names import check_name
-from . import certificates
 from .identity import (
     AUTHORITIES,
-    MOST_AUTHORITIES,
+    MAX_AUTHORITIES,
     Contexts,
     Identity,
     KeyFiles,
+    certify_authority,
+    certify_node,
     contexts,
     file_name,
     identity_in,
     is_issued_by,
+    new_key,
     peer_identity,
     read_certificates,
     signer_in,
@@ -110,8 +111,8 @@ def init(folder: Path | str, mesh: str, *, days: int = AUTHORITY_DAYS, force: bo
     certificate, key_file = folder / "authority.crt", folder / "authority.key"
     check_name("mesh", mesh)
     _refuse_existing(force, certificate, key_file)
-    key, now = certificates.new_key(), _now()
-    made = certificates.for_authority(key, mesh, now, now + _seconds(days))
+    key, now = new_key(), _now()
+    made = certify_authority(key, mesh, now, now + _seconds(days))
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _write_key(key_file, key)
     _write(certificate, _pem(made))
@@ -157,7 +158,7 @@ def issue(
         raise FileError(
             f"{files.authorities} must be this authority's, got another one; take another folder or --force"
         )
-    key = certificates.new_key()
+    key = new_key()
     certificate = _certify(signer, node, key.public_key(), days, _expelled_before(signer, node, trust))
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     _write_key(files.key, key)
@@ -196,7 +197,7 @@ def renew(
         raise InputError(f"{node!r} was expelled, and with it this key; issue a new one with 'keys issue --force'")
     trusted = _trusted(signer, trust)
     certificate = _certify(signer, node, old.public_key(), days, expelled)
-    # First whom it trusts: a certificate without its authority could not be loaded.
+    # The authorities it trusts come first: a certificate without its authority could not be loaded.
     _write(files.authorities, trusted)
     _write(files.certificate, certificate)
     return files
@@ -233,7 +234,7 @@ def expel(authority: Path | str, node: str) -> Path:
 
 
 def _open(folder: Path | str) -> _Authority:
-    serialization = extras.need("cryptography.hazmat.primitives.serialization")
+    serialization = need("cryptography.hazmat.primitives.serialization")
     folder = Path(folder)
     path = folder / "authority.key"
     if not path.exists():
@@ -260,13 +261,13 @@ def _certify(signer: _Authority, node: str, public: Any, days: int, expelled: in
     end = min(now + _seconds(days), int(signer.certificate.not_valid_after_utc.timestamp()))
     if end <= now:
         raise InputError(f"an authority must be valid, got {signer.folder}, which has expired; make a new one")
-    return _pem(certificates.for_node(public, signer.mesh, node, signer.key, signer.certificate, now, end))
+    return _pem(certify_node(public, signer.mesh, node, signer.key, signer.certificate, now, end))
 
 
 def _trusted(signer: _Authority, trust: Sequence[Path | str]) -> bytes:
     """The certificates of the authorities that a node shall trust, as one file."""
-    if len(trust) >= MOST_AUTHORITIES:
-        raise InputError(f"at most {MOST_AUTHORITIES} authorities are trusted at a time, got {1 + len(trust)}")
+    if len(trust) >= MAX_AUTHORITIES:
+        raise InputError(f"at most {MAX_AUTHORITIES} authorities are trusted at a time, got {1 + len(trust)}")
     found = [signer.certificate]
     for path in map(Path, trust):
         [other] = read_certificates(path, 1)
@@ -318,12 +319,12 @@ def _seconds(days: int) -> int:
 
 
 def _pem(certificate: Any) -> bytes:
-    encoding = extras.need("cryptography.hazmat.primitives.serialization").Encoding
+    encoding = need("cryptography.hazmat.primitives.serialization").Encoding
     return bytes(certificate.public_bytes(encoding.PEM))
 
 
 def _write_key(path: Path, key: Any) -> None:
-    forms = extras.need("cryptography.hazmat.primitives.serialization")
+    forms = need("cryptography.hazmat.primitives.serialization")
     data = key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
     _write(path, data, atomic.PRIVATE)
 

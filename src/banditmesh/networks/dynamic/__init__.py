@@ -1,4 +1,4 @@
-"""Networks that change from round to round: `base` is the contract, and every recipe has a file of its own."""
+"""Networks that change from round to round: `base` is the contract, and every recipe has its own file."""
 
 from .base import DynamicNetwork
 from .churn import Churn

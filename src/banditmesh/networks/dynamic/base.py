@@ -1,8 +1,8 @@
-"""What every dynamic network is: the contract of a recipe, and how recipes read what they are given.
+"""The contract of dynamic networks, called recipes, and how recipes read their arguments.
 
-A recipe has agents, and `rounds` yields the links of round 1, 2, ... in turn. It keeps no state, and
-what is random in it depends on the draws alone, so that every protocol and engine meets the same links. The links
-of a round are an int32 array of shape (m, 2), i < j in every row, the rows sorted.
+A recipe has agents, and `rounds` yields the links of round 1, 2, ... in turn. It keeps no state, and its randomness
+depends on the draws alone, so that every protocol and engine sees the same links. The links of a round are an int32
+array of shape (m, 2), i < j in every row, the rows sorted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..csr import Int32s, Links, as_links
 
 
 class DynamicNetwork(ABC):
-    """What every dynamic network offers.
+    """The base of every dynamic network.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class DynamicNetwork(ABC):
         Parameters
         ----------
         draws : Draws
-            What is random depends on these alone.
+            All randomness depends on these alone.
         births_first : bool
             For edge-Markovian networks: see there.
 

@@ -24,7 +24,7 @@ class Churn(DynamicNetwork):
     Parameters
     ----------
     start : networkx.Graph, scipy sparse matrix or Links
-        The network when everybody is present.
+        The network when all agents are present.
     leave, join : float
         Probabilities.
 

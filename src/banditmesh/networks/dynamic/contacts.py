@@ -1,4 +1,4 @@
-"""Recorded contacts: who met whom in which round."""
+"""Recorded contacts: which agents met in which round."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ContactTrace(DynamicNetwork):
     n_rounds : int, optional
         Otherwise the last round listed.
     agents : sequence of hashables, optional
-        All agents, in order, also those without contacts. Without it and `n_agents`, the order of first
+        All agents, in order, including those without contacts. Without it and `n_agents`, the order of first
         appearance.
 
     Examples

@@ -82,9 +82,8 @@ def edge_markovian_step(
 ) -> int:
     """One step of an edge-Markovian network, in plain Python and compiled alike.
 
-    Births are found by geometric skips over all pairs in lexicographic order, so that the work grows with
-    the links and not with the pairs; a birth that hits a present link does nothing. Both lists are sorted,
-    and are merged.
+    Births are found by geometric skips over all pairs in lexicographic order, so that the work grows with the links,
+    not with the pairs; a birth that hits a present link does nothing. Both lists are sorted, and are merged.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Links that fail at random, each round anew."""
+"""Links that fail at random, independently in every round."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from .base import DynamicNetwork, iterator, named
 
 
 class GraphSequence(DynamicNetwork):
-    """One given graph a round.
+    """One given graph per round.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class GraphSequence(DynamicNetwork):
     """
 
     def __init__(self, graphs: Iterable[Any]) -> None:
-        # In a list, a graph that stands in many rounds is read once: the list keeps it alive, and nothing can change
-        # it meanwhile. A generator may do both.
+        # In a list, a graph used in many rounds is read once: the list keeps it alive, and nothing can change it
+        # meanwhile. With a generator, neither holds.
         listed = isinstance(graphs, list | tuple)
         seen: dict[int, Int32s] = {}
         self._rounds: list[Int32s] = []

@@ -1,8 +1,8 @@
-"""Networks from files: one file a format, and `files` and `names` for what they share.
+"""Networks from files: one module per format, and `files` and `names` for what they share.
 
-Every reader returns a network that can be used as it is, or raises `FileError`. Every one also reads what gzip has
-packed, and none reads more than `max_bytes`. What the content begins like decides the format, then the suffix; what is
-left is an edge list.
+Every reader returns a network that can be used as it is, or raises `FileError`. Every one also reads gzip files, and
+none reads more than `max_bytes`. The beginning of the content decides the format, then the suffix; anything else is an
+edge list.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def read(
 
     GraphML, GML, node-link JSON, Matrix Market and sparse matrices of scipy (`.npz`) are known by how they begin, a
     text of zeros and ones in a square is an adjacency matrix, `.adjlist` is an adjacency list, and anything else an
-    edge list. Each may be packed by gzip, as in `links.graphml.gz`. Other formats are refused by name. Places of agents
-    in GraphML, GML and JSON become the node attribute "pos". A warning tells what was read otherwise than it stands in
-    the file: directed links, repeated ones, and self-loops that were dropped.
+    edge list. Each may be gzipped, as in `links.graphml.gz`. Other formats are refused by name. Positions of agents in
+    GraphML, GML and JSON become the node attribute "pos". A warning reports what was not read as it is in the file:
+    directed links, repeated ones, and dropped self-loops.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def read(
     header : bool, optional
         Whether the first line of an edge list names its columns; see `read_edge_list`.
     progress : callable, optional
-        Called from time to time, for edge and adjacency lists, with how many bytes are done and how many there are.
+        Called from time to time, for edge and adjacency lists, with the bytes read and the total.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def read_any(
     header: bool | None = None,
     progress: ReadingCallback | None = None,
 ) -> Any:
-    """What `read` gives or, of an edge list, names and `Links`, which takes a third of the time: for `Problem`.
+    """What `read` gives or, for an edge list, names and `Links`, which takes a third of the time: for `Problem`.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def read_any(
 
 
 def _parser_of(file: NetworkFile, header: bool | None) -> Callable[[NetworkFile], Any] | None:
-    """What reads the file's format; None for an edge list, which alone may have a header."""
+    """The parser for the file's format; None for an edge list, which alone may have a header."""
     if file.frame is not None:
         parse = None
     elif (name := formats.recognised(file.content)) is not None:

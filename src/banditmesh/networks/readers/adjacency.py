@@ -24,7 +24,7 @@ def read_adjacency(
     Parameters
     ----------
     path : str or path
-        The file, perhaps packed by gzip.
+        The file, perhaps gzipped.
     max_bytes : int, optional
         How many bytes it may hold, unpacked; if not given, 32 MiB, and 128 MiB for a matrix. At eight bytes for every
         agent, a matrix must stay below it too.
@@ -52,7 +52,7 @@ def read_adjacency(
 
 def parse(file: NetworkFile) -> nx.Graph:
     """The network that an adjacency list describes."""
-    file.text()  # refuses what is no text, DataFrames among it
+    file.text()  # refuses anything but text, including DataFrames
     agents: dict[str, None] = {}
     links: dict[tuple[str, str], None] = {}
     for number, row in file.rows():

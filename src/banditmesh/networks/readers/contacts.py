@@ -1,4 +1,4 @@
-"""Contact traces: who met whom in which round."""
+"""Contact traces: which agents met in which round."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def read_contact_trace(path: AnyTable, *, max_bytes: int | None = None, self_loo
     Parameters
     ----------
     path : str, path or DataFrame
-        The file, perhaps packed by gzip; or a DataFrame with these three columns first.
+        The file, perhaps gzipped; or a DataFrame with these three columns first.
     max_bytes : int, optional
         How many bytes it may hold, unpacked; 32 MiB if not given.
     self_loops : str

@@ -1,7 +1,7 @@
 """Edge lists: two agents on every line, perhaps under a header.
 
-A header is the first line, and only if its names come on no later line: then it is one if both are usual column names,
-or if they are no integers while all others are. Nothing else is ever taken for one. A DataFrame has its header apart.
+Only the first line can be a header, and only if its names appear on no later line: then it is one if both are usual
+column names, or if they are not integers while all others are. A DataFrame has a separate header.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 #: The agents' names in the order in which they appear, and the two agents of every line by number.
 Ends: TypeAlias = tuple[tuple[Hashable, ...], npt.NDArray[np.int32]]
 
-#: How many links are handed to networkx at a time.
+#: How many links are passed to networkx at a time.
 _STEP: Final = 2**16
-#: What a third column begins with that is no part of a name: a number, or what networkx writes of a link.
+#: How a third column that is not part of a name begins: with a number, or with what networkx writes about a link.
 _THIRD: Final = re.compile(r"[-+.]?\d|\{|(nan|inf|none|true|false)$", re.IGNORECASE)
-#: What the columns of the two agents are called, where they are called by what they are.
+#: Column names of the two agents, where they say what they are.
 _ENDS: Final = frozenset({("source", "target"), ("from", "to"), ("src", "dst"), ("sender", "receiver")})
 
 
@@ -45,15 +45,14 @@ def read_edge_list(
 ) -> nx.Graph:
     r"""Read an edge list: two agents on every line, separated by blanks, tabs, commas, semicolons, `|` or `::`.
 
-    What separates entries is decided by the first line. Agents are numbered in the order in which they appear, and may
-    have any names; one that holds a separator stands in double quotes. An agent without links cannot be listed; use an
-    adjacency list for it. A link may be listed more than once and in either direction, of which a warning tells; `#`
-    starts a comment.
+    The first line decides the separator. Agents are numbered in the order in which they appear, and may have any names;
+    one that contains a separator goes in double quotes. An agent without links cannot be listed; use an adjacency list
+    for it. A link may be listed more than once and in either direction, with a warning; `#` starts a comment.
 
     Parameters
     ----------
     path : str, path or DataFrame
-        The file, perhaps packed by gzip; or a DataFrame whose first two columns are the agents.
+        The file, perhaps gzipped; or a DataFrame whose first two columns are the agents.
     max_bytes : int, optional
         How many bytes it may hold, unpacked; 32 MiB if not given.
     weights : str
@@ -61,8 +60,8 @@ def read_edge_list(
     self_loops : str
         "refuse" links from an agent to itself, or "drop" them.
     header : bool, optional
-        Whether the first line names the columns. If not given, it does if its names come on no other line, and are
-        usual column names such as `from,to`, or no integers while all others are.
+        Whether the first line names the columns. If not given, it does if its names appear on no other line, and are
+        usual column names such as `from,to`, or are not integers while all others are.
 
     Returns
     -------
@@ -110,7 +109,7 @@ def _note(file: NetworkFile, n_agents: int, ends: npt.NDArray[np.int32], n_links
 
 def _ends(file: NetworkFile, header: bool | None) -> Ends:
     if header is not None and not isinstance(header, bool):
-        raise InputError(f"header must be True, False or None, got {shown(header)}")
+        raise InputError(f"must be True, False or None, got {shown(header)}", key="header")
     if file.frame is not None:
         header = False
     number_of: defaultdict[str, int] = defaultdict()
@@ -129,7 +128,7 @@ def _ends(file: NetworkFile, header: bool | None) -> Ends:
             ends.append(number_of[row[0]])
             ends.append(number_of[row[1]])
         else:
-            least = min(least, number_of[row[0]])  # a self-loop that is dropped names an agent, too
+            least = min(least, number_of[row[0]])  # a dropped self-loop names an agent too
     names, pairs = list(number_of), np.frombuffer(ends, dtype=np.int32).reshape(-1, 2)
     del number_of  # before other large things are made
     if header is None and least == 2 and _is_header(first, names, pairs):
@@ -142,7 +141,7 @@ def _ends(file: NetworkFile, header: bool | None) -> Ends:
 
 
 def _check_order(file: NetworkFile, number: int, header: list[str]) -> None:
-    """Refuse names of columns of which those of the agents are not the first two."""
+    """Refuse column names if the first two are not those of the agents."""
     found = [name.lower() for name in header]
     for pair in _ENDS:
         if all(found.count(name) == 1 for name in pair) and {*pair} != {*found[:2]}:
@@ -161,7 +160,7 @@ def _is_header(first: list[str], names: list[str], pairs: npt.NDArray[np.int32])
 
 
 def _is_link(file: NetworkFile, number: int, row: list[str]) -> bool:
-    """Whether a line is a link, and not a self-loop to be dropped; what is neither is refused."""
+    """Whether a line is a link, and not a self-loop to be dropped; anything else is refused."""
     if len(row) < 2 or (len(row) > 3 and not file.ignores_weights):
         between = "" if file.between is None else f", separated by {file.between!r}"
         raise file.wrong_line(
@@ -190,7 +189,7 @@ def _is_link(file: NetworkFile, number: int, row: list[str]) -> bool:
 
 
 def _names_with_blanks(file: NetworkFile, row: list[str]) -> str:
-    """What to do if blanks within names seem to have been taken for separators."""
+    """A remedy if blanks within names seem to have been taken for separators."""
     if file.between is not None or len(row) < 3 or _THIRD.match(row[2]):
         return ""
     return "; if names hold blanks, separate entries by commas or tabs, or put the names in double quotes"

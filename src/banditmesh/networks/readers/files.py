@@ -1,4 +1,4 @@
-"""A network file: its lines, what it may say of weights and self-loops, and how what was read is checked and noted."""
+"""A network file: its lines, its weights and self-loops, and how what was read is checked and reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .formats import recognised
 
 __all__ = ["MAX_BYTES", "MAX_TEXT", "AnyPath", "AnyTable", "NetworkFile", "ReadingCallback", "one_line"]
 
-#: What the columns of an edge list are usually called: `from`, `Source`, `node_1`, `ToNodeId`.
+#: Usual column names of an edge list: `from`, `Source`, `node_1`, `ToNodeId`.
 COLUMN: Final = re.compile(
     "(from|to|source|target|src|dst|sender|receiver|agent|node|user|id)_?(node|agent|user)?_?(id)?_?[12ab]?",
     re.IGNORECASE,
@@ -52,7 +52,7 @@ class NetworkFile(DataFile):
     self_loops : str
         "refuse" links from an agent to itself, or "drop" them.
     progress : callable, optional
-        Called while lines are read, with how many bytes are done and how many there are.
+        Called while lines are read, with the bytes read and the total.
     """
 
     kind = "network"
@@ -71,20 +71,20 @@ class NetworkFile(DataFile):
         super().__init__(path, max_bytes)
         self.progress = progress
         self.n_loops = 0
-        #: What stands between entries, once `rows` has begun; None for blanks.
+        #: The separator, once `rows` has begun; None for blanks.
         self.between: str | None = None
 
     def rows(self, n_names: int = 2) -> Iterator[tuple[int, list[str]]]:
         """The entries of every line that has any, with its number; there is at least one such line.
 
-        The first line that is no header decides what separates entries. An entry may stand in double quotes. `#` starts
-        a comment, and `%`, alone or twice, one at the start of a line. Of a DataFrame, the first `n_names` cells of a
-        row are integers or texts.
+        The first line after any header decides the separator. An entry may be in double quotes. `#` starts a comment,
+        and `%`, alone or twice, one at the start of a line. In a DataFrame, the first `n_names` cells of a row are
+        integers or texts.
         """
         if self.frame is not None:
             yield from self._frame_rows(n_names)
             return
-        self.text()  # refuses what is no text
+        self.text()  # refuses anything but text
         if (other := recognised(self.content)) is not None:
             raise self.wrong(f"must be a list of agents, got {other}; read it with networks.read, which says more")
         begun = decided = False
@@ -100,7 +100,7 @@ class NetworkFile(DataFile):
             if not decided:
                 self.between = self.separator(number, line)
             row = line.split() if self.between is None and not (mixed or '"' in line) else self._entries(number, line)
-            # Names of columns say nothing of how the lines below are separated.
+            # Column names say nothing about how the lines below are separated.
             begun, decided = True, decided or begun or not all(map(COLUMN.fullmatch, row[:2]))
             yield number, row
         if not begun:
@@ -156,7 +156,7 @@ class NetworkFile(DataFile):
         return True
 
     def checked(self, network: Any) -> Any:
-        """A network that was read, without what is ignored or dropped, if agents can use it."""
+        """The network, without anything ignored or dropped, if it is valid."""
         try:
             if self.ignores_weights:
                 network = _without_weights(network)
@@ -177,7 +177,7 @@ class NetworkFile(DataFile):
         return network
 
     def note(self, n_both: int = 0, n_repeated: int = 0) -> None:
-        """Warn of what was read otherwise than it stands in the file."""
+        """Warn of what was not read as it is in the file."""
         notes = [
             f"{words}: {number:,}"
             for number, words in (
@@ -194,7 +194,7 @@ class NetworkFile(DataFile):
 
 
 def _uncommented(line: str) -> str:
-    """A line up to the first `#` that does not stand in quotes."""
+    """A line up to the first `#` outside quotes."""
     if '"' not in line:
         return line.partition("#")[0]
     found = re.match(r'("[^"]*"|[^#"]|"(?=[^"]*$))*', line)
@@ -226,14 +226,14 @@ def _without_loops(network: Any) -> tuple[Any, list[Any]]:
 
 
 def _weight(network: Any) -> float | None:
-    """A weight other than 1 of a matrix; what is no number is refused elsewhere, and so are weights of graphs."""
+    """A weight other than 1 in a matrix; non-numbers are refused elsewhere, and so are weights of graphs."""
     values = np.array([]) if hasattr(network, "edges") else entries(network)[3]
     weights = values[np.isfinite(values) & (values != 0) & (values != 1)]
     return float(weights[0]) if len(weights) else None
 
 
 def _without_weights(network: Any) -> Any:
-    """A graph with all its attributes but weights, or a matrix with a one wherever it has another entry than zero."""
+    """A graph with all its attributes but weights, or a matrix with its non-zero entries replaced by ones."""
     if hasattr(network, "edges"):
         for _, _, attributes in network.edges(data=True):
             attributes.pop("weight", None)

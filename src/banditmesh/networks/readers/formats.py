@@ -1,4 +1,4 @@
-"""Which format a network file has, by how its content begins; None is a list of links, or what its suffix says."""
+"""The format of a network file, by how its content begins; None is a list of links, or what its suffix says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KNOWN: Final = (
 
 
 def recognised(content: bytes) -> str | None:
-    r"""The name of the format that a content begins like.
+    r"""The name of the format that a content seems to be in, by its beginning.
 
     Examples
     --------

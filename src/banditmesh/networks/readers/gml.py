@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 def read_gml(
     path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse", self_loops: str = "refuse"
 ) -> nx.Graph:
-    """Read a GML file. Agents are named by their labels if all have distinct ones, and else by their ids.
+    """Read a GML file. Agents are named by their labels if all have distinct ones, and otherwise by their ids.
 
-    Places of agents, if all have one, become the node attribute "pos".
+    Positions of agents, if all have one, become the node attribute "pos".
 
     Parameters
     ----------
     path : str or path
-        The file, perhaps packed by gzip.
+        The file, perhaps gzipped.
     max_bytes : int, optional
         How many bytes it may hold, unpacked; 32 MiB if not given.
     weights : str
@@ -70,7 +70,7 @@ def parse(file: NetworkFile) -> nx.Graph:
 
 
 def _is_name(label: object) -> bool:
-    """Whether a label, which may be a table or any character by its number, can be read, compared and written."""
+    """Whether a label, which may be a table or any character code, can be read, compared and written."""
     if isinstance(label, str):
         return not any("\ud800" <= character <= "\udfff" for character in label)
     return isinstance(label, int | float)

@@ -1,8 +1,8 @@
 """GraphML.
 
 Entities and default attributes, which a document may declare for itself, can make a small file unfold into gigabytes.
-GraphML needs neither, so a file that declares any is refused. (The text is decoded here and not by the XML parser, so
-that a declaration cannot hide in another encoding.)
+GraphML needs neither, so a file that declares any is refused. (The text is decoded here, not by the XML parser, so that
+a declaration cannot hide in another encoding.)
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 def read_graphml(
     path: AnyPath, *, max_bytes: int | None = None, weights: str = "refuse", self_loops: str = "refuse"
 ) -> nx.Graph:
-    """Read a GraphML file. Places of agents, if all have one, become the node attribute "pos".
+    """Read a GraphML file. Positions of agents, if all have one, become the node attribute "pos".
 
     Parameters
     ----------
     path : str or path
-        The file, perhaps packed by gzip.
+        The file, perhaps gzipped.
     max_bytes : int, optional
         How many bytes it may hold, unpacked; 32 MiB if not given.
     weights : str

@@ -1,6 +1,6 @@
 """Sparse adjacency matrices as scipy saves them, `.npz`: a zip archive of numpy arrays.
 
-What the archive says of itself is checked before anything is unpacked; what the arrays say is checked in `matrices`.
+What the archive says about itself is checked before anything is unpacked; the arrays are checked in `matrices`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KINDS: Final = {
 
 
 def parse(file: NetworkFile) -> Any:
-    """The matrix that a file holds."""
+    """The matrix in a file."""
     from scipy.sparse import load_npz
 
     try:
@@ -47,7 +47,7 @@ def _unpacked_size(content: bytes) -> int:
 
 
 def _check_member(archive: ZipFile, member: ZipInfo) -> None:
-    """Refuse an array that scipy would convert, unpickle or make room for before it finds that little is there."""
+    """Refuse an array that scipy would convert, unpickle or allocate memory for before it finds it is short."""
     from numpy.lib import format as npy
 
     name = member.filename

@@ -1,6 +1,6 @@
 """Matrix Market: an adjacency matrix as text, `.mtx`. Agents are named 0 .. n - 1, as those of every matrix.
 
-How much the file says that it holds is compared with its bytes before room is made for it.
+The size that the file declares is checked against its bytes before memory is allocated for it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from .files import NetworkFile, one_line
 
 
 def parse(file: NetworkFile) -> Any:
-    """The matrix that a file holds."""
+    """The matrix in a file."""
     from scipy.io import mminfo, mmread
     from scipy.sparse import coo_array
 
-    file.text()  # refuses what is no text
+    file.text()  # refuses anything but text
     try:
         n_rows, n_columns, n_entries, *_ = mminfo(BytesIO(file.content))
-        # An entry takes at least two bytes, and an agent eight of the network, though perhaps none of the file.
+        # An entry takes at least two bytes, and an agent eight in the network, though perhaps none in the file.
         fits = 2 * n_entries <= len(file.content) and 8 * max(n_rows, n_columns) <= file.max_bytes
         matrix = coo_array(mmread(BytesIO(file.content))) if fits else None
     except Exception as error:

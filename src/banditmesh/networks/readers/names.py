@@ -1,4 +1,4 @@
-"""How the names in a file become agents: as integers if all of them are, and else as text."""
+"""How the names in a file become agents: as integers if all of them are, and otherwise as text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_integer(token: str) -> bool:
 
 
 def naming(tokens: Sequence[str], file: DataFile) -> Callable[[str], Hashable]:
-    """How a token becomes a name; a warning tells of names that seem to be one number, written in two ways."""
+    """How a token becomes a name; a warning reports names that seem to be one number, written in two ways."""
     if all(map(is_integer, tokens)):
         return int
     found: dict[int, str] = {}
@@ -61,7 +61,7 @@ def with_integers(graph: nx.Graph) -> nx.Graph:
 
 
 def with_positions(graph: nx.Graph) -> nx.Graph:
-    """The graph, with the node attribute "pos" if every node has a place: as x and y, or as longitude and latitude.
+    """The graph, with the node attribute "pos" if every node has a position: x and y, or longitude and latitude.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def with_positions(graph: nx.Graph) -> nx.Graph:
 
 
 def _place(attributes: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Where a node lies: its own attributes say so, or in GML its table `graphics`."""
+    """A node's position, from its attributes or, in GML, from its table `graphics`."""
     inner = attributes.get("graphics")
     found = {
         str(key).lower(): value for key, value in {**(inner if isinstance(inner, dict) else {}), **attributes}.items()

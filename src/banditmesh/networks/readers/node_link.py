@@ -39,14 +39,14 @@ def parse(file: NetworkFile) -> nx.Graph:
         missing = [name for name in ends if name not in graph]
         if missing:
             raise file.wrong(
-                f"must link agents that stand in nodes by their id, got {shown(missing[0])} in {shown(link)}"
+                f"must link agents that are in nodes by their id, got {shown(missing[0])} in {shown(link)}"
             )
         graph.add_edge(*ends, **({"weight": link["weight"]} if "weight" in link else {}))
     return file.checked(with_positions(with_integers(graph)))
 
 
 def _names(file: NetworkFile, table: Any, *keys: str) -> list[Any]:
-    """What a node or a link names by these keys."""
+    """The names that a node or a link gives under these keys."""
     names = [table.get(key) for key in keys] if isinstance(table, dict) else []
     if not names or not all(isinstance(name, str | int) and not isinstance(name, bool) for name in names):
         raise file.wrong(f"{_WANTED}, got {shown(table)}")

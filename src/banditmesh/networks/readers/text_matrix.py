@@ -18,7 +18,7 @@ _ENTRIES = frozenset({"0", "1", "0.0", "1.0"})
 
 
 def is_matrix(file: NetworkFile) -> bool:
-    """Whether a file holds such a matrix; one that holds something else is found out on its first lines."""
+    """Whether a file holds such a matrix; anything else is recognised on its first lines."""
     progress, file.progress = file.progress, None
     size = n_rows = 0
     has_weights = False
@@ -42,7 +42,7 @@ def is_matrix(file: NetworkFile) -> bool:
 
 
 def parse(file: NetworkFile) -> Any:
-    """The matrix that a file holds."""
+    """The matrix in a file."""
     from scipy.sparse import csr_array
 
     places, values = [], []

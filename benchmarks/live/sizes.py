@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .limits import LAST_KEYS, OPEN_CHOICES, Caps
+from banditmesh.live.names import LAST_KEYS, OPEN_CHOICES, Caps
 
 #: Bytes at most, for each ...
 ENTRY: Final = 460  # statistic of another life, and of one's own earlier ones
@@ -49,13 +49,6 @@ def most_bytes(
         Choices, intervals of closed tickets and callers' keys that it remembers.
     retired : int
         Lives that are retired.
-
-    Examples
-    --------
-    A mesh of 100 nodes that all have 50 arms, seen from one that has four links, one of them stalled:
-
-    >>> round(most_bytes(entries=99 * 50, lives=99, origins=99, arms=50, waiting=5_000, choices=100_000) / 1e6, 1)
-    4.1
     """
     return (
         REST
@@ -72,13 +65,7 @@ def most_bytes(
 
 
 def most_bytes_within(caps: Caps, links: int, retired: int = 0, open_choices: int = OPEN_CHOICES) -> int:
-    """The most bytes that a member takes whatever comes, with so many links that are all stalled.
-
-    Examples
-    --------
-    >>> round(most_bytes_within(Caps(), links=4) / 1e6)
-    641
-    """
+    """The most bytes that a member takes whatever comes, with so many links that are all stalled."""
     # As many entries again may be of the node's own earlier lives, each of them of another life and arm.
     entries = 2 * caps.entries
     return most_bytes(

@@ -1,0 +1,89 @@
+"""The way of a statistic, from `observe` into a neighbour's table and onto both disks, is as docs/design.md says."""
+
+import asyncio
+import json
+import re
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+from embedded import a_node, is_linked, run, until
+
+import banditmesh
+from banditmesh.live.http.sidecar import Sidecar
+
+LIVE = Path(banditmesh.__file__).parent / "live"
+MAX_FILES = 18
+
+
+class Trace:
+    """The files of the live node whose functions run while it is on, whichever thread runs them."""
+
+    def __init__(self):
+        self.files, self._is_on = set(), False
+
+    def note(self, frame, event, _):
+        if self._is_on and event == "call" and frame.f_code.co_filename.startswith(str(LIVE)):
+            self.files.add(Path(frame.f_code.co_filename).relative_to(LIVE).as_posix())
+
+    @contextmanager
+    def on(self):
+        self._is_on = True
+        sys.setprofile(self.note)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            self._is_on = False
+
+
+async def post(app, path, body):
+    """Ask an application as a server would: status and answer."""
+    said = []
+
+    async def receive():
+        return {"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}
+
+    async def send(message):
+        said.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b""}
+    await app(scope, receive, send)
+    return said[0]["status"], json.loads(said[1]["body"])
+
+
+def stored(node):
+    """What a node's file says of a: count and sum by arm."""
+    return {(one.arm, one.count, one.total) for one in node._store.load().entries if one.origin == "a"}
+
+
+def test_walk_of_a_statistic_is_as_the_page_says(tmp_path):
+    trace = Trace()
+
+    async def main():
+        async with a_node(tmp_path, "b") as b, a_node(tmp_path, "a", {"b": b.address}) as a:
+            await until(lambda: is_linked(a, "b") and is_linked(b, "a"))
+            app = Sidecar(a, SimpleNamespace(observed=lambda seconds: None)).app()
+            _, choice = await post(app, "/v1/choose", {})
+            with trace.on():
+                status, _ = await post(app, "/v1/observe", {"ticket": choice["ticket"], "reward": 0.5})
+                while not b._member.entries():
+                    await asyncio.sleep(0)
+                await b._committer.save()
+            assert status == 200
+            assert stored(b) == {(choice["arm"], 1, 0.5)}
+            assert [(one.arm, one.count, one.total) for one in a._store.load().own] == [(choice["arm"], 1, 0.5)]
+
+    threading.setprofile(trace.note)
+    try:
+        run(main())
+    finally:
+        threading.setprofile(None)
+    page = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^### The walk of a statistic$.*?^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    shown = set(re.findall(r"^[\w/]+\.py", block, re.MULTILINE))
+    assert trace.files <= shown
+    assert len(shown) <= MAX_FILES
+    assert all((LIVE / name).is_file() for name in shown)
