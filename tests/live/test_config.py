@@ -277,7 +277,7 @@ def test_a_policy_with_a_chooser_of_its_own_cannot_run_live():
         def chooser(self, arms):
             return bm.policies.Chooser(self, arms)
 
-    with pytest.raises(InputError, match="keeps a state of its own"):
+    with pytest.raises(InputError, match="keeps its own state"):
         refuse_live(bm.IRS(), Keeping())
 
 

@@ -32,8 +32,6 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final, TypeVar
 
-from msgspec.structs import astuple
-
 from ...core import Fate, fate_of
 from ...protocols.base import AnyProtocol, Protocol
 from ..names import MAX_COUNT, MAX_REWARD, Caps
@@ -198,7 +196,8 @@ class StatisticTable:
         refused, max_count, least, most, relayed = why_refused, MAX_COUNT, -MAX_REWARD, MAX_REWARD, int(RELAYED)
         n_stale = n_own = n_merged = 0
         n_fates, n_heard = [0] * len(Fate), len(heard)
-        for origin, epoch, arm, count, total, ttl in map(astuple, statistics):
+        for one in statistics:
+            origin, epoch, arm, count, total, ttl = one.origin, one.epoch, one.arm, one.count, one.total, one.ttl
             # What nearly all are is allowed whatever the count, and quick to see.
             if not (0 < count <= max_count and least <= total <= most) and (reason := refused(count, total)):
                 counters[f"refused_{reason}"] += 1
