@@ -36,7 +36,7 @@ class Switching(RandomLaw):
     >>> law = Switching(bm.arms.Gaussian(0.5, 1.0), 0.1, 0.0, 1.0)
     >>> problem = bm.Problem(bm.networks.ring(3), [[0]] * 3, [law])
     >>> [round(float(problem.means_at(t, seed=1)[0]), 3) for t in range(1, 8)]
-    [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
+    [0.5, 0.5, 0.182, 0.182, 0.182, 0.182, 0.182]
     """
 
     law: Law

@@ -126,7 +126,7 @@ _latest: tuple[str, Problem] | None = None
 def _problem(chunk: Chunk, work: Work) -> Problem:
     """The problem of a point; the latest is kept, since neighbouring points often share it.
 
-    It depends on three tables and, if the network comes from a file, on what the file holds, of which the layout's
+    It depends on three tables, on the horizon that periods of a log are laid out over, and, if the network comes from a file, on what the file holds, of which the layout's
     fingerprint is one.
     """
     global _latest
@@ -135,6 +135,8 @@ def _problem(chunk: Chunk, work: Work) -> Problem:
     from .parts import build_problem
 
     named = {table: work.settings[table] for table in ("network", "dynamics", "arms")}
+    if "periods" in named["arms"]:
+        named["horizon"] = work.settings["horizon"]
     key = f"{chunk.layout.fingerprint} {json.dumps(named, sort_keys=True)}"
     # Read once: on an executor of threads another one may replace it at any time.
     latest = _latest
