@@ -375,5 +375,10 @@ def compare(
     }
     return Comparison(
         {name: simulate(problem, entry.protocol, **{**settings, **entry.settings}) for name, entry in entries.items()},
-        "" if problem.log is None else problem.check_pooling().advice,
+        pooling_advice(problem),
     )
+
+
+def pooling_advice(problem: Problem) -> str:
+    """What to say if agents of the log that arms come from are not paid alike; empty if there is none, or they are."""
+    return "" if problem.log is None else problem.check_pooling().advice

@@ -85,6 +85,7 @@ def run_chunk(chunk: Chunk) -> Shard:
 def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
     from .fault_tables import build_faults
     from .parts import build_policy, build_protocol
+    from .shards import CHANGES_COLUMN
 
     settings = work.settings
     rows = []
@@ -107,6 +108,8 @@ def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
                 progress=False,
             )
             row |= _outcome(result, bool(chunk.record_every)) | _used_up(problem, result)
+            if CHANGES_COLUMN in chunk.layout.columns:
+                row[CHANGES_COLUMN] = ",".join(map(str, result.changes[0].tolist()))
         except Exception as error:  # whatever goes wrong in a run is that run's result
             row["error"] = f"{type(error).__name__}: {' '.join(str(error).split())}"
         rows.append(row)
