@@ -228,6 +228,11 @@ def read_run(
         first=first,
     )
     _check_network_lasts(problem, horizon)
+    if not run.memory.merges and run.tree is not None:
+        raise InputError(
+            f"{protocol.name!r} merges statistics of all rounds, which {run.memory!r} cannot take apart; "
+            "take Discount(0.995), or another protocol"
+        )
     if run.tape is None and run.means is not None:
         raise InputError(
             "means are taken beside rewards, got none of those; leave them out, or give laws with these means"
@@ -287,7 +292,7 @@ def settings_of(run: Run) -> dict[str, Any]:
         "protocol_name": run.protocol.name,
         "protocol_text": write(run.protocol),
         "policy": repr(policies[0]) if len(policies) == 1 else [repr(policy) for policy in run.policies],
-        "policy_name": policies[0].name if len(policies) == 1 else "mixed",
+        "policy_name": policies[0].label if len(policies) == 1 else "mixed",
         "rules": run.rules.name,
         "faults": repr(run.faults),
         "horizon": run.horizon,
@@ -334,7 +339,14 @@ def _read_policies(policy: Policy | Sequence[Policy] | None, problem: Problem) -
         raise InputError(f"policy must be one policy, or one for each of {n_agents} agents, got {len(policy)}")
     for one in {id(one): one for one in policy}.values():
         checks.real(f"the parameter of policy {one.name!r}", one.parameter)
+        one.check_memory()
         one.check(problem)
+    memories = list(dict.fromkeys(one.memory for one in policy))
+    if len(memories) > 1:
+        raise InputError(
+            f"all agents of a run must have the same memory, because a statistic is weighed by its origin, got "
+            f"{memories[0]!r} and {memories[1]!r}"
+        )
     return tuple(policy)
 
 

@@ -85,6 +85,8 @@ def unsupported(run: Run) -> str | None:
     for name in ("choose", "chooser"):
         if getattr(kind, name) is not getattr(Policy, name):
             return f"the policy {run.policies[0].name!r} overrides {name}(); it runs policies that give index()"
+    if run.memory.forgets or any(policy.first_pulls != "each" for policy in run.policies):
+        return "it runs agents that forget nothing"
     if np.diff(run.problem.arm_offsets).max() > MOST_ARMS_PER_AGENT:
         return f"it runs at most {MOST_ARMS_PER_AGENT} arms per agent"
     if getattr(numba.config, "USING_SVML", False):

@@ -298,7 +298,7 @@ class Replicate:
             0,
             run.n_control,
             int(counts[layout.HEARD] - counts[layout.STALE]),
-            sent * run.protocol.n_bytes + run.control_bytes,
+            sent * (run.protocol.n_bytes + run.stamp_bytes) + run.control_bytes,
         ]
         outcome = Outcome(self.curve.regret, self.curve.messages, np.array(traffic, dtype=np.int64), self._all_pulls())
         outcome.agent_regret = self._agent_regret
