@@ -1,9 +1,9 @@
 """Discount: an observation counts gamma times as much with every round that passes.
 
-With r = -log2(gamma), an observation of round s has the weight 2^(r s) for good. That would soon be too large
-a number to write down, so it is written in the *scale* of a round: E(s) = 32 floor(r s / 32), and w(s) = 2^(r s - E(s)) lies between
-1 and about 2^32. Stored weights and sums are in the scale of the round under way. Where E changes, all of them are
-multiplied by a power of two, which is exact; a weight that is then below `FLOOR` becomes 0, and its sum too. So a
+With r = -log2(gamma), an observation of round s has the weight 2^(r s) for good. That would soon be too large a number
+to write down, so it is written in the *scale* of a round: E(s) = 32 floor(r s / 32), and w(s) = 2^(r s - E(s)) lies
+between 1 and about 2^32. Stored weights and sums are in the scale of the round under way. Where E changes, all of them
+are multiplied by a power of two, which is exact; a weight that is then below `FLOOR` becomes 0, and its sum too. So a
 weight is 0 or at least `FLOOR`, nothing is divided by 0, no weight is subnormal, and a weight of 0 alone means that
 nothing is known.
 
