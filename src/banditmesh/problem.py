@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from . import arms as reward_laws
 from . import checks, networks, plots
 from .arms.matching import match
+from .arms.world import World
 from .armsets import uniform_set_array
+from .draws import MAX_COUNTER, Draws
 from .errors import ArmError, InputError, NetworkError
 from .files.contents import as_frame
 from .networks.csr import Links, as_links
@@ -238,8 +240,68 @@ class Problem:
         return _frozen(plots.places(self.n_agents, usual_links(self.network)))
 
     @cached_property
+    def changes(self) -> bool:
+        """Whether any arm pays by another law in some rounds than in others."""
+        return any(law.changes for law in self.laws)
+
+    @cached_property
+    def is_random(self) -> bool:
+        """Whether any arm changes at random, so that means depend on seed and replicate."""
+        return any(isinstance(law, reward_laws.RandomLaw) for law in self.laws)
+
+    def check_fixed(self, what: str) -> None:
+        """Refuse arms that change, for something that holds of fixed ones alone.
+
+        Parameters
+        ----------
+        what : str
+            What it is, in the plural.
+        """
+        if self.changes:
+            changing = next(arm for arm, law in zip(self.arms, self.laws, strict=True) if law.changes)
+            raise ArmError(
+                f"{what} are for arms that do not change, got arm {changing!r}, which does; "
+                "ask means_at(t) for the means of a round"
+            )
+
+    def means_at(self, t: int, seed: int | None = None, replicate: int = 0) -> NDArray[np.float64]:
+        """The arms' mean rewards in a round, in the order of `arms`.
+
+        Parameters
+        ----------
+        t : int
+            The round, from 1.
+        seed, replicate : int
+            Those of the simulation, for arms that change at random; without such arms they have no effect.
+
+        Examples
+        --------
+        >>> import banditmesh as bm
+        >>> jump = bm.arms.Piecewise({1: bm.arms.Bernoulli(0.1), 11: bm.arms.Bernoulli(0.9)})
+        >>> problem = bm.Problem(bm.networks.ring(3), [[0, 1]] * 3, [bm.arms.Bernoulli(0.5), jump])
+        >>> problem.means_at(10), problem.means_at(11)
+        (array([0.5, 0.1]), array([0.5, 0.9]))
+        """
+        t = checks.integer("t", t, at_least=1, at_most=MAX_COUNTER)
+        if not self.changes:
+            return self.means
+        if seed is None and self.is_random:
+            raise InputError("arms that change at random have means by seed and replicate, got no seed; give seed=...")
+        key = (checks.seed(seed or 0), checks.integer("replicate", replicate, at_least=0))
+        # The latest world is kept, since rounds are often asked for one after the other.
+        if key not in self._worlds:
+            self._worlds.clear()
+            self._worlds[key] = World(self.laws, Draws(*key))
+        return _frozen(self._worlds[key].means(t).copy())
+
+    @cached_property
+    def _worlds(self) -> dict[tuple[int, int], World]:
+        return {}
+
+    @cached_property
     def means(self) -> NDArray[np.float64]:
-        """The arms' mean rewards, in the order of `arms`."""
+        """The arms' mean rewards, in the order of `arms`; of arms that change see `means_at`."""
+        self.check_fixed("means, best arms and gaps")
         return _frozen(np.array([law.mean for law in self.laws]))
 
     @cached_property
@@ -340,13 +402,14 @@ class Problem:
 
     def _repr_html_(self) -> str:
         kinds = Counter(type(law).__name__ for law in self.laws)
-        low, high = self.means.min(), self.means.max()
+        means = [law.start.mean if isinstance(law, reward_laws.ChangingLaw) else law.mean for law in self.laws]
+        low, high = min(means), max(means)
         rows = [
             ["", ""],
             ["agents", f"{self.n_agents:,}"],
             ["links", f"{self.network.n_links:,}" if isinstance(self.network, Links) else type(self.network).__name__],
             ["arms", ", ".join(f"{number:,} {kind}" for kind, number in kinds.items())],
-            ["mean rewards", f"{low:.3g} to {high:.3g}"],
+            ["mean rewards", f"{low:.3g} to {high:.3g}{' in round 1' if self.changes else ''}"],
             ["arms per agent", self._per_agent()],
         ]
         return as_html("Problem", rows)

@@ -83,7 +83,8 @@ class Records(Observer):
     def pulled(self, agent: int, position: int, reward: float) -> None:
         """Count the pull and its regret."""
         self._round_regret += self._gaps[agent][position]
-        self._of_agents.add(agent, self._gaps[agent][position])
+        if self._run.means_change:
+            self._of_agents.added[agent] += self._gaps[agent][position]
         self._pulls[agent][position] += 1
 
     def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
@@ -108,8 +109,15 @@ class Records(Observer):
 
     @property
     def last_agent_regret(self) -> NDArray[np.float64] | None:
-        """Each agent's regret up to now, if it is not judged by the arms' laws."""
-        return None if self._run.means is None else self._of_agents.after(self.pulls)
+        """Each agent's regret up to now, if it is not judged by laws that do not change."""
+        return None if self._run.judged_by_laws else self._of_agents.after(self.pulls)
+
+    @property
+    def changes(self) -> NDArray[np.int64]:
+        """The rounds in which arms jumped."""
+        if not self._run.problem.changes:
+            return np.empty(0, dtype=np.int64)
+        return self._run.world(self._replicate).changes(self._run.horizon)
 
 
 class Traffic(Observer):
@@ -274,6 +282,7 @@ class Books:
             trace=self._trace,
             agent_regret=self._records.agent_regret,
             last_agent_regret=self._records.last_agent_regret,
+            changes=self._records.changes,
         )
         if self._links is not None:
             outcome.links, outcome.link_traffic = self._links.as_arrays()

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import checks
+from ..arms import ChangingLaw
 from ..arms.base import MAX_REWARD
 from ..draws import MAX_COUNTER, fresh_seed
 from ..errors import BanditmeshWarning, InputError, UnsupportedError, warn
@@ -228,6 +229,7 @@ def read_run(
         first=first,
     )
     _check_network_lasts(problem, horizon)
+    _check_changes_come(problem, horizon)
     if not run.memory.merges and run.tree is not None:
         raise InputError(
             f"{protocol.name!r} merges statistics of all rounds, which {run.memory!r} cannot take apart; "
@@ -238,7 +240,7 @@ def read_run(
             "means are taken beside rewards, got none of those; leave them out, or give laws with these means"
         )
     if run.tape is not None and run.means is None:
-        _warn_of_contradiction(problem, run.tape)
+        _warn_of_contradiction(run, run.tape)
     if run.trace is True:
         check_log_fits(run)
     return run
@@ -388,7 +390,8 @@ def _read_tape(rewards: ArrayLike, problem: Problem, horizon: int, replicates: i
             f"tape per replicate, got {tape.shape}"
         )
     tape = tape.reshape(-1, *shape)
-    held = ~np.isnan(problem.gaps)
+    held = np.zeros(shape[1:], dtype=np.bool_)
+    held[np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets)), problem.arm_indices] = True
     bad = np.argwhere(~(np.abs(tape) <= MAX_REWARD) & held)
     if bad.size:
         replicate, row, agent, arm = bad[0]
@@ -426,23 +429,37 @@ def _read_means(means: ArrayLike, problem: Problem, horizon: int, replicates: in
     return array.reshape(shapes[array.shape])
 
 
-def _warn_of_contradiction(problem: Problem, tape: NDArray[np.float64]) -> None:
+def _warn_of_contradiction(run: Run, tape: NDArray[np.float64]) -> None:
     """Warn if an arm pays by the tape, on average, what its law makes next to impossible."""
+    problem = run.problem
     owner = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
-    for arm, (law, sigma) in enumerate(zip(problem.laws, problem.sigmas.tolist(), strict=True)):
+    means = _means_of_laws(run)
+    for arm, (mean, sigma) in enumerate(zip(means.tolist(), problem.sigmas.tolist(), strict=True)):
         if math.isnan(sigma):
             continue
         entries = tape[:, :, owner[problem.arm_indices == arm], arm]
         paid = float(entries.mean())
         # Beside chance, the mean of many equal numbers may differ from them by some rounding.
-        allowed = 6.0 * sigma / math.sqrt(entries.size) + 1e-9 * max(abs(paid), abs(law.mean))
-        if abs(paid - law.mean) > allowed:
+        allowed = 6.0 * sigma / math.sqrt(entries.size) + 1e-9 * max(abs(paid), abs(mean))
+        if abs(paid - mean) > allowed:
             warn(
                 f"rewards contradict the arms' laws: arm {problem.arms[arm]!r} pays {paid:g} on average and its law "
-                f"says {law.mean:g}; regret is judged by the laws, so give means= to judge it by what the tape pays",
+                f"says {mean:g}; regret is judged by the laws, so give means= to judge it by what the tape pays",
                 BanditmeshWarning,
             )
             return
+
+
+def _means_of_laws(run: Run) -> NDArray[np.float64]:
+    """What each arm pays by its law, on average over the rounds and replicates of a run."""
+    if not run.problem.changes:
+        return run.problem.means
+    n_replicates = run.replicates if run.problem.is_random else 1
+    total = np.zeros(run.problem.n_arms)
+    for replicate in range(n_replicates):
+        for t in range(1, run.horizon + 1):
+            total += run.world(replicate).means(t)
+    return total / (n_replicates * run.horizon)
 
 
 def _records(horizon: int, record_every: int) -> NDArray[np.int64]:
@@ -454,3 +471,13 @@ def _check_network_lasts(problem: Problem, horizon: int) -> None:
     network = problem.network
     if isinstance(network, DynamicNetwork) and network.n_rounds is not None and network.n_rounds < horizon:
         raise ended_early(horizon, network.n_rounds)
+
+
+def _check_changes_come(problem: Problem, horizon: int) -> None:
+    """Refuse a run that ends before an arm has changed as its law says it will."""
+    for arm, law in zip(problem.arms, problem.laws, strict=True):
+        if isinstance(law, ChangingLaw) and law.least_horizon > horizon:
+            raise InputError(
+                f"arm {arm!r} changes in round {law.least_horizon}, beyond the horizon of {horizon} rounds; "
+                "lengthen the horizon, or leave the change out"
+            )

@@ -51,7 +51,7 @@ class Stepper:
     def __init__(self, run: Run, replicate: int, observers: Sequence[Observer]) -> None:
         self.t = 1
         self._run = run
-        draws = Draws(run.seed, run.first + replicate)
+        draws = run.draws(replicate)
         self._chances = RoundChances(draws)
         self._memories: list[RecentIds | RecentRewards] = []
         self.agents = self._seat_agents()
@@ -243,10 +243,11 @@ def _rewards(run: Run, replicate: int, draws: Draws, walks: Walks | None) -> Cal
     arm_sets = [problem.arm_set(number).tolist() for number in range(problem.n_agents)]
     if tape is not None:
         return lambda t, agent, position: float(tape[t - 1, agent, arm_sets[agent][position]])
-    laws = problem.laws
+    laws, world = problem.laws, run.world(replicate) if problem.changes else None
 
     def drawn(t: int, agent: int, position: int) -> float:
-        return reward_of(laws[arm_sets[agent][position]], draws.uniform(purposes.REWARD, agent, t))
+        arm, u = arm_sets[agent][position], draws.uniform(purposes.REWARD, agent, t)
+        return reward_of(laws[arm], u) if world is None else world.pay(t, arm, u)
 
     if walks is None:
         return drawn

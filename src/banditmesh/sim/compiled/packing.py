@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ... import draws as purposes
 from ...arms import BERNOULLI, GAUSSIAN, Law, Replay
+from ...arms.changing import Rows
 from ...core import check_decision
 from ...draws import Draws
 from ...faults import Faults
@@ -298,11 +299,12 @@ def traits(run: Run) -> Traits:
 class Packed:
     """What all replicates of a run share.
 
-    `network` is None if it is dynamic; arm a has `holder_starts[a + 1] - holder_starts[a]` holders.
+    `laws` has a single row, for arms that do not change. `network` is None if it is dynamic; arm a has `holder_starts[a + 1] - holder_starts[a]` holders.
     """
 
     run: Run
     agents: Agents
+    laws: Rows
     clock_parameters: tuple[float, ...]
     network: Network | None
     holder_starts: NDArray[np.int64]
@@ -478,15 +480,12 @@ def pack(run: Run) -> Packed:
         offsets=np.array(problem.arm_offsets),
         arms=arms,
         position=position,
-        best_means=np.array(problem.best_means),
-        means=np.array(problem.means),
+        best_means=np.array(problem.best_means) if run.judged_by_laws else np.zeros(n_agents),
         sigmas=np.array(problem.sigmas),
         every=np.array(run.every),
         clock=clock.astype(np.int32),
         parameter=parameters,
         law_code=np.array([code for code, _, _ in coded], dtype=np.int64),
-        law_a=np.array([a for _, a, _ in coded], dtype=np.float64),
-        law_b=np.array([b for _, _, b in coded], dtype=np.float64),
         holders=bitsets.as_sets(position.T >= 0) if bitsets.fit(n_agents) else np.zeros((n_arms, 0), np.uint64),
         owners=owner if run.policies[0].random else np.zeros(0, dtype=np.int32),
         widths=widths_of(type(run.policies[0]).index, problem.sigmas[arms], problem.law_codes[arms]),
@@ -496,6 +495,11 @@ def pack(run: Run) -> Packed:
     return Packed(
         run=run,
         agents=agents,
+        laws=Rows(
+            np.array([problem.means]) if run.judged_by_laws else np.zeros((1, n_arms)),
+            np.array([[a for _, a, _ in coded]], dtype=np.float64),
+            np.array([[b for _, _, b in coded]], dtype=np.float64),
+        ),
         clock_parameters=tuple(clock_parameters.tolist()),
         network=static_network(network) if isinstance(network, Links) else None,
         holder_starts=np.concatenate([[0], np.cumsum(holder_counts)]).astype(np.int64),

@@ -72,17 +72,14 @@ class Agents(NamedTuple):
     arms: Int32s
     #: position[v, a]: where in v's arm set arm a is; -1 if v does not have it.
     position: Int16s
-    #: By agent the mean of its best arm, by arm its mean.
+    #: By agent the mean of its best arm; not read where means change.
     best_means: Floats
-    means: Floats
     sigmas: Floats
     every: Int64s
     #: Which column of the clocks is the agent's.
     clock: Int32s
     parameter: Floats
     law_code: Int64s
-    law_a: Floats
-    law_b: Floats
     #: For each arm the set of agents that have it; without words where sets are not used.
     holders: Words
     #: By slot whose it is. Empty for policies that draw nothing.
@@ -197,6 +194,8 @@ class State(NamedTuple):
     echoes_left: Int8s
     own_totals: Floats
     forgotten_pulls: Int32s
+    #: By agent, its regret up to now; empty where means do not change.
+    agent_regret: Floats
     #: Workspace, by position in one agent's arm set.
     scores: Floats
     #: By slot, what bounds on indices are made of: see `klucb`. Empty for policies that need none.
@@ -233,6 +232,8 @@ class Pulls(NamedTuple):
     rewards: Floats
     #: Whether the arm had the highest mean when it was chosen.
     is_best: Int8s
+    #: How much less the arm pays than the agent's best one.
+    gaps: Floats
 
 
 class Messages(NamedTuple):
@@ -443,7 +444,9 @@ class Merged(NamedTuple):
 class Chunk(NamedTuple):
     """What a chunk of rounds from `first` on is given, and where it leaves each round's regret and transmissions.
 
-    Row t - first of the arrays is round t. If `clocks` is empty, kernels work them out. Without a tape, `tape` and
+    Row t - first of the arrays is round t. By arm, `means` are what regret is judged by, and `law_a` and `law_b` the
+    numbers of the laws; either has a single row if it is the same in all rounds. `means_change` says whether means are
+    by round: then each agent's best mean is looked up. If `clocks` is empty, kernels work them out. Without a tape, `tape` and
     `codes` are not read; `codes` says which of its values a reward of the tape is. A kernel that finds `stop` set
     returns at once.
     """
@@ -452,6 +455,10 @@ class Chunk(NamedTuple):
     network: Network
     links: OnLinks
     faults: FaultRows
+    means_change: bool
+    means: Floats
+    law_a: Floats
+    law_b: Floats
     clocks: Floats
     has_tape: bool
     tape: Floats
