@@ -181,9 +181,7 @@ class World:
         if self._built_in:
             means = np.zeros((last - first, len(self._built_in)))
             keys = (*self._draws.key(CHANGE), *self._draws.key(MEAN))
-            self._walk(
-                first, last, *keys, self._arms, self._recipes, self._holds, self._numbers, self._now, means
-            )
+            self._walk(first, last, *keys, self._arms, self._recipes, self._holds, self._numbers, self._now, means)
             found = {arm: means[:, k] for k, (arm, _, _) in enumerate(self._built_in)}
         for (arm, law), walk in zip(self._own, self._walks, strict=True):
             found[arm] = np.array([_own_mean(law, next(walk, None)) for _ in range(first, last)])

@@ -21,6 +21,7 @@ from ...draws import Draws
 from ...faults import Faults
 from ...networks.csr import Links
 from ...policies.base import Policy
+from ...policies.discount import Discount
 from ...protocols.base import AnyProtocol, has_method
 from ...protocols.emission import Contested, EveryPull, Growth
 from ...protocols.relaying import RELAY
@@ -63,6 +64,10 @@ VECTOR: Final = 4
 #: A reach up to this is not worth shortening, and looking for a shorter one is not worth more than so many links.
 SHORT_REACH: Final = 8
 MOST_DISTANCE_WORK: Final = 2**26
+#: By how many powers of two a weight may fall without coming near the floor of `Discount`.
+SURE_POWERS: Final = 200.0
+#: The most of others' statistics that are kept only because of that floor.
+MOST_KNOWN: Final = 2**28
 BUILT_IN_EMISSIONS: Final = {EveryPull: EVERY_PULL, Growth: GROWTH, Contested: CONTESTED}
 
 
@@ -86,8 +91,13 @@ def unsupported(run: Run) -> str | None:
     for name in ("choose", "chooser"):
         if getattr(kind, name) is not getattr(Policy, name):
             return f"the policy {run.policies[0].name!r} overrides {name}(); it runs policies that give index()"
-    if run.memory.forgets or any(policy.first_pulls != "each" for policy in run.policies):
-        return "it runs agents that forget nothing"
+    if run.memory.forgets and not isinstance(run.memory, Discount):
+        return f"of memories that forget it runs Discount, got {run.memory!r}"
+    if traits(run).may_lose_weights and traits(run).sends_sums and _n_pairs(run) > MOST_KNOWN:
+        return (
+            f"with {run.memory!r} a weight may be lost within {run.horizon} rounds, and what each of {_n_pairs(run):,} "
+            "pairs of holders know of each other does not fit"
+        )
     if np.diff(run.problem.arm_offsets).max() > MOST_ARMS_PER_AGENT:
         return f"it runs at most {MOST_ARMS_PER_AGENT} arms per agent"
     if getattr(numba.config, "USING_SVML", False):
@@ -97,6 +107,18 @@ def unsupported(run: Run) -> str | None:
     if traits(run).walks:
         return _unsupported_walk(run)
     return None
+
+
+def _n_pairs(run: Run) -> int:
+    """How many others' statistics agents may have to keep."""
+    return int(np.square(np.bincount(run.problem.arm_indices)).sum())
+
+
+def memory_kind(run: Run) -> str:
+    """Which of the kernels for memories the run needs, see `forgetting`."""
+    if run.memory.forgets:
+        return run.memory.name
+    return "unknown" if any(policy.first_pulls == "unknown" for policy in run.policies) else ""
 
 
 def _unknown_delivery(run: Run) -> str | None:
@@ -193,7 +215,13 @@ class Traits:
     @property
     def compares_sums(self) -> bool:
         """Whether learners must keep what they know of each origin, because they may miss some of its messages."""
-        return self.sends_sums and (not self.is_settled or self.walks)
+        return self.sends_sums and (not self.is_settled or self.walks or self.may_lose_weights)
+
+    @property
+    def may_lose_weights(self) -> bool:
+        """Whether a weight may fall below the floor of `Discount`: then all keep what they know, and lose it alike."""
+        memory = self.run.memory
+        return isinstance(memory, Discount) and memory.rate * self.run.horizon > SURE_POWERS
 
     @property
     def forgets(self) -> bool:
@@ -383,12 +411,13 @@ class Packed:
     @property
     def n_known(self) -> int:
         """How many of others' statistics learners may have to keep."""
-        return int(np.square(np.diff(self.holder_starts)).sum()) if self.traits.compares_sums else 0
+        return _n_pairs(self.run) if self.traits.compares_sums else 0
 
     def known(self) -> Known:
         """Nothing is known yet."""
         rows, rank = self.known_places if self.n_known else (np.zeros(0, np.int64), np.zeros(0, np.int32))
-        return Known(rows, rank, np.zeros(self.n_known, dtype=np.int32), np.zeros(self.n_known))
+        number = np.float64 if self.run.memory.forgets else np.int32
+        return Known(rows, rank, np.zeros(self.n_known, dtype=number), np.zeros(self.n_known))
 
     def keys(self, draws: Draws) -> Keys:
         """The keys of the draws that pulls need."""
@@ -398,6 +427,8 @@ class Packed:
             draws_index=self.run.policies[0].random,
             clock_lag=self.run.rules.clock_lag,
             clock_parameters=np.array(self.clock_parameters),
+            gamma=self.run.memory.gamma if isinstance(self.run.memory, Discount) else 1.0,
+            rate=self.run.memory.rate if isinstance(self.run.memory, Discount) else 0.0,
         )
 
     @cached_property
@@ -445,12 +476,13 @@ class Packed:
     def _clock_block(self, block: int) -> NDArray[np.float64]:
         policy, lag = self.run.policies[0], self.run.rules.clock_lag
         # Before round `fewest + 1` every agent makes its first pulls, and no clock is read.
-        fewest = int(np.diff(self.agents.offsets).min())
+        fewest = int(np.diff(self.agents.offsets).min()) if not self.agents.n_skipped.any() else 1
         clocks = np.zeros((CLOCK_BLOCK, len(self.clock_parameters)))
         for step in range(CLOCK_BLOCK):
             t = block * CLOCK_BLOCK + step + 1
             if fewest < t <= self.run.horizon:
-                clocks[step] = [policy.clock(t - lag, parameter) for parameter in self.clock_parameters]
+                age = self.run.memory.age(t - lag)
+                clocks[step] = [policy.clock(age, parameter) for parameter in self.clock_parameters]
         return clocks
 
 
@@ -486,6 +518,7 @@ def pack(run: Run) -> Packed:
         clock=clock.astype(np.int32),
         parameter=parameters,
         law_code=np.array([code for code, _, _ in coded], dtype=np.int64),
+        n_skipped=np.where([policy.first_pulls == "unknown" for policy in run.policies], sizes, 0).astype(np.int32),
         holders=bitsets.as_sets(position.T >= 0) if bitsets.fit(n_agents) else np.zeros((n_arms, 0), np.uint64),
         owners=owner if run.policies[0].random else np.zeros(0, dtype=np.int32),
         widths=widths_of(type(run.policies[0]).index, problem.sigmas[arms], problem.law_codes[arms]),

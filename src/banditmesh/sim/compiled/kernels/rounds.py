@@ -12,6 +12,7 @@ import numpy as np
 from .compiling import helper, kernel, routine
 from .emissions import emit, learn_sum
 from .faults import restart
+from .forgetting import begin_heard
 from .layout import (
     COUNT,
     EVERY_PULL,
@@ -111,7 +112,7 @@ def tell_everyone(t: int, agents: Agents, holders: Holders, chunk: Chunk, pulls:
                     w += 1
                 if up[up_row, w] == 0:
                     continue
-            sums[learner, COUNT] += 1.0
+            sums[learner, COUNT] += pulls.amounts[v]
             sums[learner, TOTAL] += rewards[v]
             n_learned += 1
     return n_learned
@@ -134,9 +135,11 @@ def begin(
     state: State,
     known: Known,
     pulls: Pulls,
+    messages: Messages,
     counts: Int64s,
 ) -> None:
     """Begin round `t`: whoever lost its memory starts afresh, all pull, and messages are made of the pulls."""
+    begin_heard(t, keys, messages, known)
     if len(chunk.faults.restarts) > 0:
         restart(t, agents, chunk, known, state)
     pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
@@ -190,7 +193,7 @@ def spread_rounds(
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
     for t in range(first, last):
         if cursor[0] < 0:
-            begin(t, agents, holders, chunk, rule, keys, state, known, pulls, counts)
+            begin(t, agents, holders, chunk, rule, keys, state, known, pulls, messages, counts)
             cursor[0] = 0
         row = t % reach
         for v in range(cursor[0], n_agents):

@@ -16,6 +16,7 @@ from ....protocols.relaying import ABSORB, STOP
 from .compiling import helper, kernel, routine
 from .emissions import emit, learn_sum
 from .faults import arrives, restart
+from .forgetting import begin_heard
 from .layout import (
     ABSORBED,
     COUNT,
@@ -91,6 +92,7 @@ def begin_walk(
     queue, next_queue = (walked.even, walked.odd) if t % 2 == 0 else (walked.odd, walked.even)
     ids, accepted, kept_until, learned = walked.ids, walked.accepted, walked.kept_until, walked.learned
     faults, now_slots = chunk.faults, pulls.slots
+    begin_heard(t, keys, messages, known)
     if len(faults.restarts) > 0:
         restart(t, agents, chunk, known, state)
         up_row = t - faults.first_round
@@ -105,7 +107,7 @@ def begin_walk(
         slot, message = now_slots[v], row * n_agents + v
         ids[message] = message
         if slot >= 0 and walked.discrete[agents.arms[slot]] == 1:
-            code = chunk.codes[t - chunk.first, slot] if chunk.has_tape else int(pulls.rewards[v])
+            code = chunk.codes[t - chunk.first, slot] if chunk.has_tape else int(pulls.rewards[v] > 0.0)
             ids[message] = reach * n_agents + slot * walked.n_codes + code
     if rule.emission != EVERY_PULL:
         emit(t, agents, rule, pulls, state)
@@ -157,6 +159,7 @@ def learn_in_order(
                     place = known.rows[slots[origin, message_row]] + known.rank[learner]
                     n_stale += learn_sum(learner, amount, reward, place, known.counts, known.totals, sums)
                 else:
+                    n_stale += 1 if amount == 0.0 else 0
                     sums[learner, COUNT] += amount
                     sums[learner, TOTAL] += reward
                 entry = np.int64(next_learner[entry])
