@@ -27,6 +27,7 @@ from ..problem import Problem
 from ..protocols import AnyProtocol, Protocol
 from ..protocols.notation import as_protocol, write
 from ..rules import get_rules
+from ..settings.parts import as_policy
 from ..version import __version__
 from . import reference
 from .limits import MOST_ROUNDS, check_result_fits
@@ -49,7 +50,7 @@ def simulate(
     problem: Problem,
     protocol: AnyProtocol | str,
     *,
-    policy: Policy | Sequence[Policy] | None = None,
+    policy: Policy | str | Sequence[Policy] | None = None,
     horizon: int = 1000,
     replicates: int | range = 1,
     seed: int | None = None,
@@ -75,8 +76,9 @@ def simulate(
         Network, arm sets and arms.
     protocol : AnyProtocol or str
         How messages travel: a protocol, or its text as tables print it, such as "flooding(8)+growth(0.25)".
-    policy : Policy or sequence of Policy, optional
-        How arms are chosen: one for all agents, or one for each; by default `UCB(alpha=3.0)`.
+    policy : Policy, str or sequence of Policy, optional
+        How arms are chosen, and what agents forget: one for all agents, or one for each; by default `UCB(alpha=3.0)`. As
+        text, "ucb(0.5)+discount(0.995)".
     horizon : int
         The number of rounds.
     replicates : int or range
@@ -186,7 +188,7 @@ def read_run(
     problem: Problem,
     protocol: AnyProtocol | str,
     *,
-    policy: Policy | Sequence[Policy] | None,
+    policy: Policy | str | Sequence[Policy] | None,
     horizon: int,
     replicates: int | range,
     seed: int | None,
@@ -329,10 +331,9 @@ def _read_threads(threads: int | None) -> int:
     return count_cores()
 
 
-def _read_policies(policy: Policy | Sequence[Policy] | None, problem: Problem) -> tuple[Policy, ...]:
+def _read_policies(policy: Policy | str | Sequence[Policy] | None, problem: Problem) -> tuple[Policy, ...]:
     n_agents = problem.n_agents
-    if policy is None:
-        policy = UCB()
+    policy = UCB() if policy is None else as_policy(policy)
     if isinstance(policy, Policy):
         policy = (policy,) * n_agents
     if not isinstance(policy, Sequence) or not all(isinstance(one, Policy) for one in policy):

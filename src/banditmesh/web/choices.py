@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..files.contents import MAX_TEXT
 from ..protocols.notation import split
 from ..rules import RULE_SETS
-from ..studies.parts import NAME_KEYS, parts
+from ..settings.problems import NAME_KEYS, parts
 
 #: What is chosen at first.
 DEFAULTS: Final[dict[str, str]] = {
@@ -315,7 +315,7 @@ def _problem(arms: Mapping[str, str]) -> list[str]:
 
 
 def _policy(table: Mapping[str, str]) -> str:
-    from ..parts import find, named
+    from ..settings.parts import find, named
 
     kind: Any = find(named("policy"), "policy.name", table.get("name", "ucb")).make
     return f"bm.{kind.__name__}({_arguments(table)})"
