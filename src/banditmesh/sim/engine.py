@@ -77,8 +77,8 @@ def simulate(
     protocol : AnyProtocol or str
         How messages travel: a protocol, or its text as tables print it, such as "flooding(8)+growth(0.25)".
     policy : Policy, str or sequence of Policy, optional
-        How arms are chosen, and what agents forget: one for all agents, or one for each; by default `UCB(alpha=3.0)`. As
-        text, "ucb(0.5)+discount(0.995)".
+        How arms are chosen, and what agents forget: one for all agents, or one for each; by default `UCB(alpha=3.0)`.
+        As text, "ucb(0.5)+discount(0.995)".
     horizon : int
         The number of rounds.
     replicates : int or range

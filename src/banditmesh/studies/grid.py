@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -401,7 +401,7 @@ def _assign(tables: dict[str, Any], key: str, value: Any) -> list[str]:
 
 
 def _named_tables(table: str, value: Any) -> dict[str, dict[str, Any]]:
-    """The tables that a word stands for that is given for a table: a part's name, or a protocol or policy written out."""
+    """The tables that a word stands for, given for a table: a part's name, or a protocol or policy written out."""
     return (read_written(table, value) if table in _WRITTEN else None) or {table: {NAME_KEYS[table]: value}}
 
 

@@ -22,6 +22,7 @@ from ...faults import Faults
 from ...networks.csr import Links
 from ...policies.base import Policy
 from ...policies.discount import Discount
+from ...policies.window import Window
 from ...protocols.base import AnyProtocol, has_method
 from ...protocols.emission import Contested, EveryPull, Growth
 from ...protocols.relaying import RELAY
@@ -53,6 +54,8 @@ from .repeats import pays_twice
 MOST_ARMS_PER_AGENT: Final = 2**15 - 1
 #: The most memory that the published rules' ids of repeating rewards may take, in bytes.
 ID_BUDGET: Final = 2**30
+#: And that the blocks of windows may take.
+BLOCK_BUDGET: Final = 2**31
 #: How many rounds' clocks are worked out at a time; how many such blocks are kept at least, and in how many bytes more.
 CLOCK_BLOCK: Final = 1024
 CLOCK_BLOCKS: Final = 16
@@ -91,8 +94,13 @@ def unsupported(run: Run) -> str | None:
     for name in ("choose", "chooser"):
         if getattr(kind, name) is not getattr(Policy, name):
             return f"the policy {run.policies[0].name!r} overrides {name}(); it runs policies that give index()"
-    if run.memory.forgets and not isinstance(run.memory, Discount):
-        return f"of memories that forget it runs Discount, got {run.memory!r}"
+    if run.memory.forgets and not isinstance(run.memory, Discount | Window):
+        return f"of memories that forget it runs Discount and Window, got {run.memory!r}"
+    if isinstance(run.memory, Window):
+        if run.sends_statistics:
+            return "by Window it runs emissions of single observations"
+        if 16 * run.memory.n_kept * len(run.problem.arm_indices) > BLOCK_BUDGET:
+            return f"the blocks of {run.memory!r} would take more than {BLOCK_BUDGET >> 30} GiB"
     if traits(run).may_lose_weights and traits(run).sends_sums and _n_pairs(run) > MOST_KNOWN:
         return (
             f"with {run.memory!r} a weight may be lost within {run.horizon} rounds, and what each of {_n_pairs(run):,} "
@@ -327,7 +335,8 @@ def traits(run: Run) -> Traits:
 class Packed:
     """What all replicates of a run share.
 
-    `laws` has a single row, for arms that do not change. `network` is None if it is dynamic; arm a has `holder_starts[a + 1] - holder_starts[a]` holders.
+    `laws` has a single row, for arms that do not change. `network` is None if it is dynamic; arm a has
+    `holder_starts[a + 1] - holder_starts[a]` holders.
     """
 
     run: Run
@@ -421,14 +430,18 @@ class Packed:
 
     def keys(self, draws: Draws) -> Keys:
         """The keys of the draws that pulls need."""
+        memory = self.run.memory
         return Keys(
             *draws.key(purposes.REWARD),
             *draws.key(purposes.INDEX),
             draws_index=self.run.policies[0].random,
             clock_lag=self.run.rules.clock_lag,
             clock_parameters=np.array(self.clock_parameters),
-            gamma=self.run.memory.gamma if isinstance(self.run.memory, Discount) else 1.0,
-            rate=self.run.memory.rate if isinstance(self.run.memory, Discount) else 0.0,
+            gamma=memory.gamma if isinstance(memory, Discount) else 1.0,
+            rate=memory.rate if isinstance(memory, Discount) else 0.0,
+            window=memory.rounds if isinstance(memory, Window) else 1,
+            block_rounds=memory.block_rounds if isinstance(memory, Window) else 1,
+            n_blocks=memory.n_kept if isinstance(memory, Window) else 0,
         )
 
     @cached_property

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...draws import Draws
 from ...machine import memory
 from ...networks.dynamic import DynamicNetwork
+from ...policies.window import Window
 from ...protocols.relaying import ABSORB, STOP
 from ..expected_links import links_at_a_time
 from ..run import Run
@@ -107,6 +108,9 @@ class Outline(NamedTuple):
 def pays(run: Run) -> bool:
     """Whether a plan is possible and would save work."""
     if run.relaying is None or not traits(run).is_settled or run.link_traffic or traits(run).compares_sums:
+        return False
+    if isinstance(run.memory, Window):
+        # What is heard goes to the block of its round, which is not looked up in plans.
         return False
     # A plan spreads a message for each arm of each agent; without one, every pull spreads one.
     return run.horizon * run.replicates >= int(np.diff(run.problem.arm_offsets).max())

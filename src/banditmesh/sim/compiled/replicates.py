@@ -15,6 +15,7 @@ from ...arms.base import rewards_of
 from ...arms.changing import Rows
 from ...arms.world import World
 from ...networks.dynamic import DynamicNetwork
+from ...policies.window import Window
 from ...protocols.emission import EveryPull
 from ..expected_links import links_ever_up
 from ..run import AgentRegret, Outcome, Run
@@ -121,12 +122,13 @@ class Replicate:
             own_totals=np.zeros(n_summed),
             own_weights=np.zeros(n_weighed),
             sent_weights=np.zeros(n_weighed),
+            blocks=np.zeros((n_slots if self.keys.n_blocks else 0, self.keys.n_blocks, 2)),
             forgotten_pulls=np.zeros(n_slots if packed.traits.forgets else 0, dtype=np.int32),
             agent_regret=self._of_agents.added,
             scores=np.zeros((N_SCORES, room_for(packed.most_arms))),
             tangents=first_tangents(type(run.policies[0]).index, n_slots),
             clocks=np.zeros(len(packed.clock_parameters)),
-            now=np.ones(3),
+            now=np.ones(4),
             waiting=make_waiting(0),
             ahead=packed.ahead(),
         )
@@ -184,6 +186,7 @@ class Replicate:
         of_slots = 20.0 + (8.0 if type(emission) is not EveryPull else 0.0) + (5.0 if emission.n_echoes else 0.0)
         of_slots += (16.0 if traits.sends_sums or run.tree is not None else 0.0) + (4.0 if traits.forgets else 0.0)
         of_slots += 16.0 if run.memory.forgets and (traits.sends_sums or run.tree is not None) else 0.0
+        of_slots += 16.0 * run.memory.n_kept if isinstance(run.memory, Window) else 0.0
         of_slots += 24.0 if needs_tangents(type(run.policies[0]).index) else 0.0
         n_bytes = of_slots * n_slots + n_agents * (53.0 + 20.0 * traits.reach) + 12.0 * packed.n_known
         n_bytes += 16.0 * n_agents * packed.n_ahead

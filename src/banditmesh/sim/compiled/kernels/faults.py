@@ -65,6 +65,8 @@ def restart(t: int, agents: Agents, chunk: Chunk, known: Known, state: State) ->
                 state.echoes_left[slot] = 0
             if len(state.own_totals) > 0:
                 state.own_totals[slot] = 0.0
+            for block in range(state.blocks.shape[1]):
+                state.blocks[slot, block, COUNT] = state.blocks[slot, block, TOTAL] = 0.0
             if len(state.own_weights) > 0:
                 state.own_weights[slot] = state.sent_weights[slot] = 0.0
         if len(known.counts) > 0:

@@ -1,11 +1,13 @@
-"""What a memory changes in a round: how counts are read, what a pull adds, and what becomes of sums when a round begins.
+"""What a memory changes in a round: how counts are read, what is added to which sums, and what a new round does to it.
 
-The first functions are those of agents that forget nothing; they are bound to the kernels as they are written, and leave
-nothing behind in them. The others take their places, see `BY_MEMORY` and `specialise`.
+The first functions are those of agents that forget nothing; they are bound to the kernels as they are written, and
+leave nothing behind in them. The others take their places, see `BY_MEMORY` and `specialise`.
 
 By `Discount` every stored weight and sum is in the scale of the round under way: those of agents, what others said of
 theirs, and what messages hold that are under way. So a round that has another scale begins with a product by a power of
 two, after which all is as ever; `State.now` says what a weight is to be divided by when it is read.
+
+By `Window` there are sums for each block beside those of all that counts, which are summed anew when a block begins.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import numpy as np
 from ....policies.discount import FLOOR, discounted_age, scale_of, weight_of
 from .compiling import helper, routine, scalar
 from .layout import (
+    BLOCK,
     COUNT,
     INVERSE,
     ROOT,
@@ -83,6 +86,19 @@ def count_pull(v: int, slot: Any, reward: float, state: State, pulls: Pulls) -> 
     state.sums[slot, COUNT] += 1.0
     state.sums[slot, TOTAL] += reward
     pulls.rewards[v] = reward
+
+
+@helper
+def block_of(made: int, t: int, keys: Keys) -> int:
+    """The place of the block that an observation of round `made` counts in, in round `t`; -1 if it no longer counts."""
+    return 0
+
+
+@helper
+def enter(slot: Any, amount: float, reward: float, block: int, sums: Floats, blocks: Floats) -> None:
+    """Somebody hears of a reward, or of several."""
+    sums[slot, COUNT] += amount
+    sums[slot, TOTAL] += reward
 
 
 @helper
@@ -214,6 +230,55 @@ def add_own_weight(slot: Any, amount: float, state: State) -> None:
     state.own_weights[slot] += amount
 
 
+@helper
+def windowed(t: int, keys: Keys) -> Any:
+    """In the place of `age_of`."""
+    return max(np.int64(1), min(np.int64(t), np.int64(keys.window)))
+
+
+@helper
+def place_of_block(made: int, t: int, keys: Keys) -> int:
+    """In the place of `block_of`."""
+    block = (made - 1) // keys.block_rounds
+    return block % keys.n_blocks if block > (t - 1) // keys.block_rounds - keys.n_blocks else -1
+
+
+@routine
+def begin_block(t: int, agents: Agents, keys: Keys, state: State, pulls: Pulls) -> None:
+    """In the place of `begin_round`."""
+    block, sums, blocks = (t - 1) // keys.block_rounds, state.sums, state.blocks
+    now = block % keys.n_blocks
+    state.now[BLOCK] = now
+    if (t - 1) % keys.block_rounds != 0:
+        return
+    for slot in range(agents.offsets[pulls.first], agents.offsets[pulls.last]):
+        blocks[slot, now, COUNT] = blocks[slot, now, TOTAL] = 0.0
+        count = total = 0.0
+        # Oldest first; places behind this one that no block has been in yet are empty.
+        for step in range(1, keys.n_blocks):
+            place = (now + step) % keys.n_blocks
+            count += blocks[slot, place, COUNT]
+            total += blocks[slot, place, TOTAL]
+        sums[slot, COUNT] = count
+        sums[slot, TOTAL] = total
+
+
+@helper
+def enter_block(slot: Any, amount: float, reward: float, block: int, sums: Floats, blocks: Floats) -> None:
+    """In the place of `enter`."""
+    blocks[slot, block, COUNT] += amount
+    blocks[slot, block, TOTAL] += reward
+    sums[slot, COUNT] += amount
+    sums[slot, TOTAL] += reward
+
+
+@helper
+def count_in_block(v: int, slot: Any, reward: float, state: State, pulls: Pulls) -> None:
+    """In the place of `count_pull`."""
+    enter_block(slot, 1.0, reward, int(state.now[BLOCK]), state.sums, state.blocks)
+    pulls.rewards[v] = reward
+
+
 _UNKNOWN: Final = {"first_unknown": least_pulled_unknown}
 #: What takes the places of the first functions, by the kind of memory; "unknown" if only first pulls differ.
 BY_MEMORY: Final[dict[str, dict[str, Any]]] = {
@@ -230,5 +295,13 @@ BY_MEMORY: Final[dict[str, dict[str, Any]]] = {
         "begin_merged": fade_merged,
         "count_pull": count_discounted,
         "add_own": add_own_weight,
+    },
+    "window": {
+        **_UNKNOWN,
+        "age_of": windowed,
+        "begin_round": begin_block,
+        "count_pull": count_in_block,
+        "block_of": place_of_block,
+        "enter": enter_block,
     },
 }

@@ -40,8 +40,9 @@ EVERY_PULL, GROWTH, CONTESTED, OWN_EMISSION = range(4)
 # bounds for others than coins.
 SCORES, DRAWS, NORMAL, CHANCE, OTHER_NORMAL, OTHER_CHANCE, OTHERS = range(7)
 N_SCORES = 7
-# Places in `State.now`: what an observation of the round under way weighs, one over that, and its root.
-UNIT_WEIGHT, INVERSE, ROOT = range(3)
+# Places in `State.now`: what an observation of the round under way weighs, one over that, its root, and the place of
+# the block under way.
+UNIT_WEIGHT, INVERSE, ROOT, BLOCK = range(4)
 # Columns of what `spread` notes of an agent.
 MARK, PREVIOUS = 0, 1
 # What bounds on indices begin with: no coin's index is above 1.
@@ -202,6 +203,8 @@ class State(NamedTuple):
     #: By memories that discount, what each slot's own pulls weigh, and weighed when they were last sent.
     own_weights: Floats
     sent_weights: Floats
+    #: (n_slots, blocks, 2): by memories of windows, the sums of each block. Block b is at place b % blocks.
+    blocks: Floats
     forgotten_pulls: Int32s
     #: By agent, its regret up to now; empty where means do not change.
     agent_regret: Floats
@@ -331,7 +334,7 @@ class OnLinks(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """What pulls need: the keys of their draws, how far clocks lag behind rounds, their parameters, and the memory's."""
+    """What pulls need: the keys of their draws, how far clocks lag behind rounds, and clocks' and memory's parameters."""
 
     reward_k0: int
     reward_k1: int
@@ -343,6 +346,10 @@ class Keys(NamedTuple):
     #: Of a memory that discounts: its gamma, and by how many powers of two a weight falls in a round.
     gamma: float
     rate: float
+    #: Of a memory by windows: how many rounds count, how many a block has, and how many blocks count.
+    window: int
+    block_rounds: int
+    n_blocks: int
 
 
 class Scratch(NamedTuple):
@@ -460,9 +467,9 @@ class Chunk(NamedTuple):
 
     Row t - first of the arrays is round t. By arm, `means` are what regret is judged by, and `law_a` and `law_b` the
     numbers of the laws; either has a single row if it is the same in all rounds. `means_change` says whether means are
-    by round: then each agent's best mean is looked up. If `clocks` is empty, kernels work them out. Without a tape, `tape` and
-    `codes` are not read; `codes` says which of its values a reward of the tape is. A kernel that finds `stop` set
-    returns at once.
+    by round: then each agent's best mean is looked up. If `clocks` is empty, kernels work them out. Without a tape,
+    `tape` and `codes` are not read; `codes` says which of its values a reward of the tape is. A kernel that finds
+    `stop` set returns at once.
     """
 
     first: int

@@ -37,6 +37,7 @@ def forget_all(agents: Agents, state: State) -> None:
         state.tangents,
     )
     state.ahead.first[0] = NEVER
+    state.blocks[:] = 0.0
     for slot in range(len(pulls)):
         sums[slot, COUNT] = sums[slot, TOTAL] = 0.0
         pulls[slot] = 0
@@ -97,6 +98,9 @@ def quiet_rounds(
             keys.clock_parameters,
             keys.gamma,
             keys.rate,
+            keys.window,
+            keys.block_rounds,
+            keys.n_blocks,
         )
         pull_rounds(chunk.first, last, agents, own_chunk, own_keys, False, state, pulls)
         for slot in range(len(state.pulls)):

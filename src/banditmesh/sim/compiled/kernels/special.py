@@ -135,15 +135,20 @@ def _bind(rules: Rules, plain: bool, memory: str, _identities: str) -> Kernels:
         decide_each = compiling_part(rebind(sets.decide_each, random_relay=relays))
         by_sets = compiling_part(rebind(sets.spread_by_sets, decide_each=decide_each))
         spreads = compiling_block(rebind(spreads, random_relay=relays, spread_by_sets=by_sets))
-    heard = _of_memory(memory, "begin_heard")
+    heard, entering = _of_memory(memory, "begin_heard"), _of_memory(memory, "block_of", "enter")
+    deliver, learn_in_order = rounds.deliver, walk.learn_in_order
+    if entering:
+        deliver, learn_in_order = (compiling_part(rebind(part, **entering)) for part in (deliver, learn_in_order))
+        tell_everyone = tell_everyone if plain else compiling_part(rebind(tell_everyone, **entering))
     begin = helper(
         rebind(rounds.begin, restart=restart, pull_rounds=pull_rounds, tell_everyone=tell_everyone, emit=emit, **heard)
     )
     plan_rounds = rebind(planned.plan_rounds, begin=begin, pull_rounds=pull_rounds)
     pull_part = rebind(planned.pull_part, pull_rounds=pull_rounds, emit=emit)
-    spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
+    spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads, deliver=deliver)
     begin_walk = compiling_part(rebind(walk.begin_walk, restart=restart, pull_rounds=pull_rounds, emit=emit, **heard))
-    walk_rounds = rebind(walk.walk_rounds, begin_walk=begin_walk, random_relay=relays, has_faults=has_faults)
+    walking = {"begin_walk": begin_walk, "learn_in_order": learn_in_order}
+    walk_rounds = rebind(walk.walk_rounds, random_relay=relays, has_faults=has_faults, **walking)
     merging = _of_memory(memory, "begin_merged", "add_own")
     merge_rounds = rebind(merge.merge_rounds, pull_rounds=pull_rounds, decide=decide, **merging)
     return Kernels(

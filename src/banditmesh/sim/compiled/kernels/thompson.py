@@ -143,9 +143,9 @@ def write_beta_bounds(first: Any, n_arms: Any, inverse: float, widths: Floats, p
     A variate d (1 + q / (3 root))^3, for the root of d, is (root + q / 3)^3 / root. It rises with q and, where q is
     below 6 root, with d. The sum of a coin's rewards and mean times count differ by a few roundings, hence the ones are
     taken a little above, the zeros a little below. (By a memory that discounts, both are products with one over a
-    weight: four roundings, of 1.2e-16 each, where the 1e-15 allow for eight; and an arm has no ones or zeros at all if
-    it has few, so that nothing changes for counts below 1.) What is left of roundings is far below the last factor, since root +
-    q / 3 is not below a hundredth of root; where it may be, the 1e-9 in `_FARTHEST` are far more.
+    weight: four roundings of 1.2e-16 each, where 1e-15 allows for eight.) What is left of roundings is far below the
+    last factor, since root + q / 3 is not below a hundredth of root; where it may be, the 1e-9 in `_FARTHEST` are far
+    more. Nothing asks for counts of at least 1: an arm without ones, or without zeros, has a d of 2/3, the least.
 
     Where it is not sure that an attempt is accepted, a later one may take any quantile. Such a bound is far above most
     indices, and written less `_UNSURE`, so that it is not taken for the highest: see `limit_of`. Bounds of others than

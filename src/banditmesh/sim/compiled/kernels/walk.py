@@ -16,10 +16,9 @@ from ....protocols.relaying import ABSORB, STOP
 from .compiling import helper, kernel, routine
 from .emissions import emit, learn_sum
 from .faults import arrives, restart
-from .forgetting import begin_heard
+from .forgetting import begin_heard, block_of, enter
 from .layout import (
     ABSORBED,
-    COUNT,
     DELIVERED,
     EVERY_PULL,
     EXPIRED,
@@ -30,7 +29,6 @@ from .layout import (
     SENT,
     STALE,
     STOPPED,
-    TOTAL,
     Agents,
     Chunk,
     FaultRows,
@@ -134,13 +132,14 @@ def begin_walk(
 
 @routine
 def learn_in_order(
-    row: int, reach: int, messages: Messages, learned: Learned, known: Known, state: State, stop: Int64s
+    t: int, reach: int, messages: Messages, learned: Learned, keys: Keys, known: Known, state: State, stop: Int64s
 ) -> int:
     """Add what was learned in a round, in ascending (origin, round of making); how much of it changes nothing.
 
-    The oldest row of the ring comes after the newest, which is `row`.
+    The oldest row of the ring comes after the newest, which is that of round `t`.
     """
-    slots, amounts, rewards, sums = messages.slots, messages.amounts, messages.rewards, state.sums
+    slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
+    sums, blocks, row = state.sums, state.blocks, t % reach
     first_learner, learners, next_learner = learned.head, learned.learner, learned.following
     n_agents, n_stale = len(slots), 0
     for origin in range(n_agents):
@@ -159,9 +158,10 @@ def learn_in_order(
                     place = known.rows[slots[origin, message_row]] + known.rank[learner]
                     n_stale += learn_sum(learner, amount, reward, place, known.counts, known.totals, sums)
                 else:
-                    n_stale += 1 if amount == 0.0 else 0
-                    sums[learner, COUNT] += amount
-                    sums[learner, TOTAL] += reward
+                    block = block_of(t - (row - message_row) % reach, t, keys)
+                    n_stale += 1 if amount == 0.0 or block < 0 else 0
+                    if block >= 0:
+                        enter(learner, amount, reward, block, sums, blocks)
                 entry = np.int64(next_learner[entry])
     return n_stale
 
@@ -269,7 +269,7 @@ def walk_rounds(
                         counts[QUEUED if t == rule.horizon else RELAYED] += 1
                         push(next_queue, receiver, message, hops_left - 1)
         cursor[0] = -1
-        counts[STALE] += learn_in_order(row, reach, messages, learned, known, state, chunk.stop)
+        counts[STALE] += learn_in_order(t, reach, messages, learned, keys, known, state, chunk.stop)
         if is_set(chunk.stop):
             return t
     return last
