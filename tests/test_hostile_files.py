@@ -18,10 +18,11 @@ from scipy.sparse import coo_array, csr_array
 
 import banditmesh as bm
 import hostile
-from banditmesh import networks, own
+from banditmesh import networks
 from banditmesh.cli import main
 from banditmesh.errors import FileError, InputError, NetworkError, StudyError
 from banditmesh.files.parquet_sizes import unpacked_bytes
+from banditmesh.lookup import own
 from banditmesh.networks.readers.files import MAX_BYTES, MAX_TEXT
 from banditmesh.studies.shards import CURVES, digest, shard_name
 from studies import SPEC

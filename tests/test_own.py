@@ -5,10 +5,10 @@ import sys
 import pytest
 
 import banditmesh as bm
-from banditmesh import own
 from banditmesh.cli import main
+from banditmesh.lookup import own
 from banditmesh.protocols import notation
-from banditmesh.studies.parts import build_problem
+from banditmesh.settings.problems import build_problem
 
 MODULE = """
 import itertools

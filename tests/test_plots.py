@@ -14,6 +14,7 @@ from banditmesh.cli import cli
 from banditmesh.plots import style
 from banditmesh.plots.style import style_of
 from banditmesh.plots.sweeps import find_sweep
+from banditmesh.studies import runner
 from banditmesh.studies.pictures import draw_study
 from studies import SPEC
 
@@ -170,8 +171,10 @@ AT = {"network": "ring(n=5)", "faults": "none", "arms.seed": 0}
 
 @pytest.fixture(scope="module")
 def five(tmp_path_factory):
-    """A study with five swept keys."""
-    return bm.run_study(bm.parse_spec(FIVE), tmp_path_factory.mktemp("five"), workers=1)
+    """A study with five swept keys, in a few shards: reading a hundred takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "_CHUNKS", 2)
+        return bm.run_study(bm.parse_spec(FIVE), tmp_path_factory.mktemp("five"), workers=1)
 
 
 def drawn_names(figure):

@@ -10,7 +10,7 @@ import banditmesh as bm
 from banditmesh.arms import BERNOULLI, GAUSSIAN, OTHER
 from banditmesh.draws import INDEX, Draws
 from banditmesh.policies import Estimates
-from banditmesh.studies.parts import build_policy, parts
+from banditmesh.settings.problems import build_policy, parts
 
 rewards = st.lists(st.floats(-10.0, 10.0), min_size=1, max_size=20)
 

@@ -5,10 +5,10 @@ import networkx as nx
 import pytest
 
 import banditmesh as bm
-from banditmesh import parts
 from banditmesh.draws import TARGET_STRIDE
 from banditmesh.live.runnable import refuse_live
 from banditmesh.protocols.base import MAX_TTL, AnyProtocol, Delivery
+from banditmesh.settings import parts
 from cases import common_arms
 
 ALL = [

@@ -3,9 +3,9 @@
 import pytest
 
 import banditmesh as bm
-from banditmesh import registry
+from banditmesh.lookup import registry
 from banditmesh.protocols.notation import get_class
-from banditmesh.studies.parts import parts
+from banditmesh.settings.problems import parts
 
 TABLES = {"protocol": bm.protocols.AnyProtocol, "policy": bm.Policy, "emission": bm.Emission}
 

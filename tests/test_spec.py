@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
+from banditmesh.settings.fault_tables import build_faults
+from banditmesh.settings.problems import build_policy, build_problem, build_protocol
+from banditmesh.settings.toml_text import line_of
 from banditmesh.studies import grid
 from banditmesh.studies.case import case_of
-from banditmesh.studies.fault_tables import build_faults
-from banditmesh.studies.line_numbers import line_of
-from banditmesh.studies.parts import build_policy, build_problem, build_protocol
 from banditmesh.studies.spec import replicate_seed
 from banditmesh.studies.template import TEMPLATE
 

@@ -144,7 +144,7 @@ def test_a_ttl_beyond_the_diameter_is_stated():
 
 
 def test_bounds_grow_with_the_horizon_and_are_a_function_of_it():
-    problem = bm.Problem.paper("er", seed=0)
+    problem = bm.Problem.random(bm.networks.paper("er"), n_arms=10, per_agent=4, seed=0)
     bounds = bm.bounds(problem, bm.FwA(4), horizon=500, cover="dsatur")
     values = bounds.corrected.at(np.array([1, 10, 500, 1000]))
     assert (np.diff(values) > 0).all()
@@ -171,7 +171,7 @@ def test_a_ttl_beyond_the_diameter_adds_no_delay(protocol):
 
 
 def test_no_cooperation_is_every_agent_on_its_own():
-    problem = bm.Problem.paper("er", seed=0)
+    problem = bm.Problem.random(bm.networks.paper("er"), n_arms=10, per_agent=4, seed=0)
     bounds = bm.bounds(problem, bm.NoCooperation())
     assert math.isnan(bounds.upper_published)
     assert bounds.per_arm["weighted"].sum() == pytest.approx((1 / problem.arm_gaps[problem.arm_gaps > 0]).sum())
@@ -193,7 +193,7 @@ def test_centralised_is_sharing_on_the_complete_network():
 
 @pytest.mark.parametrize("protocol", [bm.Gossip(3), bm.ProbabilisticFlooding(3, stop=0.5)])
 def test_random_relaying_has_no_clique_bound_but_one_by_delivery(protocol):
-    problem = bm.Problem.paper("er", seed=0)
+    problem = bm.Problem.random(nx.random_regular_graph(4, 20, seed=0), n_arms=6, per_agent=3, seed=0)
     bounds = bm.bounds(problem, protocol, cover="greedy")
     assert not condition(bounds, "claimed").holds
     assert condition(bounds, "sharp").holds

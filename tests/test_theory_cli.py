@@ -23,7 +23,9 @@ def test_bounds_are_printed_beside_each_other(capsys):
     uppers = (bounds.upper_published, bounds.upper_corrected, bounds.upper_sharp)
     assert line.split()[-3:] == [f"{value:,.0f}" for value in uppers]
     assert bounds.theorem in out
-    assert "delta" not in run(capsys, "--protocols", "gossip", "--cover", "greedy").out
+    assert (
+        "delta" not in run(capsys, "--arms", "6", "--per-agent", "2", "--protocols", "gossip", "--cover", "greedy").out
+    )
     assert "alpha > 2 sigma^2 = 2" in out
 
 
@@ -42,7 +44,7 @@ def test_json_holds_the_bounds_of_every_protocol(capsys, tmp_path):
 
 def test_plot_draws_bounds_and_a_simulation(capsys, tmp_path):
     picture = tmp_path / "bounds.svg"
-    arguments = ["--protocols", "irs", "--cover", "greedy", "--horizon", "20", "--replicates", "1"]
+    arguments = ["--arms", "6", "--per-agent", "2", "--protocols", "irs", "--horizon", "20", "--replicates", "1"]
     run(capsys, *arguments, "--plot", str(picture))
     assert picture.read_text().startswith("<?xml")
     error = run(capsys, "--protocols", "irs,fwa", "--plot", str(picture), code=2).err

@@ -14,13 +14,14 @@ from typing import Any
 from tables import Row
 
 import banditmesh as bm
-from banditmesh.live import ArmSpec, Node, codec
-from banditmesh.live.conversation import BATCH, SLICE
-from banditmesh.live.identity import contexts
+from banditmesh.live import ArmSpec, Node
+from banditmesh.live.disk import Entry
+from banditmesh.live.disk.state import Store
+from banditmesh.live.links import codec
+from banditmesh.live.links.conversation import BATCH, SLICE
 from banditmesh.live.member import Member
-from banditmesh.live.records import Entry
-from banditmesh.live.state import Store
 from banditmesh.live.transport import Connection, TlsTransport
+from banditmesh.live.transport.identity import contexts
 
 from .nodes import ARMS, MESH, Grounds, Heard, grounds, statistics, until
 

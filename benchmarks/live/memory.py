@@ -15,13 +15,14 @@ from tables import Row
 from timing import in_new_process
 
 import banditmesh as bm
-from banditmesh.live import ArmSpec, Node, Observation, codec
+from banditmesh.live import ArmSpec, Node, Observation
 from banditmesh.live import memory as formula
-from banditmesh.live.conversation import SLICE
-from banditmesh.live.identity import contexts
 from banditmesh.live.limits import Caps
+from banditmesh.live.links import codec
+from banditmesh.live.links.conversation import SLICE
 from banditmesh.live.member import Member
 from banditmesh.live.transport import TlsTransport
+from banditmesh.live.transport.identity import contexts
 
 from .nodes import ARMS, MESH, grounds, statistics, until
 

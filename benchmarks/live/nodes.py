@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import banditmesh as bm
-from banditmesh.live import ArmSpec, NodeConfig, keys
-from banditmesh.live.identity import KeyFiles
+from banditmesh.live import ArmSpec, NodeConfig
+from banditmesh.live.transport import keys
+from banditmesh.live.transport.identity import KeyFiles
 
 MESH = "bench"
 ARMS = tuple(f"arm {number}" for number in range(20))

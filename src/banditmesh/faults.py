@@ -68,12 +68,15 @@ class Corruption:
             raise InputError(f"corruption scale must be at most {MAX_SCALE:g}, got {scale:g}")
         object.__setattr__(self, "scale", scale)
 
-    def changed(self, total: float, u: float) -> float:
-        """What becomes of a reward, or of a sum of rewards, when a number `u` in (0, 1) is drawn for the noise."""
+    def changed(self, total: float, u: float, unit: float = 1.0) -> float:
+        """What becomes of a reward, or of a sum of rewards, when a number `u` in (0, 1) is drawn for the noise.
+
+        `unit` is what a reward of 1 adds to the sum.
+        """
         if self.kind == "zero":
             return 0.0
         noise = normal_quantile(u) if self.kind == "gaussian" else math.tan(math.pi * (u - 0.5))
-        return total + self.scale * noise
+        return total + unit * (self.scale * noise)
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from . import arms as reward_laws
 from . import checks, networks, plots
+from .arms.armsets import uniform_set_array
 from .arms.changes import read_change
 from .arms.matching import match
 from .arms.pooling import Pooling
 from .arms.world import World
-from .armsets import uniform_set_array
 from .draws import MAX_COUNTER, Draws
 from .errors import ArmError, InputError, NetworkError
 from .files.contents import as_frame

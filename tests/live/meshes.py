@@ -4,7 +4,7 @@ import time
 
 from cryptography.hazmat.primitives import serialization
 
-from banditmesh.live import certificates, keys
+from banditmesh.live.transport import certificates, keys
 
 DAY = 86400
 

@@ -17,7 +17,7 @@ import time
 from banditmesh.live import Client
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["banditmesh.live.serving"])
+FORKS.set_forkserver_preload(["banditmesh.live.http.serving"])
 #: How long a test waits for what must come, in seconds; only a failing one ever waits so long.
 PATIENCE = 300.0
 
@@ -53,7 +53,7 @@ def _run(folder, log, disk, is_full):
         mount(f"{folder}/state", disk)
     if is_full:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
-    from banditmesh.live import serving
+    from banditmesh.live.http import serving
 
     serving.run("node.toml")
 

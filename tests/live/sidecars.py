@@ -8,9 +8,10 @@ import socket
 import threading
 
 from banditmesh.errors import StoreError
-from banditmesh.live import Node, NodeConfig, serving
-from banditmesh.live.arms import ArmSpec
-from banditmesh.live.state import Store
+from banditmesh.live import Node, NodeConfig
+from banditmesh.live.disk.state import Store
+from banditmesh.live.http import serving
+from banditmesh.live.member.arms import ArmSpec
 
 
 class Beside:

@@ -15,8 +15,8 @@ from collections import deque
 from pathlib import Path
 
 from banditmesh.errors import StoreError
-from banditmesh.live.identity import Identity
-from banditmesh.live.state import Store
+from banditmesh.live.disk.state import Store
+from banditmesh.live.transport.identity import Identity
 
 #: How many bytes may be on their way before a writer waits.
 BUFFER = 64 * 1024

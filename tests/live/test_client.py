@@ -9,7 +9,8 @@ import pytest
 from sidecars import Beside, a_node
 
 from banditmesh.errors import InputError, SidecarError
-from banditmesh.live import Client, callers
+from banditmesh.live import Client
+from banditmesh.live.http import callers
 
 TOKEN = "correct-horse-battery"
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from banditmesh.errors import BanditmeshError, FrameError, InputError
-from banditmesh.live import codec
-from banditmesh.live.codec import Bye, Hello, Notices, Ping, Pong, Splitter, Statistics
+from banditmesh.live.links import codec
+from banditmesh.live.links.codec import Bye, Hello, Notices, Ping, Pong, Splitter, Statistics
 
 HELLO = Hello("shop", "node-a", 2**64 - 1, 1, "fwa(4)+growth(0.25)", "banditmesh 1.0")
 SENT = [(("node-a", 2**64 - 1, "red"), 3, -1.5, 4), (("b/ü", 0, "blau"), 2**53 - 1, 1e12, 255)]

@@ -9,15 +9,16 @@ import msgspec
 import pytest
 
 import banditmesh as bm
-from banditmesh import parts
 from banditmesh.errors import ConfigError, InputError
-from banditmesh.live import config, keys
-from banditmesh.live.arms import ArmSpec
+from banditmesh.live import config
 from banditmesh.live.config import NodeConfig
 from banditmesh.live.files import file_problems, file_warnings
-from banditmesh.live.identity import KeyFiles
+from banditmesh.live.member.arms import ArmSpec
 from banditmesh.live.runnable import refuse_live, runs_live
 from banditmesh.live.template import protocol_lines, template, toml
+from banditmesh.live.transport import keys
+from banditmesh.live.transport.identity import KeyFiles
+from banditmesh.settings import parts
 
 PAGE = Path(__file__).parents[2] / "docs" / "live" / "configuration.md"
 LEAST = """

@@ -16,11 +16,12 @@ from test_codec import random_frames
 
 import banditmesh as bm
 from banditmesh.errors import FrameError
-from banditmesh.live import codec, greeting, keys, links
-from banditmesh.live.identity import contexts
+from banditmesh.live import links
 from banditmesh.live.limits import MOST_COUNT, MOST_REWARD
+from banditmesh.live.links import codec, greeting
 from banditmesh.live.names import check_name
-from banditmesh.live.transport import PlainTransport, TlsTransport
+from banditmesh.live.transport import PlainTransport, TlsTransport, keys
+from banditmesh.live.transport.identity import contexts
 
 FAR = bm.Flooding(8)
 HELLO = codec.encode_hello(codec.Hello("shop", "x", 7, 1, "fwa(4)", "none"))

@@ -13,8 +13,9 @@ from meshes import Authority
 
 from banditmesh.cli import main
 from banditmesh.errors import FileError, InputError, RefusedError
-from banditmesh.live import keys, notices
-from banditmesh.live.identity import KeyFiles, file_name, peer_identity
+from banditmesh.live.links import notices
+from banditmesh.live.transport import keys
+from banditmesh.live.transport.identity import KeyFiles, file_name, peer_identity
 
 
 @pytest.fixture

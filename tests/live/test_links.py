@@ -11,10 +11,10 @@ from simulated import BUFFER, Disk, Network, SimulatedTransport, identity, run
 from worlds import KEY, MESH, SIGNER
 
 import banditmesh as bm
-from banditmesh.live import ArmSpec, NeighbourConfig, Node, NodeConfig, codec, notices
-from banditmesh.live.conversation import SLICE, Turns
+from banditmesh.live import ArmSpec, NeighbourConfig, Node, NodeConfig
 from banditmesh.live.limits import Caps
-from banditmesh.live.links import MOST_UPS, PER_SECONDS
+from banditmesh.live.links import MOST_UPS, PER_SECONDS, codec, notices
+from banditmesh.live.links.conversation import SLICE, Turns
 
 
 class Site:

@@ -10,8 +10,9 @@ import pytest
 from members import make, observe
 
 import banditmesh as bm
-from banditmesh.live import codec, memory
+from banditmesh.live import memory
 from banditmesh.live.limits import Caps
+from banditmesh.live.links import codec
 from banditmesh.live.member import ArmSpec, Observation
 
 # A name of 128 bytes that takes four bytes a character in memory, and a short one.

@@ -8,11 +8,11 @@ from members import counted, hear, known, make, observe, taken
 
 import banditmesh as bm
 from banditmesh.core import Agent, Silent
-from banditmesh.live.arms import policy_arms
+from banditmesh.live.disk import CallerKey, Entry, Life, OwnArm, Start, Stored
 from banditmesh.live.limits import Caps
 from banditmesh.live.member import COUNTED, REFUSED, ArmSpec, Observation
+from banditmesh.live.member.arms import policy_arms
 from banditmesh.live.names import check_name, epoch_text, parse_epoch, parse_uri, uri
-from banditmesh.live.records import CallerKey, Entry, Life, OwnArm, Start, Stored
 
 # Choosing.
 

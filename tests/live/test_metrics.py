@@ -7,8 +7,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sidecars import Beside, a_node
 
-from banditmesh.live import Client, metrics
-from banditmesh.live.metrics import Metrics
+from banditmesh.live import Client
+from banditmesh.live.http import metrics
+from banditmesh.live.http.metrics import Metrics
 
 
 def read(text):

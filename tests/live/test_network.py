@@ -12,8 +12,8 @@ from embedded import a_node, counters, estimates, is_linked, report, run, until
 from proxies import Proxy
 
 import banditmesh as bm
-from banditmesh.live import keys
 from banditmesh.live.addresses import Address
+from banditmesh.live.transport import keys
 
 RING = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "d")]
 FAR = bm.Flooding(8)

@@ -9,9 +9,10 @@ import simulated
 
 import banditmesh as bm
 from banditmesh.errors import InputError, NodeError, StoreError
-from banditmesh.live import ArmSpec, NeighbourConfig, Node, NodeConfig, Observation, keys
+from banditmesh.live import ArmSpec, NeighbourConfig, Node, NodeConfig, Observation
+from banditmesh.live.disk.state import copy_state
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED
-from banditmesh.live.state import copy_state
+from banditmesh.live.transport import keys
 
 MESH = "shop"
 

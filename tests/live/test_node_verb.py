@@ -12,9 +12,11 @@ import pytest
 from sidecars import Beside, a_node
 
 from banditmesh.cli import main
-from banditmesh.live import Client, files, keys, serving
+from banditmesh.live import Client, files
+from banditmesh.live.http import serving
+from banditmesh.live.http.tokens import read_token
 from banditmesh.live.template import template
-from banditmesh.live.tokens import read_token
+from banditmesh.live.transport import keys
 
 CONFIG = """\
 mesh = "shop"

@@ -9,8 +9,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from banditmesh.errors import InputError, NoticeError
-from banditmesh.live import certificates, notices
-from banditmesh.live.notices import Expulsion, Retirement, Signer, key_id, verify
+from banditmesh.live.links import notices
+from banditmesh.live.links.notices import Expulsion, Retirement, Signer, key_id, verify
+from banditmesh.live.transport import certificates
 
 TIME = 1_800_000_000
 LIVES = (("a", 0), ("a", 2**64 - 1), ("b/ü", 7))

@@ -7,7 +7,9 @@ import pytest
 from oracle import Violation
 from test_worlds import live_through
 
-from banditmesh.live import committing, ledger, member, node, outboxes, roster, table
+from banditmesh.live import member, node
+from banditmesh.live.disk import committing
+from banditmesh.live.member import ledger, outboxes, roster, table
 
 #: How many seeds are tried before a broken rule counts as unseen.
 MOST_SEEDS = 300

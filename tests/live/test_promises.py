@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from members import make, taken
 
 import banditmesh as bm
+from banditmesh.live.disk import Changes, Stored
 from banditmesh.live.limits import Caps
 from banditmesh.live.member import COUNTED, ArmSpec, Observation
-from banditmesh.live.records import Changes, Stored
 
 ARMS = ("red", "green", "blue", "grey")
 

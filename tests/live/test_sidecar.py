@@ -16,8 +16,8 @@ import schemas
 from sidecars import Beside, Disk, a_node
 
 from banditmesh.errors import InputError, SidecarError
-from banditmesh.live import callers, openapi, serving, sidecar
-from banditmesh.live.sidecar import Sidecar
+from banditmesh.live.http import callers, openapi, serving, sidecar
+from banditmesh.live.http.sidecar import Sidecar
 
 DESCRIPTION = openapi.describe()
 NAMED = {operation.name: operation for operation in openapi.OPERATIONS}

@@ -19,12 +19,11 @@ import pytest
 
 from banditmesh import UCB, FwA
 from banditmesh.errors import InputError, StoreError
-from banditmesh.live import schema
-from banditmesh.live.arms import ArmSpec
-from banditmesh.live.folder import BESIDE, FILE
+from banditmesh.live.disk import CallerKey, Changes, Closed, Entry, Key, Life, OwnArm, Start, Stored, TicketBook, schema
+from banditmesh.live.disk.folder import BESIDE, FILE
+from banditmesh.live.disk.state import Store, copy_state
 from banditmesh.live.member import Member
-from banditmesh.live.records import CallerKey, Changes, Closed, Entry, Key, Life, OwnArm, Start, Stored, TicketBook
-from banditmesh.live.state import Store, copy_state
+from banditmesh.live.member.arms import ArmSpec
 
 EPOCH = 2**64 - 3
 FULL = Changes(
@@ -183,7 +182,7 @@ def test_a_second_store_on_the_folder_is_refused(folder):
 def test_a_second_process_on_the_folder_is_refused_until_the_first_is_killed(folder):
     script = f"""
     import sys, time
-    from banditmesh.live.state import Store
+    from banditmesh.live.disk.state import Store
     store = Store.open({str(folder)!r}, "shop", "a")
     print("open", flush=True)
     time.sleep(600)
@@ -441,8 +440,8 @@ LIMITED = """
 import json, os, resource, signal, sys
 from banditmesh.errors import StoreError
 from banditmesh.live.member import Member
-from banditmesh.live.records import Changes, Life, OwnArm
-from banditmesh.live.state import Store
+from banditmesh.live.disk import Changes, Life, OwnArm
+from banditmesh.live.disk.state import Store
 
 folder, way = sys.argv[1:]
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -527,7 +526,7 @@ def test_a_value_that_no_row_can_hold_undoes_the_whole_transaction(folder):
 READ_ONLY = """
 import os, sys
 from banditmesh.errors import StoreError
-from banditmesh.live.state import Store
+from banditmesh.live.disk.state import Store
 os.chdir(sys.argv[1])
 if os.geteuid() == 0:  # who may do everything
     os.setgid(65534)
@@ -607,7 +606,7 @@ def test_a_backup_can_be_made_from_another_process_while_the_node_writes(folder,
 
         writer = threading.Thread(target=write)
         writer.start()
-        script = "import sys; from banditmesh.live.state import copy_state; copy_state(*sys.argv[1:])"
+        script = "import sys; from banditmesh.live.disk.state import copy_state; copy_state(*sys.argv[1:])"
         subprocess.run([sys.executable, "-c", script, folder, tmp_path / "one"], check=True, timeout=300)
         for name in ("two", "three"):
             store.backup(tmp_path / name)
@@ -678,8 +677,8 @@ def test_a_member_begins_a_new_life_with_what_a_backup_holds(folder, tmp_path):
 WRITER = """
 import sys
 from banditmesh.live.member import Member
-from banditmesh.live.records import Changes, Closed, Entry, Life, OwnArm
-from banditmesh.live.state import Store
+from banditmesh.live.disk import Changes, Closed, Entry, Life, OwnArm
+from banditmesh.live.disk.state import Store
 
 store = Store.open(sys.argv[1], "shop", "a")
 stored = store.load()

@@ -8,10 +8,10 @@ import pytest
 from embedded import a_node, counters, estimates, is_linked, refusals, report, run, until
 from meshes import DAY, Authority, now
 
-from banditmesh.live import certificates, keys, links
+from banditmesh.live import links
 from banditmesh.live.addresses import Address
-from banditmesh.live.metrics import Metrics
-from banditmesh.live.transport import PlainTransport, TlsTransport
+from banditmesh.live.http.metrics import Metrics
+from banditmesh.live.transport import PlainTransport, TlsTransport, certificates, keys
 
 NOTHING = {"red": (0, None), "blue": (0, None)}
 

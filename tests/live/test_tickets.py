@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from members import make, observe
 
 import banditmesh as bm
-from banditmesh.live import ledger, limits, tickets
-from banditmesh.live.member import ALREADY_COUNTED, COUNTED, REFUSED, Observation, Ticket
-from banditmesh.live.records import Stored
-from banditmesh.live.tickets import Intervals, Tickets
+from banditmesh.live import limits
+from banditmesh.live.disk import Stored
+from banditmesh.live.member import ALREADY_COUNTED, COUNTED, REFUSED, Observation, Ticket, ledger, tickets
+from banditmesh.live.member.tickets import Intervals, Tickets
 
 DAY = 86400.0
 

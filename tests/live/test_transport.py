@@ -12,9 +12,9 @@ import pytest
 from meshes import DAY, Authority, now
 
 from banditmesh.errors import InputError, RefusedError
-from banditmesh.live import certificates, codec, door, streams
 from banditmesh.live.addresses import Address
-from banditmesh.live.transport import PlainTransport, TlsTransport
+from banditmesh.live.links import codec
+from banditmesh.live.transport import PlainTransport, TlsTransport, certificates, door, streams
 
 ANY = "127.0.0.1:0"
 

@@ -21,12 +21,12 @@ from simulated import HOSTILE, Disk, Network, SimulatedTransport, identity
 
 import banditmesh as bm
 from banditmesh.errors import NodeError, StoreError
-from banditmesh.live import codec, notices
 from banditmesh.live.config import NeighbourConfig, NodeConfig
 from banditmesh.live.limits import Caps
+from banditmesh.live.links import codec, notices
+from banditmesh.live.links.notices import Signer, key_id
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, ArmSpec, Observation
 from banditmesh.live.node import Node
-from banditmesh.live.notices import Signer, key_id
 
 MESH = "simulated"
 ARMS = ("red", "blue", "green", "grey")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from banditmesh import web
-from banditmesh.studies.parts import parts
+from banditmesh.settings.problems import parts
 from banditmesh.web import choices, form
 from banditmesh.web.choices import FILES
 from banditmesh.web.words import WORDS

@@ -14,6 +14,7 @@ import banditmesh as bm
 from banditmesh.errors import InputError, StudyError
 from banditmesh.machine.cores import count_cores
 from banditmesh.sim import engine
+from banditmesh.studies import runner
 from banditmesh.web import choices, desk, workers
 from banditmesh.web.choices import DEFAULTS
 from banditmesh.web.desk import Desk
@@ -206,7 +207,8 @@ def test_folder_of_nobody_is_no_study():
         Desk(print).study("~nobody-at-all/x", {})
 
 
-def test_study_of_five_keys_is_shown_at_one_value_of_each_that_is_not_drawn(tmp_path):
+def test_study_of_five_keys_is_shown_at_one_value_of_each_that_is_not_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "_CHUNKS", 2)  # reading a hundred shards takes seconds
     spec = """
         horizon = 3
         replicates = 2

@@ -14,7 +14,7 @@ The generators of arm sets live in `armsets` and are offered here too. Users' ow
 has what), laws, and logs of rewards; `matching` brings their names together with a network's.
 """
 
-from ..armsets import far_apart_sets, random_sets, uniform_sets
+from .armsets import far_apart_sets, random_sets, uniform_sets
 from .base import Law
 from .bernoulli import Bernoulli
 from .beta import Beta

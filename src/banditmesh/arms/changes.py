@@ -146,5 +146,7 @@ def _ends(laws: Sequence[Law], low: float | None, high: float | None) -> tuple[f
     means = [law.mean for law in laws]
     least, greatest = min(means) if low is None else low, max(means) if high is None else high
     if (low is None or high is None) and least == greatest:
-        raise ArmError(f"arms with equal means do not say between which means they change, got {least:g}; give low, high")
+        raise ArmError(
+            f"arms with equal means do not say between which means they change, got {least:g}; give low, high"
+        )
     return least, greatest

@@ -188,7 +188,9 @@ class RandomLaw(ShiftedLaw):
             raise ArmError(f"high must be above low, got low {low!r} and high {high!r}")
         can_shift(self.law)
         if not low <= self.law.mean <= high:
-            raise ArmError(f"low and high must have the law's mean between them, got {low!r}, {high!r} and {self.law!r}")
+            raise ArmError(
+                f"low and high must have the law's mean between them, got {low!r}, {high!r} and {self.law!r}"
+            )
         for mean in (low, high):
             check_mean(self.law, mean, f"{type(self).__name__} between {low!r} and {high!r}")
         object.__setattr__(self, "low", low)
@@ -205,7 +207,9 @@ def can_shift(law: object) -> None:
 def check_mean(law: Law, mean: float, who: str) -> None:
     """Refuse a mean that a law cannot be shifted to; nothing is clipped."""
     if law.code == BERNOULLI and not 0.0 <= mean <= 1.0:
-        raise ArmError(f"the mean of a Bernoulli law must stay between 0 and 1, got {mean:g} for {who}; move it less far")
+        raise ArmError(
+            f"the mean of a Bernoulli law must stay between 0 and 1, got {mean:g} for {who}; move it less far"
+        )
     if not abs(mean) <= MAX_REWARD:
         raise ArmError(f"a mean must lie between {-MAX_REWARD:g} and {MAX_REWARD:g}, got {mean:g} for {who}")
     check_range(shifted(law, mean))

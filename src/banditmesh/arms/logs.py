@@ -290,9 +290,7 @@ class _Rows:
             add_arm(j)
             add_reward(paid)
 
-    def add(
-        self, number: int, row: Sequence[Any], agent: int, arm: int, reward: int, time: int | None = None
-    ) -> None:
+    def add(self, number: int, row: Sequence[Any], agent: int, arm: int, reward: int, time: int | None = None) -> None:
         """Add a row, or refuse it."""
         file = self._file
         if len(row) <= max(agent, arm, reward, time or 0):

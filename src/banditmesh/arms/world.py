@@ -99,7 +99,9 @@ class World:
         self._arms = np.array([self._shifted[k][0] for k, _ in self._built_in], dtype=np.int64)
         self._recipes = np.array([recipe for recipe, _, _ in recipes], dtype=np.int64)
         self._holds = np.array([hold for _, _, hold in recipes], dtype=np.int64)
-        numbers = [(amount, law.low, law.high) for (_, amount, _), (_, law) in zip(recipes, self._built_in, strict=True)]
+        numbers = [
+            (amount, law.low, law.high) for (_, amount, _), (_, law) in zip(recipes, self._built_in, strict=True)
+        ]
         self._numbers = np.array(numbers, dtype=np.float64).reshape(-1, 3)
         fixed = [(0.0,) * 3 if law.changes else (law.mean, *(law.kernel or (0, 0.0, 0.0))[1:]) for law in laws]
         self._fixed = np.array(fixed, dtype=np.float64).T

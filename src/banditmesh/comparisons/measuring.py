@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from .. import own
 from ..errors import StudyError
+from ..lookup import own
 from ..networks.csr import Links
 from ..problem import Problem
 from ..protocols import AnyProtocol

@@ -23,17 +23,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .arms import ArmSpec
-    from .client import Client
     from .config import NeighbourConfig, NodeConfig
+    from .http.client import Client
     from .member import Answer, Observation, Ticket
+    from .member.arms import ArmSpec
     from .node import Choice, Node
 
 _HOMES = {
     "Answer": "member",
-    "ArmSpec": "arms",
+    "ArmSpec": "member.arms",
     "Choice": "node",
-    "Client": "client",
+    "Client": "http.client",
     "NeighbourConfig": "config",
     "Node": "node",
     "NodeConfig": "config",

@@ -16,13 +16,13 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, field
 
-from .. import checks, parts
+from .. import checks
 from ..errors import ConfigError, InputError
 from ..policies import UCB, Policy
 from ..protocols import AnyProtocol, FwA, notation
 from ..protocols.base import MAX_TTL
+from ..settings import parts
 from .addresses import Address
-from .arms import LAWS, ArmSpec, policy_arms
 from .fields import (
     Check,
     address,
@@ -39,11 +39,12 @@ from .fields import (
     tables,
     text,
 )
-from .identity import KeyFiles
 from .limits import MOST_OPEN_CHOICES, OPEN_CHOICES, Caps
+from .member.arms import LAWS, ArmSpec, policy_arms
 from .names import check_name, parse_epoch
 from .runnable import refuse_live
 from .template import protocol_lines, template
+from .transport.identity import KeyFiles
 
 __all__ = ["ApiConfig", "NeighbourConfig", "NodeConfig", "check", "load", "protocol_lines", "refuse_live", "template"]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import FileError, MissingExtraError
-from .identity import KeyFiles, contexts, expiry_warning
-from .tokens import read_token
+from .http.tokens import read_token
+from .transport.identity import KeyFiles, contexts, expiry_warning
 
 if TYPE_CHECKING:
     from .config import NodeConfig

@@ -23,22 +23,21 @@ from .. import checks
 from ..errors import InputError, NodeError, NoticeError, RefusedError, StoreError
 from ..protocols import notation
 from . import config as configs
-from . import notices
-from .board import Board
-from .committing import Committer
 from .config import NodeConfig
-from .exchange import Exchange
+from .disk.committing import Committer
+from .disk.state import Store
 from .fields import address as check_address
-from .identity import Contexts, Identity, contexts, expiry_warning
-from .links import Links, Neighbour
+from .http.views import ArmView, CapView, PeerView, StateView
+from .links import Links, Neighbour, notices
+from .links.board import Board
+from .links.exchange import Exchange
+from .links.notices import Signer
 from .logs import note
 from .member import REFUSED, Answer, ArmSpec, Member, Observation, Ticket
 from .names import check_name, epoch_text, new_epoch
-from .notices import Signer
-from .state import Store
 from .tasks import Tasks
 from .transport import Listener, PlainTransport, Refusal, TlsTransport, Transport
-from .views import ArmView, CapView, PeerView, StateView
+from .transport.identity import Contexts, Identity, contexts, expiry_warning
 
 LOG = logging.getLogger("banditmesh.live.node")
 

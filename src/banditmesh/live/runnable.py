@@ -79,4 +79,6 @@ def _against_policy(policy: object) -> str | None:
         return f"{what}: it needs the variance of rewards, and a node knows counts and sums; take ucb or klucb"
     if type(policy).chooser is not Policy.chooser:
         return f"{what}: it keeps a state of its own, which no node stores; take ucb, klucb or thompson"
+    if policy.memory.forgets:
+        return f"memory {policy.memory.name!r} cannot run live: a node has no rounds to forget by; take Everything()"
     return None

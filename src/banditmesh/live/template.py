@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
-from .. import parts
 from ..policies import UCB, Policy
 from ..protocols import AnyProtocol, FwA, Growth
-from .identity import KeyFiles
+from ..settings import parts
 from .names import check_name
 from .runnable import refuse_live
+from .transport.identity import KeyFiles
 
 _TEMPLATE: Final = """\
 # A node of the mesh {mesh_comment}. Start it with:   banditmesh node --config node.toml
@@ -160,10 +160,11 @@ def toml(value: object) -> str:
 def _table(name: str, value: Any) -> str:
     """A table with its first parameter, and with those that are not the default."""
     taken = parts.named(name)[value.name].parameters
-    settable = [one for one in fields(value) if one.name in taken]
+    settable = sorted((one for one in fields(value) if one.name in taken), key=lambda one: one.kw_only)
     lines = [
         f"{one.name} = {toml(getattr(value, one.name))}"
         for place, one in enumerate(settable)
-        if (place == 0 or getattr(value, one.name) != one.default) and getattr(value, one.name) is not None
+        if ((place == 0 and not one.kw_only) or getattr(value, one.name) != one.default)
+        and getattr(value, one.name) is not None
     ]
     return "\n".join([f"[{name}]", f"name = {toml(value.name)}", *lines, ""])

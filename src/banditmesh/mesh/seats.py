@@ -9,11 +9,11 @@ from typing import Final
 
 from ..arms import BERNOULLI, GAUSSIAN, UNIFORM
 from ..errors import InputError
-from ..live import keys
-from ..live.arms import ArmSpec
 from ..live.config import NodeConfig
-from ..live.identity import KeyFiles
+from ..live.member.arms import ArmSpec
 from ..live.names import check_name
+from ..live.transport import keys
+from ..live.transport.identity import KeyFiles
 from ..networks.csr import Links
 from ..policies import Policy
 from ..problem import Problem

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
 from ..errors import BanditmeshError
-from ..live.client import Client
+from ..live.http.client import Client
 from ..text_tables import as_text
 
 #: How long a sidecar may take to answer, in seconds.

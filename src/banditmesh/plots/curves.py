@@ -60,9 +60,7 @@ def regret_and_messages(
     return figure
 
 
-def _swept(
-    curves: Mapping[str, Curves], sweep: Sweep, look: Look, marks: Sequence[int] | NDArray[np.int64]
-) -> Figure:
+def _swept(curves: Mapping[str, Curves], sweep: Sweep, look: Look, marks: Sequence[int] | NDArray[np.int64]) -> Figure:
     """Regret above transmissions, a column for each panel of the sweep, coloured by value."""
     panels = list(dict.fromkeys(sweep.panels.values()))
     figure, grid = new_figure(2, len(panels), height=1.9, look=look)

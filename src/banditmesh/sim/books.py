@@ -126,6 +126,7 @@ class Traffic(Observer):
     def __init__(self, run: Run) -> None:
         self._run = run
         self._size = run.protocol.size
+        self._stamp = run.stamp_bytes
         self._n_bytes = run.control_bytes
         self.n_sent = 0
         self._n_learned = 0
@@ -139,7 +140,7 @@ class Traffic(Observer):
     def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
         """Count the transmissions, and their bytes."""
         self.n_sent += len(receivers)
-        self._n_bytes += len(receivers) * self._size(message)
+        self._n_bytes += len(receivers) * (self._size(message) + self._stamp)
 
     def dropped(self, n: int) -> None:
         """Count what was not sent."""
@@ -216,6 +217,7 @@ class EventLog(Observer):
     def __init__(self, run: Run, replicate: int, write: Callable[[Event], object]) -> None:
         self._agents, self._arms = run.problem.agents, run.problem.arms
         self._replicate = replicate
+        self._unit = run.memory.unit
         self._write = write
 
     def ended(self, transmission: Transmission, arrival: int, fate: Fate, learned: bool) -> None:
@@ -226,6 +228,8 @@ class EventLog(Observer):
         sequence = sequence_of(message)
         arm = None if message.arm is None else self._arms[message.arm]
         n_pulls, total = (message.n_pulls, message.total) if isinstance(message, Message) else (0, math.nan)
+        if type(n_pulls) is float:
+            n_pulls, total = n_pulls / self._unit(message), total / self._unit(message)
         self._write(
             Event(
                 replicate=self._replicate,

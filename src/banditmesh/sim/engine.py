@@ -28,6 +28,7 @@ from ..problem import Problem
 from ..protocols import AnyProtocol, Protocol
 from ..protocols.notation import as_protocol, write
 from ..rules import get_rules
+from ..settings.parts import as_policy
 from ..version import __version__
 from . import reference
 from .limits import MOST_ROUNDS, check_result_fits
@@ -51,7 +52,7 @@ def simulate(
     problem: Problem,
     protocol: AnyProtocol | str,
     *,
-    policy: Policy | Sequence[Policy] | None = None,
+    policy: Policy | str | Sequence[Policy] | None = None,
     horizon: int = 1000,
     replicates: int | range = 1,
     seed: int | None = None,
@@ -77,8 +78,9 @@ def simulate(
         Network, arm sets and arms.
     protocol : AnyProtocol or str
         How messages travel: a protocol, or its text as tables print it, such as "flooding(8)+growth(0.25)".
-    policy : Policy or sequence of Policy, optional
-        How arms are chosen: one for all agents, or one for each; by default `UCB(alpha=3.0)`.
+    policy : Policy, str or sequence of Policy, optional
+        How arms are chosen, and what agents forget: one for all agents, or one for each; by default `UCB(alpha=3.0)`.
+        As text, "ucb(0.5)+discount(0.995)".
     horizon : int
         The number of rounds.
     replicates : int or range
@@ -188,7 +190,7 @@ def read_run(
     problem: Problem,
     protocol: AnyProtocol | str,
     *,
-    policy: Policy | Sequence[Policy] | None,
+    policy: Policy | str | Sequence[Policy] | None,
     horizon: int,
     replicates: int | range,
     seed: int | None,
@@ -232,6 +234,11 @@ def read_run(
     )
     _check_network_lasts(problem, horizon)
     check_changes_come(problem, horizon)
+    if not run.memory.merges and run.tree is not None:
+        raise InputError(
+            f"{protocol.name!r} merges statistics of all rounds, which {run.memory!r} cannot take apart; "
+            "take Discount(0.995), or another protocol"
+        )
     if run.tape is None and run.means is not None:
         raise InputError(
             "means are taken beside rewards, got none of those; leave them out, or give laws with these means"
@@ -301,7 +308,7 @@ def settings_of(run: Run) -> dict[str, Any]:
         "protocol_name": run.protocol.name,
         "protocol_text": write(run.protocol),
         "policy": repr(policies[0]) if len(policies) == 1 else [repr(policy) for policy in run.policies],
-        "policy_name": policies[0].name if len(policies) == 1 else "mixed",
+        "policy_name": policies[0].label if len(policies) == 1 else "mixed",
         "rules": run.rules.name,
         "faults": repr(run.faults),
         "horizon": run.horizon,
@@ -336,10 +343,9 @@ def _read_threads(threads: int | None) -> int:
     return count_cores()
 
 
-def _read_policies(policy: Policy | Sequence[Policy] | None, problem: Problem) -> tuple[Policy, ...]:
+def _read_policies(policy: Policy | str | Sequence[Policy] | None, problem: Problem) -> tuple[Policy, ...]:
     n_agents = problem.n_agents
-    if policy is None:
-        policy = UCB()
+    policy = UCB() if policy is None else as_policy(policy)
     if isinstance(policy, Policy):
         policy = (policy,) * n_agents
     if not isinstance(policy, Sequence) or not all(isinstance(one, Policy) for one in policy):
@@ -348,7 +354,14 @@ def _read_policies(policy: Policy | Sequence[Policy] | None, problem: Problem) -
         raise InputError(f"policy must be one policy, or one for each of {n_agents} agents, got {len(policy)}")
     for one in {id(one): one for one in policy}.values():
         checks.real(f"the parameter of policy {one.name!r}", one.parameter)
+        one.check_memory()
         one.check(problem)
+    memories = list(dict.fromkeys(one.memory for one in policy))
+    if len(memories) > 1:
+        raise InputError(
+            f"all agents of a run must have the same memory, because a statistic is weighed by its origin, got "
+            f"{memories[0]!r} and {memories[1]!r}"
+        )
     return tuple(policy)
 
 

@@ -15,6 +15,7 @@ from ..draws import Draws
 from ..errors import NetworkError
 from ..faults import Faults
 from ..policies.base import Policy
+from ..policies.memory import Memory
 from ..problem import Problem
 from ..protocols.base import AnyProtocol, Protocol
 from ..protocols.spanning import CONTROL_BYTES, Tree
@@ -50,8 +51,8 @@ class Event(NamedTuple):
     link had carried), `ttl` how many hops remained when it was sent, and `fate` one of duplicate, lost, absorbed,
     expired, stopped, relayed and queued. `learned` says whether it changed what the receiver knows. `arrival` is the
     round in which it arrived, or would have if it was lost, and `reward` what it said then: the sum of `n_pulls`
-    rewards. `message` is the same text for all copies of a message, and for no others of the replicate. Agents and arms
-    are given by name.
+    rewards (by a memory that discounts, of as many as weigh the same in the round of sending). `message` is the same
+    text for all copies of a message, and for no others of the replicate. Agents and arms are given by name.
     """
 
     replicate: int
@@ -66,7 +67,7 @@ class Event(NamedTuple):
     fate: str
     learned: bool
     arrival: int
-    n_pulls: int
+    n_pulls: float
     message: str
 
 
@@ -127,6 +128,21 @@ class Run:
     def relaying(self) -> Protocol | None:
         """The protocol, if its agents relay messages hop by hop, by its rule and nothing else."""
         return self.protocol if isinstance(self.protocol, Protocol) and self.protocol.relays_by_rule else None
+
+    @property
+    def memory(self) -> Memory:
+        """What agents forget; all have the same memory."""
+        return self.policies[0].memory
+
+    @property
+    def sends_statistics(self) -> bool:
+        """Whether messages hold an agent's count and sum, instead of one observation."""
+        return self.protocol.sends_messages and (self.protocol.emission.cumulative or self.tree is not None)
+
+    @property
+    def stamp_bytes(self) -> int:
+        """What messages have beyond the protocol's size: the round of a statistic that will be forgotten by it."""
+        return 8 if self.memory.forgets and self.sends_statistics else 0
 
     @cached_property
     def n_control(self) -> int:

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from .. import registry
 from ..arms import Bernoulli, Empirical, Gaussian, Law, Piecewise, Replay, Switching
 from ..errors import InputError
 from ..faults import Corruption, Faults, Outages
+from ..lookup import registry
 from ..networks.csr import Links
 from ..networks.dynamic import EdgeMarkovian
 from ..policies import UCB, Policy

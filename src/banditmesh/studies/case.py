@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .. import own
 from ..errors import SpecError
 from ..faults import Faults
+from ..lookup import own
 from ..policies import Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol
-from .fault_tables import build_faults
-from .parts import build_policy, build_problem, build_protocol, read_files
+from ..settings.fault_tables import build_faults
+from ..settings.problems import build_policy, build_problem, build_protocol, read_files
 from .spec import Spec
 
 

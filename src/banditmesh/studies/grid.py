@@ -14,19 +14,22 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from .. import checks, own
+from .. import checks
 from ..errors import InputError, SpecError
+from ..lookup import own
 from ..protocols import Delivery, notation
-from .fault_tables import without_traffic
-from .parts import NAME_KEYS, get_part
+from ..settings.fault_tables import without_traffic
+from ..settings.parts import parse_policy
+from ..settings.problems import NAME_KEYS, get_part
 
-#: A protocol may be written out with its emission, and agents that send nothing have no use for most faults.
-_TOGETHER: Final = ("protocol", "emission", "faults")
+#: A policy may be written out with its memory, and a protocol with its emission; agents that send nothing have no use
+#: for most faults.
+_TOGETHER: Final = (("policy", "memory"), ("protocol", "emission", "faults"))
 
 
 class BadKey(SpecError):
@@ -206,8 +209,9 @@ class Grid:
 
     def __init__(self, base: Mapping[str, Any], axes: Mapping[str, Sequence[Any]]) -> None:
         self.axes = axes
-        groups = [[name] for name in base if name not in _TOGETHER]
-        groups += [[name for name in _TOGETHER if name in base]] if "protocol" in base else []
+        together = {name: group for group in _TOGETHER for name in group}
+        groups = [[name] for name in base if name not in together]
+        groups += [[name for name in group if name in base] for group in _TOGETHER if group[0] in base]
         self.sections = [
             Section(
                 {name: base[name] for name in group},
@@ -397,8 +401,8 @@ def _assign(tables: dict[str, Any], key: str, value: Any) -> list[str]:
 
 
 def _named_tables(table: str, value: Any) -> dict[str, dict[str, Any]]:
-    """The tables that a word stands for that is given for a table: a part's name, or a protocol written out."""
-    return (read_written(value) if table == "protocol" else None) or {table: {NAME_KEYS[table]: value}}
+    """The tables that a word stands for, given for a table: a part's name, or a protocol or policy written out."""
+    return (read_written(table, value) if table in _WRITTEN else None) or {table: {NAME_KEYS[table]: value}}
 
 
 def _assign_within(tables: dict[str, Any], key: str, value: Any) -> None:
@@ -415,20 +419,29 @@ def _assign_within(tables: dict[str, Any], key: str, value: Any) -> None:
     table[last] = value
 
 
-def read_written(value: object) -> dict[str, dict[str, Any]] | None:
-    """The tables of a protocol that is written out, as in "flooding(8)+growth(0.25)"; None if it is but a name.
+#: How what may be written out is read, by its table.
+_WRITTEN: Final[dict[str, Callable[[str], dict[str, dict[str, Any]]]]] = {
+    "protocol": lambda text: notation.parse(text).tables,
+    "policy": parse_policy,
+}
+
+
+def read_written(table: str, value: object) -> dict[str, dict[str, Any]] | None:
+    """The tables of a protocol or policy that is written out; None if it is but a name.
 
     Examples
     --------
-    >>> read_written("flooding(8)+growth(0.25)")
+    >>> read_written("protocol", "flooding(8)+growth(0.25)")
     {'protocol': {'name': 'flooding', 'ttl': 8}, 'emission': {'name': 'growth', 'factor': 0.25}}
+    >>> read_written("policy", "ucb+discount(0.995)")
+    {'policy': {'name': 'ucb'}, 'memory': {'name': 'discount', 'gamma': 0.995}}
     """
     if not isinstance(value, str) or not any(sign in value for sign in "(+"):
         return None
     try:
-        return notation.parse(value).tables
+        return _WRITTEN[table](value)
     except InputError as error:
-        raise BadKey("protocol", str(error)) from None
+        raise BadKey(table, str(error)) from None
 
 
 def _without_unused(tables: dict[str, Any]) -> dict[str, Any]:

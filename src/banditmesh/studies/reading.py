@@ -15,12 +15,13 @@ from typing import Any, Final
 
 import msgspec
 
-from .. import checks, own
+from .. import checks
 from ..errors import FileError, InputError, SpecError
 from ..files.regular import read_regular
+from ..lookup import own
+from ..settings.problems import NAME_KEYS
+from ..settings.toml_text import line_of
 from .grid import BadKey, has_key, is_within, leaves, read_written, set_keys, value_as_text
-from .line_numbers import line_of
-from .parts import NAME_KEYS
 from .settings_checks import check_first_problem, check_networks, check_ranges, check_settings
 from .spec import DEFAULTS, FORMAT, NOT_SWEPT, Settings, Spec
 
@@ -135,9 +136,10 @@ def _checked(raw: dict[str, Any], folder: Path, max_runs: int) -> tuple[Spec, se
             f"version must be {FORMAT}, the spec format of this banditmesh, got {checks.shown(version)}; "
             "use the banditmesh that the spec was written for, or see what `banditmesh new` prints",
         )
-    if written := read_written(raw.get("protocol")):
-        _refuse_two_emissions(written, "emission" if "emission" in raw else None)
-        raw |= written
+    for table, other in _WRITTEN_WITH.items():
+        if written := read_written(table, raw.get(table)):
+            _refuse_two(table, written, other if other in raw else None)
+            raw |= written
     for table, key in NAME_KEYS.items():
         if isinstance(raw.get(table), str):
             raw[table] = {key: raw[table]}
@@ -152,12 +154,13 @@ def _checked(raw: dict[str, Any], folder: Path, max_runs: int) -> tuple[Spec, se
             raise BadKey(f"sweep.{key}", f"sweep.{key} must not set what another swept key sets too, got it twice")
         grid[key] = _check_sweep(key, values)
     _check_size(grid, settings.replicates, max_runs)
-    swept = next((f"sweep.{key}" for key in grid if key.partition(".")[0] == "emission"), None)
-    for value in grid.get("protocol", []):
-        try:
-            _refuse_two_emissions(read_written(value) or {}, swept)
-        except BadKey as error:
-            raise BadKey("sweep.protocol", f"sweep.protocol: {error}") from None
+    for table, other in _WRITTEN_WITH.items():
+        swept = next((f"sweep.{key}" for key in grid if key.partition(".")[0] == other), None)
+        for value in grid.get(table, []):
+            try:
+                _refuse_two(table, read_written(table, value) or {}, swept)
+            except BadKey as error:
+                raise BadKey(f"sweep.{table}", f"sweep.{table}: {error}") from None
     given = {table: dict(raw.get(table, {})) for table in NAME_KEYS}
     filled = {table: {**defaults, **given[table]} for table, defaults in DEFAULTS.items()}
     settings = msgspec.structs.replace(settings, **filled, sweep={})
@@ -176,9 +179,15 @@ def _check_size(grid: Mapping[str, Sequence[Any]], replicates: int, max_runs: in
         )
 
 
-def _refuse_two_emissions(written: Mapping[str, Any], other: str | None) -> None:
-    if "emission" in written and other is not None:
-        raise BadKey("protocol", f"give the emission with the protocol or as {other}, got both")
+#: What may be written out, and the table that may be written with it.
+_WRITTEN_WITH: Final = {"protocol": "emission", "policy": "memory"}
+
+
+def _refuse_two(table: str, written: Mapping[str, Any], other: str | None) -> None:
+    """Refuse an emission or a memory that is given twice: in a text, and as a table."""
+    what = _WRITTEN_WITH[table]
+    if what in written and other is not None:
+        raise BadKey(table, f"give the {what} with the {table} or as {other}, got both")
 
 
 def _check_sweep(key: str, values: Any) -> list[Any]:

@@ -21,9 +21,9 @@ from ..files.regular import read_regular
 from ..machine.cores import count_cores
 from ..machine.executors import MOST_WORKERS, open_executor, read_name
 from ..policies import choice
+from ..settings.problems import FileTable, read_files
 from . import store
 from .manifest import layouts_of, new_manifest, read_manifest, stages_of, versions
-from .parts import FileTable, read_files
 from .shards import Layout, digest, has_failures
 from .spec import Spec
 from .stages import Asked, compare, stored_spec, work_of

@@ -15,14 +15,13 @@ from .. import checks
 from ..draws import MAX_COUNTER
 from ..errors import InputError
 from ..rules import get_rules
-from ..sim.limits import MOST_ROUNDS
-from .fault_tables import read_faults
-from .grid import BadKey, Family, has_key, is_within, leaves
-from .parts import (
+from ..settings.fault_tables import read_faults
+from ..settings.problems import (
     NAME_KEYS,
     build_arms,
     build_dynamics,
     build_emission,
+    build_memory,
     build_network,
     build_policy,
     build_protocol,
@@ -32,6 +31,8 @@ from .parts import (
     get_part,
     read_files,
 )
+from ..sim.limits import MOST_ROUNDS
+from .grid import BadKey, Family, has_key, is_within, leaves
 from .spec import Settings, Spec
 
 #: As many links as networks may have that are made to see whether they can be, which takes a moment.
@@ -73,8 +74,9 @@ def check_settings(spec: Spec, by_hand: set[str]) -> None:
         for name in _CHECKS:
             if name not in family.settings:
                 continue
-            # A protocol is made with its emission.
-            names = (name, "emission") if name == "protocol" and "emission" in family.settings else (name,)
+            # A protocol is made with its emission, and a policy with its memory.
+            other = {"protocol": "emission", "policy": "memory"}.get(name, name)
+            names = (name, other) if other != name and other in family.settings else (name,)
             # Many families share a table.
             written = f"{names} {[family.settings[one] for one in names]!r} {list(family.free_in(*names))}"
             if written not in seen:
@@ -178,7 +180,7 @@ def _check_part(settings: Mapping[str, Any], table: str, build: Callable[..., ob
         build(settings)
 
 
-#: How the settings of a family are checked; an emission before the protocol that is made with it.
+#: How the settings of a family are checked; an emission and a memory before what is made with it.
 _CHECKS: Final[dict[str, Callable[[Mapping[str, Any]], object]]] = {
     "horizon": lambda settings: _check_range(settings, "horizon"),
     "every": lambda settings: _check_range(settings, "every"),
@@ -187,6 +189,7 @@ _CHECKS: Final[dict[str, Callable[[Mapping[str, Any]], object]]] = {
     "network": lambda settings: _check_part(settings, "network"),
     "dynamics": lambda settings: _check_part(settings, "dynamics", check_dynamics),
     "arms": lambda settings: _check_part(settings, "arms", check_arms),
+    "memory": lambda settings: _check_part(settings, "memory", build_memory),
     "policy": lambda settings: _check_part(settings, "policy", build_policy),
     "emission": lambda settings: _check_part(settings, "emission", build_emission),
     "protocol": lambda settings: _check_part(settings, "protocol", build_protocol),

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
-from .. import own
+from ..lookup import own
+from ..settings.problems import FILE_TABLES, FileTable, files_in
 from .grid import Family, Grid, Point, column, labels_of
-from .parts import FILE_TABLES, FileTable, files_in
 from .shards import CHANGES_COLUMN, REPLAY_COLUMNS
 
 #: The version of the spec format.
@@ -41,6 +41,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     dynamics: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "none"})
     arms: dict[str, Any] = msgspec.field(default_factory=lambda: {"law": "gaussian"})
     policy: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "ucb"})
+    memory: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "everything"})
     protocol: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "fwa"})
     emission: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "default"})
     faults: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -53,6 +54,7 @@ DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     "dynamics": {"name": "none"},
     "arms": {"law": "gaussian"},
     "policy": {"name": "ucb"},
+    "memory": {"name": "everything"},
     "protocol": {"name": "fwa", "ttl": 4},
     "emission": {"name": "default"},
 }

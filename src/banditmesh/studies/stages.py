@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import msgspec
 
-from .. import own
 from ..errors import StudyError
+from ..lookup import own
 from .grid import Point, value_as_text
 from .spec import Settings, Spec
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..problem import Problem
+    from ..settings.problems import FileTable
     from ..sim.result import Result
-    from .parts import FileTable
     from .shards import Layout
 
 
@@ -69,7 +69,7 @@ class Shard:
 
 def run_chunk(chunk: Chunk) -> Shard:
     """Simulate a chunk. A run that fails is kept as a row with its error, and the others go on."""
-    from .. import own
+    from ..lookup import own
     from .manifest import versions
 
     began = time.perf_counter()
@@ -83,8 +83,8 @@ def run_chunk(chunk: Chunk) -> Shard:
 
 
 def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
-    from .fault_tables import build_faults
-    from .parts import build_policy, build_protocol
+    from ..settings.fault_tables import build_faults
+    from ..settings.problems import build_policy, build_protocol
     from .shards import CHANGES_COLUMN
 
     settings = work.settings
@@ -135,7 +135,7 @@ def _problem(chunk: Chunk, work: Work) -> Problem:
     global _latest
     import json
 
-    from .parts import build_problem
+    from ..settings.problems import build_problem
 
     named = {table: work.settings[table] for table in ("network", "dynamics", "arms")}
     if "periods" in named["arms"]:

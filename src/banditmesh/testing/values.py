@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Final
 
-from .. import checks, registry
+from .. import checks
 from ..errors import ContractError, InputError
+from ..lookup import registry
 from ..protocols import Delivery
 
 #: What can be written on a command line and in a spec.

@@ -112,13 +112,14 @@ class Bounds:
 
     Examples
     --------
-    >>> import banditmesh as bm
-    >>> bounds = bm.bounds(bm.Problem.paper("er", seed=0), bm.Flooding(4), alpha=1.5, cover="greedy")
+    >>> import banditmesh as bm, networkx as nx
+    >>> problem = bm.Problem.random(nx.path_graph(8), n_arms=6, per_agent=3, seed=0)
+    >>> bounds = bm.bounds(problem, bm.Flooding(4), alpha=1.5)
     >>> [condition.name for condition in bounds.conditions if not condition.holds]
-    ['corrected', 'sharp', 'sets', 'covers', 'consistent']
+    ['corrected', 'sharp', 'consistent']
     >>> bounds.upper_corrected
     inf
-    >>> bm.bounds(bm.Problem.paper("er", seed=0), bm.Gossip(4), cover="greedy").theorem
+    >>> bm.bounds(problem, bm.Gossip(4)).theorem
     'delivery theorem: a share arrives by chance'
     """
 

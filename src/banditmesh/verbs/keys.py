@@ -55,7 +55,7 @@ def init_verb(mesh: str, authority: str, days: int, force: bool) -> None:
     Example:
       banditmesh keys init --mesh shop
     """
-    from ..live import keys
+    from ..live.transport import keys
 
     certificate = keys.init(authority, mesh, days=days, force=force)
     click.echo(f"{_shown(certificate)}: the authority of {mesh}; whoever has {_shown(authority)} can make members")
@@ -74,7 +74,7 @@ def issue_verb(
       banditmesh keys issue a b c
       banditmesh keys issue a --out a/keys --days 90
     """
-    from ..live import keys
+    from ..live.transport import keys
 
     for name in names:
         files = keys.issue(authority, name, out, days=days, trust=trust, force=force)
@@ -91,7 +91,7 @@ def renew_verb(names: tuple[str, ...], authority: str, out: str, days: int, trus
       banditmesh keys renew a b c
       banditmesh keys renew a --authority new --trust old/authority.crt
     """
-    from ..live import keys
+    from ..live.transport import keys
 
     for name in names:
         files = keys.renew(authority, name, out, days=days, trust=trust)
@@ -112,8 +112,8 @@ def retire_verb(name: str, authority: str, url: str | None, token_file: str | No
       banditmesh keys retire a --node http://127.0.0.1:7780
       banditmesh keys retire a --epoch 00c0ffee00c0ffee
     """
-    from ..live import keys
     from ..live.names import check_name, parse_epoch
+    from ..live.transport import keys
 
     check_name("NAME", name)
     if (url is None) == (not epochs):
@@ -134,14 +134,14 @@ def expel_verb(name: str, authority: str) -> None:
     Example:
       banditmesh keys expel a
     """
-    from ..live import keys
+    from ..live.transport import keys
 
     _hand_in(keys.expel(authority, name))
 
 
 def _lives(name: str, url: str, token_file: str | None) -> list[str]:
-    from ..live.client import Client
-    from ..live.tokens import read_token
+    from ..live.http.client import Client
+    from ..live.http.tokens import read_token
 
     with Client(url, None if token_file is None else read_token(token_file)) as node:
         return node.lives(name)

@@ -124,7 +124,7 @@ def mesh_status(urls: tuple[str, ...], token_file: str | None, once: bool, as_js
     """
     import sys
 
-    from ..live.tokens import read_token
+    from ..live.http.tokens import read_token
     from ..mesh.status import as_table, gather
 
     token = None if token_file is None else read_token(token_file)

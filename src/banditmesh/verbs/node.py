@@ -9,7 +9,7 @@ import click
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from ..live.client import Client
+    from ..live.http.client import Client
 
 #: What the sidecar needs beyond the package's own dependencies.
 _EXTRA = ("starlette", "uvicorn", "prometheus_client")
@@ -38,7 +38,7 @@ def node_verb(context: click.Context, config: str | None, new_life: bool) -> Non
 
     for module in _EXTRA:
         need(module)
-    from ..live.serving import run
+    from ..live.http.serving import run
 
     run(config, new_life=new_life)
 
@@ -89,8 +89,8 @@ def _reach(command: Any) -> Any:
 
 
 def _client(url: str, token_file: str | None) -> Client:
-    from ..live.client import Client
-    from ..live.tokens import read_token
+    from ..live.http.client import Client
+    from ..live.http.tokens import read_token
 
     return Client(url, None if token_file is None else read_token(token_file), timeout=60.0)
 

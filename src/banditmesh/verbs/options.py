@@ -72,7 +72,10 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
             help="What these columns are called in the files, as in user,movie,rating.",
         ),
         click.option(
-            "--periods", type=int, metavar="N", help="Cut a log with times into N spans, from one to the next arms change."
+            "--periods",
+            type=int,
+            metavar="N",
+            help="Cut a log with times into N spans, from one to the next arms change.",
         ),
         click.option(
             "--change",
@@ -115,7 +118,7 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
 def policy_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option that names a policy; a spec can give its parameters as well."""
     names = "ucb, klucb, thompson, ucb-v, moss, epsilon-greedy or your own as in my_module:MyPolicy"
-    text = f"How agents choose: {names}; with the defaults, a spec can say more."
+    text = f"How agents choose, and what they forget: {names}; with parameters and a memory, ucb(0.5)+discount(0.995)."
     return click.option("--policy", metavar="NAME", default="ucb", show_default=True, help=text)(command)
 
 
@@ -125,14 +128,16 @@ def pace_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--rounds-per-second", type=float, help=text)(command)
 
 
-def read_policy(name: str) -> Policy:
-    """The policy of that name, or of the user's own, with its defaults."""
-    from .. import checks, own
-    from ..parts import build_policy, named
+def read_policy(text: str) -> Policy:
+    """The policy that a text describes, such as "ucb(0.5)+discount(0.995)"."""
+    from .. import checks
+    from ..lookup import own
+    from ..settings.parts import as_policy, named
 
-    if not own.is_name(name):
-        checks.choice("--policy", name, named("policy"))
-    return build_policy({"policy": {"name": own.address(name, Path())}})
+    if not own.is_name(text) and not any(sign in text for sign in "(+"):
+        checks.choice("--policy", text, named("policy"))
+    policy: Policy = as_policy(text)
+    return policy
 
 
 def note_policy(problem: Problem, chosen: bool, in_spec: bool = False) -> None:

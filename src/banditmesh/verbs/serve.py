@@ -42,7 +42,7 @@ def serve_verb(
       banditmesh serve --host 0.0.0.0 --token-file token --allow-host lab.example
       banditmesh serve --mesh http://127.0.0.1:7780 --mesh http://127.0.0.1:7781
     """
-    from ..live.tokens import read_token
+    from ..live.http.tokens import read_token
     from ..web.server import serve
 
     def ready(url: str) -> None:

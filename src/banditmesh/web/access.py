@@ -21,7 +21,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
-from ..live.guard import Guard, Refusal
+from ..live.http.guard import Guard, Refusal
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..files.contents import MAX_TEXT
 from ..protocols.notation import split
 from ..rules import RULE_SETS
-from ..studies.parts import NAME_KEYS, parts
+from ..settings.problems import NAME_KEYS, parts
 
 #: What is chosen at first.
 DEFAULTS: Final[dict[str, str]] = {
@@ -40,7 +40,9 @@ DEFAULTS: Final[dict[str, str]] = {
 #: The protocols under which a message of the lab's problem is followed at first.
 FOLLOWED: Final = ("flooding(4)", "fwa(4)")
 #: Keys that hold words, whatever they look like.
-_WORDS: Final = frozenset({"name", "law", "rules", "path", "catalogue", "laws", "log", "rewards", "change", "weights", "kind"})
+_WORDS: Final = frozenset(
+    {"name", "law", "rules", "path", "catalogue", "laws", "log", "rewards", "change", "weights", "kind"}
+)
 #: Keys that name files, and the most bytes that such a file may hold, unpacked.
 FILES: Final = ("network.path", "arms.catalogue", "arms.laws", "arms.log")
 MOST_UNPACKED: Final = 64 * 2**20
@@ -201,7 +203,12 @@ def to_python(choices: Mapping[str, str]) -> str:
             tables.setdefault(table, {})[name] = value
     run = tables[""]
     protocols = ", ".join(_quoted(one) for one in split(run.get("protocols", "")) if one)
-    lines = ["import banditmesh as bm", "", _network(tables), *_problem(tables.get("arms", {}), run.get("horizon", "1000"))]
+    lines = [
+        "import banditmesh as bm",
+        "",
+        _network(tables),
+        *_problem(tables.get("arms", {}), run.get("horizon", "1000")),
+    ]
     settings = [f"policy={_policy(tables.get('policy', {}))}"]
     settings += [f"{name}={_as_python(name, run[name])}" for name in _RUN if name in run]
     step = record_every(int(run["horizon"])) if run.get("horizon", "").isdecimal() else 1
@@ -299,7 +306,9 @@ def _fixed_problem(arms: Mapping[str, str], horizon: str) -> list[str]:
         unmatched = f", unmatched={said['unmatched']}" if "unmatched" in said else ""
         if "log" in said:
             rewards = f", law={said['rewards']}" if "rewards" in said else ""
-            rewards += f", periods={_as_python('periods', arms['periods'])}, horizon={horizon}" if "periods" in said else ""
+            rewards += (
+                f", periods={_as_python('periods', arms['periods'])}, horizon={horizon}" if "periods" in said else ""
+            )
             who = f"bm.arms.read_catalogue({said['catalogue']}{columns})" if "catalogue" in said else "log"
             made = f"problem = bm.Problem(network, {who}, log{unmatched})"
             return [f"log = bm.arms.read_log({said['log']}{rewards}{columns})", made]
@@ -322,7 +331,7 @@ def _fixed_problem(arms: Mapping[str, str], horizon: str) -> list[str]:
 
 
 def _policy(table: Mapping[str, str]) -> str:
-    from ..parts import find, named
+    from ..settings.parts import find, named
 
     kind: Any = find(named("policy"), "policy.name", table.get("name", "ucb")).make
     return f"bm.{kind.__name__}({_arguments(table)})"

@@ -334,7 +334,11 @@ class Desk:
         failed = table[table["error"].notna()]
         told["n_failed"] = len(failed)
         told["failed"] = [
-            {"run": int(row["run"]), "point": _point(row, point_columns(manifest["columns"])), "error": str(row["error"])}
+            {
+                "run": int(row["run"]),
+                "point": _point(row, point_columns(manifest["columns"])),
+                "error": str(row["error"]),
+            }
             for _, row in failed.head(MOST_ROWS).iterrows()
         ]
         return told | _swept(table[table["error"].isna()], point_columns(manifest["columns"]), wanted, where or {})

@@ -13,7 +13,7 @@ from nicegui import events, ui
 
 from ..errors import InputError
 from ..rules import RULE_SETS
-from ..studies.parts import parts
+from ..settings.problems import parts
 from .choices import DEFAULTS, FAULTS, FILES, keys_of, known_keys
 from .shell import Shell
 from .uploads import MOST_BYTES

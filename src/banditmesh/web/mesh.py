@@ -9,7 +9,7 @@ from typing import Any, Final
 from nicegui import ui
 
 from ..errors import InputError
-from ..live.outboxes import SENT
+from ..live.member.outboxes import SENT
 from . import charts
 from .polling import POLL_EVERY, Poller, read_addresses
 from .shell import Notice, Shell, columns_of, narrow_note

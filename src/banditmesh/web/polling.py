@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from ..errors import BanditmeshError, InputError
-from ..live.client import Client
+from ..live.http.client import Client
 
 #: How often sidecars are asked, and how long one may take to answer, in seconds.
 POLL_EVERY: Final = 1.0

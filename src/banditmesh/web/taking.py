@@ -26,8 +26,8 @@ def spec_of(chosen: Mapping[str, str]) -> str:
 def node_toml(protocol: str, chosen: Mapping[str, str]) -> str:
     """The lines of a node.toml that run a protocol live, with the policy that is chosen."""
     from ..live.template import protocol_lines
-    from ..parts import build_policy
     from ..protocols.notation import labels, read, split
+    from ..settings.parts import build_policy
 
     policy = {key: text for key, text in chosen.items() if key.startswith("policy.")}
     tables = tomllib.loads(to_toml({**policy, "protocols": "none"}))

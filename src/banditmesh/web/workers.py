@@ -267,7 +267,7 @@ def work(pipe: Connection) -> None:
     if hasattr(os, "nice"):
         os.nice(NICE)
     _limit_memory()
-    from .. import own
+    from ..lookup import own
     from .desk import Desk
 
     # Who may use the page may not run code on its machine.

@@ -15,6 +15,7 @@ from ...arms.base import rewards_of
 from ...arms.changing import Rows
 from ...arms.world import World
 from ...networks.dynamic import DynamicNetwork
+from ...policies.window import Window
 from ...protocols.emission import EveryPull
 from ..expected_links import links_ever_up
 from ..run import AgentRegret, Outcome, Run
@@ -63,6 +64,7 @@ def own_workspace(state: State) -> State:
     return state._replace(
         scores=np.zeros_like(state.scores),
         clocks=np.zeros_like(state.clocks),
+        now=state.now.copy(),
         waiting=make_waiting(len(state.waiting.slots)),
         ahead=state.ahead._replace(first=state.ahead.first.copy()),
     )
@@ -104,12 +106,13 @@ class Replicate:
         n_sending = n_slots if self.rule.emission != EVERY_PULL else 0
         n_echoing = n_slots if self.rule.n_echoes > 0 else 0
         n_summed = n_slots if packed.traits.sends_sums or run.tree is not None else 0
+        n_weighed = n_summed if run.memory.forgets else 0
         sums = np.zeros((n_slots, 2))
         self.state = State(
             sums=sums,
             pairs=sums.reshape(-1),
             pulls=np.zeros(n_slots, dtype=np.int32),
-            n_pulls=np.zeros(n_agents, dtype=np.int32),
+            n_pulls=packed.agents.n_skipped.copy(),
             next_round=np.ones(n_agents, dtype=np.int64),
             n_messages=np.zeros(n_sending, dtype=np.int32),
             sent_counts=np.zeros(n_sending, dtype=np.int32),
@@ -117,11 +120,15 @@ class Replicate:
             sent_rounds=np.zeros(n_echoing, dtype=np.int32),
             echoes_left=np.zeros(n_echoing, dtype=np.int8),
             own_totals=np.zeros(n_summed),
+            own_weights=np.zeros(n_weighed),
+            sent_weights=np.zeros(n_weighed),
+            blocks=np.zeros((n_slots if self.keys.n_blocks else 0, self.keys.n_blocks, 2)),
             forgotten_pulls=np.zeros(n_slots if packed.traits.forgets else 0, dtype=np.int32),
             agent_regret=self._of_agents.added,
             scores=np.zeros((N_SCORES, room_for(packed.most_arms))),
             tangents=first_tangents(type(run.policies[0]).index, n_slots),
             clocks=np.zeros(len(packed.clock_parameters)),
+            now=np.ones(4),
             waiting=make_waiting(0),
             ahead=packed.ahead(),
         )
@@ -178,8 +185,10 @@ class Replicate:
         emission = run.protocol.emission
         of_slots = 20.0 + (8.0 if type(emission) is not EveryPull else 0.0) + (5.0 if emission.n_echoes else 0.0)
         of_slots += (16.0 if traits.sends_sums or run.tree is not None else 0.0) + (4.0 if traits.forgets else 0.0)
+        of_slots += 16.0 if run.memory.forgets and (traits.sends_sums or run.tree is not None) else 0.0
+        of_slots += 16.0 * run.memory.n_kept if isinstance(run.memory, Window) else 0.0
         of_slots += 24.0 if needs_tangents(type(run.policies[0]).index) else 0.0
-        n_bytes = of_slots * n_slots + n_agents * (45.0 + 20.0 * traits.reach) + 12.0 * packed.n_known
+        n_bytes = of_slots * n_slots + n_agents * (53.0 + 20.0 * traits.reach) + 12.0 * packed.n_known
         n_bytes += 16.0 * n_agents * packed.n_ahead
         if run.means_change:
             # What arms pay in a chunk, twice while it is put together, and each agent's regret.
@@ -312,7 +321,7 @@ class Replicate:
             0,
             run.n_control,
             int(counts[layout.HEARD] - counts[layout.STALE]),
-            sent * run.protocol.n_bytes + run.control_bytes,
+            sent * (run.protocol.n_bytes + run.stamp_bytes) + run.control_bytes,
         ]
         outcome = Outcome(self.curve.regret, self.curve.messages, np.array(traffic, dtype=np.int64), self._all_pulls())
         outcome.agent_regret = self._agent_regret

@@ -18,8 +18,8 @@ import numpy as np
 from numba.core import event
 from numba.core.errors import NumbaError
 
-from ... import registry
 from ...arms import Bernoulli, Beta, Gaussian, Law, Switching
+from ...lookup import registry
 from ...networks.csr import Links
 from ...networks.dynamic import EdgeMarkovian
 from ...policies import Policy

@@ -44,6 +44,7 @@ ABOVE: Final = frozenset(
         "mesh",
         "paper",
         "plots",
+        "settings",
         "studies",
         "testing",
         "theory",

@@ -251,7 +251,7 @@ def plan_rounds(
     """
     reach, first, stop = rule.reach, chunk.first, chunk.stop
     for t in range(first, last):
-        begin(t, agents, holders, chunk, rule, keys, state, known, pulls, counts)
+        begin(t, agents, holders, chunk, rule, keys, state, known, pulls, messages, counts)
         if is_set(stop):
             return
         if reach > 0:

@@ -8,11 +8,14 @@ import numpy as np
 
 from .ahead import draw_ahead
 from .compiling import helper, routine
+from .forgetting import age_of, begin_round, count_of, count_pull, first_unknown, handed, root_of
 from .layout import (
     COUNT,
     DRAWS,
+    INVERSE,
     ONE,
     PAIR,
+    ROOT,
     SCORES,
     TOTAL,
     ZERO,
@@ -42,12 +45,13 @@ def write_indices(
     """
     arms, sigmas, law_code, scores = agents.arms, agents.sigmas, agents.law_code, state.scores
     pairs = state.pairs
+    inverse, root = state.now[INVERSE], state.now[ROOT]
     for j in range(n_slots):
-        count = pairs[PAIR * (first + j)]
+        weight = pairs[PAIR * (first + j)]
         scores[SCORES, j] = index_rule(
-            pairs[PAIR * (first + j) + ONE] / count,
-            np.int64(count),
-            1.0 / math.sqrt(count),
+            pairs[PAIR * (first + j) + ONE] / weight,
+            handed(count_of(weight, inverse)),
+            root_of(weight, root),
             clock,
             sigmas[arms[first + j]],
             law_code[arms[first + j]],
@@ -130,7 +134,7 @@ def read_clocks(t: int, chunk: Chunk, keys: Keys, state: State) -> Floats:
         given: Floats = chunk.clocks[t - chunk.first]
         return given
     for k in range(len(state.clocks)):
-        state.clocks[k] = clock_rule(t - keys.clock_lag, keys.clock_parameters[k])
+        state.clocks[k] = clock_rule(age_of(t - keys.clock_lag, keys), keys.clock_parameters[k])
     return state.clocks
 
 
@@ -159,12 +163,13 @@ def pull_rounds(
     law_code, agent_regret, means_change = agents.law_code, state.agent_regret, chunk.means_change
     sums, own_counts, scores = state.sums, state.pulls, state.scores
     n_pulls, next_round, uniforms, normals = state.n_pulls, state.next_round, state.ahead.uniforms, state.ahead.normals
-    slots, rewards, is_best, gaps = pulls.slots, pulls.rewards, pulls.is_best, pulls.gaps
+    slots, is_best, gaps = pulls.slots, pulls.is_best, pulls.gaps
     has_tape, tape, up, stop, regrets = chunk.has_tape, chunk.tape, chunk.faults.up, chunk.stop, chunk.regret
     has_outages, n_ahead = up.shape[1] > 0, state.ahead.n_rounds
     for t in range(begin, end):
         step = t - chunk.first
         up_row = t - chunk.faults.first_round if has_outages else 0
+        begin_round(t, agents, keys, state, pulls)
         clocks = read_clocks(t, chunk, keys, state)
         law_row = step if len(chunk.law_a) > 1 else 0
         means, law_a, law_b = chunk.means[step if means_change else 0], chunk.law_a[law_row], chunk.law_b[law_row]
@@ -187,10 +192,12 @@ def pull_rounds(
             first = np.uint64(offsets[v])
             n_arms = np.uint64(offsets[v + 1]) - first
             position = np.uint64(n_pulls[v])
+            is_best[v] = 0
             if position < n_arms:
                 n_pulls[v] += 1
-                is_best[v] = 0
             else:
+                position = first_unknown(first, n_arms, state)
+            if position == n_arms:
                 clock = clocks[clock_of[v]]
                 if v >= scored:
                     scored, scored_from = end_of_block(v, t, pulls.last, agents, chunk.faults, state), first
@@ -214,8 +221,7 @@ def pull_rounds(
             else:
                 u = uniform(keys.reward_k0, keys.reward_k1, v, t, ZERO, ZERO)
                 reward = law_quantile(law_code[arm], law_a[arm], law_b[arm], u)
-            sums[slot, COUNT] += 1.0
-            sums[slot, TOTAL] += reward
+            count_pull(v, slot, reward, state, pulls)
             own_counts[slot] += 1
             gap = (best_mean(first, n_arms, arms, means) if means_change else best_means[v]) - means[arm]
             if means_change:
@@ -223,5 +229,4 @@ def pull_rounds(
             regret += gap
             gaps[v] = gap
             slots[v] = slot
-            rewards[v] = reward
         regrets[step] = regret

@@ -1,0 +1,154 @@
+"""What Prometheus reads of a node: values are taken from the node when it is asked, and none is kept twice.
+
+Only the lag of the event loop is measured here: a task sleeps for a while and looks how late it wakes up.
+
+A scrape runs on the node's own event loop and must not hold it up, so series by arm are left out where there are more
+than `MOST_ARMS` arms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from ...version import __version__
+
+if TYPE_CHECKING:
+    from ..node import Node
+    from .views import StateView
+
+#: The most arms that have series of their own.
+MOST_ARMS: Final = 200
+#: The most members with many lives that are named.
+MOST_MEMBERS: Final = 20
+#: How often the loop's lag is measured, in seconds.
+LAG_EVERY: Final = 0.25
+LAG_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+COMMIT_BUCKETS: Final = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+
+
+class Metrics(Collector):
+    """The metrics of a node.
+
+    Parameters
+    ----------
+    node : Node
+        Whom to ask.
+    """
+
+    media_type: Final = CONTENT_TYPE_LATEST
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+        self._lag = Histogram(
+            "banditmesh_loop_lag_seconds",
+            "How late the event loop wakes up who sleeps.",
+            buckets=LAG_BUCKETS,
+            registry=self._registry,
+        )
+        self._observing = Histogram(
+            "banditmesh_observe_seconds",
+            "From the arrival of observations to their acknowledgement: waiting for the disk, and writing.",
+            buckets=COMMIT_BUCKETS,
+            registry=self._registry,
+        )
+
+    def text(self) -> bytes:
+        """All of it, in Prometheus's text format."""
+        return generate_latest(self._registry)
+
+    async def measure_lag(self) -> None:
+        """Measure the loop's lag, for ever."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + LAG_EVERY
+            await asyncio.sleep(LAG_EVERY)
+            self._lag.observe(max(0.0, loop.time() - due))
+
+    def observed(self, seconds: float) -> None:
+        """So long did it take to acknowledge observations."""
+        self._observing.observe(seconds)
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: names are only known from the node's values, and no two collectors share one."""
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        """Read the node."""
+        state = self._node.state()
+        is_ready, _ = self._node.ready()
+        names = {"mesh": state.mesh, "node": state.node, "protocol": state.protocol, "policy": state.policy}
+        yield InfoMetricFamily("banditmesh_node", "Which node this is.", {**names, "version": __version__})
+        yield GaugeMetricFamily(
+            "banditmesh_ready", "1 if the node does all of its work, as /readyz says.", int(is_ready)
+        )
+        yield CounterMetricFamily("banditmesh_choices", "Choices in this life.", state.n_choices)
+        yield GaugeMetricFamily("banditmesh_start", "How often this life has started.", state.start)
+        yield _by(
+            "banditmesh_events", "What happened, by the names of /v1/state.", "event", state.counters, counter=True
+        )
+        used = {name: cap.used for name, cap in state.caps.items()}
+        most = {name: cap.most for name, cap in state.caps.items()}
+        yield _by("banditmesh_cap_used", "How much of a cap is in use.", "cap", used)
+        yield _by("banditmesh_cap_most", "How much a cap allows.", "cap", most)
+        many = dict(islice(state.many_lives.items(), MOST_MEMBERS))
+        yield _by("banditmesh_member_lives", "Lives of members that come near caps.epochs.", "member", many)
+        if state.certificate_ends is not None:
+            yield GaugeMetricFamily(
+                "banditmesh_certificate_ends_seconds",
+                "When the certificate of the node ends, since 1970.",
+                state.certificate_ends,
+            )
+        yield from self._links()
+        yield from self._arms(state)
+
+    def _links(self) -> Iterable[Metric]:
+        peers = self._node.peers()
+        yield _by("banditmesh_link_up", "1 if the link is up.", "peer", {one.name: one.state == "up" for one in peers})
+        since = {one.name: one.since for one in peers}
+        yield _by("banditmesh_link_since_seconds", "When it came up or went down, since 1970.", "peer", since)
+        sent = {one.name: one.sent for one in peers}
+        yield _by("banditmesh_link_sent_statistics", "Statistics sent over the link.", "peer", sent, counter=True)
+        received = {one.name: one.received for one in peers}
+        yield _by(
+            "banditmesh_link_received_statistics", "Statistics that came over the link.", "peer", received, counter=True
+        )
+        waiting = {one.name: one.waiting for one in peers}
+        yield _by("banditmesh_link_waiting_keys", "Statistics that wait to be sent.", "peer", waiting)
+        behind = {one.name: one.behind for one in peers}
+        yield _by(
+            "banditmesh_link_behind_seconds", "Time since nothing waited to be sent; 0 if nothing does.", "peer", behind
+        )
+
+    @staticmethod
+    def _arms(state: StateView) -> Iterable[Metric]:
+        yield GaugeMetricFamily("banditmesh_arms", "How many arms the node chooses among.", len(state.arms))
+        if len(state.arms) > MOST_ARMS:
+            return
+        counts = GaugeMetricFamily(
+            "banditmesh_arm_observations", "Observations that the estimates contain.", labels=("arm", "source")
+        )
+        for arm in state.arms:
+            counts.add_metric((arm.name, "own"), arm.own_count)
+            counts.add_metric((arm.name, "heard"), arm.heard_count)
+        yield counts
+        means = {arm.name: arm.mean for arm in state.arms if arm.mean is not None}
+        yield _by("banditmesh_arm_mean", "The mean reward, as the node estimates it.", "arm", means)
+
+
+def _by(name: str, text: str, label: str, values: Mapping[str, float], *, counter: bool = False) -> Metric:
+    """A family with one label."""
+    family = (CounterMetricFamily if counter else GaugeMetricFamily)(name, text, labels=(label,))
+    for key, value in values.items():
+        family.add_metric((key,), value)
+    return family

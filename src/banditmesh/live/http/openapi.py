@@ -1,0 +1,261 @@
+"""What the sidecar's HTTP API takes and gives: one table of operations, from which its OpenAPI description is made.
+
+A body is a `msgspec.Struct`; what it may hold is said there and nowhere else: requests are decoded by it, answers are
+encoded from it, and the description's schemas are made of it. `sidecar.py` has a function for each operation.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from ...version import __version__
+from ..member.arms import ArmSpec
+from .views import PeerView, StateView
+
+#: The most observations of one request.
+MOST_OBSERVATIONS: Final = 1_000
+
+Name = Annotated[str, Meta(description="1 to 128 bytes of printable UTF-8.")]
+Key = Annotated[str, Meta(min_length=1, max_length=128, description="A caller's own key; the same key counts once.")]
+
+
+class ChooseRequest(Struct, forbid_unknown_fields=True):
+    """Which arms are available now; all of them if `among` is absent."""
+
+    among: list[Name] | None = None
+
+
+class Chosen(Struct):
+    """An arm to pull, and the ticket by which its reward is reported."""
+
+    arm: str
+    ticket: str
+
+
+class ObservationRequest(Struct, forbid_unknown_fields=True):
+    """A reward: by the ticket of its choice or, without one, by its arm and a key of the caller's own."""
+
+    reward: Annotated[float, Meta(description="Finite, at most 1e12 in size, and inside the arm's reward_range.")]
+    ticket: str | None = None
+    arm: Name | None = None
+    key: Key | None = None
+
+
+class Answer(Struct, omit_defaults=True):
+    """What became of an observation, and why it was refused."""
+
+    answer: Literal["counted", "already_counted", "refused"]
+    error: str | UnsetType = UNSET
+
+
+class Answers(Struct, omit_defaults=True):
+    """What became of each observation, in order; an error if all were refused."""
+
+    answers: list[Answer]
+    error: str | UnsetType = UNSET
+
+
+class Peers(Struct):
+    """How each link is."""
+
+    peers: list[PeerView]
+
+
+class ArmsRequest(Struct, forbid_unknown_fields=True):
+    """The whole new arm set, in the order of first choices."""
+
+    arms: list[ArmSpec]
+
+
+class PeerRequest(Struct, forbid_unknown_fields=True):
+    """A neighbour; without an address the node waits for it to dial."""
+
+    name: Name
+    address: str | None = None
+
+
+class NoticeRequest(Struct, forbid_unknown_fields=True):
+    """A notice as the authority signed it, in base64."""
+
+    notice: bytes
+
+
+class BackupRequest(Struct, forbid_unknown_fields=True):
+    """Nothing to say."""
+
+
+class Lives(Struct):
+    """The lives that the node knows of a member, as 16 hexadecimal digits each."""
+
+    lives: list[Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]]
+
+
+class Done(Struct):
+    """It is done."""
+
+    done: bool = True
+
+
+class Health(Struct):
+    """The process answers."""
+
+    healthy: bool = True
+
+
+class Readiness(Struct):
+    """Whether the node does all of its work, and if not, why."""
+
+    ready: bool
+    reason: str | None
+
+
+class Error(Struct):
+    """What went wrong, in one line."""
+
+    error: str
+
+
+class Operation(Struct, frozen=True):
+    """A method of a path: its name, what it takes, and by status what it gives: a type, several, or a media type."""
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    takes: Any = None
+    gives: dict[int, Any] = {}
+
+
+_LATER = {503: Error}
+
+OPERATIONS: Final = (
+    Operation("POST", "/v1/choose", "choose", "Choose an arm", ChooseRequest, {200: Chosen, 422: Error, **_LATER}),
+    Operation(
+        "POST",
+        "/v1/observe",
+        "observe",
+        "Report one reward or a list of them; the same again changes nothing",
+        ObservationRequest | Annotated[list[ObservationRequest], Meta(max_length=MOST_OBSERVATIONS)],
+        {200: (Answer, Answers), 422: (Answer, Answers), **_LATER},
+    ),
+    Operation(
+        "GET", "/v1/state", "state", "What the node knows of each arm, and what it counted", None, {200: StateView}
+    ),
+    Operation("GET", "/v1/peers", "peers", "How each link is", None, {200: Peers}),
+    Operation("POST", "/v1/peers", "add_peer", "Link with a neighbour", PeerRequest, {200: Done, 422: Error, **_LATER}),
+    Operation(
+        "DELETE", "/v1/peers/{name}", "remove_peer", "End a link", None, {200: Done, 404: Error, 422: Error, **_LATER}
+    ),
+    Operation("PUT", "/v1/arms", "set_arms", "Replace the arm set", ArmsRequest, {200: Done, 422: Error, **_LATER}),
+    Operation("POST", "/v1/notices", "notice", "Hand over a notice", NoticeRequest, {200: Done, 422: Error, **_LATER}),
+    Operation("GET", "/v1/lives/{name}", "lives", "Known lives of a member", None, {200: Lives, 422: Error}),
+    Operation(
+        "POST",
+        "/v1/backup",
+        "backup",
+        "A copy of the node's state, while it runs",
+        BackupRequest,
+        {200: "application/vnd.sqlite3", **_LATER},
+    ),
+    Operation("GET", "/healthz", "healthy", "Whether the process answers; needs no token", None, {200: Health}),
+    Operation(
+        "GET", "/readyz", "ready", "Whether the node is ready; needs no token", None, {200: Readiness, 503: Readiness}
+    ),
+    Operation("GET", "/metrics", "metrics", "Metrics for Prometheus", None, {200: "text/plain"}),
+    Operation("GET", "/openapi.json", "describe", "This description", None, {200: dict[str, Any]}),
+)
+
+JSON: Final = "application/json"
+#: Paths that a probe may ask for without the token: they tell nothing of what the node knows.
+OPEN: Final = ("/healthz", "/readyz")
+#: What every operation may answer, whatever it is asked; bodies have two more reasons.
+_ALWAYS = {
+    400: "no HTTP/1.1, or no Host",
+    401: "no token, or a wrong one",
+    403: "from a web page",
+    408: "the headers took too long",
+    421: "another Host",
+    503: "too many callers; Retry-After says when to ask again",
+}
+_WITH_BODY = {
+    400: "no valid JSON, or not what is described",
+    408: "the headers or the body took too long",
+    413: "the body is too large",
+    415: "the content type is not application/json",
+}
+
+
+def describe() -> dict[str, Any]:
+    """The OpenAPI 3.1 description of the sidecar.
+
+    Examples
+    --------
+    >>> sorted(describe()["paths"]["/v1/peers"])
+    ['get', 'post']
+    """
+    types = {one for operation in OPERATIONS for gives in operation.gives.values() for one in _types(gives)}
+    types |= {operation.takes for operation in OPERATIONS if operation.takes is not None} | {Error}
+    schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    schema_of = dict(zip(types, schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation, schema_of)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "banditmesh sidecar",
+            "version": __version__,
+            "description": "A node of a live mesh, for programs in any language on the same machine.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _types(gives: Any) -> tuple[Any, ...]:
+    if isinstance(gives, str):
+        return ()
+    return gives if isinstance(gives, tuple) else (gives,)
+
+
+def _describe(operation: Operation, schema_of: dict[Any, Any]) -> dict[str, Any]:
+    errors = _ALWAYS | (_WITH_BODY if operation.takes is not None else {})
+    responses = {str(status): _response(text, JSON, schema_of[Error]) for status, text in errors.items()}
+    for status, gives in operation.gives.items():
+        if isinstance(gives, str):
+            responses[str(status)] = _response(_TEXTS[status], gives, {"type": "string"})
+        else:
+            found = [schema_of[one] for one in _types(gives)]
+            schema = found[0] if len(found) == 1 else {"anyOf": found}
+            responses[str(status)] = _response(_TEXTS[status], JSON, schema)
+    described: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "responses": dict(sorted(responses.items())),
+        "security": [{}] if operation.path in OPEN else [{}, {"token": []}],
+    }
+    if operation.takes is not None:
+        content = {JSON: {"schema": schema_of[operation.takes]}}
+        described["requestBody"] = {"required": True, "content": content}
+    if "{name}" in operation.path:
+        name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        described["parameters"] = [name]
+    return described
+
+
+_TEXTS = {
+    200: "done",
+    404: "there is no such neighbour",
+    422: "refused, with the reason",
+    503: "not now: too many callers, a full or busy disk, or a node that leaves; Retry-After says when to ask again",
+}
+
+
+def _response(text: str, media: str, schema: Any) -> dict[str, Any]:
+    return {"description": text, "content": {media: {"schema": schema}}}

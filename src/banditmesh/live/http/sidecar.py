@@ -1,0 +1,233 @@
+"""The HTTP API of a node: for each operation of `openapi.OPERATIONS` a method of the same name.
+
+A body is decoded straight into its struct, so that nothing of another shape gets any further. An error is one line of
+JSON, `{"error": ...}`: 4xx if asking again cannot help, 503 with Retry-After if it can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from ...errors import BanditmeshError, InputError, MessageError
+from ..member.ledger import ALREADY_COUNTED, COUNTED, REFUSED, Observation
+from ..member.tickets import Ticket
+from . import openapi
+
+if TYPE_CHECKING:
+    from ..node import Node
+    from .metrics import Metrics
+
+#: The most bytes of a body, and the most seconds that it may take to come.
+MOST_BYTES: Final = 2**20
+MOST_SECONDS: Final = 10.0
+#: When to ask again after a 503, in seconds.
+RETRY_AFTER: Final = "1"
+
+_DECODERS = {
+    operation.name: msgspec.json.Decoder(operation.takes)
+    for operation in openapi.OPERATIONS
+    if operation.takes is not None
+}
+_ANSWERS = {COUNTED: openapi.Answer("counted"), ALREADY_COUNTED: openapi.Answer("already_counted")}
+_ENCODE = msgspec.json.Encoder().encode
+
+
+class Sidecar:
+    """The HTTP API of a node.
+
+    Parameters
+    ----------
+    node : Node
+        The node; it runs on the same event loop.
+    metrics : Metrics
+        What `/metrics` gives.
+    """
+
+    def __init__(self, node: Node, metrics: Metrics) -> None:
+        self._node = node
+        self._metrics = metrics
+        self._description = _ENCODE(openapi.describe())
+
+    def app(self) -> Starlette:
+        """The application, to be run behind a `Guard`."""
+        routes = [
+            Route(
+                operation.path.replace("{name}", "{name:path}"),
+                getattr(self, operation.name),
+                methods=[operation.method],
+            )
+            for operation in openapi.OPERATIONS
+        ]
+        app = Starlette(routes=routes, exception_handlers=_HANDLERS)
+        app.router.redirect_slashes = False
+        return app
+
+    async def choose(self, request: Request) -> Response:  # noqa: D102
+        asked: openapi.ChooseRequest = await _read(request, "choose")
+        choice = self._node.choose(asked.among)
+        return _answer(openapi.Chosen(choice.arm, str(choice.ticket)))
+
+    async def observe(self, request: Request) -> Response:  # noqa: D102
+        asked: openapi.ObservationRequest | list[openapi.ObservationRequest] = await _read(request, "observe")
+        observations = asked if isinstance(asked, list) else [asked]
+        answers = await self._observe(observations)
+        refused = [one.error for one in answers if one.answer == "refused"]
+        status = 422 if refused and len(refused) == len(answers) else 200
+        if not isinstance(asked, list):
+            return _answer(answers[0], status)
+        if status == 200:
+            return _answer(openapi.Answers(answers))
+        line = f"all {len(answers)} observations are refused, the first: {refused[0]}"
+        return _answer(openapi.Answers(answers, line), status)
+
+    async def _observe(self, asked: list[openapi.ObservationRequest]) -> list[openapi.Answer]:
+        """What becomes of each observation; all that can be counted are, in one transaction."""
+        answers: dict[int, openapi.Answer] = {}
+        possible: dict[int, Observation] = {}
+        for place, one in enumerate(asked):
+            try:
+                possible[place] = _observation(one)
+            except InputError as error:
+                answers[place] = _refusal(str(error))
+        began = perf_counter()
+        for place, answer in zip(possible, await self._node.observe_many(list(possible.values())), strict=True):
+            answers[place] = _refusal(answer.reason) if answer.outcome == REFUSED else _ANSWERS[answer.outcome]
+        self._metrics.observed(perf_counter() - began)
+        return [answers[place] for place in range(len(asked))]
+
+    async def state(self, request: Request) -> Response:  # noqa: D102
+        return _answer(self._node.state())
+
+    async def peers(self, request: Request) -> Response:  # noqa: D102
+        return _answer(openapi.Peers(self._node.peers()))
+
+    async def add_peer(self, request: Request) -> Response:  # noqa: D102
+        asked: openapi.PeerRequest = await _read(request, "add_peer")
+        self._node.add_peer(asked.name, asked.address)
+        return _answer(openapi.Done())
+
+    async def remove_peer(self, request: Request) -> Response:  # noqa: D102
+        name = request.path_params["name"]
+        if name not in {peer.name for peer in self._node.peers()}:
+            raise HTTPException(404, f"there is no neighbour {name!r}")
+        self._node.remove_peer(name)
+        return _answer(openapi.Done())
+
+    async def set_arms(self, request: Request) -> Response:  # noqa: D102
+        asked: openapi.ArmsRequest = await _read(request, "set_arms")
+        await self._node.set_arms(asked.arms)
+        return _answer(openapi.Done())
+
+    async def notice(self, request: Request) -> Response:  # noqa: D102
+        asked: openapi.NoticeRequest = await _read(request, "notice")
+        await self._node.notice(asked.notice)
+        return _answer(openapi.Done())
+
+    async def lives(self, request: Request) -> Response:  # noqa: D102
+        return _answer(openapi.Lives(self._node.lives(request.path_params["name"])))
+
+    async def backup(self, request: Request) -> Response:  # noqa: D102
+        await _read(request, "backup")
+        folder = tempfile.TemporaryDirectory(prefix="banditmesh-backup-")
+        path = Path(folder.name) / "state.sqlite3"
+        try:
+            await self._node.backup(path)
+        except BaseException:
+            folder.cleanup()
+            raise
+        return FileResponse(path, media_type="application/vnd.sqlite3", background=BackgroundTask(folder.cleanup))
+
+    async def healthy(self, request: Request) -> Response:  # noqa: D102
+        return _answer(openapi.Health())
+
+    async def ready(self, request: Request) -> Response:  # noqa: D102
+        is_ready, reason = self._node.ready()
+        return _answer(openapi.Readiness(is_ready, reason or None), 200 if is_ready else 503)
+
+    async def metrics(self, request: Request) -> Response:  # noqa: D102
+        return Response(self._metrics.text(), media_type=self._metrics.media_type)
+
+    async def describe(self, request: Request) -> Response:  # noqa: D102
+        return Response(self._description, media_type="application/json")
+
+
+def _observation(asked: openapi.ObservationRequest) -> Observation:
+    if asked.ticket is not None and asked.arm is None and asked.key is None:
+        return Observation(asked.reward, ticket=Ticket.parse(asked.ticket))
+    if asked.ticket is None and asked.arm is not None and asked.key is not None:
+        return Observation(asked.reward, arm=asked.arm, key=asked.key)
+    given = [name for name in ("ticket", "arm", "key") if getattr(asked, name) is not None]
+    raise InputError(f"an observation must have a ticket, or an arm and a key, got {' and '.join(given) or 'neither'}")
+
+
+def _refusal(reason: str) -> openapi.Answer:
+    return openapi.Answer("refused", " ".join(reason.split()))
+
+
+async def _read(request: Request, operation: str) -> Any:
+    """The body of a request, as its operation takes it."""
+    too_large = HTTPException(413, f"a body must be of at most {MOST_BYTES} bytes; send it in parts")
+    if int(request.headers.get("content-length", 0)) > MOST_BYTES:
+        raise too_large
+    data = bytearray()
+    try:
+        async with asyncio.timeout(MOST_SECONDS):
+            async for piece in request.stream():
+                data += piece
+                if len(data) > MOST_BYTES:
+                    raise too_large
+    except TimeoutError:
+        raise HTTPException(408, f"a body must come within {MOST_SECONDS:g} s") from None
+    try:
+        return _DECODERS[operation].decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise HTTPException(400, f"the body must be JSON as in /openapi.json: {error}") from None
+
+
+def _answer(value: msgspec.Struct, status: int = 200) -> Response:
+    headers = {"Retry-After": RETRY_AFTER} if status == 503 else None
+    return Response(_ENCODE(value), status, headers, media_type="application/json")
+
+
+def _error(status: int) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """What answers an exception with its own words and a status."""
+
+    async def handle(request: Request, error: Exception) -> Response:
+        return _answer(openapi.Error(" ".join(str(error).split())), status)
+
+    return handle
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    answer = _answer(openapi.Error(error.detail), error.status_code)
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    return _answer(openapi.Error(f"unexpected {type(error).__name__}; the log shows where, please report it"), 500)
+
+
+_HANDLERS: Final[dict[Any, Any]] = {
+    HTTPException: _refused,
+    InputError: _error(422),
+    MessageError: _error(422),
+    ClientDisconnect: _error(400),
+    # What a node cannot do now: its disk is full, or it is leaving.
+    BanditmeshError: _error(503),
+    Exception: _failed,
+}

@@ -1,0 +1,259 @@
+"""One connection with a neighbour, after both have said hello, until it ends.
+
+    in    frames are decoded and heard in slices; a neighbour that sends much waits for its next turn like all others
+    out   notices, then statistics in batches of at most 64 KiB; the next one is made when the last has drained, so
+          that what is sent is as fresh as can be and a stalled neighbour costs no memory
+    else  a ping after 5 s in which nothing was sent; the end after 15 s in which no byte came
+
+A conversation ends with a reason: a short word that is counted, and a line that is shown. Nothing is remembered of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from ...errors import FrameError, RefusedError
+from . import codec
+
+if TYPE_CHECKING:
+    from ..transport import Connection
+
+PING_AFTER: Final = 5.0
+DEAD_AFTER: Final = 15.0
+#: How long a bye may take to leave.
+BYE_WITHIN: Final = 1.0
+#: The most bytes of statistics or notices in a frame.
+BATCH: Final = 64 * 1024
+#: How many statistics make a turn: as many as a batch has, a few milliseconds of work.
+SLICE: Final = 1280
+
+
+class LinkEnded(Exception):
+    """A connection cannot go on: `reason` is one of few words, `detail` a line for people."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+class Host(Protocol):
+    """What a conversation talks for."""
+
+    def heard(self, peer: str, statistics: Sequence[Any]) -> None:
+        """Take statistics that came from a neighbour."""
+
+    def malformed(self, peer: str, n: int) -> None:
+        """Count what came in place of a statistic and was none."""
+
+    def noticed(self, peer: str, notices: Sequence[Any]) -> None:
+        """Take notices that came from a neighbour."""
+
+    def statistics_for(self, peer: str, n_bytes: int) -> Sequence[Any]:
+        """The next statistics for a neighbour, of so many bytes at most; none if nothing waits."""
+
+    def notices_for(self, peer: str, n_bytes: int) -> Sequence[bytes]:
+        """The next notices for a neighbour, of so many bytes at most; none if nothing waits."""
+
+    def waiting(self, peer: str) -> int:
+        """How many statistics and notices wait for a neighbour."""
+
+
+class Turns:
+    """Turns of a few milliseconds, for all links of a node in the order in which they ask.
+
+    Everything else (timers, callers, other links) runs between two turns.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._done = 0
+
+    async def wait(self, units: int) -> None:
+        """Wait for the turn to do so much work, counted in statistics."""
+        if self._done >= SLICE or self._lock.locked():
+            async with self._lock:
+                self._done = 0
+                await asyncio.sleep(0)
+        self._done += units
+
+
+class Frames:
+    """The frames of a connection, in and out."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._splitter = codec.Splitter()
+        self._complete: deque[Any] = deque()
+
+    async def next(self) -> Any:
+        """The next frame, decoded; None for a kind that is unknown."""
+        while not self._complete:
+            try:
+                async with asyncio.timeout(DEAD_AFTER):
+                    data = await self.connection.read()
+            except TimeoutError:
+                raise LinkEnded("silent", f"no byte came for {DEAD_AFTER:g} s") from None
+            except RefusedError:
+                raise
+            except OSError as error:
+                raise LinkEnded("lost", f"the connection was lost: {error}") from None
+            if not data:
+                raise LinkEnded("closed", "the other side closed the connection")
+            try:
+                self._complete.extend(self._splitter.feed(data))
+            except FrameError as error:
+                raise LinkEnded("malformed", str(error)) from None
+        try:
+            return codec.decode(self._complete.popleft())
+        except FrameError as error:
+            raise LinkEnded("malformed", str(error)) from None
+
+    async def send(self, data: bytes) -> None:
+        """Send a frame; returns when the next one may be made."""
+        try:
+            await self.connection.write(data)
+        except OSError as error:
+            raise LinkEnded("lost", f"the connection was lost: {error}") from None
+
+    async def part(self, reason: str) -> None:
+        """Send a bye, if it leaves in time, and close."""
+        try:
+            async with asyncio.timeout(BYE_WITHIN):
+                await self.send(codec.encode_bye(reason))
+        except (LinkEnded, TimeoutError):
+            pass  # the other side will see the end of the connection instead
+        finally:
+            self.connection.close()
+
+
+class Conversation:
+    """A connection on which both have said hello.
+
+    Parameters
+    ----------
+    frames : Frames
+        The connection.
+    peer : str
+        The neighbour's name.
+    host : Host
+        Whom it talks for.
+    turns : Turns
+        The turns of all links of the node.
+
+    Attributes
+    ----------
+    n_received, n_sent : int
+        How many statistics were heard and sent.
+    empty_at : float
+        When nothing waited the last time, by the event loop's clock.
+    """
+
+    def __init__(self, frames: Frames, peer: str, host: Host, turns: Turns) -> None:
+        self.peer = peer
+        self.n_received = 0
+        self.n_sent = 0
+        self.empty_at = asyncio.get_running_loop().time()
+        self._frames = frames
+        self._host = host
+        self._turns = turns
+        self._wake = asyncio.Event()
+        #: The number of the last ping that was not answered.
+        self._owes_pong: int | None = None
+        self._parting: str | None = None
+        self._is_open = True
+
+    async def run(self) -> LinkEnded:
+        """Talk until the end; why it ended."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._read(), name=f"reader of {self.peer}")
+                tasks.create_task(self._write(), name=f"writer to {self.peer}")
+        except* LinkEnded as ends:
+            end = ends
+        finally:
+            self.close()
+        first = end.exceptions[0]
+        assert isinstance(first, LinkEnded)
+        return first
+
+    def wake(self) -> None:
+        """Something waits to be sent."""
+        self._wake.set()
+
+    def part(self, reason: str) -> None:
+        """Say bye after what is being sent, and end; at once if that does not leave in time."""
+        self._parting = reason
+        self._wake.set()
+        asyncio.get_running_loop().call_later(BYE_WITHIN, self.close)
+
+    def close(self) -> None:
+        """End at once: nothing is read or sent any more."""
+        self._is_open = False
+        self._frames.connection.close()
+
+    async def _read(self) -> None:
+        while self._is_open:
+            message = await self._frames.next()
+            await self._turns.wait(1)
+            await self._take(message)
+        raise LinkEnded("replaced", "a newer connection took its place")
+
+    async def _take(self, message: Any) -> None:
+        if isinstance(message, codec.Statistics):
+            statistics = message.statistics
+            if message.n_malformed:
+                self._host.malformed(self.peer, message.n_malformed)
+            for start in range(0, len(statistics), SLICE):
+                part = statistics[start : start + SLICE]
+                await self._turns.wait(len(part))
+                if self._is_open:
+                    self._host.heard(self.peer, part)
+                    self.n_received += len(part)
+        elif isinstance(message, codec.Notices):
+            for notice in message.notices:
+                await self._turns.wait(SLICE // 8)  # a signature may have to be checked
+                if self._is_open:
+                    self._host.noticed(self.peer, [notice])
+        elif isinstance(message, codec.Ping):
+            self._owes_pong = message.number
+            self._wake.set()
+        elif isinstance(message, codec.Bye):
+            raise LinkEnded("bye", f"{self.peer} said bye: {message.reason}")
+        elif isinstance(message, codec.Hello):
+            raise LinkEnded("malformed", f"{self.peer} said hello a second time")
+
+    async def _write(self) -> None:
+        while self._is_open:
+            self._wake.clear()
+            if self._parting is not None:
+                await self._frames.part(self._parting)
+                raise LinkEnded("parted", f"said bye: {self._parting}")
+            data = await self._next()
+            if data is None:
+                try:
+                    async with asyncio.timeout(PING_AFTER):
+                        await self._wake.wait()
+                    continue
+                except TimeoutError:
+                    data = codec.encode_ping()
+            await self._frames.send(data)
+        raise LinkEnded("replaced", "a newer connection took its place")
+
+    async def _next(self) -> bytes | None:
+        """The next frame that is to be sent, if any."""
+        if (number := self._owes_pong) is not None:
+            self._owes_pong = None
+            return codec.encode_pong(number)
+        if notices := self._host.notices_for(self.peer, BATCH):
+            return codec.encode_notices(notices)
+        if waiting := self._host.waiting(self.peer):
+            await self._turns.wait(min(waiting, SLICE))
+            if self._is_open and (statistics := self._host.statistics_for(self.peer, BATCH)):
+                self.n_sent += len(statistics)
+                return codec.encode_statistics(statistics)
+        self.empty_at = asyncio.get_running_loop().time()
+        return None

@@ -1,0 +1,580 @@
+"""A member of the mesh: a node without its links, its disk and its clock. Events in, effects out.
+
+    restore, begin              what was stored comes back; a start begins
+    choose                      -> an arm and a ticket
+    plan, committed, failed     observations become durable, and only then visible
+    hear, settle                statistics come from a neighbour, and enter the estimates
+    link_up, link_down, take    links, and what goes over them
+    set_*, retire, new_life     what may change while it runs
+    dirty_entries, snapshot     what is stored later, and what is shown
+
+How it chooses and learns is the core's `Agent`; what becomes of what it hears is in `Table`, what waits for links in
+`Outboxes`, and which rewards were counted in `Ledger`. What the agent knows is derived from own statistics and table,
+and never stored.
+
+Rules kept here. *Choosing:* the policy's clock is the number of choices so far, this one included; it is stored with
+every commit. *Nothing leaves that could be forgotten:* `plan` says what one transaction must write and asks the
+emission once for each arm in it; only `committed` makes that visible, lets the agent learn and puts what is told into
+the outboxes. There is one commit at a time. *A new life:* own statistics, as committed, move into the table under the
+old epoch, where the larger count wins; own counts begin at zero, and tickets of the old life are refused. The clock
+and the number of choices of each arm go on. A life that is retired moves nothing. *No echo of what has left:* what
+is heard enters the estimates as a difference; where a sum has been a million times what it is now, so that rounding may
+have wiped out what others observed, everything is summed anew from own statistics and table.
+
+Everything that is begun (`begin`, `plan`, `new_life`) is a `Commit`: store its `changes`, then call `committed` with
+it, or `failed` if that was not possible.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from ... import checks
+from ...core import Agent, Silent
+from ...errors import InputError
+from ...policies.base import Policy
+from ...protocols.base import AnyProtocol
+from ..disk import Changes, Entry, Key, Life, OwnArm, Start, Stored
+from ..http.snapshots import ArmSnapshot, Snapshot, Usage
+from ..limits import OPEN_CHOICES, WARN_FROM, Caps
+from ..names import check_name
+from .arms import ArmSpec, check_reward, policy_arms
+from .chances import LiveChances
+from .ledger import (
+    ALREADY_COUNTED,
+    COUNTED,
+    REFUSED,
+    Answer,
+    Draft,
+    Ledger,
+    Observation,
+    Own,
+)
+from .outboxes import Outboxes, Statistic
+from .table import Heard, Table
+from .tickets import KEY_BYTES, Ticket
+
+__all__ = ["ALREADY_COUNTED", "COUNTED", "REFUSED", "Answer", "ArmSpec", "Commit", "Member", "Observation", "Ticket"]
+
+#: An arm is summed anew once its sum has been so many times what it is now.
+MOST_TAKEN_OUT: Final = 1e6
+
+
+class Commit(NamedTuple):
+    """Something that happens as soon as its changes are stored."""
+
+    changes: Changes
+    apply: Callable[[], None]
+
+
+class Member:
+    """A member of a mesh.
+
+    Parameters
+    ----------
+    mesh, node : str
+        The mesh, and the member's own name.
+    arms : sequence of ArmSpec
+        Its arms, in the order of its first choices; none for a node that only relays.
+    protocol : AnyProtocol
+        How it relays, and when it tells of its own.
+    policy : Policy
+        How it chooses.
+    caps : Caps
+        The most that it keeps.
+    max_ttl : int, optional
+        The most hops that a statistic may have before it when it comes; the protocol's ttl unless given.
+    ignore : collection
+        Names, and lives (name, epoch), that are treated as retired.
+    ticket_lifetime : float
+        How long a ticket is good for, in seconds.
+    open_choices : int
+        How many of the last choices can still be settled.
+    rng : random.Random
+        What it draws from.
+
+    Attributes
+    ----------
+    counters : Counter
+        How often what happened, by name; everything that begins with `refused_` was refused for that reason.
+
+    Examples
+    --------
+    Two members, one link, and a driver that stores nothing:
+
+    >>> import random
+    >>> import banditmesh as bm
+    >>> def make(name):
+    ...     arms = [ArmSpec("red", sigma=1.0), ArmSpec("blue", sigma=1.0)]
+    ...     member = Member("shop", name, arms, bm.FwA(4), bm.UCB(), rng=random.Random(0))
+    ...     member.committed(member.begin(epoch=7, now=0.0))
+    ...     return member
+    >>> anna, bert = make("anna"), make("bert")
+    >>> anna.link_up("bert")
+    >>> arm, ticket = anna.choose(now=1.0)
+    >>> commit, answers = anna.plan([Observation(0.5, ticket)], now=2.0)
+    >>> anna.committed(commit)
+    >>> answers, anna.plan([Observation(0.5, ticket)], now=3.0)[1]
+    ([Answer(outcome='counted', reason='')], [Answer(outcome='already counted', reason='')])
+    >>> batch = anna.take("bert", n_bytes=65536)
+    >>> batch
+    [(('anna', 7, 'red'), 1, 0.5, 4)]
+    >>> bert.hear([(*key, *rest) for key, *rest in batch], peer="anna")
+    >>> bert.settle()
+    >>> bert.snapshot().arms[0].mean
+    0.5
+    """
+
+    def __init__(
+        self,
+        mesh: str,
+        node: str,
+        arms: Sequence[ArmSpec],
+        protocol: AnyProtocol,
+        policy: Policy,
+        *,
+        caps: Caps | None = None,
+        max_ttl: int | None = None,
+        ignore: Collection[str | tuple[str, int]] = (),
+        ticket_lifetime: float = 86400.0,
+        open_choices: int = OPEN_CHOICES,
+        rng: random.Random,
+    ) -> None:
+        self.mesh = check_name("mesh", mesh)
+        self.node = check_name("node", node)
+        self.caps = Caps() if caps is None else caps
+        self.counters: Counter[str] = Counter()
+        self._policy = policy
+        self._protocol = protocol
+        self._max_ttl = max_ttl
+        self._rng = rng
+        self._chances = LiveChances(rng)
+        self._outboxes = Outboxes(self._chances, self.caps.links, self.counters)
+        self._table = Table(node, self._outboxes, self._chances, self.caps, self.counters)
+        self._ledger = Ledger(ticket_lifetime, open_choices, self.check_reward)
+        #: The life under way, once it has begun, and the one that begins as soon as that is stored; what was restored
+        #: waits in `_restored`.
+        self._life: Life | None = None
+        self._planned: Life | None = None
+        self._restored: Life | None = None
+        self._is_backup = False
+        self._n_choices = 0
+        #: Arms that were chosen since that was last stored.
+        self._chosen: dict[str, None] = {}
+        self._in_flight: Commit | None = None
+        self._arms: dict[str, ArmSpec] = {}
+        self._table.use_protocol(protocol, max_ttl)
+        self.set_ignore(ignore)
+        self.set_arms(arms)
+
+    # State
+
+    def restore(self, stored: Stored) -> None:
+        """Put back all that was stored, before anything else is called; `begin` comes next."""
+        if self._life or self._restored:
+            raise InputError(f"node {self.node!r} must be restored once, before it begins")
+        if (stored.mesh, stored.node) != (self.mesh, self.node):
+            raise InputError(
+                f"the state must be that of node {self.node!r} of mesh {self.mesh!r}, "
+                f"got that of {stored.node!r} of {stored.mesh!r}"
+            )
+        self._restored = stored.life
+        self._is_backup = stored.is_backup
+        self._n_choices = stored.life.n_choices
+        self._ledger.restore(stored)
+        for arm in self._ledger.own:
+            self._table.roster.hold_arm(arm)
+        self._table.roster.retire(stored.retired)
+        self._table.use_life(stored.life.epoch)
+        for own in stored.own:
+            if own.told_count:
+                self._table.tell(own.arm, own.told_count, own.told_total)
+        for entry in stored.entries:
+            self._table.place(entry)
+        self._table.decide_anew()
+        self._make_agent()
+
+    def begin(self, epoch: int, now: float) -> Commit:
+        """Begin the next start of the life that was restored, or the first one, of this epoch, if nothing was."""
+        if self._life is not None:
+            raise InputError(f"node {self.node!r} has begun already")
+        old = self._restored
+        life = Life(epoch, 1, 0) if old is None else Life(old.epoch, old.start + 1, old.n_choices)
+        tickets = self._ledger.tickets
+        forgotten = tickets.lapsed_starts(now)
+        new_key = b"" if tickets.book else self._rng.randbytes(KEY_BYTES)
+        book = tickets.next_book(new_key, life.start, life.n_choices)
+        self._planned = life
+
+        def apply() -> None:
+            self._life = life
+            tickets.begin(life.start, now, life.n_choices, forgotten, book)
+            if old is None:
+                self._table.use_life(epoch)
+
+        starts = [Start(life.start, now)]
+        return self._fly(Changes(life=life, ticket_book=book, forgotten_starts=forgotten, starts=starts), apply)
+
+    def committed(self, commit: Commit) -> None:
+        """The changes of a commit are stored: what it is about happens now."""
+        self._land(commit)
+        commit.apply()
+
+    def failed(self, commit: Commit) -> None:
+        """The changes of a commit could not be stored: nothing happened."""
+        self._land(commit)
+
+    def _fly(self, changes: Changes, apply: Callable[[], None]) -> Commit:
+        if self._in_flight is not None:
+            raise InputError(f"node {self.node!r} makes one commit at a time, and one is under way")
+        self._in_flight = Commit(changes, apply)
+        return self._in_flight
+
+    def _land(self, commit: Commit) -> None:
+        if commit is not self._in_flight:
+            raise InputError(f"node {self.node!r} must be told of the commit that is under way, got another one")
+        self._in_flight = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether this start is stored, and the life under way is no one else's: before that nothing is chosen."""
+        return self._life is not None and not self._is_backup
+
+    @property
+    def shown_life(self) -> Life:
+        """The life under way, or the one that begins as soon as that is stored."""
+        return self._life or self._planned or self.life
+
+    @property
+    def life(self) -> Life:
+        """The life under way, as it was last begun."""
+        if self._life is None:
+            raise InputError(f"node {self.node!r} must begin its life first, and store that")
+        return self._life
+
+    # Choosing and observing
+
+    def choose(self, now: float, among: Collection[str] | None = None) -> tuple[str, Ticket]:
+        """Choose an arm, of all or of those that are available now."""
+        life = self.life
+        if not self._arms:
+            raise InputError(f"node {self.node!r} has no arms to choose from: it only relays")
+        clock = self._n_choices + 1
+        choice = self._agent.choose(clock, None if among is None else self._positions(among))
+        arm = self._names[choice.position]
+        self._n_choices = clock
+        self._own_of(arm).n_chosen += 1
+        self._chosen[arm] = None
+        tickets = self._ledger.tickets
+        tickets.give(clock, now)
+        return arm, Ticket(life.epoch, life.start, clock, arm, tickets.seal(life.epoch, life.start, clock, arm))
+
+    def _positions(self, among: Collection[str]) -> list[int]:
+        if isinstance(among, str) or not among or not all(isinstance(arm, str) and arm in self._arms for arm in among):
+            raise InputError(f"among must name some of the arms of node {self.node!r}, got {checks.shown(among)}")
+        return [self._position[arm] for arm in among]
+
+    def check_reward(self, arm: str, reward: object, has_ticket: bool = False) -> float:
+        """`reward` if it can be counted: of an arm that the node has or had, or of any that a ticket names."""
+        if arm not in self._arms and arm not in self._ledger.own:
+            if not has_ticket:
+                raise InputError(f"a reward must be of an arm of node {self.node!r}, got one of {arm!r}")
+            if not self._table.roster.has_room_for_arm(arm):
+                raise InputError(f"there may be {self.caps.arms} arms at most (caps.arms), got one more, {arm!r}")
+        spec = self._arms.get(arm)
+        return check_reward(arm, reward) if spec is None else spec.check_reward(reward)
+
+    def plan(self, observations: Iterable[Observation], now: float) -> tuple[Commit, list[Answer]]:
+        """What one transaction must write to count these observations, and the answer to each once it has."""
+        life = self.life
+        if self.needs_new_life():
+            raise InputError(f"node {self.node!r} must begin a new life before it counts anything")
+        draft = self._ledger.draft(observations, life.epoch, self._n_choices, now)
+        told = {arm: sums for arm, sums in draft.sums.items() if self._tells(arm, sums[0])}
+        own = []
+        for arm in {**draft.sums, **self._chosen}:
+            known = self._ledger.own.get(arm) or Own()
+            sums = draft.sums.get(arm, (known.count, known.total))
+            own.append(OwnArm(arm, *sums, *told.get(arm, self._table.told_of(arm)), known.n_chosen))
+        changes = Changes(
+            life=Life(life.epoch, life.start, self._n_choices),
+            own=own,
+            forgotten_closed=draft.closing.forgotten,
+            closed=draft.closing.closed,
+            caller_keys=draft.keys,
+            forgotten_caller_keys=draft.forgotten_keys,
+        )
+        return self._fly(changes, lambda: self._count(draft, told, own)), draft.answers
+
+    def _tells(self, arm: str, count: int) -> bool:
+        """Whether the node tells of an arm, now that it has observed it so often."""
+        emission = self._protocol.emission
+        told_count, _ = self._table.told_of(arm)
+        return self._protocol.sends_messages and emission.sends(count, told_count, False, emission.parameter)
+
+    def _count(self, draft: Draft, told: dict[str, tuple[int, float]], stored: list[OwnArm]) -> None:
+        """What was planned is stored: it counts, it is learned, and it may leave."""
+        for outcome, _ in draft.answers:
+            self.counters[f"observations_{outcome.replace(' ', '_')}"] += 1
+        for arm in draft.sums:
+            self._own_of(arm)
+        self._ledger.apply(draft)
+        counted = [(self._position[arm], reward) for arm, reward in draft.counted if arm in self._arms]
+        for position, reward in counted:
+            self._agent.observe(position, reward)
+        self._look_after_sums(counted)
+        for arm, (count, total) in told.items():
+            self._table.tell(arm, count, total)
+        for own in stored:
+            if self._ledger.own[own.arm].n_chosen == own.n_chosen:
+                self._chosen.pop(own.arm, None)
+
+    def _own_of(self, arm: str) -> Own:
+        """What the node observed of an arm; from the first time on it is one that it knows."""
+        if arm not in self._ledger.own:
+            self._table.roster.hold_arm(arm)
+        return self._ledger.own_of(arm)
+
+    # Hearing
+
+    def hear(self, statistics: Iterable[Heard], peer: str) -> None:
+        """Take statistics (origin, epoch, arm, count, sum, ttl), of the right types, that came from a neighbour."""
+        self._table.hear(statistics, peer)
+
+    def settle(self, in_order: bool = False) -> None:
+        """Let what was heard enter the estimates.
+
+        Parameters
+        ----------
+        in_order : bool
+            Whether it enters in ascending order of origins, as in the simulator, and not as it came. Only the last
+            bits of sums depend on it.
+        """
+        heard = self._table.heard
+        if heard:
+            if in_order:
+                heard.sort()
+            parts = [(position, more, total) for _, _, position, more, total in heard]
+            self._agent.learn(parts)
+            heard.clear()
+            self._look_after_sums((position, total) for position, _, total in parts)
+
+    # Links
+
+    def link_up(self, peer: str) -> None:
+        """A link came up: all that may go there is offered."""
+        if peer == self.node:
+            raise InputError(f"node {self.node!r} must be linked with others, got a link with itself")
+        self._outboxes.up(peer, self._table.rows())
+        self._table.forget_fates()
+
+    def link_down(self, peer: str) -> None:
+        """A link went down: what waited for it is gone."""
+        self._outboxes.down(peer)
+        self._table.forget_fates()
+
+    def take(self, peer: str, n_bytes: int) -> list[Statistic]:
+        """The next statistics for a neighbour, each ((origin, epoch, arm), count, sum, ttl); none if nothing waits."""
+        return self._outboxes.take(peer, n_bytes)
+
+    def waiting(self, peer: str) -> int:
+        """How many statistics wait for a neighbour."""
+        return self._outboxes.waiting(peer)
+
+    # Changes while it runs
+
+    def set_arms(self, arms: Sequence[ArmSpec]) -> bool:
+        """Have these arms from now on. A new one knows at once what the table has of it; one that goes is relayed.
+
+        Returns
+        -------
+        bool
+            Whether something was refused of which the `reward_range` is another one now. Neighbours offer it again
+            on a new link.
+        """
+        specs = {spec.name: spec for spec in arms}
+        if len(specs) != len(arms) or len(arms) > self.caps.arms:
+            names = checks.shown([spec.name for spec in arms])
+            raise InputError(f"arms must have {self.caps.arms} different names at most (caps.arms), got {names}")
+        self._policy.require(policy_arms(arms))
+        self._arms = specs
+        self._names = list(specs)
+        self._position = {arm: position for position, arm in enumerate(specs)}
+        is_other = self._table.use_arms(arms)
+        self._table.decide_anew()
+        self._make_agent()
+        return is_other
+
+    def set_protocol(self, protocol: AnyProtocol, max_ttl: int | None = None) -> None:
+        """Relay and tell by this protocol from now on.
+
+        What was heard has no more hops left than the old protocol gave it. Where the new one allows more, links must
+        be made anew, as `Node.reload` does: neighbours then offer what they have, with all its hops.
+        """
+        self._protocol = protocol
+        self._table.use_protocol(protocol, max_ttl)
+        self._table.decide_anew()
+
+    def set_ignore(self, ignore: Collection[str | tuple[str, int]]) -> None:
+        """Treat these names, and lives (name, epoch), as retired from now on, and no others."""
+        if self.node in ignore:
+            raise InputError(f"ignore must name others than the node itself, got {self.node!r}")
+        self._table.roster.ignore(ignore)
+        if self._table.purge():
+            self._make_agent()
+
+    def retire(self, lives: Iterable[tuple[str, int]]) -> None:
+        """These lives leave table and estimates, and are refused for ever. That they are must be stored before."""
+        self._table.roster.retire(lives)
+        if self._table.purge():
+            self._make_agent()
+
+    def needs_new_life(self) -> str | None:
+        """Why the node must begin a new life at once, if so."""
+        if self._is_backup:
+            return "the state was restored from a backup, and the life in it may have gone on"
+        if self._table.roster.is_unwanted(self.node, self._table.epoch):
+            return "the present life is retired"
+        for arm, (count, _) in self._table.proofs.items():
+            return (
+                f"the state is an older copy: others know of {count} rewards of arm {arm!r} that this life told, "
+                f"the state has {self._table.told_of(arm)[0]}"
+            )
+        return None
+
+    def new_life(self, epoch: int, now: float, move: bool = True) -> Commit:
+        """Begin a new life of this epoch. What the old one observed moves into the table, unless it is retired."""
+        old, table = self.life, self._table
+        life = Life(epoch, 1, self._n_choices)
+        observed = {arm: (own.count, own.total) for arm, own in self._ledger.own.items() if own.count}
+        moved: dict[str, tuple[int, float]] = {}
+        if move and not table.roster.is_unwanted(self.node, old.epoch):
+            moved = dict(observed)
+            room = table.roster.room_for_own() - len(moved)
+            for arm, proof in table.proofs.items():
+                # What it did not observe on this disk may be invented: it gets no more than the room there is.
+                if arm not in moved:
+                    room -= 1
+                if arm in moved or room >= 0:
+                    moved[arm] = max(moved.get(arm, proof), proof)
+        entries = [Entry(self.node, old.epoch, arm, *sums, table.full_ttl, True) for arm, sums in moved.items()]
+        own = [OwnArm(arm, 0, 0.0, n_chosen=own.n_chosen) for arm, own in self._ledger.own.items() if own.n_chosen]
+        book = self._ledger.tickets.next_book(b"", 1, self._n_choices)
+        changes = Changes(life=life, ticket_book=book, clear_own=True, own=own, starts=[Start(1, now)], entries=entries)
+
+        def apply() -> None:
+            later = dict(table.proofs) if move else {}
+            for arm in self._ledger.own:
+                table.roster.hold_arm(arm, -1)
+            self._ledger.new_life()
+            for arm in self._ledger.own:
+                table.roster.hold_arm(arm)
+            self._life = life
+            self._is_backup = False
+            # Choices may have been made since it was planned, by tickets of the old life.
+            self._ledger.tickets.begin(1, now, self._n_choices, book=book)
+            table.use_life(epoch)
+            for arm, sums in [*moved.items(), *later.items()]:
+                table.adopt(old.epoch, arm, *sums, is_observed=arm in observed)
+            # The old life may have been retired in the meantime.
+            table.purge()
+            self._make_agent()
+
+        return self._fly(changes, apply)
+
+    def _make_agent(self) -> None:
+        """Make the agent anew, from own statistics and table: whatever has changed, it knows what they say."""
+        arms = list(self._arms.values())
+        own = [self._ledger.own.get(arm) or Own() for arm in self._names]
+        self._agent = Agent(self.node, policy_arms(arms), self._policy, Silent(), self._chances)
+        self._agent.state = self._agent.state | {
+            "own_count": [one.count for one in own],
+            "n_chosen": [one.n_chosen for one in own],
+            "untried": [position for position, one in enumerate(own) if not one.n_chosen and not one.count],
+        }
+        self._agent.learn([(position, one.count, one.total) for position, one in enumerate(own) if one.count])
+        self._agent.learn(self._table.parts())
+        self._table.heard.clear()
+        #: By position: the largest that the sum may have been since it was made anew.
+        self._largest = [abs(total) for total in self._agent.estimates.total]
+
+    def _look_after_sums(self, added: Iterable[tuple[int, float]]) -> None:
+        """After this was added to the estimates: sum anew where rounding may have left little of what stays."""
+        moved: dict[int, float] = {}
+        for position, total in added:
+            moved[position] = moved.get(position, 0.0) + abs(total)
+        totals, largest = self._agent.estimates.total, self._largest
+        is_blurred = False
+        for position, size in moved.items():
+            now = abs(totals[position])
+            largest[position] = max(largest[position], now + size)
+            is_blurred |= largest[position] > MOST_TAKEN_OUT * now
+        if is_blurred:
+            self._make_agent()
+
+    # Looking, and storing
+
+    def dirty_entries(self, most: int = 10_000) -> tuple[list[Entry], list[Key]]:
+        """Some entries that changed, and keys that left, since they were last asked for: they may be stored later."""
+        return self._table.take_dirty(most)
+
+    def not_stored(self, entries: Iterable[Entry], removed: Iterable[Key]) -> None:
+        """What `dirty_entries` gave could not be stored: it will give it again."""
+        self._table.give_back(entries, removed)
+
+    def own(self) -> list[OwnArm]:
+        """What this life observed, told and chose."""
+        return [
+            OwnArm(arm, own.count, own.total, *self._table.told_of(arm), own.n_chosen)
+            for arm, own in self._ledger.own.items()
+        ]
+
+    def entries(self) -> list[Entry]:
+        """The table."""
+        return self._table.entries()
+
+    def estimates(self) -> dict[str, tuple[int, float]]:
+        """For each of its arms, number and sum of all observations that it has learned of."""
+        estimates = self._agent.estimates
+        return dict(zip(self._names, zip(estimates.count, estimates.total, strict=True), strict=True))
+
+    def lives(self) -> list[tuple[str, int]]:
+        """All lives (name, epoch) that the node knows something of, its own present one first."""
+        return [(self.node, self.shown_life.epoch), *self._table.roster.lives()]
+
+    def snapshot(self) -> Snapshot:
+        """The node as it is now."""
+        life = self.shown_life
+        origins = self._table.origins_by_arm()
+        usage = {**self._table.roster.usage(), "links": (len(self._outboxes.links), self.caps.links)}
+        return Snapshot(
+            self.mesh,
+            self.node,
+            life.epoch,
+            life.start,
+            self._n_choices,
+            tuple(self._arm_snapshot(arm, len(origins[arm] - {self.node})) for arm in self._names),
+            {peer: len(outbox) for peer, outbox in self._outboxes.links.items()},
+            tuple(Usage(name, used, cap, used >= WARN_FROM * cap) for name, (used, cap) in usage.items()),
+            dict(self.counters),
+            self._table.roster.many_lives(),
+            self._table.outside_by_arm(),
+        )
+
+    def _arm_snapshot(self, arm: str, n_origins: int) -> ArmSnapshot:
+        estimates, position = self._agent.estimates, self._position[arm]
+        count, own = estimates.count[position], self._ledger.own.get(arm) or Own()
+        return ArmSnapshot(
+            arm,
+            own.count,
+            own.total / own.count if own.count else None,
+            self._table.told_of(arm)[0],
+            count - own.count,
+            estimates.mean[position] if count else None,
+            self._policy.index_at(self._n_choices + 1, estimates, position) if count else None,
+            n_origins,
+            own.n_chosen,
+        )

@@ -1,0 +1,202 @@
+"""The ledger: what a node observed itself in its present life, each reward once.
+
+Rules kept here. A reward comes with the ticket of its choice, or of an arm and perhaps with a key of the caller's own.
+The same ticket again, or one of the last 100,000 keys, is "already counted" and changes nothing, also within one
+transaction. A ticket of another life, one that was never given or was edited, and one that has lapsed are refused, and
+so is a reward that the arm cannot pay. Nothing changes until what `draft` says is stored and `apply` is called.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final, NamedTuple
+
+from ...errors import InputError
+from ..disk import CallerKey, Stored
+from ..limits import LAST_KEYS
+from ..names import check_name
+from .tickets import Closing, Ticket, Tickets
+
+COUNTED: Final = "counted"
+ALREADY_COUNTED: Final = "already counted"
+REFUSED: Final = "refused"
+
+
+class Observation(NamedTuple):
+    """A reward that came: with the ticket of its choice, or of an arm, perhaps with a key of the caller's own."""
+
+    reward: float
+    ticket: Ticket | None = None
+    arm: str | None = None
+    key: str | None = None
+
+
+class Answer(NamedTuple):
+    """What became of an observation: COUNTED, ALREADY_COUNTED, or REFUSED for a reason in one line."""
+
+    outcome: str
+    reason: str = ""
+
+
+class Own:
+    """Number and sum of the node's own rewards of an arm in this life, and how often it chose the arm."""
+
+    __slots__ = ("count", "n_chosen", "total")
+
+    def __init__(self, count: int = 0, total: float = 0.0, n_chosen: int = 0) -> None:
+        self.count = count
+        self.total = total
+        self.n_chosen = n_chosen
+
+
+class Draft(NamedTuple):
+    """What changes when observations are counted.
+
+    Attributes
+    ----------
+    answers : list of Answer
+        To each observation, in their order.
+    counted : list of (arm, reward)
+        Those that count, in their order.
+    sums : dict
+        By arm, count and sum with these.
+    closing : Closing
+        The tickets.
+    keys : list of CallerKey
+        The callers' keys.
+    forgotten_keys : int
+        Keys up to this number are forgotten.
+    """
+
+    answers: list[Answer]
+    counted: list[tuple[str, float]]
+    sums: dict[str, tuple[int, float]]
+    closing: Closing
+    keys: list[CallerKey]
+    forgotten_keys: int
+
+
+class Ledger:
+    """The ledger of one node.
+
+    Parameters
+    ----------
+    ticket_lifetime : float
+        How long a ticket is good for, in seconds.
+    open_choices : int
+        How many of the last choices can still be settled.
+    check_reward : callable
+        `check_reward(arm, reward, has_ticket)` is the reward, or an `InputError` if it cannot be counted.
+
+    Attributes
+    ----------
+    own : dict
+        By arm: what was observed, and how often it was chosen.
+    tickets : Tickets
+    """
+
+    def __init__(
+        self, ticket_lifetime: float, open_choices: int, check_reward: Callable[[str, object, bool], float]
+    ) -> None:
+        self.own: dict[str, Own] = {}
+        self._new_tickets = partial(Tickets, ticket_lifetime, open_choices)
+        self.tickets = self._new_tickets()
+        self._check_reward = check_reward
+        #: The last callers' keys, the oldest first, and how many there ever were.
+        self._keys: deque[str] = deque()
+        self._known_keys: set[str] = set()
+        self._n_keys = 0
+
+    def restore(self, stored: Stored) -> None:
+        """Put back what was stored."""
+        self.own = {one.arm: Own(one.count, one.total, one.n_chosen) for one in stored.own}
+        self.tickets.restore(stored.starts, stored.closed, stored.ticket_book)
+        self._add_keys(sorted(stored.caller_keys, key=lambda one: one.number))
+
+    def new_life(self) -> None:
+        """Counts begin at zero, and all tickets are of another life. What was chosen and callers' keys are kept."""
+        self.own = {arm: Own(n_chosen=own.n_chosen) for arm, own in self.own.items() if own.n_chosen}
+        self.tickets = self._new_tickets()
+
+    def draft(self, observations: Iterable[Observation], epoch: int, n_choices: int, now: float) -> Draft:
+        """What changes when these observations are counted, in a life that has made so many choices."""
+        answers: list[Answer] = []
+        counted: list[tuple[str, float]] = []
+        sums: dict[str, tuple[int, float]] = {}
+        closing: dict[tuple[int, int], None] = {}
+        keys: dict[str, int] = {}
+        for reward, ticket, arm, key in observations:
+            try:
+                if ticket is not None:
+                    arm = ticket.arm
+                    # First of all it must be of this life: only then do start and number say which one it is.
+                    is_open = self._is_open(ticket, epoch, n_choices, now)
+                    is_new = is_open and (ticket.start, ticket.number) not in closing
+                else:
+                    is_new = key is None or (check_name("key", key) not in keys and key not in self._known_keys)
+                if is_new:
+                    arm = check_name("arm", arm)
+                    reward = self._check_reward(arm, reward, ticket is not None)
+            except InputError as refusal:
+                answers.append(Answer(REFUSED, str(refusal)))
+                continue
+            if not is_new or arm is None:
+                answers.append(Answer(ALREADY_COUNTED))
+                continue
+            if ticket is not None:
+                closing[ticket.start, ticket.number] = None
+            elif key is not None:
+                keys[key] = self._n_keys + len(keys) + 1
+            own = self.own.get(arm) or Own()
+            count, total = sums.get(arm, (own.count, own.total))
+            sums[arm] = count + 1, total + reward
+            counted.append((arm, reward))
+            answers.append(Answer(COUNTED))
+        return Draft(
+            answers,
+            counted,
+            sums,
+            self.tickets.closing(closing, n_choices),
+            [CallerKey(number, key) for key, number in keys.items()],
+            max(0, self._n_keys + len(keys) - LAST_KEYS) if keys else 0,
+        )
+
+    def _is_open(self, ticket: Ticket, epoch: int, n_choices: int, now: float) -> bool:
+        """Whether a ticket is open, and not closed; an error if it can be neither."""
+        _, start, number, *_ = ticket
+        if ticket.epoch != epoch:
+            raise InputError(f"a ticket must be of the present life of the node, got {ticket} of another one")
+        if not self.tickets.is_genuine(ticket):
+            raise InputError(f"a ticket must be as choose() gave it, got {ticket}, which was made up or edited")
+        if self.tickets.is_closed(start, number):
+            return False
+        if not self.tickets.was_given(start, number, n_choices):
+            raise InputError(f"a ticket must be one that choose() gave, got {ticket}")
+        if self.tickets.has_lapsed(start, number, n_choices, now):
+            raise InputError(f"ticket {ticket} has lapsed or was already counted")
+        return True
+
+    def apply(self, draft: Draft) -> None:
+        """What was drafted is stored: it counts now."""
+        for arm, (count, total) in draft.sums.items():
+            own = self.own_of(arm)
+            own.count, own.total = count, total
+        self.tickets.close(draft.closing)
+        self._add_keys(draft.keys)
+
+    def _add_keys(self, keys: Iterable[CallerKey]) -> None:
+        for one in keys:
+            self._n_keys = one.number
+            self._keys.append(one.key)
+            self._known_keys.add(one.key)
+        while len(self._keys) > LAST_KEYS:
+            self._known_keys.discard(self._keys.popleft())
+
+    def own_of(self, arm: str) -> Own:
+        """What was observed of an arm."""
+        own = self.own.get(arm)
+        if own is None:
+            own = self.own[arm] = Own()
+        return own

@@ -1,0 +1,160 @@
+"""The roster: which lives and arms a node knows of, how many there may be, and which lives are not wanted.
+
+Rules kept here. Beyond a cap a new name, life, arm or entry is refused, and nothing is evicted. A node's own earlier
+lives count towards no cap; of them it may hear as many entries as `caps.entries` says once more, and what it lived
+itself always has a place. Lives that are retired, by a notice of the authority, are refused for ever; names and lives
+that the configuration ignores, as long as it does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from ..limits import WARN_FROM, Caps
+from ..names import is_epoch, is_name
+
+
+class _Life:
+    """A life that there are rows of."""
+
+    __slots__ = ("epoch", "n_rows", "origin")
+
+    def __init__(self, origin: str, epoch: int) -> None:
+        self.origin = origin
+        self.epoch = epoch
+        self.n_rows = 0
+
+
+class Roster:
+    """The roster of one node.
+
+    Parameters
+    ----------
+    node : str
+        The node's own name.
+    caps : Caps
+    """
+
+    def __init__(self, node: str, caps: Caps) -> None:
+        self._node = node
+        self._caps = caps
+        self._lives: dict[tuple[str, int], _Life] = {}
+        #: By origin, the node itself aside: how many lives.
+        self._n_lives: Counter[str] = Counter()
+        #: By arm: how many rows of others, and one more for each reason of the node's own to know it.
+        self._arms: Counter[str] = Counter()
+        self._n_rows = 0
+        self._n_own_rows = 0
+        self._n_own_lives = 0
+        self._retired: set[tuple[str, int]] = set()
+        self._ignored: set[str | tuple[str, int]] = set()
+
+    def refusal(self, origin: str, epoch: int, arm: str) -> str | None:
+        """Why a new key cannot be taken, in a word; None if it can."""
+        if arm not in self._arms and not is_name(arm):
+            return "names"
+        if (origin, epoch) not in self._lives:
+            if not (is_name(origin) and is_epoch(epoch)):
+                return "names"
+            if (origin, epoch) in self._retired:
+                return "retired"
+            if origin in self._ignored or (origin, epoch) in self._ignored:
+                return "ignored"
+            if origin != self._node:
+                if origin not in self._n_lives and len(self._n_lives) >= self._caps.origins:
+                    return "origins"
+                if self._n_lives[origin] >= self._caps.epochs:
+                    return "epochs"
+        if origin == self._node:
+            return None if self.room_for_own() > 0 else "own_entries"
+        if self._n_rows >= self._caps.entries:
+            return "entries"
+        return None if self.has_room_for_arm(arm) else "arms"
+
+    def enter(self, origin: str, epoch: int, arm: str) -> tuple[str, int, str]:
+        """There is one more row; its key, made of the same objects as those of other rows."""
+        life = self._lives.get((origin, epoch))
+        if life is None:
+            life = _Life(sys.intern(origin), epoch)
+            self._lives[life.origin, epoch] = life
+            if origin == self._node:
+                self._n_own_lives += 1
+            else:
+                self._n_lives[life.origin] += 1
+        life.n_rows += 1
+        arm = sys.intern(arm)
+        if origin == self._node:
+            self._n_own_rows += 1
+        else:
+            self._n_rows += 1
+            self._arms[arm] += 1
+        return life.origin, life.epoch, arm
+
+    def leave(self, origin: str, epoch: int, arm: str) -> None:
+        """There is one row less."""
+        life = self._lives[origin, epoch]
+        life.n_rows -= 1
+        if not life.n_rows:
+            del self._lives[origin, epoch]
+            if origin == self._node:
+                self._n_own_lives -= 1
+            else:
+                self._n_lives[origin] -= 1
+                if not self._n_lives[origin]:
+                    del self._n_lives[origin]
+        if origin == self._node:
+            self._n_own_rows -= 1
+        else:
+            self._n_rows -= 1
+            self.hold_arm(arm, -1)
+
+    def hold_arm(self, arm: str, change: int = 1) -> None:
+        """The node has, chose or observed that arm, or (-1) no longer."""
+        self._arms[arm] += change
+        if not self._arms[arm]:
+            del self._arms[arm]
+
+    def has_room_for_arm(self, arm: str) -> bool:
+        """Whether the node may know of that arm."""
+        return arm in self._arms or len(self._arms) < self._caps.arms
+
+    def room_for_own(self) -> int:
+        """How many more entries of its own earlier lives the node may hear of; below 0 if it lived through more."""
+        return self._caps.entries - self._n_own_rows
+
+    def retire(self, lives: Iterable[tuple[str, int]]) -> None:
+        """Refuse these lives for ever."""
+        self._retired.update(lives)
+
+    def ignore(self, ignored: Collection[str | tuple[str, int]]) -> None:
+        """Refuse these names and lives, and no others, from now on."""
+        self._ignored = set(ignored)
+
+    def is_unwanted(self, origin: str, epoch: int) -> bool:
+        """Whether a life is retired or ignored."""
+        return (origin, epoch) in self._retired or origin in self._ignored or (origin, epoch) in self._ignored
+
+    def lives(self) -> list[tuple[str, int]]:
+        """All lives that there are rows of."""
+        return list(self._lives)
+
+    def many_lives(self) -> dict[str, int]:
+        """Of which names there are so many lives that it is time to warn, the most first; the node's own with this one.
+
+        Others refuse to hear of more lives than their own caps allow, and a name that has them is mute from then on.
+        """
+        found = {**self._n_lives, self._node: self._n_own_lives + 1}
+        many = sorted((-n, name) for name, n in found.items() if n > 1 and n >= WARN_FROM * self._caps.epochs)
+        return {name: -n for n, name in many}
+
+    def usage(self) -> dict[str, tuple[int, int]]:
+        """How much there is of what has a cap, and the cap."""
+        return {
+            "origins": (len(self._n_lives), self._caps.origins),
+            "epochs": (max(self._n_lives.values(), default=0), self._caps.epochs),
+            "arms": (len(self._arms), self._caps.arms),
+            "entries": (self._n_rows, self._caps.entries),
+            "own_entries": (self._n_own_rows, self._caps.entries),
+        }

@@ -1,0 +1,449 @@
+"""The table: for every key of another life the largest statistic heard, whether or not the node has the arm.
+
+Rules kept here, for a statistic (origin, epoch, arm, count, sum, ttl) that came from neighbour p:
+
+1. A field out of its range is refused, and so is a sum that the arm's `reward_range` does not allow. What is known of
+   another and is outside of a range that came later is kept, unused and not passed on, until it is inside again.
+2. The ttl becomes min(ttl, `max_ttl`) - 1; below 0 it is refused.
+3. A count above the known one, or of a key not known, is news: the difference is to be learned if the node has the arm.
+   The same count and sum with a larger ttl is extended: nothing is learned, but it may travel further. The same count
+   with another sum is a conflict, which only a forked life causes: the larger sum wins, as news. All else is stale.
+4. Of news and extended ones the relay rule says whether they pass. What passes, with at least one hop left, goes to all
+   links but p's, or to as many drawn ones as the protocol says.
+5. News whose origin is itself linked, and not p, also goes there: its memory, should it have lost it.
+6. Own name and another epoch, an earlier life: news has the full ttl, passes, and goes to all links, p's too; all else
+   is stale. Own name and present epoch, with a count above what it told, or that count and another sum: the state is an
+   older copy, and the node needs a new life. What proved it is kept until then. All else is stale.
+8. At the start, and when arms or protocol change, it is decided anew what passes. What newly does goes to all links,
+   and so does what the node stands for, if it may travel further than before.
+
+Which keys there may be is in `Roster`. Whatever is refused is counted by its reason. Rule 7 is the member's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from typing import Final, TypeVar
+
+from ...core import Fate, fate_of
+from ...protocols.base import AnyProtocol, Protocol
+from ..disk import Entry, Key
+from ..limits import MOST_COUNT, MOST_REWARD, Caps
+from .arms import ArmSpec, may_be_sum
+from .chances import LiveChances
+from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, Outboxes
+from .roster import Roster
+from .rows import Row
+
+#: A statistic as it came: (origin, epoch, arm, count, sum, ttl). The types are right; nothing else is known of it.
+Heard = tuple[str, int, str, int, float, int]
+#: What is to be learned: (origin, epoch, position of the arm, how many more, what they add to the sum).
+Part = tuple[str, int, int, int, float]
+
+_Thing = TypeVar("_Thing")
+
+RELAYED: Final = Fate.RELAYED
+#: What becomes of news is counted under these names.
+FATES: Final = {
+    Fate.ABSORBED: "news_absorbed",
+    Fate.EXPIRED: "news_expired",
+    Fate.STOPPED: "news_stopped",
+    Fate.RELAYED: "news_relayed",
+}
+
+
+class Table:
+    """The table of one node.
+
+    Parameters
+    ----------
+    node : str
+        The node's own name.
+    outboxes : Outboxes
+    chances : LiveChances
+    caps : Caps
+    counters : Counter
+        Where what becomes of statistics is counted, by outcome and reason.
+
+    Attributes
+    ----------
+    heard : list
+        What is to be learned, and has not been yet.
+    proofs : dict
+        By arm, the largest (count, sum) of the node's present life that it did not tell: it has told it all the same,
+        before its state became an older copy.
+    told : dict
+        By arm, what the present life told.
+    epoch : int
+        The present life; -1 before the first.
+    full_ttl : int
+        The ttl of what the node stands for: the protocol's.
+    """
+
+    def __init__(self, node: str, outboxes: Outboxes, chances: LiveChances, caps: Caps, counters: Counter[str]) -> None:
+        self.heard: list[Part] = []
+        self.proofs: dict[str, tuple[int, float]] = {}
+        self.told: dict[str, Row] = {}
+        self.roster = Roster(node, caps)
+        self.epoch = -1
+        self.full_ttl = 0
+        self._n_targets: int | None = None
+        self._node = node
+        self._outboxes = outboxes
+        self._chances = chances
+        self._most_proofs = caps.arms
+        self._counters = counters
+        self._rows: dict[tuple[str, int, str], Row] = {}
+        self._position: dict[str, int] = {}
+        #: By position: the arms that have a range of rewards.
+        self._ranged: dict[int, ArmSpec] = {}
+        #: Those of them of which something was refused.
+        self._out_of_range: set[str] = set()
+        self._protocol: AnyProtocol | None = None
+        self._max_ttl = 0
+        #: What the relay rule says of a ttl, inverted (~ttl) if the node has the arm; empty if it draws.
+        self._fates: dict[int, int] = {}
+        #: The rows that are dirty, in the order in which they became it.
+        self._dirty: dict[Row, None] = {}
+        self._removed: dict[tuple[str, int, str], None] = {}
+
+    # What the rules depend on
+
+    def use_arms(self, specs: Sequence[ArmSpec]) -> bool:
+        """The node has these arms now. What their ranges do not allow is not used, but for what the node saw itself.
+
+        Returns
+        -------
+        bool
+            Whether something was refused of which the range is another one now: it should be offered once more.
+        """
+        ranges = {spec.name: spec.reward_range for spec in self._ranged.values()}
+        for arm, change in chain(((arm, -1) for arm in self._position), ((spec.name, 1) for spec in specs)):
+            self.roster.hold_arm(arm, change)
+        self._position = {spec.name: position for position, spec in enumerate(specs)}
+        self._ranged = {position: spec for position, spec in enumerate(specs) if spec.reward_range}
+        for row in self._rows.values():
+            row.position = self._position.get(row.key[2], -1)
+            row.is_outside = not row.stands and not self._allows(row.position, row.count, row.total)
+        now = {spec.name: spec.reward_range for spec in self._ranged.values()}
+        others = {arm for arm in self._out_of_range if ranges.get(arm) != now.get(arm)}
+        self._out_of_range -= others
+        return bool(others)
+
+    def _allows(self, position: int, count: int, total: float) -> bool:
+        """Whether the range of the arm at that position, if it has one, allows such a sum."""
+        spec = self._ranged.get(position)
+        return spec is None or spec.accepts_sum(count, total)
+
+    def use_protocol(self, protocol: AnyProtocol, max_ttl: int | None) -> None:
+        """Relay by this protocol from now on; `max_ttl` is its ttl unless given."""
+        self._protocol = protocol
+        self.full_ttl = protocol.most_hops
+        self._n_targets = protocol.n_targets if isinstance(protocol, Protocol) else None
+        self._max_ttl = self.full_ttl if max_ttl is None else max_ttl
+        self._fates.clear()
+
+    def use_life(self, epoch: int) -> None:
+        """Begin this life, which has told nothing yet."""
+        for row in self.told.values():
+            self._outboxes.discard(row)
+        self.told.clear()
+        self.proofs.clear()
+        self.epoch = epoch
+
+    def forget_fates(self) -> None:
+        """The number of links, which a relay rule may ask for, is another one."""
+        self._fates.clear()
+
+    def tell(self, arm: str, count: int, total: float) -> None:
+        """Tell what the node saw of an arm: with the full ttl, to all links or to as many as the protocol says."""
+        row = self.told.get(arm)
+        if row is None:
+            row = self.told[arm] = Row((self._node, self.epoch, arm), self._position.get(arm, -1), True)
+        row.count, row.total, row.ttl = count, total, self.full_ttl
+        self._counters["waited_already"] += self._outboxes.put(row, NEWS, n_targets=self._n_targets)
+
+    def told_of(self, arm: str) -> tuple[int, float]:
+        """Count and sum that the present life last told of an arm; none if it never has."""
+        row = self.told.get(arm)
+        return (0, 0.0) if row is None else (row.count, row.total)
+
+    def decide_anew(self) -> None:
+        """Whether entries pass, by the arms and the protocol of now; what newly passes goes to all links."""
+        for row in self.rows():
+            passed, ttl = row.passes, row.ttl
+            if row.stands:
+                row.ttl = self.full_ttl
+            else:
+                row.passes = not row.is_outside and self._fate(row.position >= 0, ttl) == RELAYED
+            if (row.passes and not passed) or row.ttl > ttl:
+                self._outboxes.put(row, OFFER)
+            if (row.passes != passed or row.ttl != ttl) and row.key in self._rows:
+                self._soil(row)
+
+    # Hearing
+
+    def hear(self, statistics: Iterable[Heard], peer: str) -> None:
+        """Take statistics that came from a neighbour; what is to be learned of them is appended to `heard`."""
+        links, rows, ranged = self._outboxes.links, self._rows, self._ranged
+        heard, dirty, counters, fates = self.heard, self._dirty, self._counters, self._fates
+        n_targets, max_ttl = self._n_targets, self._max_ttl
+        linked = links.keys() - {peer}
+        others = [outbox for name, outbox in links.items() if name != peer]
+        # Names of this call's own: they are looked up once for each statistic.
+        least_reward, most_reward, most_count, relayed = -MOST_REWARD, MOST_REWARD, MOST_COUNT, int(RELAYED)
+        n_stale = n_stood = n_merged = 0
+        n_fates, n_heard = [0] * len(Fate), len(heard)
+        for origin, epoch, arm, count, total, ttl in statistics:
+            if not 1 <= count <= most_count:
+                counters["refused_count"] += 1
+                continue
+            if not least_reward <= total <= most_reward and not may_be_sum(count, total):
+                counters["refused_sum"] += 1
+                continue
+            ttl = (ttl if ttl < max_ttl else max_ttl) - 1
+            if ttl < 0:
+                counters["refused_ttl"] += 1
+                continue
+            row = rows.get((origin, epoch, arm)) or self._new_row(origin, epoch, arm, count, total)
+            if row is None:
+                continue
+            known, known_total, position = row.count, row.total, row.position
+            if ranged and position in ranged:
+                if not ranged[position].accepts_sum(count, total):
+                    self._refuse_range(arm)
+                    continue
+                if row.is_outside and (count, total) > (known, known_total):
+                    # Nothing of what was known is in use: all of this is new.
+                    counters["heard_conflicts"] += count == known
+                    row.is_outside = False
+                    known, known_total = 0, 0.0
+            if count <= known:
+                if count < known or (total == known_total and (ttl <= row.ttl or row.stands)):
+                    n_stale += 1
+                    continue
+                if total == known_total:
+                    self._extend(row, ttl, peer)
+                    continue
+                counters["heard_conflicts"] += 1
+                if total < known_total:
+                    n_stale += 1
+                    continue
+            row.count = count
+            row.total = total
+            if not row.is_dirty:
+                row.is_dirty = True
+                dirty[row] = None
+            case = ttl
+            if position >= 0:
+                case = ~ttl
+                heard.append((origin, epoch, position, count - known, total - known_total))
+            if row.stands:
+                n_stood += 1
+                self._stand_for(row)
+                continue
+            row.ttl = ttl
+            fate = fates.get(case)
+            if fate is None:
+                fate = self._fate(position >= 0, ttl)
+            n_fates[fate] += 1
+            if fate == relayed:
+                row.passes = True
+                if n_targets is None:
+                    for outbox in others:
+                        if row in outbox:
+                            n_merged += 1
+                        outbox[row] = NEWS
+                else:
+                    n_merged += self._outboxes.put(row, NEWS, peer, n_targets)
+            else:
+                row.passes = False
+            if origin in linked:
+                links[origin].setdefault(row, MEMORY)
+        counters["heard_news"] += sum(n_fates) + n_stood
+        counters["heard_stale"] += n_stale
+        counters["learned"] += len(heard) - n_heard
+        counters["waited_already"] += n_merged
+        for one, name in FATES.items():
+            counters[name] += n_fates[one]
+
+    def _extend(self, row: Row, ttl: int, peer: str) -> None:
+        """What is known may travel further than was thought."""
+        self._counters["heard_extended"] += 1
+        row.ttl = ttl
+        passed, row.passes = row.passes, self._fate(row.position >= 0, ttl) == RELAYED
+        self._soil(row)
+        if row.passes:
+            # What came first by a longer way, and went no further, is passed on only now: news to the neighbours.
+            self._outboxes.put(row, EXTENDED if passed else NEWS, peer, self._n_targets)
+
+    def _refuse_range(self, arm: str) -> None:
+        """Count what the range of an arm does not allow."""
+        self._counters["refused_reward_range"] += 1
+        self._out_of_range.add(arm)
+
+    def _stand_for(self, row: Row) -> None:
+        """The node stands for what it saw in an earlier life."""
+        row.ttl = self.full_ttl
+        self._soil(row)
+        self._outboxes.put(row, MEMORY)
+
+    def _soil(self, row: Row) -> None:
+        """A row has changed, and is to be stored."""
+        row.is_dirty = True
+        self._dirty[row] = None
+
+    def _fate(self, has_arm: bool, ttl: int) -> int:
+        """What becomes of news with so many hops left, by the protocol's rule."""
+        protocol = self._protocol
+        if not isinstance(protocol, Protocol):
+            return int(Fate.ABSORBED)
+        u = self._chances.uniform() if protocol.random else 0.0
+        decision = protocol.relay(has_arm, ttl, len(self._outboxes.links), u, protocol.parameter)
+        fate = int(fate_of(protocol, decision, ttl))
+        if not protocol.random:
+            self._fates[~ttl if has_arm else ttl] = fate
+        return fate
+
+    # Rows
+
+    def _new_row(self, origin: str, epoch: int, arm: str, count: int, total: float) -> Row | None:
+        """A row, still empty, for a key that is not known; None if that is refused, or of the present life."""
+        refusal = self.roster.refusal(origin, epoch, arm)
+        is_present = origin == self._node and epoch == self.epoch
+        if is_present and refusal == "own_entries":
+            # The present life has no rows here, and needs no room.
+            refusal = None
+        if refusal:
+            self._counters[f"refused_{refusal}"] += 1
+            return None
+        if not self._allows(self._position.get(arm, -1), count, total):
+            self._refuse_range(arm)
+            return None
+        if is_present:
+            self._look_into_mirror(arm, count, total)
+            return None
+        return self._add(origin, epoch, arm)
+
+    def _add(self, origin: str, epoch: int, arm: str) -> Row:
+        key = self.roster.enter(origin, epoch, arm)
+        row = self._rows[key] = Row(key, self._position.get(arm, -1), origin == self._node)
+        if self._removed:
+            self._removed.pop(key, None)
+        return row
+
+    def _remove(self, row: Row) -> None:
+        self.roster.leave(*row.key)
+        del self._rows[row.key]
+        self._outboxes.discard(row)
+        self._dirty.pop(row, None)
+        self._removed[row.key] = None
+
+    def _look_into_mirror(self, arm: str, count: int, total: float) -> None:
+        """Hear of the present life: either what it told, or more than it knows to have told."""
+        told_count, told_total = self.told_of(arm)
+        if count < told_count or (count == told_count and total == told_total):
+            self._counters["heard_stale"] += 1
+            return
+        self._counters["heard_proofs"] += 1
+        if arm in self.proofs or len(self.proofs) < self._most_proofs:
+            self.proofs[arm] = max(self.proofs.get(arm, (0, 0.0)), (count, total))
+        else:
+            self._counters["proofs_without_room"] += 1
+
+    def place(self, entry: Entry) -> None:
+        """Put back an entry that was stored, unless it would be refused today."""
+        origin, epoch, arm = key = entry.key
+        if key in self._rows or (origin, epoch) == (self._node, self.epoch):
+            return
+        refusal = self.roster.refusal(origin, epoch, arm)
+        if refusal and (origin != self._node or self.roster.is_unwanted(origin, epoch)):
+            self._counters[f"refused_{refusal}"] += 1
+            return
+        row = self._add(origin, epoch, arm)
+        row.count, row.total, row.ttl, row.passes = entry.count, entry.total, entry.ttl, entry.passes or row.stands
+        row.is_outside = not row.stands and not self._allows(row.position, row.count, row.total)
+
+    def adopt(self, epoch: int, arm: str, count: int, total: float, is_observed: bool) -> None:
+        """What the life that has just ended told: the node stands for it now, and it goes to all links.
+
+        What the node observed itself always has a place. What it only heard that it told, which anybody can invent, has
+        one as long as there is room.
+        """
+        row = self._rows.get((self._node, epoch, arm))
+        if row is None:
+            if not is_observed and self.roster.room_for_own() <= 0:
+                self._counters["proofs_without_room"] += 1
+                self._removed[self._node, epoch, arm] = None
+                return
+            row = self._add(self._node, epoch, arm)
+        if (count, total) > (row.count, row.total):
+            row.count, row.total = count, total
+        self._stand_for(row)
+
+    def purge(self) -> bool:
+        """Let all lives that are not wanted any more leave; whether there were any."""
+        unwanted = {life for life in self.roster.lives() if self.roster.is_unwanted(*life)}
+        for row in [row for row in self._rows.values() if row.key[:2] in unwanted] if unwanted else ():
+            self._remove(row)
+        return bool(unwanted)
+
+    # Looking, and storing
+
+    def rows(self) -> Iterable[Row]:
+        """All that may be offered: what was told, and all entries."""
+        return chain(self.told.values(), self._rows.values())
+
+    def parts(self) -> list[tuple[int, int, float]]:
+        """All that the table knows of the node's arms: position, count and sum of each, rounded once."""
+        counts: Counter[int] = Counter()
+        totals: defaultdict[int, list[float]] = defaultdict(list)
+        for row in self._rows.values():
+            if row.position >= 0 and not row.is_outside:
+                counts[row.position] += row.count
+                totals[row.position].append(row.total)
+        return [(position, count, math.fsum(totals[position])) for position, count in counts.items()]
+
+    def entries(self) -> list[Entry]:
+        """All entries, as they are stored."""
+        return [row.entry() for row in self._rows.values()]
+
+    def origins_by_arm(self) -> dict[str, set[str]]:
+        """From whom the table knows something of each of the node's arms."""
+        origins: dict[str, set[str]] = {arm: set() for arm in self._position}
+        for (origin, _, arm), row in self._rows.items():
+            if row.position >= 0 and not row.is_outside:
+                origins[arm].add(origin)
+        return origins
+
+    def outside_by_arm(self) -> dict[str, int]:
+        """How many entries of each arm are outside of its range, and unused; only of arms that have some."""
+        return dict(Counter(row.key[2] for row in self._rows.values() if row.is_outside)) if self._ranged else {}
+
+    def take_dirty(self, most: int) -> tuple[list[Entry], list[Key]]:
+        """Some entries that were changed, and keys that were removed, since they were last taken."""
+        rows, removed = _pop(self._dirty, most), _pop(self._removed, most)
+        for row in rows:
+            row.is_dirty = False
+        return [row.entry() for row in rows], [Key(*key) for key in removed]
+
+    def give_back(self, entries: Iterable[Entry], removed: Iterable[Key]) -> None:
+        """What was taken could not be stored: it is to be taken again."""
+        for entry in entries:
+            if entry.key in self._rows:
+                self._soil(self._rows[entry.key])
+        self._removed.update(dict.fromkeys(key for key in removed if key not in self._rows))
+
+
+def _pop(things: dict[_Thing, None], most: int) -> list[_Thing]:
+    """Take the first of an ordered set. All at once give their memory back."""
+    first = list(islice(things, most))
+    if len(first) == len(things):
+        things.clear()
+    else:
+        for one in first:
+            del things[one]
+    return first

@@ -1,0 +1,1 @@
+"""Where names lead: to classes that the package ships (`registry`), or to the user's own (`own`)."""

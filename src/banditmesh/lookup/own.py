@@ -1,0 +1,328 @@
+"""Classes and functions of your own, named by where they are: "my_module:MyProtocol".
+
+Rules kept here: a name is looked up once and becomes an *address*, "my_module:MyProtocol@3f2c8d1e9a7b0c42", whose end
+is a hash of the source. Whatever keeps an address keeps what was run: another source is another address, and nothing
+that is loaded for one is used for another.
+
+A module is looked for in one folder first, that of a spec or, for text on the command line and in Python, the current
+one; then wherever Python looks. A module of the folder is a single file. Its text, and that of the files beside it
+that it imports, is read once and loaded from memory: so a process of any executor, on any machine, loads the same text
+once it has been told it (`told`, `tell`), and needs neither the folder nor a path to it. A module that is installed is
+imported as usual, and must have the same source wherever it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import pickle
+import re
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, TypeAlias
+
+from .. import checks
+from ..errors import BanditmeshError, InputError
+
+#: How a name is written, with or without the hash of an address.
+PATTERN: Final = r"[A-Za-z_][\w.]*:[A-Za-z_]\w*(?:@[0-9a-f]{16})?"
+_NAME: Final = re.compile(PATTERN)
+_HASH: Final = re.compile(r"(?<=\w)@[0-9a-f]{16}\b")
+#: Modules that are never looked for in a folder, whatever files there are: those of Python, and ours.
+_KNOWN: Final = sys.stdlib_module_names | {__name__.partition(".")[0]}
+#: The files of a module: the module's own name first, then those beside it that it imports; each with its text.
+Texts: TypeAlias = Mapping[str, str]
+
+#: What is known of modules that lie in folders, by their hashes; and those of them that are loaded.
+_texts: dict[str, Texts] = {}
+_loaded: dict[str, ModuleType] = {}
+_lock: Final = threading.RLock()
+_refused = False
+
+
+def is_name(value: object) -> bool:
+    """Whether a value names something of the user's own.
+
+    Examples
+    --------
+    >>> is_name("my_module:MyProtocol"), is_name("fwa")
+    (True, False)
+    """
+    return isinstance(value, str) and _NAME.fullmatch(value) is not None
+
+
+def with_colon(value: object) -> str:
+    """What to add to an error about a name that nobody has, if it has a dot where one of the user's own has a colon.
+
+    Examples
+    --------
+    >>> with_colon("my_module.MyProtocol"), with_colon("fwaa")
+    ("; a class of your own is written 'my_module:MyProtocol'", '')
+    """
+    found = re.fullmatch(r"([A-Za-z_][\w.]*)\.([A-Za-z_]\w*)", value) if isinstance(value, str) else None
+    return f"; a class of your own is written {found[1] + ':' + found[2]!r}" if found else ""
+
+
+def is_address(value: object) -> bool:
+    """Whether a value is a name with the hash of its source."""
+    return is_name(value) and "@" in str(value)
+
+
+def plain(text: str) -> str:
+    """A text without the hashes of the addresses in it.
+
+    Examples
+    --------
+    >>> plain("my_module:Mine@3f2c8d1e9a7b0c42(4)+growth(0.25)")
+    'my_module:Mine(4)+growth(0.25)'
+    """
+    return _HASH.sub("", text)
+
+
+def refuse() -> None:
+    """From now on run no code of the user's own in this process: for one that answers strangers."""
+    global _refused
+    _refused = True
+
+
+def address(text: str, folder: Path) -> str:
+    """A text with the hash of its source after every name of the user's own that has none yet."""
+    return _NAME.sub(lambda found: _addressed(found[0], folder), text)
+
+
+def told(text: str) -> dict[str, Texts]:
+    """What another process must be told to load the addresses in a text."""
+    hashes = {found.rpartition("@")[2] for found in _NAME.findall(text) if "@" in found}
+    return {one: _texts[one] for one in sorted(hashes) if one in _texts}
+
+
+def tell(texts: Mapping[str, Texts]) -> None:
+    """Let this process know modules that another one has read."""
+    _texts.update(texts)
+
+
+class Packed:
+    """A value for another process, which is told the modules of some of its objects before it unpacks it.
+
+    Parameters
+    ----------
+    value : object
+        What to hand over. If nothing in it is of the user's own, it goes as it is.
+    objects : iterable
+        Those of its objects whose classes may be of the user's own.
+    """
+
+    def __init__(self, value: Any, objects: Iterable[object]) -> None:
+        modules = {kind.__module__ for one in objects for kind in type(one).__mro__}
+        hashes = sorted(name.rpartition("@")[2] for name in modules if "@" in name)
+        self._told = {one: _texts[one] for one in hashes if one in _texts}
+        self._value = pickle.dumps(value) if self._told else value
+
+    def unpack(self) -> Any:
+        """The value."""
+        if not self._told:
+            return self._value
+        tell(self._told)
+        for hashed, files in self._told.items():
+            _load_text(next(iter(files)), hashed)
+        return pickle.loads(self._value)
+
+
+def load(name: str) -> Any:
+    """What a name or an address stands for; a name without a hash is looked up from the current folder.
+
+    Examples
+    --------
+    >>> load("banditmesh.protocols.absorption:FloodingWithAbsorption").__name__
+    'FloodingWithAbsorption'
+    """
+    located = address(name, Path())
+    module_name, _, rest = located.partition(":")
+    what, _, hashed = rest.partition("@")
+    if hashed in _texts:
+        module = _load_text(module_name, hashed)
+    else:
+        if _hash_installed(module_name) != hashed:
+            raise InputError(
+                f"{module_name} must have the source that it had when {plain(name)} was looked up, got another one; "
+                "install the same version everywhere, or begin anew"
+            )
+        module = _importing(module_name, lambda: importlib.import_module(module_name))
+    if not hasattr(module, what):
+        near = checks.meant(what, [key for key in vars(module) if not key.startswith("_")])
+        raise InputError(f"{plain(name)} must be in {module_name}, got nothing of that name there{near}")
+    return getattr(module, what)
+
+
+def load_class(name: str, base: type[Any]) -> type[Any]:
+    """The class of that name, which derives from `base` and whose parameters are all fields.
+
+    Then equal objects have equal parameters, and what is written down of one says all of them.
+    """
+    kind = load(name)
+    if not isinstance(kind, type) or not issubclass(kind, base):
+        got = plain(checks.shown(kind))
+        raise InputError(f"{plain(name)} must be a class that derives from {base.__name__}, got {got}")
+    known = {one.name for one in fields(kind)}
+    hidden = [key for key in parameters_of(kind, name) if key not in known]
+    if hidden:
+        raise InputError(
+            f"{plain(name)} must have its parameters as fields, got {hidden[0]}, which is none; write "
+            f"`@dataclass(frozen=True)` above the class and `{hidden[0]}: float` in it, instead of __init__"
+        )
+    return kind
+
+
+def parameters_of(make: Any, name: str) -> dict[str, Any]:
+    """What something of the user's own takes, each parameter by its name."""
+    import inspect
+
+    try:
+        found = dict(inspect.signature(make).parameters)
+    except (TypeError, ValueError):
+        raise InputError(f"{plain(name)} must be a class or a function, got {plain(checks.shown(make))}") from None
+    for one in found.values():
+        if one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
+            raise InputError(f"{plain(name)} must take its parameters by name, got {one}; name each of them")
+    return found
+
+
+@contextmanager
+def blamed(name: object) -> Iterator[None]:
+    """Whatever goes wrong in code of the user's own is one line that names it; in other code nothing is changed."""
+    try:
+        yield
+    except BanditmeshError:
+        raise
+    except Exception as error:  # code of the user's own may raise anything
+        if not is_name(name):
+            raise
+        raise InputError(f"{plain(str(name))} failed with {_in_words(error)}") from error
+
+
+def _addressed(name: str, folder: Path) -> str:
+    if _refused:
+        raise InputError(
+            f"{plain(name)} must be a name of the package here, since no other code is run; use a spec file"
+        )
+    if "@" in name:
+        return name
+    module, _, _ = name.partition(":")
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        raise InputError(f"{name} must be in a module of your own, got {module}, which is Python's; rename your file")
+    texts = _read(module, folder)
+    if texts is None:
+        return f"{name}@{_hash_installed(module, folder)}"
+    hashed = _hash(json.dumps(list(texts.items())).encode())
+    _texts[hashed] = texts
+    return f"{name}@{hashed}"
+
+
+def _read(module: str, folder: Path) -> dict[str, str] | None:
+    """The text of a module of the folder, and of those beside it that it imports; None if there is no such file."""
+    texts: dict[str, str] = {}
+    waiting = sorted({module} - _KNOWN)
+    while waiting:
+        name = waiting.pop(0)
+        path = folder / f"{name}.py"
+        if name in texts or not path.is_file():
+            continue
+        try:
+            texts[name] = path.read_text("utf-8")
+            tree = ast.parse(texts[name], str(path))
+        except (OSError, ValueError, SyntaxError) as error:
+            raise InputError(f"cannot read {path}: {_in_words(error)}") from None
+        waiting += sorted(_imports(tree))
+    return texts if module in texts else None
+
+
+def _imports(tree: ast.Module) -> set[str]:
+    """The modules that a source imports, by the first part of their names, but for those of Python and of ours."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found - _KNOWN
+
+
+def _hash_installed(module: str, folder: Path | None = None) -> str:
+    spec = _importing(module, lambda: importlib.util.find_spec(module))
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        where = "" if folder is None else f" in {folder.absolute()} nor"
+        raise InputError(
+            f"a module named {module} must be a file or installed, got none{where} where Python looks; "
+            f"write {module}.py, or install it"
+        )
+    return _hash(Path(spec.origin).read_bytes())
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
+
+
+def _importing(module: str, do: Any) -> Any:
+    """Do something that may run a module; whatever goes wrong there is one line."""
+    try:
+        return do()
+    except BanditmeshError:
+        raise
+    except Exception as error:  # a module of the user's own may raise anything
+        raise InputError(f"cannot import {module}: {_in_words(error)}") from error
+
+
+def _load_text(name: str, hashed: str) -> ModuleType:
+    """The module with that hash, loaded once; nothing else that is imported under its name is touched."""
+    with _lock:
+        if hashed not in _loaded:
+            finder = _FromTexts(_texts[hashed], hashed)
+            hidden = {one: sys.modules.pop(one) for one in _texts[hashed] if one in sys.modules}
+            sys.meta_path.insert(0, finder)
+            try:
+                _loaded[hashed] = _importing(name, lambda: importlib.import_module(name))
+            finally:
+                sys.meta_path.remove(finder)
+                for one in _texts[hashed]:
+                    sys.modules.pop(one, None)
+                sys.modules.update(hidden)
+        return _loaded[hashed]
+
+
+class _FromTexts(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds some modules in their texts; they stay in `sys.modules` under names that nobody else has."""
+
+    def __init__(self, texts: Texts, hashed: str) -> None:
+        self._texts = texts
+        self._hashed = hashed
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname not in self._texts:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, origin=f"{fullname}.py")
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        """As Python does."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        # Its functions and classes say that they are of this module, and whoever asks for it finds it.
+        module.__name__ = f"{name}@{self._hashed}"
+        sys.modules[module.__name__] = module
+        exec(compile(self._texts[name], f"{name}.py", "exec"), vars(module))
+
+
+def _in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -1,0 +1,396 @@
+"""What a spec may name: networks, dynamics, arms, policies, protocols and emissions, and how each is built.
+
+Policies, protocols and emissions are built in `parts.py`, since tables of other files name them too. All but files may
+also be users' own, and are then named by their addresses, see `own`: a network is what a function or a class makes of
+the other keys of its table; a law is made for each arm, of its mean and of those keys of `[arms]` that are its
+parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from .. import checks
+from ..errors import InputError
+from ..lookup import own
+from ..machine import memory
+from .parts import (
+    TABLES,
+    Part,
+    build_emission,
+    build_memory,
+    build_policy,
+    build_protocol,
+    find,
+    from_signature,
+    named,
+)
+
+if TYPE_CHECKING:
+    from ..problem import Problem
+
+__all__ = [
+    "FILE_TABLES",
+    "NAME_KEYS",
+    "FileTable",
+    "Part",
+    "build_emission",
+    "build_memory",
+    "build_policy",
+    "build_problem",
+    "build_protocol",
+    "file_of",
+    "files_in",
+    "get_part",
+    "parts",
+    "read_files",
+]
+
+#: What a spec says of a file: keys and values, sorted.
+FileTable: TypeAlias = tuple[tuple[str, Any], ...]
+#: The tables of a spec and, for each, the key that names the part.
+NAME_KEYS: Final = {
+    "network": "name",
+    "dynamics": "name",
+    "arms": "law",
+    "policy": "name",
+    "memory": "name",
+    "protocol": "name",
+    "emission": "name",
+}
+_GENERATORS: Final = (
+    "er",
+    "ba",
+    "sbm",
+    "watts_strogatz",
+    "grid",
+    "path",
+    "ring",
+    "star",
+    "complete",
+    "random_regular",
+    "random_geometric",
+)
+#: The tables that may name files.
+FILE_TABLES: Final = ("network", "arms")
+#: The keys of `[arms]` for arms that are drawn, whatever their law.
+_DRAWN_ARMS: Final = {"n_arms": "int", "per_agent": "int", "seed": "int", "means": "list[float]", "change": "change"}
+#: What an arm of an agent takes in lists of arm sets, in bytes.
+_LISTED_BYTES: Final = 60.0
+#: The keys of `[arms]` that name files.
+_ARM_FILES: Final = ("catalogue", "laws", "log")
+
+
+@cache
+def parts(table: str) -> dict[str, Part]:
+    """Everything that may be named in a table."""
+    makers: dict[str, Callable[[], dict[str, Part]]] = {"network": _networks, "dynamics": _dynamics, "arms": _arms}
+    return named(table) if table in TABLES else makers[table]()
+
+
+def get_part(table: str, name: object) -> Part:
+    """The part of that name, or the one of the user's own at that address."""
+    if own.is_address(name) and table not in TABLES:
+        return _own(table, str(name))
+    return find(parts(table), f"{table}.{NAME_KEYS[table]}", name)
+
+
+def build_problem(point: Mapping[str, Any], files: Mapping[FileTable, Any]) -> Problem:
+    """The problem of a point.
+
+    Parameters
+    ----------
+    point : mapping
+        A point's settings.
+    files : mapping from what the spec says of a file to what it holds
+        What was read from the files that the study names.
+    """
+    return build_arms(point, build_dynamics(point, build_network(point, files)), files)
+
+
+def build_network(point: Mapping[str, Any], files: Mapping[FileTable, Any]) -> Any:
+    """The network of a point, as `build_problem`; without its dynamics."""
+    named = file_of(point)
+    return _make("network", point) if named is None else files[named]
+
+
+def build_dynamics(point: Mapping[str, Any], network: Any) -> Any:
+    """A network with the dynamics of a point, if it has any."""
+    return _make("dynamics", point, start=network)
+
+
+def build_arms(point: Mapping[str, Any], network: Any, files: Mapping[FileTable, Any]) -> Problem:
+    """The problem on a network with the arms of a point; `files` as in `build_problem`."""
+    from ..problem import Problem
+
+    read = {key: files[named] for key, named in arm_files_of(point).items()}
+    table = {**point["arms"], **read}
+    change = table.pop("change", None)
+    if "periods" in table and "horizon" in point:
+        table["log"] = table["log"].with_periods(table["periods"], point["horizon"])
+    sets, laws = _make("arms", {"arms": table}, network=network)
+    unmatched = {"unmatched": point["arms"]["unmatched"]} if "unmatched" in point["arms"] else {}
+    problem = Problem(network, sets, laws, **unmatched)
+    return problem if change is None else problem.with_change(change)
+
+
+def check_dynamics(point: Mapping[str, Any]) -> None:
+    """Refuse dynamics that no network can have; the user's own are left until there is a network for them."""
+    from ..networks.csr import Links
+
+    if not own.is_address(point["dynamics"]["name"]):
+        build_dynamics(point, Links.from_pairs(1, []))
+
+
+def check_arms(point: Mapping[str, Any]) -> None:
+    """Refuse arms that no network can have; none are drawn."""
+    from ..arms.changes import read_change
+
+    table = dict(point["arms"])
+    if "change" in table:
+        read_change(table.pop("change"))
+    _make("arms", {"arms": table}, network=None)
+
+
+def file_of(point: Mapping[str, Any]) -> FileTable | None:
+    """What a point says of its network file, if it names one.
+
+    All of it: the same file may be read in several ways.
+    """
+    table = point["network"]
+    return tuple(sorted(table.items())) if "path" in table and not own.is_address(table["name"]) else None
+
+
+def arm_files_of(point: Mapping[str, Any]) -> dict[str, FileTable]:
+    """What a point says of each file of its arms, by the key that names it."""
+    table = point["arms"]
+    reading = {key: table[key] for key in ("max_bytes", "columns") if key in table}
+    spans = {"log": {"periods": table["periods"]} if "periods" in table else {}}
+    return {
+        key: tuple(sorted({"arms": key, "path": table[key], **reading, **spans.get(key, {})}.items()))
+        for key in _ARM_FILES
+        if isinstance(table.get(key), str)
+    }
+
+
+def files_in(point: Mapping[str, Any], table: str) -> list[FileTable]:
+    """What a point says of the files that one of its tables names."""
+    if table == "arms":
+        return list(arm_files_of(point).values())
+    named = file_of(point)
+    return [] if named is None else [named]
+
+
+def read_files(files: Mapping[FileTable, Path]) -> dict[FileTable, Any]:
+    """What files of networks and arms hold, by what the spec says of them.
+
+    They are read once, in the parent, so that workers need no access to them.
+    """
+    return {named: _read_file(dict(named), path) for named, path in files.items()}
+
+
+def _read_file(named: dict[str, Any], path: Path) -> Any:
+    from .. import arms
+
+    readers: dict[str, Callable[..., Any]] = {
+        "catalogue": arms.read_catalogue,
+        "laws": arms.read_laws,
+        "log": arms.read_log,
+    }
+    if "arms" not in named:
+        return _make("network", {"network": {**named, "path": path}})
+    return readers[named.pop("arms")](**{**named, "path": path})
+
+
+def _make(table: str, point: Mapping[str, Any], **more: Any) -> Any:
+    given = dict(point[table])
+    name = given.pop(NAME_KEYS[table])
+    part = get_part(table, name)
+    with own.blamed(name):
+        return part.make(**given, **more)
+
+
+@cache
+def _own(table: str, address: str) -> Part:
+    """What is of the user's own at an address, as a part of a table that is not among `TABLES`."""
+    if table == "arms":
+        return _own_law(address)
+    make = own.load(address)
+    given = own.parameters_of(make, address)
+    if table == "dynamics" and "start" not in given:
+        raise InputError(f"{own.plain(address)} must take start, the network that it changes, got {', '.join(given)}")
+    part = _from_signature(make)
+    return part if table == "network" else _without(part, "start")
+
+
+def _own_law(address: str) -> Part:
+    """A law of the user's own: it is given the mean of each arm, and is asked whether its parameters can be read."""
+    from .. import arms
+
+    kind = own.load(address)
+    name = own.plain(address)
+    if not isinstance(kind, type) or not issubclass(kind, arms.Law):
+        raise InputError(f"{name} must be a class that derives from arms.Law, got {own.plain(checks.shown(kind))}")
+    given = own.parameters_of(kind, address)
+    if "mean" not in given:
+        raise InputError(f"{name} must take the mean of an arm, got {', '.join(given) or 'no parameters'}; add mean")
+    if taken := [key for key in given if key in _DRAWN_ARMS]:
+        raise InputError(f"{name} must not take {taken[0]}, which [arms] has for all laws; call it something else")
+    part = _without(_from_signature(kind), "mean")
+    law: Any = kind
+
+    def make(**settings: Any) -> tuple[Any, list[Any]]:
+        chosen = {key: settings.pop(key) for key in part.parameters if key in settings}
+        made = law(mean=0.5, **chosen)
+        for key, value in chosen.items():
+            if getattr(made, key, None) != value:
+                raise InputError(
+                    f"{name} must have its parameters as attributes, got no {key} = {checks.shown(value)} to read; "
+                    f"make it a frozen dataclass, or set self.{key}"
+                )
+        return _sets_and_laws(lambda mean: law(mean=mean, **chosen), **settings)
+
+    return Part(make, {**_DRAWN_ARMS, **part.parameters}, part.required)
+
+
+def _without(part: Part, key: str) -> Part:
+    """A part whose table does not give a parameter, since it is given by other means."""
+    parameters = {name: annotation for name, annotation in part.parameters.items() if name != key}
+    return replace(part, parameters=parameters, required=part.required - {key})
+
+
+def _networks() -> dict[str, Part]:
+    from .. import networks
+
+    known = {name: _from_signature(getattr(networks, name)) for name in _GENERATORS}
+    for name in ("er", "ba", "sbm"):
+        known[name] = replace(known[name], make=partial(_paper_or, name, known[name].make), all_or_nothing=True)
+    known["dynamic-er"] = Part(lambda: networks.paper("dynamic-er"), {}, frozenset())
+    # As names and arrays: the networkx graph of an edge list would take several times the memory.
+    known["file"] = _without(_from_signature(networks.read_any), "progress")
+    known["trace"] = _from_signature(networks.read_contact_trace)
+    return known
+
+
+def _paper_or(name: str, generator: Callable[..., Any], **parameters: Any) -> Any:
+    """The paper's network of that name, or another one of its kind if parameters are given."""
+    from .. import networks
+
+    return generator(**parameters) if parameters else networks.paper(name)
+
+
+def _dynamics() -> dict[str, Part]:
+    from .. import networks
+
+    known = {"none": Part(lambda start: start, {}, frozenset())}
+    kinds: dict[str, type] = {
+        "edge-markovian": networks.EdgeMarkovian,
+        "link-failures": networks.LinkFailures,
+        "churn": networks.Churn,
+    }
+    for name, kind in kinds.items():
+        known[name] = _without(_from_signature(kind), "start")
+    return known
+
+
+def _arms() -> dict[str, Part]:
+    return {
+        "gaussian": Part(_gaussian, {**_DRAWN_ARMS, "sigma": "float"}, frozenset()),
+        "bernoulli": Part(_bernoulli, _DRAWN_ARMS, frozenset()),
+        "data": Part(
+            _data,
+            dict.fromkeys((*_ARM_FILES, "columns", "rewards", "unmatched"), "str")
+            | {"max_bytes": "int", "periods": "int", "change": "change"},
+            frozenset(),
+        ),
+    }
+
+
+def _data(
+    *,
+    network: Any,
+    catalogue: Any = None,
+    laws: Any = None,
+    log: Any = None,
+    columns: str | None = None,
+    rewards: str | None = None,
+    unmatched: str = "refuse",
+    max_bytes: int | None = None,
+    periods: int | None = None,
+) -> tuple[Any, Any]:
+    """Arm sets and laws from files; only checked without a network, and then the files have not been read."""
+    from .. import arms
+
+    if (laws is None) == (log is None):
+        raise InputError("laws or log must be given, and not both; name one file")
+    if laws is not None and catalogue is None:
+        raise InputError("catalogue must be given with laws; name a file of who has which arms")
+    if rewards is not None and log is None:
+        raise InputError("rewards must be given with log only; leave it out")
+    if periods is not None:
+        checks.integer("periods", periods, at_least=1)
+        if log is None:
+            raise InputError("periods must be given with log only; leave it out")
+    checks.choice("rewards", rewards or "auto", arms.LAW_KINDS)
+    checks.choice("unmatched", unmatched, ("refuse", "drop"))
+    if network is None:
+        return [], []
+    if log is not None:
+        laws = log.with_law(rewards or "auto")
+    return (laws if catalogue is None else catalogue), laws
+
+
+def _gaussian(*, sigma: float = 1.0, **settings: Any) -> tuple[Any, list[Any]]:
+    from .. import arms
+
+    _check_sigma(sigma)
+    return _sets_and_laws(lambda mean: arms.Gaussian(mean, sigma), **settings)
+
+
+@lru_cache(maxsize=1)
+def _check_sigma(sigma: float) -> None:
+    """Refuse a sigma that no law can have; kept, since it is asked again for every seed of a sweep."""
+    from .. import arms
+
+    arms.Gaussian(0.5, sigma)
+
+
+def _bernoulli(**settings: Any) -> tuple[Any, list[Any]]:
+    from .. import arms
+
+    return _sets_and_laws(arms.Bernoulli, **settings)
+
+
+def _sets_and_laws(
+    law: Callable[[float], Any],
+    network: Any,
+    n_arms: int = 50,
+    per_agent: int = 20,
+    seed: int = 0,
+    means: list[float] | None = None,
+) -> tuple[Any, list[Any]]:
+    """Arm sets and laws, as `Problem.random` draws them unless the means are given; only checked without a network."""
+    from ..arms.armsets import check_sizes
+    from ..problem import Problem
+
+    laws = [law(mean) for mean in means or []]
+    n_arms, per_agent = check_sizes(n_arms if means is None else len(means), per_agent)
+    seed = checks.seed(seed)
+    if network is None:
+        return [], laws
+    problem = Problem.random(network, n_arms, per_agent, seed)
+    memory.check(_LISTED_BYTES * len(problem.arm_indices), "the arm sets", "take fewer arms per agent")
+    sets = [problem.arm_set(agent).tolist() for agent in range(problem.n_agents)]
+    return sets, laws if means is not None else [law(mean) for mean in problem.means.tolist()]
+
+
+def _from_signature(make: Callable[..., Any]) -> Part:
+    """A part that a function makes; one that draws has the seed 0 unless it is given."""
+    part = from_signature(make)
+    if "seed" not in part.parameters:
+        return part
+    return replace(part, make=partial(make, seed=0), required=part.required - {"seed"})
