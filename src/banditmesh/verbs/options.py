@@ -80,8 +80,8 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
         click.option(
             "--change",
             metavar="RECIPE",
-            help="How arms change: switching(RATE), wandering(STEP), seasonal(AMPLITUDE, PERIOD), drifting(FIRST, LAST) "
-            "or piecewise(ROUND, ...).",
+            help="How arms change: switching(RATE), wandering(STEP), seasonal(AMPLITUDE, PERIOD), drifting(FIRST, "
+            "LAST) or piecewise(ROUND, ...).",
         ),
         click.option(
             "--log-rewards",
