@@ -1,7 +1,6 @@
 """Arms that change: what they pay, what regret is then, on both engines, in files, specs and on the command line."""
 
 import hashlib
-import itertools
 import math
 from statistics import NormalDist
 
