@@ -38,7 +38,7 @@ def plane(mean, count, clock, sigma, law, tangents):
     """The bound on the index of `KLUCB` that is written for one arm of these observations."""
     scores = np.zeros((N_SCORES, 1))
     widths = widths_of(bm.KLUCB.index, np.array([sigma]), np.array([law]))
-    write_planes(0, 1, clock, widths, np.array([float(count), mean * count]), tangents, scores)
+    write_planes(0, 1, clock, 1.0, 1.0, widths, np.array([float(count), mean * count]), tangents, scores)
     return scores[SCORES, 0]
 
 
@@ -184,6 +184,7 @@ def agent_of(counts, totals, sigmas, laws, draws):
         "widths": widths_of(bm.ThompsonSampling.index, np.asarray(sigmas), np.asarray(laws)),
     }
     state = dict.fromkeys(State._fields, empty) | {"sums": sums, "pairs": sums.reshape(-1), "scores": scores}
+    state["now"] = np.ones(4)
     return Agents(**agents), State(**state)
 
 
