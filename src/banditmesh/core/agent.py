@@ -254,8 +254,8 @@ class Agent:
             wrong = f"its ttl must be between 1 and {most}, got {checks.shown(ttl)}" if most else "it is not sent any"
         elif self._policy.memory.forgets and not (type(made) is int and 1 <= made <= self.recall.round):
             wrong = f"its round must be from 1 to {self.recall.round}, got {checks.shown(made)}"
-        elif type(count) is float and self._courier.hears_sums and self._policy.memory.forgets:
-            wrong = f"weight and sum must be possible in round {made}, got {checks.shown((count, total))}"
+        elif self._courier.hears_sums and self._policy.memory.forgets:
+            wrong = f"count and sum must be possible in round {made}, got {checks.shown((count, total))}"
         elif not (isinstance(count, int) and 1 <= count <= MOST_PULLS):
             wrong = f"its count must be an integer from 1 to {MOST_PULLS}, got {checks.shown(count)}"
         elif not all(map(checks.is_hashable, (origin, number, arm))) or type(life) is not int:
