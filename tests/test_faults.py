@@ -433,7 +433,7 @@ def test_a_cumulative_message_heals_what_was_changed_before():
     was_changed = [Draws(0, 0).uniform(CORRUPT, 0, t, 0, 1) < 0.5 for t in range(1, 61)]
     last = max(t for t in range(1, 61) if was_changed[t - 2] and not was_changed[t - 1])
     watched = Watched(problem, bm.IRS(emission=bm.Growth(0.0)), changed, horizon=last)
-    total = watched.agents[0].own_total[0] + watched.agents[1].own_total[0]
+    total = watched.agents[0].recall.own_total[0] + watched.agents[1].recall.own_total[0]
     assert watched.agents[1].estimates.total[0] == pytest.approx(total, abs=1e-9)
 
 
@@ -541,7 +541,7 @@ def test_an_agent_has_an_observation_at_most_once_whatever_goes_wrong(problem, p
         assert set(ids) <= watched.made.keys()
         for position, arm in enumerate(agent.arms.names):
             heard = [one for one in ids if watched.made[one][0] == arm]
-            total = agent.own_total[position] + sum(watched.made[one][2] for one in heard)
+            total = agent.recall.own_total[position] + sum(watched.made[one][2] for one in heard)
             assert agent.estimates.count[position] == agent.own_count[position] + len(heard)
             assert agent.estimates.total[position] == pytest.approx(total, abs=1e-9)
             per_origin = collections.Counter(origin for origin, _ in heard)
@@ -555,12 +555,12 @@ def test_an_agent_knows_no_more_of_an_origin_than_it_ever_sent(problem, protocol
     watched = Watched(problem, protocol, faults)
     sent = {(origin, arm, n, total) for (origin, _), (arm, n, total) in watched.made.items()}
     for agent in watched.agents:
-        for (origin, arm), (n, total, *_) in agent._known.items():
+        for (origin, arm), (n, total, *_) in agent.recall.known.items():
             assert (origin, arm, n, total) in sent
             assert n <= watched.most_made(origin, arm) <= watched.result.pulls[0, origin, arm]
         for position, arm in enumerate(agent.arms.names):
-            heard = [(n, total) for (_, of), (n, total, *_) in agent._known.items() if of == arm]
-            total = agent.own_total[position] + sum(total for _, total in heard)
+            heard = [(n, total) for (_, of), (n, total, *_) in agent.recall.known.items() if of == arm]
+            total = agent.recall.own_total[position] + sum(total for _, total in heard)
             assert agent.estimates.count[position] == agent.own_count[position] + sum(n for n, _ in heard)
             assert agent.estimates.total[position] == pytest.approx(total, abs=1e-9)
 

@@ -19,7 +19,19 @@ if TYPE_CHECKING:
     from .errors import BanditmeshError, BanditmeshWarning, InputError, SpecError, StudyError
     from .faults import Corruption, Faults, Outages
     from .paper.reproduction import reproduce
-    from .policies import KLUCB, MOSS, UCB, UCBV, EpsilonGreedy, Policy, ThompsonSampling
+    from .policies import (
+        KLUCB,
+        MOSS,
+        UCB,
+        UCBV,
+        Discount,
+        EpsilonGreedy,
+        Everything,
+        Memory,
+        Policy,
+        ThompsonSampling,
+        Window,
+    )
     from .problem import Problem
     from .protocols import (
         ABSORB,
@@ -60,9 +72,11 @@ _HOMES = {
     "Comparison": "comparisons.compare",
     "Contested": "protocols",
     "Corruption": "faults",
+    "Discount": "policies",
     "Emission": "protocols",
     "EpsilonGreedy": "policies",
     "EveryPull": "protocols",
+    "Everything": "policies",
     "Faults": "faults",
     "Flooding": "protocols",
     "FloodingWithAbsorption": "protocols",
@@ -76,6 +90,7 @@ _HOMES = {
     "Journey": "animations",
     "KLUCB": "policies",
     "MOSS": "policies",
+    "Memory": "policies",
     "NoCooperation": "protocols",
     "Outages": "faults",
     "Policy": "policies",
@@ -94,6 +109,7 @@ _HOMES = {
     "TreeAggregation": "protocols",
     "UCB": "policies",
     "UCBV": "policies",
+    "Window": "policies",
     "animate": "animations",
     "bounds": "theory.bounds",
     "compare": "comparisons.compare",
@@ -126,9 +142,11 @@ __all__ = [
     "Comparison",
     "Contested",
     "Corruption",
+    "Discount",
     "Emission",
     "EpsilonGreedy",
     "EveryPull",
+    "Everything",
     "Faults",
     "Flooding",
     "FloodingWithAbsorption",
@@ -139,6 +157,7 @@ __all__ = [
     "InputError",
     "InstantRewardSharing",
     "Journey",
+    "Memory",
     "NoCooperation",
     "Outages",
     "Policy",
@@ -153,6 +172,7 @@ __all__ = [
     "StudyError",
     "ThompsonSampling",
     "TreeAggregation",
+    "Window",
     "animate",
     "arms",
     "bounds",

@@ -12,6 +12,8 @@ Purposes and their counters:
 
     REWARD  (agent, round, 0, 0)              which quantile of the pulled arm's law is paid
     REPLAY  (agent, arm, k, 0)                which of an arm's logged rewards the k-th pull of an agent pays
+    CHANGE  (arm, round, 0, 0)                whether the mean of an arm changes in this round
+    MEAN    (arm, round, 0, 0)                what it changes to, or by
     STOP    (origin, sequence, agent, ttl)    random input of a relay rule
     TARGET  (origin, sequence, agent, ttl, k) the k-th random neighbour of a fan-out
     INDEX   (agent, round, arm, 0)            random input of a policy's index
@@ -42,6 +44,8 @@ from . import checks
 
 REWARD: Final = "reward"
 REPLAY: Final = "replay"
+CHANGE: Final = "change"
+MEAN: Final = "mean"
 STOP: Final = "stop"
 TARGET: Final = "target"
 INDEX: Final = "index"

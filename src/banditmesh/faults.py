@@ -68,12 +68,15 @@ class Corruption:
             raise InputError(f"must be at most {MAX_SCALE:g}, got {scale:g}", key="corruption.scale")
         object.__setattr__(self, "scale", scale)
 
-    def changed(self, total: float, u: float) -> float:
-        """A reward, or a sum of rewards, after noise from a number `u` drawn in (0, 1)."""
+    def changed(self, total: float, u: float, unit: float = 1.0) -> float:
+        """A reward, or a sum of rewards, after noise from a number `u` drawn in (0, 1).
+
+        `unit` is what a reward of 1 adds to the sum.
+        """
         if self.kind == "zero":
             return 0.0
         noise = normal_quantile(u) if self.kind == "gaussian" else math.tan(math.pi * (u - 0.5))
-        return total + self.scale * noise
+        return total + unit * (self.scale * noise)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from numbers import Real
 from os import PathLike
@@ -22,7 +22,11 @@ from numpy.typing import NDArray
 from . import arms as reward_laws
 from . import checks, networks, plots
 from .arms.armsets import uniform_set_array
+from .arms.changes import read_change
 from .arms.matching import match
+from .arms.pooling import Pooling
+from .arms.world import World
+from .draws import MAX_COUNTER, Draws
 from .errors import ArmError, InputError, NetworkError
 from .files.contents import as_frame
 from .networks.csr import Links, as_links
@@ -75,6 +79,8 @@ class Problem:
         For each agent its position (x, y), if the network has one for all of them, as node attribute "pos".
     unmatched : Unmatched
         What was left out because names of the network and of the data did not match.
+    log : RewardLog or None
+        The log that laws or arm sets come from, if any.
 
     Examples
     --------
@@ -102,6 +108,7 @@ class Problem:
     network: Links | DynamicNetwork
     positions: Mapping[Hashable, tuple[float, float]] | None
     unmatched: reward_laws.Unmatched
+    log: reward_laws.RewardLog | None
     #: Agent v's arms are `arm_indices[arm_offsets[v] : arm_offsets[v + 1]]`, as numbers.
     arm_offsets: NDArray[np.int64]
     arm_indices: NDArray[np.int32]
@@ -119,6 +126,7 @@ class Problem:
     ) -> None:
         agents, links, positions = _read_network(network)
         left_out = reward_laws.Unmatched()
+        log = next((one for one in (arms, arm_sets) if isinstance(one, reward_laws.RewardLog)), None)
         if isinstance(arm_sets, reward_laws.Catalogue | reward_laws.RewardLog):
             kept, arm_sets, arms, left_out = _match(agents, arm_sets, arms, unmatched)
             agents, links = _part(agents, links, kept)
@@ -128,6 +136,7 @@ class Problem:
             arms = arms.laws
         self._set(agents, links, positions, arm_sets, arms)
         object.__setattr__(self, "unmatched", left_out)
+        object.__setattr__(self, "log", log)
 
     def _set(
         self, agents: Sequence[Hashable], links: Links | DynamicNetwork, positions: Any, arm_sets: Any, arms: Any
@@ -150,6 +159,7 @@ class Problem:
             "network": links,
             "positions": None if positions is None else {name: positions[name] for name in agents},
             "unmatched": reward_laws.Unmatched(),
+            "log": None,
             "arm_offsets": offsets,
             "arm_indices": indices,
         }
@@ -157,7 +167,7 @@ class Problem:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def paper(cls, name: str, seed: int = 0) -> Problem:
+    def paper(cls, name: str, seed: int = 0, change: Any = None) -> Problem:
         """One of the paper's instances: 100 agents, 50 Gaussian arms with sigma 1, 20 per agent.
 
         Parameters
@@ -166,6 +176,8 @@ class Problem:
             "er", "ba" or "sbm", the static networks of Section 6, or "dynamic-er".
         seed : int
             Draws the means, uniform on [0, 1], and the arm sets. The networks are always the paper's.
+        change : str, mapping or callable, optional
+            How the arms change, as for `with_change`; they do not, if not given.
 
         Examples
         --------
@@ -174,10 +186,10 @@ class Problem:
         Problem(100 agents, 196 links, 50 arms, 20 per agent)
         """
         checks.choice("the paper's network", name, networks.PAPER_NETWORKS)
-        return cls.random(networks.paper(name), n_arms=50, per_agent=20, seed=seed)
+        return cls.random(networks.paper(name), n_arms=50, per_agent=20, seed=seed, change=change)
 
     @classmethod
-    def random(cls, network: Any, n_arms: int, per_agent: int, seed: int = 0) -> Problem:
+    def random(cls, network: Any, n_arms: int, per_agent: int, seed: int = 0, change: Any = None) -> Problem:
         """Arms as in the paper's experiments, on any network.
 
         Parameters
@@ -188,6 +200,8 @@ class Problem:
             How many arms there are, Gaussian with sigma 1, and how many of them each agent has.
         seed : int
             Draws the means, uniform on [0, 1], and the arm sets.
+        change : str, mapping or callable, optional
+            As for `paper`.
 
         Examples
         --------
@@ -202,7 +216,48 @@ class Problem:
         means = np.random.default_rng([seed, 1]).uniform(0.0, 1.0, size=n_arms)
         problem = cls.__new__(cls)
         problem._set(agents, links, positions, sets, [reward_laws.Gaussian(mean, 1.0) for mean in means])
+        return problem if change is None else problem.with_change(change)
+
+    def with_change(self, change: Any) -> Problem:
+        """The same problem with arms that change.
+
+        Parameters
+        ----------
+        change : str, mapping or callable
+            A text such as "switching(0.002)", "wandering(0.01, hold=10)", "seasonal(0.2, 500)", "drifting(100, 900)" or
+            "piecewise(250, 500)", see the page on changing worlds; the same as a mapping, `{"name": "switching",
+            "rate": 0.002}`; or a function from an arm's law to a changing law. Means move between the problem's least
+            and greatest mean, unless low and high are given.
+
+        Examples
+        --------
+        >>> import banditmesh as bm
+        >>> problem = bm.Problem.paper("er", seed=0).with_change("switching(0.01, low=0, high=1)")
+        >>> problem.laws[0]
+        Switching(law=Gaussian(mean=0.8897387912781343, sigma=1.0), rate=0.01, low=0.0, high=1.0)
+        """
+        laws = tuple(map(reward_laws.as_law, read_change(change)(self.laws)))
+        problem = object.__new__(type(self))
+        for one in fields(self):
+            object.__setattr__(problem, one.name, laws if one.name == "laws" else getattr(self, one.name))
         return problem
+
+    def check_pooling(self, groups: Mapping[Hashable, Any] | None = None) -> Pooling:
+        """Test whether the agents of the log that the arms come from are paid alike, so that pooling is justified.
+
+        Parameters
+        ----------
+        groups : mapping from agent of the log to group, optional
+            Compare groups of agents, such as regions, instead of single agents, which often have few rewards.
+
+        Returns
+        -------
+        Pooling
+            Per arm chi-square, its degrees of freedom and p values; see `Pooling`.
+        """
+        if self.log is None:
+            raise ArmError("pooling is checked for arms that come from a log of rewards, got none; see arms.read_log")
+        return self.log.check_pooling(groups)
 
     @property
     def n_agents(self) -> int:
@@ -238,8 +293,68 @@ class Problem:
         return _frozen(plots.places(self.n_agents, usual_links(self.network)))
 
     @cached_property
+    def changes(self) -> bool:
+        """Whether any arm pays by another law in some rounds than in others."""
+        return any(law.changes for law in self.laws)
+
+    @cached_property
+    def is_random(self) -> bool:
+        """Whether any arm changes at random, so that means depend on seed and replicate."""
+        return any(isinstance(law, reward_laws.RandomLaw) for law in self.laws)
+
+    def check_fixed(self, what: str) -> None:
+        """Refuse arms that change, for something that holds of fixed ones alone.
+
+        Parameters
+        ----------
+        what : str
+            What it is, in the plural.
+        """
+        if self.changes:
+            changing = next(arm for arm, law in zip(self.arms, self.laws, strict=True) if law.changes)
+            raise ArmError(
+                f"{what} are for arms that do not change, got arm {changing!r}, which does; "
+                "ask means_at(t) for the means of a round"
+            )
+
+    def means_at(self, t: int, seed: int | None = None, replicate: int = 0) -> NDArray[np.float64]:
+        """The arms' mean rewards in a round, in the order of `arms`.
+
+        Parameters
+        ----------
+        t : int
+            The round, from 1.
+        seed, replicate : int
+            Those of the simulation, for arms that change at random; without such arms they have no effect.
+
+        Examples
+        --------
+        >>> import banditmesh as bm
+        >>> jump = bm.arms.Piecewise({1: bm.arms.Bernoulli(0.1), 11: bm.arms.Bernoulli(0.9)})
+        >>> problem = bm.Problem(bm.networks.ring(3), [[0, 1]] * 3, [bm.arms.Bernoulli(0.5), jump])
+        >>> problem.means_at(10), problem.means_at(11)
+        (array([0.5, 0.1]), array([0.5, 0.9]))
+        """
+        t = checks.integer("t", t, at_least=1, at_most=MAX_COUNTER)
+        if not self.changes:
+            return self.means
+        if seed is None and self.is_random:
+            raise InputError("arms that change at random have means by seed and replicate, got no seed; give seed=...")
+        key = (checks.seed(seed or 0), checks.integer("replicate", replicate, at_least=0))
+        # The latest world is kept, since rounds are often asked for one after the other.
+        if key not in self._worlds:
+            self._worlds.clear()
+            self._worlds[key] = World(self.laws, Draws(*key))
+        return _frozen(self._worlds[key].means(t).copy())
+
+    @cached_property
+    def _worlds(self) -> dict[tuple[int, int], World]:
+        return {}
+
+    @cached_property
     def means(self) -> NDArray[np.float64]:
-        """The arms' mean rewards, in the order of `arms`."""
+        """The arms' mean rewards, in the order of `arms`; of arms that change see `means_at`."""
+        self.check_fixed("means, best arms and gaps")
         return _frozen(np.array([law.mean for law in self.laws]))
 
     @cached_property
@@ -340,13 +455,14 @@ class Problem:
 
     def _repr_html_(self) -> str:
         kinds = Counter(type(law).__name__ for law in self.laws)
-        low, high = self.means.min(), self.means.max()
+        means = [law.start.mean if isinstance(law, reward_laws.ChangingLaw) else law.mean for law in self.laws]
+        low, high = min(means), max(means)
         rows = [
             ["", ""],
             ["agents", f"{self.n_agents:,}"],
             ["links", f"{self.network.n_links:,}" if isinstance(self.network, Links) else type(self.network).__name__],
             ["arms", ", ".join(f"{number:,} {kind}" for kind, number in kinds.items())],
-            ["mean rewards", f"{low:.3g} to {high:.3g}"],
+            ["mean rewards", f"{low:.3g} to {high:.3g}{' in round 1' if self.changes else ''}"],
             ["arms per agent", self._per_agent()],
         ]
         return as_html("Problem", rows)

@@ -7,6 +7,9 @@ Rules: a law is frozen; its parameters are checked when it is made; `quantile` n
 grows; `quantiles` gives the very bits of `quantile`, element by element. The laws that the compiled engine
 knows are described by a code and two numbers, and `law_quantile` is their one definition.
 
+A law that changes from round to round gives a stationary law for each: `changing` is its contract, and `world` works
+out what all arms pay in a replicate.
+
 The generators of arm sets live in `armsets` and are offered here too. Users' own data come from files: catalogues (who
 has what), laws, and logs of rewards; `matching` brings their names together with a network's.
 """
@@ -16,12 +19,15 @@ from .base import Law
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .catalogue import Catalogue, read_catalogue
+from .changing import ChangingLaw, RandomLaw
+from .drifting import Drifting
 from .empirical import Empirical
 from .gaussian import Gaussian
 from .law_files import read_laws
 from .logs import LAW_KINDS as LAW_KINDS
 from .logs import RewardLog, read_log
 from .matching import Unmatched
+from .piecewise import Piecewise
 from .quantiles import BERNOULLI as BERNOULLI
 from .quantiles import GAUSSIAN as GAUSSIAN
 from .quantiles import OTHER as OTHER
@@ -30,20 +36,30 @@ from .quantiles import law_quantile
 from .reading import as_law, from_description
 from .replay import Replay
 from .scipy_laws import ScipyLaw
+from .seasonal import Seasonal
+from .switching import Switching
 from .uniform import Uniform
+from .wandering import Wandering
 
 __all__ = [
     "Bernoulli",
     "Beta",
     "Catalogue",
+    "ChangingLaw",
+    "Drifting",
     "Empirical",
     "Gaussian",
     "Law",
+    "Piecewise",
+    "RandomLaw",
     "Replay",
     "RewardLog",
     "ScipyLaw",
+    "Seasonal",
+    "Switching",
     "Uniform",
     "Unmatched",
+    "Wandering",
     "as_law",
     "far_apart_sets",
     "from_description",

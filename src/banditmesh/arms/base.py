@@ -41,6 +41,8 @@ class Law:
         rewards of the run would be equal.
     kernel : tuple of (int, float, float) or None
         The law as `law_quantile` takes it, for the compiled engine; None if it cannot be put so.
+    changes : bool
+        Whether it pays by another law in some rounds than in others, see `ChangingLaw`.
 
     Examples
     --------
@@ -58,6 +60,11 @@ class Law:
     sigma: float | None = None
     continuous: bool = False
     kernel: tuple[int, float, float] | None = None
+    changes: bool = False
+
+    def at(self, t: int) -> Law:
+        """The law that pays in round `t`, from 1: this one, unless it changes."""
+        return self
 
     @property
     def code(self) -> int:

@@ -10,12 +10,18 @@ from ..errors import ArmError, InputError
 from .base import ENDS, MAX_REWARD, Law, reward_of
 from .bernoulli import Bernoulli
 from .beta import Beta
+from .changing import ChangingLaw, RandomLaw, same_kind
+from .drifting import Drifting
 from .empirical import Empirical
 from .gaussian import Gaussian
+from .piecewise import Piecewise
 from .quantiles import law_quantile
 from .replay import Replay
 from .scipy_laws import ScipyLaw, is_frozen
+from .seasonal import Seasonal
+from .switching import Switching
 from .uniform import Uniform
+from .wandering import Wandering
 
 
 def as_law(value: object) -> Law:
@@ -47,6 +53,14 @@ def as_law(value: object) -> Law:
 def _checked(law: Law) -> Law:
     """A law, perhaps of the caller's own, whose mean, sigma and rewards can be reckoned with."""
     kind = type(law).__name__
+    if isinstance(law, ChangingLaw):
+        # The first round stands for all, whose laws are checked when they are asked for.
+        first = law.law if isinstance(law, RandomLaw) else law.at(1)
+        same_kind(first, first, f"every round of {kind}")
+        _checked(first)
+        if law.sigma is not None and not 0 <= checks.real("sigma", law.sigma) <= MAX_REWARD:
+            raise ArmError(f"sigma must be None or a number between 0 and {MAX_REWARD:g}, got {law.sigma!r}")
+        return law
     if not hasattr(law, "mean"):
         raise ArmError(f"a law needs a mean, got {kind} without one; set it to the expected reward")
     try:
@@ -86,6 +100,30 @@ MAKERS: Final[dict[str, Callable[..., Law]]] = {
 }
 
 
+def _shifted(kind: Callable[..., Law]) -> Callable[..., Law]:
+    """How a law is made whose own law is described within its description, and perhaps another one."""
+
+    def make(start: Mapping[str, Any], to: Mapping[str, Any] | None = None, **parameters: Any) -> Law:
+        laws = [from_description(one) for one in (start, to) if one is not None]
+        return kind(*laws, **parameters)
+
+    return make
+
+
+def _piecewise(pieces: list[tuple[int, Mapping[str, Any]]]) -> Law:
+    return Piecewise({t: from_description(law) for t, law in pieces})
+
+
+#: The same for laws that change, which tables of laws do not name.
+CHANGING_MAKERS: Final[dict[str, Callable[..., Law]]] = {
+    "drifting": _shifted(Drifting),
+    "piecewise": _piecewise,
+    "seasonal": _shifted(Seasonal),
+    "switching": _shifted(Switching),
+    "wandering": _shifted(Wandering),
+}
+
+
 def from_description(description: Mapping[str, Any]) -> Law:
     """The law that `Law.describe` described.
 
@@ -95,8 +133,9 @@ def from_description(description: Mapping[str, Any]) -> Law:
     Bernoulli(p=0.25)
     """
     parameters = dict(description)
-    name = checks.choice("law", parameters.pop("law", None), MAKERS)
+    makers = MAKERS | CHANGING_MAKERS
+    name = checks.choice("law", parameters.pop("law", None), makers)
     try:
-        return MAKERS[name](**parameters)
+        return makers[name](**parameters)
     except (TypeError, AttributeError) as error:
         raise ArmError(f"the parameters of the law {name} do not fit, got {parameters!r}: {error}") from None

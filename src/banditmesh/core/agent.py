@@ -2,6 +2,7 @@
 
 Events go in, effects come out; whoever drives the agent (a simulator, a live node, a test) does the rest:
 
+    begin(t)                         round t begins: before anything else, and also to an agent that is down
     choose(clock)                    -> which arm to pull
     observe(position, reward)        a reward came; it counts at once, and may become a message
     send(neighbours)                 -> what to send now, and to whom; nothing waits after it
@@ -10,32 +11,29 @@ Events go in, effects come out; whoever drives the agent (a simulator, a live no
     learn(parts)                     what a driver that keeps others' counts and sums itself found new in them
 
 The calls may come in any order: rewards late, out of order, or for arms that somebody else chose; any number of
-choices may be open. An illegal call is an `InputError` that names it; a copy that no agent may send is a
-`MessageError`; neither changes anything.
+choices may be open. A driver without rounds never calls `begin`, and its agents forget nothing. An illegal call is an
+`InputError` that names it; a copy that no agent may send is a `MessageError`; neither changes anything.
 
 Rules kept here, and nowhere else: an arm that was neither chosen nor observed here comes first, in the order of the
-arm set; then an arm of which nothing is known, the least often chosen first; then the policy is asked. What was heard
-is added in ascending (origin, id), whatever paths it took and whenever it came. Of counts and sums the largest count of
-each origin and arm counts, and a smaller one changes nothing.
+arm set, unless the policy's first pulls are of unknown arms; then an arm of which nothing is known, the least often
+chosen first; then the policy is asked. What was heard is added in ascending (origin, id), whatever paths it took and
+whenever it came. What counts for how much, and that of statistics the largest of each origin and arm counts, is the
+memory's to say: see `policies/memory.py`.
 """
 
 from __future__ import annotations
 
 import copy as copying
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from .. import checks
 from ..errors import InputError, MessageError
-from ..policies.base import Arms, Chooser, Estimates, Policy, Source
+from ..policies.base import Arms, Chooser, Policy, Source
+from ..policies.memory import MAX_PULLS, MAX_TOLD
 from ..protocols.courier import Courier
 from ..protocols.messages import Copy, Message, Parcel, Receipt
 from ..protocols.relaying import Chances
-
-#: The most pulls that a message may count, and the largest reward that it may tell of: their sums, and those of their
-#: squares, stay finite. No arm pays as much (`arms.base.MAX_REWARD`), but a corrupted message may tell of it.
-MAX_PULLS: Final = 2**53 - 1
-MAX_TOLD: Final = 1e120
 
 
 class Choice(NamedTuple):
@@ -67,8 +65,10 @@ class Agent:
     ----------
     estimates : Estimates
         What it knows of its arms, by position: its own observations and what it heard.
-    own_count, own_total : list
-        Number and sum of its own observations, by position.
+    recall : Recall
+        All that it keeps by its policy's memory: the estimates, its own statistics, others' statistics, and the round.
+    own_count : list of int
+        The number of its own observations, by position: no memory forgets that.
     chooser : Chooser
         What the policy keeps for this agent.
     life : int
@@ -85,7 +85,7 @@ class Agent:
     >>> alice.observe(choice.position, reward=0.5)
     >>> [parcel] = alice.send(neighbours=["bob"])
     >>> parcel.copy.message, list(parcel.targets)
-    (Message(origin='alice', id=0, arm='red', n_pulls=1, total=0.5, life=0), ['bob'])
+    (Message(origin='alice', id=0, arm='red', n_pulls=1, total=0.5, life=0, round=0), ['bob'])
     >>> bob.receive(parcel.copy, sender="alice", degree=1)
     Receipt(fate=<Fate.ABSORBED: 1>, heard=True)
     >>> bob.receive(parcel.copy, sender="alice", degree=1).fate.name
@@ -113,20 +113,18 @@ class Agent:
         self._chances = chances
         self._age_of = age_of
         self._position = {arm: position for position, arm in enumerate(arms.names)}
-        self._begin()
+        self._start()
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         n_arms = len(self.arms.names)
         self.chooser = self._policy.chooser(self.arms)
         self.chooser.agent = self.name
-        self.estimates = Estimates(list(self.arms.sigmas), list(self.arms.laws))
+        self.recall = self._policy.memory.recall(self.arms)
+        self.estimates = self.recall.estimates
         self.own_count = [0] * n_arms
-        self.own_total = [0.0] * n_arms
         self._n_chosen = [0] * n_arms
         #: Arms that were neither chosen nor observed, in the order of the arm set.
         self._untried = list(range(n_arms))
-        #: By origin and arm: the latest count and sum, the origin's life, and how it entered the estimates.
-        self._known: dict[tuple[Any, Any], tuple[int, float, int, float, int]] = {}
         self._heard: list[Message] = []
 
     def restart(self) -> None:
@@ -136,19 +134,29 @@ class Agent:
         nothing from them until they count more than what was told before.
         """
         self.life += 1
-        self._begin()
+        now = self.recall.round
+        self._start()
+        self.recall.begin(now)
         self._courier.restart()
+
+    def begin(self, t: int) -> None:
+        """Round `t` begins, from 1 on: what is remembered gets older, also while the agent is down."""
+        if not t > self.recall.round:
+            raise InputError(f"agent {self.name!r} is in round {self.recall.round}, got round {checks.shown(t)}")
+        factor = self.recall.begin(t)
+        if factor != 1:
+            self._courier.fade(self, factor)
 
     def has(self, arm: Any) -> bool:
         """Whether the agent may pull that arm."""
         return arm in self._position
 
-    def own(self, arm: Any) -> tuple[int, float]:
-        """Number and sum of its own observations of an arm; none of one that it does not have."""
+    def own(self, arm: Any) -> tuple[Any, float]:
+        """Its own statistic of an arm, weight and sum; nothing of one that it does not have."""
         if arm not in self._position:
             return 0, 0.0
         position = self._position[arm]
-        return self.own_count[position], self.own_total[position]
+        return self.recall.own_weight[position], self.recall.own_total[position]
 
     def choose(self, clock: int, among: Collection[int] | None = None) -> Choice:
         """Choose an arm to pull.
@@ -167,18 +175,19 @@ class Agent:
         return choice
 
     def _choose(self, clock: int, positions: Sequence[int], all_of_them: bool) -> Choice:
-        for position in self._untried:
+        for position in self._forced:
             if position in positions:
                 return Choice(position, False)
         estimates, draw = self.estimates, self._draw
         unknown = [position for position in positions if not estimates.count[position]] if 0 in estimates.count else []
         if unknown:
             return Choice(min(unknown, key=lambda position: self._n_chosen[position]), False)
+        age = self._policy.memory.age(clock)
         if all_of_them:
-            place = self.chooser.choose(clock, estimates, draw)
+            place = self.chooser.choose(age, estimates, draw)
         else:
             estimates = estimates.part(positions)
-            place = self.chooser.choose(clock, estimates, lambda place: draw(positions[place]))
+            place = self.chooser.choose(age, estimates, lambda place: draw(positions[place]))
         if not (isinstance(place, int) and 0 <= place < len(positions)):
             raise InputError(
                 f"policy {self._policy.name!r} must choose one of {len(positions)} positions, got {checks.shown(place)}"
@@ -187,8 +196,13 @@ class Agent:
 
     def seems_best(self, position: int) -> bool:
         """Whether an arm that somebody else chose seems the best one, as `choose` would say of it."""
-        is_known = position not in self._untried and 0 not in self.estimates.count
+        is_known = position not in self._forced and 0 not in self.estimates.count
         return self._courier.asks_best and is_known and self.chooser.is_best(position, self.estimates)
+
+    @property
+    def _forced(self) -> list[int]:
+        """The arms that are pulled before the policy is asked, whatever is known of them."""
+        return self._untried if self._policy.first_pulls == "each" else []
 
     def _draw(self, position: int) -> float:
         assert self._chances is not None
@@ -217,8 +231,7 @@ class Agent:
             raise InputError(f"a reward must be a finite number, got {checks.shown(reward)} of agent {self.name!r}")
         self._tried(position)
         self.own_count[position] += 1
-        self.own_total[position] += reward
-        self.estimates.add(position, 1, reward)
+        self.recall.observe(position, reward)
         self.chooser.observe(position, reward)
         self._courier.observed(self, position, reward, was_best)
 
@@ -235,13 +248,12 @@ class Agent:
     def receive(self, copy: Copy, sender: Any, degree: int) -> Receipt:
         """What becomes of a copy that came from `sender`, when the agent has `degree` neighbours."""
         try:
-            (origin, number, arm, count, total, life), ttl = copy
+            (origin, number, arm, count, total, life, made), ttl = copy
             hash((origin, number, arm))
             is_sound = (
                 1 <= ttl <= self._courier.most_hops
-                and 1 <= count <= MAX_PULLS
-                and -MAX_TOLD * count <= total <= MAX_TOLD * count
-                and type(ttl) is type(count) is type(life) is int
+                and type(ttl) is type(life) is int
+                and self.recall.is_sound(count, total, made, self._courier.hears_sums)
             )
         except (TypeError, ValueError):
             is_sound = False
@@ -255,9 +267,13 @@ class Agent:
         message, ttl = copy if isinstance(copy, tuple) and len(copy) == 2 else (None, None)
         if not isinstance(message, tuple) or len(message) != len(Message._fields):
             return MessageError(f"agent {self.name!r} refuses {checks.shown(copy)}: it is no copy of a message")
-        origin, number, arm, count, total, life = message
+        origin, number, arm, count, total, life, made = message
         if not (isinstance(ttl, int) and 1 <= ttl <= most):
             wrong = f"its ttl must be between 1 and {most}, got {checks.shown(ttl)}" if most else "it is not sent any"
+        elif self._policy.memory.forgets and not (type(made) is int and 1 <= made <= self.recall.round):
+            wrong = f"its round must be from 1 to {self.recall.round}, got {checks.shown(made)}"
+        elif self._courier.hears_sums and self._policy.memory.forgets:
+            wrong = f"count and sum must be possible in round {made}, got {checks.shown((count, total))}"
         elif not (isinstance(count, int) and 1 <= count <= MAX_PULLS):
             wrong = f"its count must be an integer from 1 to {MAX_PULLS}, got {checks.shown(count)}"
         elif not all(map(checks.is_hashable, (origin, number, arm))) or type(life) is not int:
@@ -291,41 +307,21 @@ class Agent:
         heard, self._heard, learned = self._heard, [], []
         if heard:
             learned = [True] * len(heard)
-            learn = self._learn_sum if self._courier.hears_sums else self._learn
+            learn = self.recall.hear_sum if self._courier.hears_sums else self.recall.hear
             try:
                 order = sorted(range(len(heard)), key=heard.__getitem__)
             except TypeError:
                 # Names that cannot be ordered, as only a stranger would have: they enter as they came.
                 order = list(range(len(heard)))
             for place in order:
-                learned[place] = learn(heard[place])
+                position = self._position[heard[place].arm]
+                more = learn(position, heard[place])
+                learned[place] = more is not None
+                if more is not None and type(self.chooser) is not Chooser:
+                    source = Source(heard[place].origin, self._age_of(heard[place]))
+                    self.chooser.hear_from(position, *more, source)
         self._courier.settle()
         return learned
-
-    def _learn(self, message: Message) -> bool:
-        position = self._position[message.arm]
-        self.estimates.add(position, message.n_pulls, message.total)
-        self._tell_chooser(position, message.n_pulls, message.total, message)
-        return True
-
-    def _tell_chooser(self, position: int, count: int, total: float, message: Message) -> None:
-        if type(self.chooser) is not Chooser:
-            self.chooser.hear_from(position, count, total, Source(message.origin, self._age_of(message)))
-
-    def _learn_sum(self, message: Message) -> bool:
-        """Add what is new in an origin's count and sum. A life that counts more takes the place of the one before."""
-        origin, _, arm, count, total, life = message
-        known_count, known_total, known_life, squares, n_parts = self._known.get((origin, arm), (0, 0.0, life, 0.0, 0))
-        if count <= known_count:
-            return False
-        more, sum_of_more = count - known_count, total - known_total
-        # Only within a life is the difference of two sums that of some rewards.
-        part, kept = (sum_of_more * sum_of_more / more, 1) if life == known_life else (total * total / count, 0)
-        position = self._position[arm]
-        self.estimates.change(position, more, sum_of_more, part - (1 - kept) * squares, 1 - (1 - kept) * n_parts)
-        self._known[origin, arm] = count, total, life, part + kept * squares, 1 + kept * n_parts
-        self._tell_chooser(position, more, sum_of_more, message)
-        return True
 
     def drop(self) -> None:
         """What waits to be sent is gone."""
@@ -347,12 +343,10 @@ class Agent:
         return copying.deepcopy(
             {
                 "life": self.life,
-                "estimates": self.estimates.state,
+                "recall": self.recall.state,
                 "own_count": self.own_count,
-                "own_total": self.own_total,
                 "n_chosen": self._n_chosen,
                 "untried": self._untried,
-                "known": [[*key, *value] for key, value in self._known.items()],
                 "heard": [[*message] for message in self._heard],
                 "chooser": self.chooser.state,
                 "courier": self._courier.state,
@@ -363,10 +357,9 @@ class Agent:
     def state(self, value: dict[str, Any]) -> None:
         value = copying.deepcopy(value)
         self.life = value["life"]
-        self.estimates.state = value["estimates"]
-        self.own_count, self.own_total = value["own_count"], value["own_total"]
+        self.recall.state = value["recall"]
+        self.own_count = value["own_count"]
         self._n_chosen, self._untried = value["n_chosen"], value["untried"]
-        self._known = {(origin, arm): tuple(known) for origin, arm, *known in value["known"]}
         self._heard = [Message(*message) for message in value["heard"]]
         self.chooser.state = value["chooser"]
         self._courier.state = value["courier"]

@@ -147,9 +147,10 @@ def protocol_lines(protocol: AnyProtocol, policy: Policy | None = None) -> str:
 def _table(name: str, value: Any) -> str:
     """A table with its first parameter, and with those that are not the default."""
     taken = parts.parts(name)[value.name].parameters
-    settable = [one for one in fields(value) if one.name in taken]
+    settable = sorted((one for one in fields(value) if one.name in taken), key=lambda one: bool(one.kw_only))
     given = {one.name: getattr(value, one.name) for one in settable}
-    changed = {one.name for place, one in enumerate(settable) if place == 0 or given[one.name] != one.default}
+    first = {one.name for one in settable[:1] if not one.kw_only}
+    changed = first | {one.name for one in settable if given[one.name] != one.default}
     shown = {key: one for key, one in given.items() if key in changed and one is not None}
     return write({name: {"name": value.name, **shown}})
 
@@ -222,4 +223,6 @@ def _against_policy(policy: object) -> str | None:
         return f"{what}: it needs the variance of rewards, and a node knows counts and sums; take ucb or klucb"
     if type(policy).chooser is not Policy.chooser:
         return f"{what}: it keeps its own state, which no node stores; take ucb, klucb or thompson"
+    if policy.memory.forgets:
+        return f"memory {policy.memory.name!r} cannot run live: a node has no rounds to forget by; take Everything()"
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: Of more rounds than this, none is marked.
+MAX_MARKS: Final = 100
 #: Rounds, and arrays (replicates, records) of cumulative regret and transmissions.
 Curves: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
 
 
 @for_print
-def regret_and_messages(curves: Mapping[str, Curves], look: Look | None = None) -> Figure:
+def regret_and_messages(
+    curves: Mapping[str, Curves], look: Look | None = None, marks: Sequence[int] | NDArray[np.int64] = ()
+) -> Figure:
     """Two panels: group regret and transmissions over the rounds.
 
     Parameters
@@ -31,6 +35,8 @@ def regret_and_messages(curves: Mapping[str, Curves], look: Look | None = None) 
         are coloured by that number, with a colour bar, in one panel for each of the other settings.
     look : Look, optional
         Axes (two), size, scales and bands.
+    marks : sequence of int
+        Rounds in which arms changed: thin vertical lines, unless there are too many to be told apart.
 
     Examples
     --------
@@ -43,17 +49,18 @@ def regret_and_messages(curves: Mapping[str, Curves], look: Look | None = None) 
     look = look or Look()
     sweep = find_sweep(curves) if look.ax is None else None
     if sweep is not None:
-        return _swept(curves, sweep, look)
+        return _swept(curves, sweep, look, marks)
     if len(curves) > MAX_NAMES:
         look = replace(look, band="none")  # bands of many curves would hide each other
     figure, grid = new_figure(1, 2, look=look)
     _over_time(grid[0], curves, look)
+    _mark(grid[0], marks)
     legend(figure, grid[0, 0], len(curves), look)
     state_band(figure, any(len(regret) > 1 for _, regret, _ in curves.values()), look)
     return figure
 
 
-def _swept(curves: Mapping[str, Curves], sweep: Sweep, look: Look) -> Figure:
+def _swept(curves: Mapping[str, Curves], sweep: Sweep, look: Look, marks: Sequence[int] | NDArray[np.int64]) -> Figure:
     """Regret above transmissions, a column for each panel of the sweep, coloured by value."""
     panels = list(dict.fromkeys(sweep.panels.values()))
     figure, grid = new_figure(2, len(panels), height=1.9, look=look)
@@ -61,6 +68,7 @@ def _swept(curves: Mapping[str, Curves], sweep: Sweep, look: Look) -> Figure:
         # Curves without a number are for comparison, in every panel.
         shown = {name: one for name, one in curves.items() if sweep.panels.get(name, panel) == panel}
         _over_time(grid[:, column], shown, look, sweep)
+        _mark(grid[:, column], marks)
         grid[0, column].set_title(sweep.title(panel))
         grid[0, column].set_xlabel("")
         if column:
@@ -146,6 +154,13 @@ def _over_time(pair: Sequence[Axes], curves: Mapping[str, Curves], look: Look, s
         axes.set_ylabel(label)
         axes.set_xlabel("round")
         look.scale(axes)
+
+
+def _mark(pair: Sequence[Axes], rounds: Sequence[int] | NDArray[np.int64]) -> None:
+    """Mark rounds in which arms changed."""
+    for axes in pair if len(rounds) <= MAX_MARKS else ():
+        for t in rounds:
+            axes.axvline(float(t), color="0.6", linewidth=0.6, linestyle=":", zorder=0)
 
 
 def _curve(axes: Axes, x: NDArray[Any], values: NDArray[Any], style: tuple[Any, Any], label: str, look: Look) -> None:

@@ -14,7 +14,9 @@ A subclass with fields of its own is a frozen dataclass itself: otherwise equali
 two policies that differ in them count as the same. Compiled, a division by zero gives inf or nan instead of an
 exception; so a rule should be defined for all its inputs.
 
-The first pulls of an agent, one of each arm in arm-set order, come before any policy is asked.
+The first pulls of an agent, one of each arm in arm-set order, come before any policy is asked; with
+`first_pulls="unknown"` only pulls of arms of which nothing is known do. What an agent forgets of what it has seen and
+heard is said by the policy's *memory*, see `memory`.
 
 What policies may know of arms is in `Arms`: no network and no problem is needed to choose.
 """
@@ -22,139 +24,24 @@ What policies may know of arms is in `Arms`: no network and no problem is needed
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-from ..arms import BERNOULLI, GAUSSIAN
+from .. import checks
+from ..arms import BERNOULLI
 from ..errors import InputError
+from .estimates import Arms, Estimates
+from .memory import Everything, Memory
 
 if TYPE_CHECKING:
     from ..problem import Problem
 
+__all__ = ["Arms", "Chooser", "Estimates", "Policy", "first_highest", "require_sigmas"]
 
-class Arms(NamedTuple):
-    """What a policy may know of an agent's arms, by position in its arm set.
-
-    Attributes
-    ----------
-    names : sequence of hashables
-        The arms.
-    sigmas : sequence of float
-        The sub-Gaussian parameter of each arm's law; nan where it has none.
-    laws : sequence of int
-        The kind of each arm's law: `GAUSSIAN`, `BERNOULLI`, `UNIFORM` or `OTHER` of `banditmesh.arms`.
-
-    Examples
-    --------
-    >>> Arms.gaussian(["red", "blue"], sigma=0.5)
-    Arms(names=['red', 'blue'], sigmas=[0.5, 0.5], laws=[0, 0])
-    """
-
-    names: Sequence[Hashable]
-    sigmas: Sequence[float]
-    laws: Sequence[int]
-
-    @classmethod
-    def gaussian(cls, names: Sequence[Hashable], sigma: float) -> Arms:
-        """Arms whose rewards are Gaussian, of one sigma."""
-        return cls(names, [sigma] * len(names), [GAUSSIAN] * len(names))
-
-
-class Estimates:
-    """What an agent knows of its arms, by position in its arm set.
-
-    Sums are kept, not running means; the mean and `1 / sqrt(count)` are recomputed when an arm's sum changes, so that
-    an index needs no division and no root of its own.
-
-    Parameters
-    ----------
-    sigmas : list of float
-        The sub-Gaussian parameter of each arm's law; nan where it has none.
-    laws : list of int
-        The kind of each arm's law: `GAUSSIAN`, `BERNOULLI`, `UNIFORM` or `OTHER` of `banditmesh.arms`.
-
-    Examples
-    --------
-    >>> from banditmesh.arms import GAUSSIAN
-    >>> estimates = Estimates([1.0, 1.0], [GAUSSIAN, GAUSSIAN])
-    >>> estimates.add(1, count=4, total=2.0)
-    >>> estimates.count, estimates.mean, estimates.inv_root
-    ([0, 4], [0.0, 0.5], [0.0, 0.5])
-    """
-
-    def __init__(self, sigmas: list[float], laws: list[int]) -> None:
-        n_arms = len(sigmas)
-        self.sigma = sigmas
-        self.law = laws
-        self.count = [0] * n_arms
-        self.total = [0.0] * n_arms
-        self.mean = [0.0] * n_arms
-        self.inv_root = [0.0] * n_arms
-        self._squares = [0.0] * n_arms
-        self._n_parts = [0] * n_arms
-
-    def add(self, position: int, count: int, total: float) -> None:
-        """Add `count` observations whose rewards sum to `total`."""
-        self.change(position, count, total, total * total / count, 1)
-
-    def change(self, position: int, count: int, total: float, squares: float, n_parts: int) -> None:
-        """Add to count and sum, to the sum over parts of `total**2 / count`, and to the number of parts."""
-        self.count[position] += count
-        self.total[position] += total
-        self.mean[position] = self.total[position] / self.count[position]
-        self.inv_root[position] = 1.0 / math.sqrt(self.count[position])
-        self._squares[position] += squares
-        self._n_parts[position] += n_parts
-
-    def add_all(self, parts: Collection[tuple[int, int, float]]) -> None:
-        """Add many parts (position, count, total), in this order: the same as `add` of each, and quicker.
-
-        A part with a count of 0 corrects the sum of what is known already.
-        """
-        counts, totals, squares, n_parts = self.count, self.total, self._squares, self._n_parts
-        for position, count, total in parts:
-            totals[position] += total
-            if count:
-                counts[position] += count
-                squares[position] += total * total / count
-                n_parts[position] += 1
-        for position in {part[0] for part in parts}:
-            self.mean[position] = totals[position] / counts[position]
-            self.inv_root[position] = 1.0 / math.sqrt(counts[position])
-
-    def part(self, positions: Sequence[int]) -> Estimates:
-        """What is known of some of the arms, in this order."""
-        part = Estimates([self.sigma[one] for one in positions], [self.law[one] for one in positions])
-        part.state = {name: [values[one] for one in positions] for name, values in self.state.items()}
-        return part
-
-    @property
-    def state(self) -> dict[str, list[Any]]:
-        """All that changes, as lists of numbers."""
-        return {"count": self.count, "total": self.total, "squares": self._squares, "n_parts": self._n_parts}
-
-    @state.setter
-    def state(self, value: dict[str, list[Any]]) -> None:
-        self.count, self.total, self._squares, self._n_parts = (
-            value[name] for name in ("count", "total", "squares", "n_parts")
-        )
-        known = list(zip(self.total, self.count, strict=True))
-        self.mean = [total / count if count else 0.0 for total, count in known]
-        self.inv_root = [1.0 / math.sqrt(count) if count else 0.0 for _, count in known]
-
-    def variance(self, position: int) -> float:
-        """The variance of the rewards, estimated from the parts in which they came.
-
-        Of single observations it is their mean square less their squared mean. A part of n observations, received as
-        a sum, weighs as much as one: n times the squared distance of its mean from the true mean is, on average, the
-        variance.
-        """
-        scatter = self._squares[position] - self.total[position] * self.mean[position]
-        return max(0.0, scatter / self._n_parts[position])
-
-    def __len__(self) -> int:
-        return len(self.count)
+#: Which arms are pulled before the policy is asked: each once, or those of which nothing is known.
+FIRST_PULLS: Final = ("each", "unknown")
+EVERYTHING: Final = Everything()
 
 
 class Source(NamedTuple):
@@ -207,7 +94,7 @@ class Chooser:
         self.policy = policy
         self.arms = arms
 
-    def choose(self, clock: int, estimates: Estimates, draw: Callable[[int], float]) -> int:
+    def choose(self, clock: float, estimates: Estimates, draw: Callable[[int], float]) -> int:
         """The position of the arm to pull, as `Policy.choose`."""
         return self.policy.choose(clock, estimates, draw)
 
@@ -252,6 +139,14 @@ class Policy:
 
     A subclass gives `clock` and `index` as static methods, or overrides `choose` or `chooser`.
 
+    Parameters
+    ----------
+    memory : Memory
+        What agents forget: `Everything()`, that is nothing, `Discount(gamma)` or `Window(rounds)`.
+    first_pulls : str
+        "each": an agent pulls each of its arms once before the policy is asked, as in the paper. "unknown": it does so
+        only with arms of which it has heard nothing by then.
+
     Examples
     --------
     >>> import banditmesh as bm
@@ -265,11 +160,55 @@ class Policy:
     'greedy'
     """
 
+    _: KW_ONLY
+    memory: Memory = EVERYTHING
+    first_pulls: str = "each"
+
     name: ClassVar[str] = "policy"
     #: Whether `index` uses its random number `u`. If not, none is drawn and `u` is 0.
     random: ClassVar[bool] = False
     #: Whether counts and sums are all that it needs; False for a policy that asks for `Estimates.variance`.
     counts_and_sums: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__repr__" not in vars(cls):
+            # A dataclass keeps a repr that is there; its own would begin with what is seldom given.
+            own: Any = cls
+            own.__repr__ = Policy.__repr__
+
+    def __post_init__(self) -> None:
+        self.check_memory()
+
+    def __repr__(self) -> str:
+        """Its own fields first; memory and first pulls only where they are not the usual ones."""
+        usual = {one.name: one.default for one in fields(Policy)}
+        shown = [one for one in fields(self) if one.repr and one.name not in usual]
+        shown += [one for one in fields(Policy) if getattr(self, one.name) != one.default]
+        return f"{type(self).__qualname__}({', '.join(f'{one.name}={getattr(self, one.name)!r}' for one in shown)})"
+
+    def check_memory(self) -> None:
+        """Refuse a memory that it cannot have, and first pulls that there are not."""
+        checks.choice("first_pulls", self.first_pulls, FIRST_PULLS)
+        if not isinstance(self.memory, Memory):
+            raise InputError(f"memory must be a memory such as Discount(0.995), got {checks.shown(self.memory)}")
+        if not self.memory.forgets:
+            return
+        if not self.counts_and_sums:
+            raise InputError(
+                f"policy {self.name!r} needs the variance of rewards, which {self.memory!r} does not keep; "
+                "take Everything(), or another policy such as UCB()"
+            )
+        if type(self).chooser is not Policy.chooser:
+            raise InputError(
+                f"policy {self.name!r} keeps what it knows itself, so that {self.memory!r} has no effect on it; "
+                "take Everything(), or another policy such as UCB()"
+            )
+
+    @property
+    def label(self) -> str:
+        """Its name, and that of its memory with its parameters unless it forgets nothing: "ucb+discount(0.995)"."""
+        return f"{self.name}+{self.memory.label}" if self.memory.forgets else self.name
 
     @property
     def parameter(self) -> float:
@@ -294,20 +233,24 @@ class Policy:
         return Chooser(self, arms)
 
     @staticmethod
-    def clock(t: int, parameter: float) -> float:
-        """What the index needs of the round, computed once; 0 unless a policy says otherwise."""
+    def clock(t: float, parameter: float) -> float:
+        """What the index needs of the round, computed once; 0 unless a policy says otherwise.
+
+        With a memory that forgets, `t` is how many rounds still count, which need not be an integer.
+        """
         return 0.0
 
     @staticmethod
     def index(
-        mean: float, count: int, inv_root: float, clock: float, sigma: float, law: int, u: float, parameter: float
+        mean: float, count: float, inv_root: float, clock: float, sigma: float, law: int, u: float, parameter: float
     ) -> float:
         """The arm's index: the highest is pulled.
 
         Parameters
         ----------
-        mean, count : float, int
-            Mean and number of the observations that the agent has of the arm, its own and received ones.
+        mean, count : float
+            Mean and number of the observations that the agent has of the arm, its own and received ones. With a memory
+            that forgets, the number is the sum of their weights, and may be below 1.
         inv_root : float
             `1 / sqrt(count)`.
         clock : float
@@ -323,7 +266,7 @@ class Policy:
         """
         raise NotImplementedError("a policy gives index() as a static method, or overrides choose()")
 
-    def index_at(self, t: int, estimates: Estimates, position: int) -> float | None:
+    def index_at(self, t: float, estimates: Estimates, position: int) -> float | None:
         """The index of an arm of which something is known, in round `t`; None if it is drawn, or there is none."""
         if self.random or type(self).choose is not Policy.choose:
             return None
@@ -339,13 +282,13 @@ class Policy:
             parameter,
         )
 
-    def choose(self, t: int, estimates: Estimates, draw: Callable[[int], float]) -> int:
+    def choose(self, t: float, estimates: Estimates, draw: Callable[[int], float]) -> int:
         """The position, in the agent's arm set, of the arm to pull in round `t`.
 
         Parameters
         ----------
-        t : int
-            What the clock reads: the round, or one less by the published rules.
+        t : float
+            What the clock reads: the round, or one less by the published rules; of that, what the memory counts.
         estimates : Estimates
             What the agent knows of its arms; every arm has at least one observation.
         draw : callable

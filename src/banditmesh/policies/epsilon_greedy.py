@@ -45,11 +45,12 @@ class EpsilonGreedy(Policy):
     random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "epsilon", checks.probability("epsilon", self.epsilon))
         if self.decay is not None:
             object.__setattr__(self, "decay", checks.positive("decay", self.decay))
 
-    def choose(self, t: int, estimates: Estimates, draw: Callable[[int], float]) -> int:
+    def choose(self, t: float, estimates: Estimates, draw: Callable[[int], float]) -> int:
         """Any position, or that of the best mean."""
         n_arms = len(estimates)
         epsilon = self.epsilon if self.decay is None else min(self.epsilon, self.decay * n_arms / t)

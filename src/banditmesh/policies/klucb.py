@@ -96,6 +96,7 @@ class KLUCB(Policy):
     name: ClassVar[str] = "klucb"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "c", checks.non_negative("c", self.c))
 
     @property
@@ -108,14 +109,14 @@ class KLUCB(Policy):
         require_sigmas(self, arms)
 
     @staticmethod
-    def clock(t: int, parameter: float) -> float:
+    def clock(t: float, parameter: float) -> float:
         """`log(t) + c log(log(t))`; without its second term while log(t) is below 1."""
         log = math.log(t)
         return log + parameter * math.log(log) if log > 1.0 else log
 
     @staticmethod
     def index(
-        mean: float, count: int, inv_root: float, clock: float, sigma: float, law: int, u: float, parameter: float
+        mean: float, count: float, inv_root: float, clock: float, sigma: float, law: int, u: float, parameter: float
     ) -> float:
         """The highest mean that is allowed."""
         if law == BERNOULLI:

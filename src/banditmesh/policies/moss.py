@@ -44,6 +44,7 @@ class MOSS(Policy):
     name: ClassVar[str] = "moss"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.n_observations is not None:
             given = checks.integer("n_observations", self.n_observations, at_least=1)
             object.__setattr__(self, "n_observations", given)
@@ -52,7 +53,7 @@ class MOSS(Policy):
         """Every arm needs a sigma."""
         require_sigmas(self, arms)
 
-    def choose(self, t: int, estimates: Estimates, draw: Callable[[int], float]) -> int:
+    def choose(self, t: float, estimates: Estimates, draw: Callable[[int], float]) -> int:
         """The position of the arm with the highest index."""
         share = (self.n_observations or sum(estimates.count)) / len(estimates)
 

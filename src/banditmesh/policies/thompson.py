@@ -48,7 +48,7 @@ def generator_of(u: float) -> tuple[int, int]:
     return bits >> WORD, bits & ((1 << WORD) - 1)
 
 
-def beta_shapes(mean: float, count: int) -> tuple[float, float]:
+def beta_shapes(mean: float, count: float) -> tuple[float, float]:
     """The shapes of what is believed of a coin, from its mean and number of observations: its ones and zeros, plus 1.
 
     Sums that were changed on their way may be those of no coin: neither count falls below none.
@@ -110,7 +110,7 @@ class ThompsonSampling(Policy):
 
     @staticmethod
     def index(
-        mean: float, count: int, inv_root: float, clock: float, sigma: float, law: int, u: float, parameter: float
+        mean: float, count: float, inv_root: float, clock: float, sigma: float, law: int, u: float, parameter: float
     ) -> float:
         """The mean that is drawn."""
         if law == BERNOULLI:

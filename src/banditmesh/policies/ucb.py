@@ -35,6 +35,7 @@ class UCB(Policy):
     name: ClassVar[str] = "ucb"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "alpha", checks.positive("alpha", self.alpha))
 
     @property
@@ -43,13 +44,13 @@ class UCB(Policy):
         return self.alpha
 
     @staticmethod
-    def clock(t: int, parameter: float) -> float:
+    def clock(t: float, parameter: float) -> float:
         """`sqrt(alpha * log t)`."""
         return math.sqrt(parameter * math.log(t))
 
     @staticmethod
     def index(
-        mean: float, count: int, inv_root: float, clock: float, sigma: float, law: int, u: float, parameter: float
+        mean: float, count: float, inv_root: float, clock: float, sigma: float, law: int, u: float, parameter: float
     ) -> float:
         """`mean + clock / sqrt(count)`."""
         return mean + clock * inv_root

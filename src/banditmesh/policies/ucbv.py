@@ -46,10 +46,11 @@ class UCBV(Policy):
     counts_and_sums: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "width", checks.positive("width", self.width))
         object.__setattr__(self, "zeta", checks.positive("zeta", self.zeta))
 
-    def choose(self, t: int, estimates: Estimates, draw: Callable[[int], float]) -> int:
+    def choose(self, t: float, estimates: Estimates, draw: Callable[[int], float]) -> int:
         """The position of the arm with the highest index."""
         exploration = self.zeta * math.log(t)
 

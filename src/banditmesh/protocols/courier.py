@@ -3,6 +3,7 @@
 An agent chooses, observes and learns; its courier decides what is sent to whom, and what becomes of what comes. A
 courier has a state of its own, a plain value that can be read and put back, and is told by its agent what happens:
 
+    fade(agent, factor)          a round begins: what was told of statistics is worth so much of what it was
     observed(agent, position, reward, was_best)   the agent has counted a reward of its own
     send(agent, neighbours)      -> the parcels to send now
     receive(agent, copy, sender, degree) -> what becomes of a copy; what the agent should learn goes to `agent.hear`
@@ -41,6 +42,9 @@ class Courier(ABC):
 
     def observed(self, agent: Agent, position: int, reward: float, was_best: bool) -> None:  # noqa: B027 (optional)
         """The agent has counted a reward of its own."""
+
+    def fade(self, agent: Agent, factor: float) -> None:  # noqa: B027 (optional)
+        """A round begins, in which weights of statistics are to be multiplied by a factor below 1."""
 
     @abstractmethod
     def send(self, agent: Agent, neighbours: Sequence[Any]) -> list[Parcel]:

@@ -58,14 +58,15 @@ class Emission:
         return 0
 
     @staticmethod
-    def sends(own_count: int, sent_count: int, is_best: bool, parameter: float) -> bool:
+    def sends(own_count: float, sent_count: float, is_best: bool, parameter: float) -> bool:
         """Whether the agent sends after a pull.
 
         Parameters
         ----------
-        own_count : int
-            How often the agent has pulled the arm itself, this pull included.
-        sent_count : int
+        own_count : float
+            How often the agent has pulled the arm itself, this pull included. With a memory that discounts, an
+            emission that is cumulative gets weights here, of which only the ratio means anything.
+        sent_count : float
             Its own count when it last sent this arm; 0 if it never has.
         is_best : bool
             Whether the arm had the (first) highest mean when it was chosen; never during the initial pulls.
@@ -89,7 +90,7 @@ class EveryPull(Emission):
     name: ClassVar[str] = "every-pull"
 
     @staticmethod
-    def sends(own_count: int, sent_count: int, is_best: bool, parameter: float) -> bool:
+    def sends(own_count: float, sent_count: float, is_best: bool, parameter: float) -> bool:
         """Always."""
         return True
 
@@ -153,7 +154,7 @@ class Growth(Emission):
         return self.echoes
 
     @staticmethod
-    def sends(own_count: int, sent_count: int, is_best: bool, parameter: float) -> bool:
+    def sends(own_count: float, sent_count: float, is_best: bool, parameter: float) -> bool:
         """Whether the count has grown enough."""
         return own_count - sent_count >= parameter * sent_count
 
@@ -176,6 +177,6 @@ class Contested(Emission):
     asks_best: ClassVar[bool] = True
 
     @staticmethod
-    def sends(own_count: int, sent_count: int, is_best: bool, parameter: float) -> bool:
+    def sends(own_count: float, sent_count: float, is_best: bool, parameter: float) -> bool:
         """Unless the arm seemed the best."""
         return not is_best

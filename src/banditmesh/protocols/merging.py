@@ -5,7 +5,8 @@ neighbour in the tree, at what it could tell: the agent's own count and sum, and
 neighbours. What it hears travels on the next time that it is asked.
 
 Counts decide what is told, and are integers: what all have said, less what one of them has said, is exact. Sums are
-not, and are added up in the order of the neighbours, but only where they are told: hubs have many neighbours.
+not, and are added up in the order of the neighbours, but only where they are told: hubs have many neighbours. Weights,
+by a memory that discounts, are no integers either: all less one might fall, and would then be news of nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Merging(Courier):
         #: How often everything that came has been learned: the clock of pauses.
         self._now = 0
         #: By neighbour and arm: the latest count and sum that it said.
-        self._heard: dict[Any, dict[Any, tuple[int, float]]] = {neighbour: {} for neighbour in self._wants}
+        self._heard: dict[Any, dict[Any, tuple[Any, float]]] = {neighbour: {} for neighbour in self._wants}
         #: By neighbour and arm: what it was last told.
         self._told: dict[Any, dict[Any, Told]] = {neighbour: {} for neighbour in self._wants}
 
@@ -65,23 +66,42 @@ class Merging(Courier):
 
     def _tell(self, agent: Agent, arm: Any, is_wanted: bool) -> Iterator[Parcel]:
         """What neighbours are told of an arm now; also what the emission would keep back, if the chooser wants it."""
-        own_count, total = agent.own(arm)
+        before, total = agent.own(arm)
         heard = [said.get(arm, (0, 0.0)) for said in self._heard.values()]
-        count = own_count + sum([heard_count for heard_count, _ in heard])
+        everything = before + sum([heard_count for heard_count, _ in heard])
         for place, (neighbour, wanted) in enumerate(self._wants.items()):
             heard_count, heard_total = heard[place]
-            if arm in wanted and self._is_due(neighbour, arm, count - heard_count, is_wanted):
-                whole = reduce(add, [later for _, later in heard[place + 1 :]], total)
-                message = Message(agent.name, self._new_id(neighbour), arm, count - heard_count, whole, agent.life)
-                yield Parcel(Copy(message, 1), [neighbour])
+            if arm in wanted:
+                if type(everything) is int:
+                    count = everything - heard_count
+                else:
+                    count = reduce(add, [later for later, _ in heard[place + 1 :]], before)
+                if self._is_due(neighbour, arm, count, is_wanted):
+                    whole = reduce(add, [later for _, later in heard[place + 1 :]], total)
+                    number = self._new_id(neighbour)
+                    message = Message(agent.name, number, arm, count, whole, agent.life, agent.recall.round)
+                    yield Parcel(Copy(message, 1), [neighbour])
+            before += heard_count
             total += heard_total
 
-    def _is_due(self, neighbour: Any, arm: Any, count: int, is_wanted: bool) -> bool:
+    def fade(self, agent: Agent, factor: float) -> None:
+        """What neighbours said and were told goes over to a later scale; what they said may end there."""
+        for neighbour, heard in self._heard.items():
+            self._heard[neighbour] = {
+                arm: kept for arm, statistic in heard.items() if (kept := agent.recall.faded(*statistic, factor))[0]
+            }
+        for row in self._told.values():
+            for told in row.values():
+                told.count *= factor
+
+    def _is_due(self, neighbour: Any, arm: Any, count: float, is_wanted: bool) -> bool:
         """Whether a neighbour is told a count of an arm now; if so, it is noted."""
         emission, pause = self._protocol.emission, self._protocol.pause
         told = self._told[neighbour].get(arm)
         if told is None:
             told = self._told[neighbour][arm] = Told(when=self._now - pause)
+        if not count:
+            told.echoes = 0
         is_news = count > told.count and (is_wanted or told.is_news(emission, count))
         if not (is_news or told.echoes) or self._now - told.when < pause:
             return False
@@ -93,10 +113,12 @@ class Merging(Courier):
         message = copy.message
         if sender not in self._heard:
             raise InputError(f"agent {agent.name!r} hears its neighbours in the tree alone, got a copy from {sender!r}")
-        count, _ = self._heard[sender].get(message.arm, (0, 0.0))
-        if message.n_pulls <= count:
+        statistic, known = agent.recall.enters(message), self._heard[sender].get(message.arm, (0, 0.0))
+        if statistic[0] <= known[0]:
             return DUPLICATE
-        self._heard[sender][message.arm] = message.n_pulls, message.total
+        kept = agent.recall.faded(*statistic, 1)
+        if kept[0]:
+            self._heard[sender][message.arm] = kept
         heard = agent.has(message.arm)
         if heard:
             agent.hear(message)

@@ -12,15 +12,18 @@ class Message(NamedTuple):
 
     Origin, id and arm are names that can be hashed and sorted; the simulator uses numbers. An origin never uses an id
     twice, and its ids ascend. `total` is the sum of the rewards of `n_pulls` pulls. An origin that has lost its state
-    begins another `life`, in which it counts its pulls from zero again.
+    begins another `life`, in which it counts its pulls from zero again. `round` is that of the pull or, of a statistic,
+    that of sending; 0 if the driver has no rounds. By a memory that discounts, a statistic's `n_pulls` and `total` are
+    a weight and a weighted sum, in the scale of that round.
     """
 
     origin: Any
     id: Any
     arm: Any
-    n_pulls: int
+    n_pulls: Any
     total: float
     life: int = 0
+    round: int = 0
 
 
 class Note(NamedTuple):

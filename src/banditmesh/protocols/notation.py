@@ -21,7 +21,10 @@ from .base import AnyProtocol
 from .emission import Emission, EveryPull
 
 _PART: Final = rf"\s*({own.PATTERN}|[A-Za-z][\w-]*)\s*(?:\(([^()]*)\))?\s*"
-_WRITTEN: Final = re.compile(rf"{_PART}(?:\+{_PART})?")
+#: What has two parts, each with parameters in parentheses: a protocol and its emission, a policy and its memory.
+WRITTEN: Final = re.compile(rf"{_PART}(?:\+{_PART})?")
+#: Parameters that are words, not numbers.
+_WORDS: Final = ("first_pulls",)
 _COMMAS_OUTSIDE: Final = re.compile(r",(?![^()]*\))")
 
 
@@ -124,7 +127,7 @@ def split(text: str) -> list[str]:
 
 def parse(text: str) -> Written:
     """What a text names; its parameters are known and are numbers, but not checked otherwise."""
-    match = _WRITTEN.fullmatch(text)
+    match = WRITTEN.fullmatch(text)
     if match is None and text.strip():
         raise InputError(
             f"a protocol must be written like fwa, fwa(4) or flooding(8)+growth(0.25), got {checks.shown(text)}"
@@ -277,23 +280,25 @@ def _shown(value: Any) -> str:
 
 
 def _parameters(kind: type[Any], given_text: str | None) -> dict[str, int | float]:
-    known = [one.name for one in _settable(kind)]
-    given: dict[str, int | float] = {}
+    return read_parameters(kind.name, [one.name for one in _settable(kind)], given_text)
+
+
+def read_parameters(what: str, known: Sequence[str], given_text: str | None) -> dict[str, Any]:
+    """What a text in parentheses gives of these parameters: numbers, or words of some that are known to be words."""
+    given: dict[str, Any] = {}
     text = (given_text or "").strip()
     for place, word in enumerate(text.split(",") if text else []):
         key, equals, value = (part.strip() for part in word.rpartition("="))
         if not equals:
             if place >= len(known):
-                raise InputError(
-                    f"{kind.name} takes {', '.join(known) or 'no parameters'}; got more: {checks.shown(text)}"
-                )
+                raise InputError(f"{what} takes {', '.join(known) or 'no parameters'}; got more: {checks.shown(text)}")
             key = known[place]
         if key not in known:
-            takes = f"{kind.name} takes {', '.join(known) or 'no parameters'}"
+            takes = f"{what} takes {', '.join(known) or 'no parameters'}"
             raise InputError(f"{takes}; got {checks.shown(key)}{checks.meant(key, known)}")
         if key in given:
-            raise InputError(f"{kind.name} takes {key} once, got it twice: {checks.shown(text)}")
-        given[key] = _number(f"{key} of {kind.name}", value)
+            raise InputError(f"{what} takes {key} once, got it twice: {checks.shown(text)}")
+        given[key] = value if key in _WORDS else _number(f"{key} of {what}", value)
     return given
 
 

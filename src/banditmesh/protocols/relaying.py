@@ -168,12 +168,21 @@ class Relaying(Courier):
         self._n_told = 0
         self._seen.restart()
 
+    def fade(self, agent: Agent, factor: float) -> None:
+        """What was told is worth less; an arm of which nothing of the agent's own is left has no echoes."""
+        if self.hears_sums:
+            for position, told in self._told.items():
+                told.count *= factor
+                if not agent.recall.own_weight[position]:
+                    told.echoes = 0
+
     def observed(self, agent: Agent, position: int, reward: float, was_best: bool) -> None:
         """Make a message of the reward if the emission says so; otherwise an earlier one may be repeated."""
         emission = self._protocol.emission
+        counts = agent.recall.own_weight if emission.cumulative else agent.own_count
         told = self._told.setdefault(position, Told())
         echoes = emission.n_echoes
-        if not told.is_news(emission, agent.own_count[position], was_best):
+        if not told.is_news(emission, counts[position], was_best):
             wanted = self._wanted(agent, position)
             waiting = wanted or [(other.when, place) for place, other in self._told.items() if other.echoes]
             if not waiting:
@@ -182,9 +191,10 @@ class Relaying(Courier):
             told = self._told[position]
             echoes = told.echoes if wanted else told.echoes - 1
         self._n_told += 1
-        told.tell(agent.own_count[position], self._n_told, echoes)
-        count, total = (told.count, agent.own_total[position]) if emission.cumulative else (1, reward)
-        message = Message(agent.name, self._new_id(), agent.arms.names[position], count, total, agent.life)
+        told.tell(counts[position], self._n_told, echoes)
+        count, total = (told.count, agent.recall.own_total[position]) if emission.cumulative else (1, reward)
+        arm = agent.arms.names[position]
+        message = Message(agent.name, self._new_id(), arm, count, total, agent.life, agent.recall.round)
         if self._rules.origin_remembers:
             self._seen.accept(message)
         self._queue.append((message, self._protocol.ttl, None))

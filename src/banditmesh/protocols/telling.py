@@ -13,8 +13,8 @@ class Told:
 
     Attributes
     ----------
-    count : int
-        The count that it was told.
+    count : float
+        The count, or weight, that it was told.
     when : int
         When, by a clock of the teller's own.
     echoes : int
@@ -23,19 +23,19 @@ class Told:
 
     __slots__ = ("count", "echoes", "when")
 
-    def __init__(self, count: int = 0, when: int = 0, echoes: int = 0) -> None:
+    def __init__(self, count: float = 0, when: int = 0, echoes: int = 0) -> None:
         self.count = count
         self.when = when
         self.echoes = echoes
 
-    def is_news(self, emission: Emission, count: int, was_best: bool = False) -> bool:
+    def is_news(self, emission: Emission, count: float, was_best: bool = False) -> bool:
         """Whether the emission wants a count to be told."""
         return emission.sends(count, self.count, was_best, emission.parameter)
 
-    def tell(self, count: int, when: int, echoes: int) -> None:
+    def tell(self, count: float, when: int, echoes: int) -> None:
         """The listener is told a count, which is to be repeated so many times."""
         self.count, self.when, self.echoes = count, when, echoes
 
-    def as_list(self) -> list[int]:
+    def as_list(self) -> list[float]:
         """The attributes, in the order in which they are given."""
         return [self.count, self.when, self.echoes]

@@ -18,6 +18,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import checks
@@ -26,7 +27,7 @@ from ..faults import Corruption, Faults, Outages
 from ..lookup import own, registry
 
 if TYPE_CHECKING:
-    from ..policies import Policy
+    from ..policies import Memory, Policy
     from ..protocols import AnyProtocol, Emission
 
 #: The tables that name parts and, for each, the key that names the part.
@@ -35,11 +36,12 @@ NAME_KEYS: Final = {
     "dynamics": "name",
     "arms": "law",
     "policy": "name",
+    "memory": "name",
     "protocol": "name",
     "emission": "name",
 }
 #: The tables whose parts are handed to the part of another table, under their own names.
-GOES_INTO: Final = {"emission": "protocol"}
+GOES_INTO: Final = {"emission": "protocol", "memory": "policy"}
 #: What a parameter must be, by how its annotation is written; any other annotation is left to the part itself.
 _TYPES: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
     "int": (int, "an integer"),
@@ -116,7 +118,7 @@ def parts(table: str) -> dict[str, Part]:
     if "irs" in known:
         # Its ttl is 1 by definition, so a ttl that is given for other protocols is none of its parameters.
         known["irs"] = replace(known["irs"], parameters={})
-    # What the outer part does by itself: every pull, for most protocols.
+    # What the outer part does by itself: every pull for most protocols, and a policy forgets nothing.
     return {"default": Part(lambda: None, {}, frozenset()), **known} if table in GOES_INTO else known
 
 
@@ -137,7 +139,7 @@ def get_part(table: str, name: object, own_too: bool = True) -> Part:
 def tables_of(table: str, value: Any) -> dict[str, Any]:
     """The tables that a value stands for: a table for itself, a word for the part of that name.
 
-    A protocol that is written out stands for its emission, too.
+    A protocol that is written out stands for its emission, too, and a policy for its memory.
 
     Examples
     --------
@@ -150,10 +152,10 @@ def tables_of(table: str, value: Any) -> dict[str, Any]:
 
     if isinstance(value, Mapping):
         return {table: value}
-    if table != "protocol" or not isinstance(value, str) or not any(sign in value for sign in "(+"):
+    if table not in GOES_INTO.values() or not isinstance(value, str) or not any(sign in value for sign in "(+"):
         return {table: {NAME_KEYS[table]: value}}
     try:
-        return notation.parse(value).tables
+        return notation.parse(value).tables if table == "protocol" else parse_policy(value)
     except InputError as error:
         raise error.found_in(table) from None
 
@@ -221,7 +223,58 @@ def build_policy(tables: Mapping[str, Any]) -> Policy:
     UCB(alpha=2.0)
     """
     policy: Policy = build("policy", tables)
+    policy.check_memory()
     return policy
+
+
+def parse_policy(text: str) -> dict[str, dict[str, Any]]:
+    """A policy as people write it, as tables: its name with its parameters, and its memory if it has one.
+
+    Examples
+    --------
+    >>> parse_policy("ucb(0.5)+discount(0.995)")
+    {'policy': {'name': 'ucb', 'alpha': 0.5}, 'memory': {'name': 'discount', 'gamma': 0.995}}
+    """
+    from ..protocols.notation import WRITTEN, read_parameters
+
+    match = WRITTEN.fullmatch(text)
+    if match is None:
+        raise InputError(
+            f"a policy must be written like ucb, ucb(0.5) or ucb(0.5)+discount(0.995), got {checks.shown(text)}"
+            f"{own.with_colon(text.partition('(')[0].strip())}"
+        )
+    words = {"policy": match[1], **({} if match[3] is None else {"memory": match[3]})}
+    tables: dict[str, dict[str, Any]] = {}
+    for (table, name), given in zip(words.items(), (match[2], match[4]), strict=False):
+        name = own.address(name, Path()) if own.is_name(name) else name
+        part = get_part(table, name)
+        parameters = read_parameters(own.plain(name), list(part.parameters), given)
+        part.check(table, parameters)
+        tables[table] = {"name": name, **parameters}
+    return tables
+
+
+def as_policy(value: object) -> Any:
+    """A policy as it is, or the one that a text describes.
+
+    Examples
+    --------
+    >>> as_policy("klucb+window(500)")
+    KLUCB(c=0.0, memory=Window(rounds=500, blocks=16))
+    """
+    return build_policy(parse_policy(value)) if isinstance(value, str) else value
+
+
+def build_memory(tables: Mapping[str, Any]) -> Memory | None:
+    """The memory that tables name; None if it is the policy's own.
+
+    Examples
+    --------
+    >>> build_memory({"memory": {"name": "discount", "gamma": 0.995}})
+    Discount(gamma=0.995)
+    """
+    memory: Memory | None = build("memory", tables)
+    return memory
 
 
 def build_emission(tables: Mapping[str, Any]) -> Emission | None:
@@ -316,7 +369,12 @@ def _bases() -> dict[str, type[Any]]:
     """The tables whose parts are classes, and what these derive from; other parts are made by functions."""
     from .. import policies, protocols
 
-    return {"policy": policies.Policy, "protocol": protocols.AnyProtocol, "emission": protocols.Emission}
+    return {
+        "policy": policies.Policy,
+        "memory": policies.Memory,
+        "protocol": protocols.AnyProtocol,
+        "emission": protocols.Emission,
+    }
 
 
 @cache
@@ -332,6 +390,7 @@ def _from_class(kind: Any) -> Part:
     """What a class with fields takes: those fields that can be given, but for those that have tables of their own."""
     signature = inspect.signature(kind).parameters
     settable = [one for one in fields(kind) if one.name in signature and one.name not in GOES_INTO]
+    settable.sort(key=lambda one: bool(one.kw_only))
     return Part(
         kind,
         {one.name: _annotation(one.type) for one in settable},

@@ -39,7 +39,7 @@ _GENERATORS: Final = [
 #: The tables that may name files.
 FILE_TABLES: Final = ("network", "arms")
 #: The keys of `[arms]` for arms that are drawn, whatever their law.
-_DRAWN_ARMS: Final = {"n_arms": "int", "per_agent": "int", "seed": "int", "means": "list[float]"}
+_DRAWN_ARMS: Final = {"n_arms": "int", "per_agent": "int", "seed": "int", "means": "list[float]", "change": "change"}
 #: What an arm of an agent takes in lists of arm sets, in bytes.
 _LISTED_BYTES: Final = 60.0
 #: The keys of `[arms]` that name files.
@@ -75,10 +75,14 @@ def build_arms(point: Mapping[str, Any], network: Any, files: Mapping[FileTable,
     from ..problem import Problem
 
     read = {key: files[named] for key, named in arm_files_of(point).items()}
-    given = {key: value for key, value in point["arms"].items() if key not in read}
-    sets, laws = build("arms", {"arms": given}, network=network, **read)
+    table = {key: value for key, value in point["arms"].items() if key not in read}
+    change, log = table.pop("change", None), read.get("log")
+    if log is not None and "periods" in table and "horizon" in point:
+        read = {**read, "log": log.with_periods(table["periods"], point["horizon"])}
+    sets, laws = build("arms", {"arms": table}, network=network, **read)
     unmatched = {"unmatched": point["arms"]["unmatched"]} if "unmatched" in point["arms"] else {}
-    return Problem(network, sets, laws, **unmatched)
+    problem = Problem(network, sets, laws, **unmatched)
+    return problem if change is None else problem.with_change(change)
 
 
 def check_dynamics(point: Mapping[str, Any]) -> None:
@@ -93,7 +97,12 @@ def check_dynamics(point: Mapping[str, Any]) -> None:
 
 def check_arms(point: Mapping[str, Any]) -> None:
     """Refuse arms that no network can have; none are drawn."""
-    build("arms", point, network=None)
+    from ..arms.changes import read_change
+
+    table = dict(point["arms"])
+    if "change" in table:
+        read_change(table.pop("change"))
+    build("arms", {"arms": table}, network=None)
 
 
 def file_of(point: Mapping[str, Any]) -> FileTable | None:
@@ -109,8 +118,9 @@ def arm_files_of(point: Mapping[str, Any]) -> dict[str, FileTable]:
     """What a point says of each file of its arms, by the key that names it."""
     table = point["arms"]
     reading = {key: table[key] for key in ("max_bytes", "columns") if key in table}
+    spans = {"log": {"periods": table["periods"]} if "periods" in table else {}}
     return {
-        key: tuple(sorted({"arms": key, "path": table[key], **reading}.items()))
+        key: tuple(sorted({"arms": key, "path": table[key], **reading, **spans.get(key, {})}.items()))
         for key in _ARM_FILES
         if isinstance(table.get(key), str)
     }
@@ -227,7 +237,8 @@ def _arms() -> dict[str, Part]:
         "bernoulli": Part(_bernoulli, _DRAWN_ARMS, frozenset()),
         "data": Part(
             _data,
-            dict.fromkeys((*_ARM_FILES, "columns", "rewards", "unmatched"), "str") | {"max_bytes": "int"},
+            dict.fromkeys((*_ARM_FILES, "columns", "rewards", "unmatched"), "str")
+            | {"max_bytes": "int", "periods": "int", "change": "change"},
             frozenset(),
         ),
     }
@@ -243,6 +254,7 @@ def _data(
     rewards: str | None = None,
     unmatched: str = "refuse",
     max_bytes: int | None = None,
+    periods: int | None = None,
 ) -> tuple[Any, Any]:
     """Arm sets and laws from files; only checked without a network, and then the files have not been read."""
     from .. import arms
@@ -253,6 +265,10 @@ def _data(
         raise InputError("must be given with laws; name a file that says which agents have which arms", key="catalogue")
     if rewards is not None and log is None:
         raise InputError("must be given with log only; leave it out", key="rewards")
+    if periods is not None:
+        checks.integer("periods", periods, at_least=1)
+        if log is None:
+            raise InputError("must be given with log only; leave it out", key="periods")
     checks.choice("rewards", rewards or "auto", arms.LAW_KINDS)
     checks.choice("unmatched", unmatched, ("refuse", "drop"))
     if network is None:

@@ -83,7 +83,8 @@ class Records(Observer):
     def pulled(self, agent: int, position: int, reward: float) -> None:
         """Count the pull and its regret."""
         self._round_regret += self._gaps[agent][position]
-        self._of_agents.add(agent, self._gaps[agent][position])
+        if self._run.means_change:
+            self._of_agents.added[agent] += self._gaps[agent][position]
         self._pulls[agent][position] += 1
 
     def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
@@ -108,8 +109,15 @@ class Records(Observer):
 
     @property
     def last_agent_regret(self) -> NDArray[np.float64] | None:
-        """Each agent's regret up to now, if it is not judged by the arms' laws."""
-        return None if self._run.means is None else self._of_agents.after(self.pulls)
+        """Each agent's regret up to now, if it is not judged by laws that do not change."""
+        return None if self._run.judged_by_laws else self._of_agents.after(self.pulls)
+
+    @property
+    def changes(self) -> NDArray[np.int64]:
+        """The rounds in which arms jumped."""
+        if not self._run.problem.changes:
+            return np.empty(0, dtype=np.int64)
+        return self._run.world(self._replicate).changes(self._run.horizon)
 
 
 class Traffic(Observer):
@@ -118,6 +126,7 @@ class Traffic(Observer):
     def __init__(self, run: Run) -> None:
         self._run = run
         self._size = run.protocol.size
+        self._stamp = run.stamp_bytes
         self._n_bytes = run.control_bytes
         self.n_sent = 0
         self._n_learned = 0
@@ -131,7 +140,7 @@ class Traffic(Observer):
     def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
         """Count the transmissions, and their bytes."""
         self.n_sent += len(receivers)
-        self._n_bytes += len(receivers) * self._size(message)
+        self._n_bytes += len(receivers) * (self._size(message) + self._stamp)
 
     def dropped(self, n: int) -> None:
         """Count what was not sent."""
@@ -208,6 +217,7 @@ class EventLog(Observer):
     def __init__(self, run: Run, replicate: int, write: Callable[[Event], object]) -> None:
         self._agents, self._arms = run.problem.agents, run.problem.arms
         self._replicate = replicate
+        self._unit = run.memory.unit
         self._write = write
 
     def ended(self, transmission: Transmission, arrival: int, fate: Fate, learned: bool) -> None:
@@ -218,6 +228,8 @@ class EventLog(Observer):
         sequence = sequence_of(message)
         arm = None if message.arm is None else self._arms[message.arm]
         n_pulls, total = (message.n_pulls, message.total) if isinstance(message, Message) else (0, math.nan)
+        if type(n_pulls) is float:
+            n_pulls, total = n_pulls / self._unit(message), total / self._unit(message)
         self._write(
             Event(
                 replicate=self._replicate,
@@ -270,6 +282,7 @@ class Books:
             trace=self._trace,
             agent_regret=self._records.agent_regret,
             last_agent_regret=self._records.last_agent_regret,
+            changes=self._records.changes,
         )
         if self._links is not None:
             outcome.links, outcome.link_traffic = self._links.as_arrays()

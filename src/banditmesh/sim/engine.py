@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from os import PathLike
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import checks
+from ..arms import ChangingLaw
 from ..arms.base import MAX_REWARD
 from ..draws import MAX_COUNTER, fresh_seed
 from ..errors import BanditmeshWarning, InputError, UnsupportedError, warn
@@ -26,6 +28,7 @@ from ..problem import Problem
 from ..protocols import AnyProtocol, Protocol
 from ..protocols.notation import as_protocol, write
 from ..rules import get_rules
+from ..settings.parts import as_policy
 from ..version import __version__
 from . import reference
 from .limits import MAX_ROUNDS, check_result_fits
@@ -42,13 +45,14 @@ EVENT_BYTES: Final = 320.0
 LONG_FALLBACK: Final = 10.0
 #: A run that takes the reference engine less than this many seconds is not worth compiling a user's rule for.
 SHORT_RUN: Final = 5.0
+_beginning: ContextVar[bool] = ContextVar("beginning", default=False)
 
 
 def simulate(
     problem: Problem,
     protocol: AnyProtocol | str,
     *,
-    policy: Policy | Sequence[Policy] | None = None,
+    policy: Policy | str | Sequence[Policy] | None = None,
     horizon: int = 1000,
     replicates: int | range = 1,
     seed: int | None = None,
@@ -74,8 +78,9 @@ def simulate(
         Network, arm sets and arms.
     protocol : AnyProtocol or str
         How messages travel: a protocol, or its text as tables print it, such as "flooding(8)+growth(0.25)".
-    policy : Policy or sequence of Policy, optional
-        How arms are chosen: one for all agents, or one for each; by default `UCB(alpha=3.0)`.
+    policy : Policy, str or sequence of Policy, optional
+        How arms are chosen, and what agents forget: one for all agents, or one for each; by default `UCB(alpha=3.0)`.
+        As text, "ucb(0.5)+discount(0.995)".
     horizon : int
         The number of rounds.
     replicates : int or range
@@ -185,7 +190,7 @@ def read_run(
     problem: Problem,
     protocol: AnyProtocol | str,
     *,
-    policy: Policy | Sequence[Policy] | None,
+    policy: Policy | str | Sequence[Policy] | None,
     horizon: int,
     replicates: int | range,
     seed: int | None,
@@ -228,15 +233,31 @@ def read_run(
         first=first,
     )
     _check_network_lasts(problem, horizon)
+    check_changes_come(problem, horizon)
+    if not run.memory.merges and run.tree is not None:
+        raise InputError(
+            f"{protocol.name!r} merges statistics of all rounds, which {run.memory!r} cannot take apart; "
+            "take Discount(0.995), or another protocol"
+        )
     if run.tape is None and run.means is not None:
         raise InputError(
             "means are taken beside rewards, got none of those; leave them out, or give laws with these means"
         )
     if run.tape is not None and run.means is None:
-        _warn_of_contradiction(problem, run.tape)
+        _warn_of_contradiction(run, run.tape)
     if run.trace is True:
         check_log_fits(run)
     return run
+
+
+@contextmanager
+def beginnings() -> Iterator[None]:
+    """While this is open, runs of this thread are beginnings of longer ones: arms may change beyond their horizon."""
+    token = _beginning.set(True)
+    try:
+        yield
+    finally:
+        _beginning.reset(token)
 
 
 def check_log_fits(run: Run) -> None:
@@ -288,7 +309,7 @@ def settings_of(run: Run) -> dict[str, Any]:
         "protocol_name": run.protocol.name,
         "protocol_text": write(run.protocol),
         "policy": repr(policies[0]) if len(policies) == 1 else [repr(policy) for policy in run.policies],
-        "policy_name": policies[0].name if len(policies) == 1 else "mixed",
+        "policy_name": policies[0].label if len(policies) == 1 else "mixed",
         "rules": run.rules.name,
         "faults": repr(run.faults),
         "horizon": run.horizon,
@@ -323,10 +344,9 @@ def _read_threads(threads: int | None) -> int:
     return count_cores()
 
 
-def _read_policies(policy: Policy | Sequence[Policy] | None, problem: Problem) -> tuple[Policy, ...]:
+def _read_policies(given: object, problem: Problem) -> tuple[Policy, ...]:
     n_agents = problem.n_agents
-    if policy is None:
-        policy = UCB()
+    policy: Any = UCB() if given is None else as_policy(given)
     if isinstance(policy, Policy):
         policy = (policy,) * n_agents
     if not isinstance(policy, Sequence) or not all(isinstance(one, Policy) for one in policy):
@@ -335,7 +355,14 @@ def _read_policies(policy: Policy | Sequence[Policy] | None, problem: Problem) -
         raise InputError(f"policy must be one policy, or one for each of {n_agents} agents, got {len(policy)}")
     for one in {id(one): one for one in policy}.values():
         checks.real(f"the parameter of policy {one.name!r}", one.parameter)
+        one.check_memory()
         one.check(problem)
+    memories = list(dict.fromkeys(one.memory for one in policy))
+    if len(memories) > 1:
+        raise InputError(
+            f"all agents of a run must have the same memory, because a statistic is weighed by its origin, got "
+            f"{memories[0]!r} and {memories[1]!r}"
+        )
     return tuple(policy)
 
 
@@ -377,7 +404,8 @@ def _read_tape(rewards: ArrayLike, problem: Problem, horizon: int, replicates: i
             f"tape per replicate, got {tape.shape}"
         )
     tape = tape.reshape(-1, *shape)
-    held = ~np.isnan(problem.gaps)
+    held = np.zeros(shape[1:], dtype=np.bool_)
+    held[np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets)), problem.arm_indices] = True
     bad = np.argwhere(~(np.abs(tape) <= MAX_REWARD) & held)
     if bad.size:
         replicate, row, agent, arm = bad[0]
@@ -415,23 +443,37 @@ def _read_means(means: ArrayLike, problem: Problem, horizon: int, replicates: in
     return array.reshape(shapes[array.shape])
 
 
-def _warn_of_contradiction(problem: Problem, tape: NDArray[np.float64]) -> None:
+def _warn_of_contradiction(run: Run, tape: NDArray[np.float64]) -> None:
     """Warn if an arm pays by the tape, on average, what its law makes next to impossible."""
+    problem = run.problem
     owner = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
-    for arm, (law, sigma) in enumerate(zip(problem.laws, problem.sigmas.tolist(), strict=True)):
+    means = _means_of_laws(run)
+    for arm, (mean, sigma) in enumerate(zip(means.tolist(), problem.sigmas.tolist(), strict=True)):
         if math.isnan(sigma):
             continue
         entries = tape[:, :, owner[problem.arm_indices == arm], arm]
         paid = float(entries.mean())
         # Beside chance, the mean of many equal numbers may differ from them by some rounding.
-        allowed = 6.0 * sigma / math.sqrt(entries.size) + 1e-9 * max(abs(paid), abs(law.mean))
-        if abs(paid - law.mean) > allowed:
+        allowed = 6.0 * sigma / math.sqrt(entries.size) + 1e-9 * max(abs(paid), abs(mean))
+        if abs(paid - mean) > allowed:
             warn(
                 f"rewards contradict the arms' laws: arm {problem.arms[arm]!r} pays {paid:g} on average and its law "
-                f"says {law.mean:g}; regret is judged by the laws, so give means= to judge it by what the tape pays",
+                f"says {mean:g}; regret is judged by the laws, so give means= to judge it by what the tape pays",
                 BanditmeshWarning,
             )
             return
+
+
+def _means_of_laws(run: Run) -> NDArray[np.float64]:
+    """What each arm pays by its law, on average over the rounds and replicates of a run."""
+    if not run.problem.changes:
+        return run.problem.means
+    n_replicates = run.replicates if run.problem.is_random else 1
+    total = np.zeros(run.problem.n_arms)
+    for replicate in range(n_replicates):
+        for t in range(1, run.horizon + 1):
+            total += run.world(replicate).means(t)
+    return total / (n_replicates * run.horizon)
 
 
 def _records(horizon: int, record_every: int) -> NDArray[np.int64]:
@@ -443,3 +485,15 @@ def _check_network_lasts(problem: Problem, horizon: int) -> None:
     network = problem.network
     if isinstance(network, DynamicNetwork) and network.n_rounds is not None and network.n_rounds < horizon:
         raise ended_early(horizon, network.n_rounds)
+
+
+def check_changes_come(problem: Problem, horizon: int) -> None:
+    """Refuse a run that ends before an arm has changed as its law says it will, but for the beginning of a run."""
+    if _beginning.get():
+        return
+    for arm, law in zip(problem.arms, problem.laws, strict=True):
+        if isinstance(law, ChangingLaw) and law.least_horizon > horizon:
+            raise InputError(
+                f"arm {arm!r} changes in round {law.least_horizon}, beyond the horizon of {horizon} rounds; "
+                "lengthen the horizon, or leave the change out"
+            )

@@ -41,12 +41,13 @@ ARRAYS: Final[dict[str, tuple[str, ...]]] = {
     "arm_pulls": ("i", "replicates", "slots"),
     "link_traffic": ("i", "replicates", "records", "links"),
     "agent_regret_curve": ("f", "replicates", "records", "agents"),
+    "changes": ("i", "replicates", "changes"),
     **{f"traffic_{name}": ("i", "replicates") for name in TRAFFIC},
 }
 #: What grows, or stays as it is, from one recorded round to the next.
 CUMULATIVE: Final = ("regret", "messages", "agent_regret_curve")
 #: What a file need not have: it was not asked for, or did not exist when the file was written.
-OPTIONAL: Final = ("link_traffic", "agent_regret_curve", "traffic_dropped", "traffic_control")
+OPTIONAL: Final = ("link_traffic", "agent_regret_curve", "changes", "traffic_dropped", "traffic_control")
 
 
 class Names(NamedTuple):
@@ -239,12 +240,20 @@ def _check_values(path: str | PathLike[str], arrays: Mapping[str, NDArray[Any]],
     for name in CUMULATIVE:
         if name in arrays and (np.diff(arrays[name], axis=1) < 0).any():
             raise _wrong(path, f"{name} that fall from one round to a later one")
+    if "changes" in arrays and not _are_changes(arrays["changes"], int(rounds[-1])):
+        raise _wrong(path, "changes that are no rounds of the run, ascending")
     if (arrays["arm_pulls"] > rounds[-1]).any():
         raise _wrong(path, "arm_pulls that are more than the rounds")
     if starts[0] != 0 or starts[-1] != len(arms) or (np.diff(starts) < 0).any():
         raise _wrong(path, "arm_offsets that are no places in arm_indices")
     if (arms >= len(names.arms)).any():
         raise _wrong(path, "arm_indices that are no numbers of arms")
+
+
+def _are_changes(changes: NDArray[np.int64], horizon: int) -> bool:
+    """Whether the rounds of each replicate ascend and lie within the run; there are zeros behind the last one."""
+    earlier, later = changes[:, :-1], changes[:, 1:]
+    return bool(((later > earlier) | (later == 0)).all() and (changes <= horizon).all())
 
 
 def _wrong(path: str | PathLike[str], what: str) -> FileError:

@@ -88,6 +88,8 @@ class Result:
         The fate of every copy; without `trace=True` there is none, and looking into it is an error.
     agent_regret_curve : float array (replicates, records, agents) or None
         Each agent's cumulative regret; None unless it was asked for with `agents=True`.
+    changes : list of int arrays, one for each replicate
+        The rounds in which `Piecewise` and `Switching` arms changed, the first 1,000 of them; empty if none did.
 
     Examples
     --------
@@ -115,6 +117,7 @@ class Result:
     link_traffic: NDArray[np.int64] | None
     trace: Sequence[Event]
     agent_regret_curve: NDArray[np.float64] | None = None
+    changes: Sequence[NDArray[np.int64]] = ()
 
     @property
     def messages(self) -> NDArray[np.int64]:
@@ -160,6 +163,12 @@ class Result:
     def replicates(self) -> int:
         """The number of replicates."""
         return len(self.regret)
+
+    @property
+    def shared_changes(self) -> NDArray[np.int64]:
+        """The rounds in which arms changed in all replicates, which plots mark."""
+        shared = set.intersection(*(set(rounds.tolist()) for rounds in self.changes)) if self.changes else set()
+        return np.array(sorted(shared), dtype=np.int64)
 
     @cached_property
     def pulls(self) -> NDArray[np.int32]:
@@ -271,7 +280,8 @@ class Result:
             What bands and bars are: "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
         """
         look = plots.Look(ax, figsize, log, band)
-        return plots.regret_and_messages({self.label: (self.rounds, self.regret, self.transmissions)}, look)
+        curves = {self.label: (self.rounds, self.regret, self.transmissions)}
+        return plots.regret_and_messages(curves, look, self.shared_changes)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to a .npz file, whole or not at all; `Result.load` reads it back.
@@ -296,6 +306,8 @@ class Result:
             arrays["link_traffic"] = self.link_traffic
         if self.agent_regret_curve is not None:
             arrays["agent_regret_curve"] = self.agent_regret_curve
+        if any(map(len, self.changes)):
+            arrays["changes"] = _padded(self.changes)
         files.write(path, arrays, {"settings": dict(self.settings), "engine": self.engine}, names)
 
     @classmethod
@@ -322,6 +334,7 @@ class Result:
             traffic={name: arrays.get(f"traffic_{name}", nothing) for name in TRAFFIC},
             link_traffic=arrays.get("link_traffic"),
             agent_regret_curve=arrays.get("agent_regret_curve"),
+            changes=_unpadded(arrays.get("changes"), len(arrays["regret"])),
             trace=NotLogged(),
             **{name: arrays[_IN_FILES.get(name, name)] for name in _ARRAYS},
         )
@@ -344,6 +357,7 @@ class Result:
             and list(self.arms) == list(other.arms)
             and self.links == other.links
             and self.trace == other.trace
+            and [rounds.tolist() for rounds in self.changes] == [rounds.tolist() for rounds in other.changes]
             and all(np.array_equal(mine, theirs) for mine, theirs in pairs)
         )
 
@@ -402,8 +416,23 @@ def assemble(run: Run, engine: str, outcomes: list[Outcome], settings: Mapping[s
         link_traffic=link_traffic,
         trace=[event for outcome in outcomes for event in outcome.trace] if run.trace is True else NotLogged(),
         agent_regret_curve=_stack([outcome.agent_regret for outcome in outcomes]),
+        changes=[outcome.changes for outcome in outcomes],
         **arrays,
     )
+
+
+def _padded(changes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The rounds of all replicates in one array, with 0 after the last one of each."""
+    padded = np.zeros((len(changes), max(map(len, changes))), dtype=np.int64)
+    for row, rounds in zip(padded, changes, strict=True):
+        row[: len(rounds)] = rounds
+    return padded
+
+
+def _unpadded(padded: NDArray[np.int64] | None, replicates: int) -> list[NDArray[np.int64]]:
+    if padded is None:
+        return [np.empty(0, dtype=np.int64)] * replicates
+    return [row[row > 0] for row in padded]
 
 
 def _stack(curves: list[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:

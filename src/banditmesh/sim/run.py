@@ -10,9 +10,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arms.world import World
+from ..draws import Draws
 from ..errors import NetworkError
 from ..faults import Faults
 from ..policies.base import Policy
+from ..policies.memory import Memory
 from ..problem import Problem
 from ..protocols.base import AnyProtocol, Protocol
 from ..protocols.spanning import CONTROL_BYTES, Tree
@@ -48,8 +51,8 @@ class Event(NamedTuple):
     link had carried), `ttl` how many hops remained when it was sent, and `fate` one of duplicate, lost, absorbed,
     expired, stopped, relayed and queued. `learned` says whether it changed what the receiver knows. `arrival` is the
     round in which it arrived, or would have if it was lost, and `reward` what it said then: the sum of `n_pulls`
-    rewards. `message` is the same text for all copies of a message, and for no others of the replicate. Agents and arms
-    are given by name.
+    rewards (by a memory that discounts, of as many as weigh the same in the round of sending). `message` is the same
+    text for all copies of a message, and for no others of the replicate. Agents and arms are given by name.
     """
 
     replicate: int
@@ -64,7 +67,7 @@ class Event(NamedTuple):
     fate: str
     learned: bool
     arrival: int
-    n_pulls: int
+    n_pulls: float
     message: str
 
 
@@ -126,6 +129,21 @@ class Run:
         """The protocol, if its agents relay messages hop by hop, by its rule and nothing else."""
         return self.protocol if isinstance(self.protocol, Protocol) and self.protocol.relays_by_rule else None
 
+    @property
+    def memory(self) -> Memory:
+        """What agents forget; all have the same memory."""
+        return self.policies[0].memory
+
+    @property
+    def sends_statistics(self) -> bool:
+        """Whether messages hold an agent's count and sum, instead of one observation."""
+        return self.protocol.sends_messages and (self.protocol.emission.cumulative or self.tree is not None)
+
+    @property
+    def stamp_bytes(self) -> int:
+        """What messages have beyond the protocol's size: the round of a statistic that will be forgotten by it."""
+        return 8 if self.memory.forgets and self.sends_statistics else 0
+
     @cached_property
     def n_control(self) -> int:
         """How many control messages the protocol needs, all in the first round."""
@@ -145,20 +163,42 @@ class Run:
 
     @property
     def means_change(self) -> bool:
-        """Whether the means that regret is judged by differ from round to round."""
-        return self.means is not None and self.means.shape[1] > 1
+        """Whether the means that regret is judged by may differ from round to round."""
+        return self.problem.changes if self.means is None else self.means.shape[1] > 1
+
+    @property
+    def judged_by_laws(self) -> bool:
+        """Whether regret is judged by laws that do not change, so that it is pulls times the problem's gaps."""
+        return self.means is None and not self.problem.changes
+
+    def draws(self, replicate: int) -> Draws:
+        """The draws of a replicate."""
+        return Draws(self.seed, self.first + replicate)
+
+    def world(self, replicate: int) -> World:
+        """What arms pay in a replicate, round by round; the latest one is kept."""
+        if replicate not in self._worlds:
+            self._worlds.clear()
+            self._worlds[replicate] = World(self.problem.laws, self.draws(replicate))
+        return self._worlds[replicate]
+
+    @cached_property
+    def _worlds(self) -> dict[int, World]:
+        return {}
 
     def means_in(self, replicate: int, t: int) -> NDArray[np.float64]:
         """The means that regret is judged by in round `t` of a replicate: (arms,)."""
-        if self.means is None:
+        if self.judged_by_laws:
             return self.problem.means
+        if self.means is None:
+            return self.world(replicate).means(t)
         means: NDArray[np.float64] = self.means[replicate if len(self.means) > 1 else 0]
         row: NDArray[np.float64] = means[t - 1 if len(means) > 1 else 0]
         return row
 
     def best_in(self, replicate: int, t: int) -> NDArray[np.float64]:
         """For each agent the best of these means in its arm set."""
-        if self.means is None:
+        if self.judged_by_laws:
             return self.problem.best_means
         held = self.means_in(replicate, t)[self.problem.arm_indices]
         best: NDArray[np.float64] = np.maximum.reduceat(held, self.problem.arm_offsets[:-1])
@@ -166,7 +206,7 @@ class Run:
 
     def gaps_in(self, replicate: int, t: int) -> NDArray[np.float64]:
         """How much less each agent's arms pay than its best, laid out as the problem's `arm_indices`."""
-        if self.means is None:
+        if self.judged_by_laws:
             return self.problem.arm_gaps
         best = np.repeat(self.best_in(replicate, t), np.diff(self.problem.arm_offsets))
         gaps: NDArray[np.float64] = best - self.means_in(replicate, t)[self.problem.arm_indices]
@@ -199,7 +239,9 @@ class Outcome:
     agent_regret : float array (records, agents) or None
         Each agent's regret up to each recorded round.
     last_agent_regret : float array (agents,) or None
-        Each agent's regret at the horizon, of runs whose regret is not judged by the arms' laws.
+        Each agent's regret at the horizon, of runs whose regret is not judged by laws that do not change.
+    changes : int array
+        The rounds in which arms jumped, the first 1,000 of them; empty if none did.
     """
 
     regret: NDArray[np.float64]
@@ -211,6 +253,7 @@ class Outcome:
     trace: list[Event] = field(default_factory=list)
     agent_regret: NDArray[np.float64] | None = None
     last_agent_regret: NDArray[np.float64] | None = None
+    changes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 class AgentRegret:
@@ -223,21 +266,21 @@ class AgentRegret:
     run : Run
     replicate : int
         Which one.
+
+    Attributes
+    ----------
+    added : float array (agents,) or (0,)
+        What is added up pull by pull, by whoever pulls; empty where means do not change.
     """
 
     def __init__(self, run: Run, replicate: int) -> None:
         self._offsets = run.problem.arm_offsets
-        self._gaps = run.gaps_in(replicate, 1)
-        self._added = np.zeros(run.problem.n_agents) if run.means_change else None
-
-    def add(self, agents: Any, gaps: Any) -> None:
-        """These agents, or this one, pulled arms that pay so much less than their best."""
-        if self._added is not None:
-            self._added[agents] += gaps
+        self._gaps = np.empty(0) if run.means_change else run.gaps_in(replicate, 1)
+        self.added = np.zeros(run.problem.n_agents if run.means_change else 0)
 
     def after(self, pulls: NDArray[Any]) -> NDArray[np.float64]:
         """Each agent's regret after so many pulls, by slot."""
-        return agent_regret(self._offsets, self._gaps, pulls) if self._added is None else self._added.copy()
+        return self.added.copy() if len(self.added) else agent_regret(self._offsets, self._gaps, pulls)
 
 
 def agent_regret(offsets: NDArray[np.int64], gaps: NDArray[np.float64], pulls: NDArray[Any]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from ..core import Message
@@ -68,16 +69,20 @@ class RecentRewards:
         The most hops of a message.
     n_agents : int
         How many agents there are.
+    stamp : callable, optional
+        What else tells messages apart, see `Memory.stamp`.
     """
 
-    def __init__(self, ttl: int, n_agents: int) -> None:
+    def __init__(self, ttl: int, n_agents: int, stamp: Callable[[Message], int] | None = None) -> None:
         self._size = ttl * n_agents
-        self._queue: deque[tuple[int, int, int, float]] = deque()
-        self._ids: set[tuple[int, int, int, float]] = set()
+        self._stamp = stamp
+        self._queue: deque[tuple[int, int, float, float, int]] = deque()
+        self._ids: set[tuple[int, int, float, float, int]] = set()
 
     def accept(self, message: Message) -> bool:
         """Remember a message; whether it was new."""
-        key = message.origin, message.arm, message.n_pulls, message.total
+        stamp = 0 if self._stamp is None else self._stamp(message)
+        key = message.origin, message.arm, message.n_pulls, message.total, stamp
         if key in self._ids:
             return False
         self._ids.add(key)
@@ -101,5 +106,5 @@ class RecentRewards:
 
     @state.setter
     def state(self, value: list[Any]) -> None:
-        self._queue = deque((origin, arm, count, total) for origin, arm, count, total in value)
+        self._queue = deque((origin, arm, count, total, stamp) for origin, arm, count, total, stamp in value)
         self._ids = set(self._queue)

@@ -1,9 +1,9 @@
 """One replicate, round by round, in plain Python: it defines what is right; anything faster equals it.
 
-One round, in this order: the network of the round is fixed; every agent that pulls in it chooses, pulls and makes
-its message; all queues are emptied and everything in them is sent at the same time, senders in ascending order; what
-was heard enters the estimates. Faults come in at two places: agents that are down (`presence`) take no part in a
-round, and what is sent passes through `transit` before it arrives.
+One round, in this order: the network of the round is fixed, and all agents hear which round begins; every agent that
+pulls in it chooses, pulls and makes its message; all queues are emptied and everything in them is sent at the same
+time, senders in ascending order; what was heard enters the estimates. Faults come in at two places: agents that are
+down (`presence`) take no part in a round, and what is sent passes through `transit` before it arrives.
 
 Who wants to know what happens is an observer, see `books`.
 """
@@ -51,7 +51,7 @@ class Stepper:
     def __init__(self, run: Run, replicate: int, observers: Sequence[Observer]) -> None:
         self.t = 1
         self._run = run
-        draws = Draws(run.seed, run.first + replicate)
+        draws = run.draws(replicate)
         self._chances = RoundChances(draws)
         self._memories: list[RecentIds | RecentRewards] = []
         self.agents = self._seat_agents()
@@ -63,7 +63,7 @@ class Stepper:
         self._ends: list[tuple[Transmission, int, Fate, bool]] = []
         self._transit = None
         if run.faults is not None:
-            self._transit = Transit(run.faults, run.horizon, draws, self._presence.up, self._lose)
+            self._transit = Transit(run.faults, run.horizon, draws, self._presence.up, self._lose, run.memory.unit)
         self._began = _listeners(observers, "began")
         self._pulled = _listeners(observers, "pulled")
         self._heard = _listeners(observers, "heard")
@@ -78,6 +78,8 @@ class Stepper:
         if self._neighbours is None:
             self._chances.now = self.t
             self._neighbours = next(self._networks)
+            for agent in self.agents:
+                agent.begin(self.t)
             self._presence.begin(self.t)
         return self._neighbours
 
@@ -132,7 +134,7 @@ class Stepper:
         n_heard = 0
         for origin, position, reward in pulls:
             arm = origin.arms.names[position]
-            message = Message(origin.name, self.t, arm, 1, reward)
+            message = Message(origin.name, self.t, arm, 1, reward, round=self.t)
             for agent in self.agents:
                 if agent is not origin and agent.has(arm) and self._presence.up[agent.name]:
                     agent.hear(message)
@@ -211,7 +213,7 @@ class Stepper:
         run = self._run
         memory: RecentIds | RecentRewards
         if run.rules.id_is_reward:
-            memory = RecentRewards(ttl, run.problem.n_agents)
+            memory = RecentRewards(ttl, run.problem.n_agents, run.memory.stamp if run.sends_statistics else None)
         else:
             memory = RecentIds(ttl, 0 if run.faults is None else run.faults.longest_delay)
         self._memories.append(memory)
@@ -242,10 +244,11 @@ def _rewards(run: Run, replicate: int, draws: Draws, walks: Walks | None) -> Cal
     arm_sets = [problem.arm_set(number).tolist() for number in range(problem.n_agents)]
     if tape is not None:
         return lambda t, agent, position: float(tape[t - 1, agent, arm_sets[agent][position]])
-    laws = problem.laws
+    laws, world = problem.laws, run.world(replicate) if problem.changes else None
 
     def drawn(t: int, agent: int, position: int) -> float:
-        return reward_of(laws[arm_sets[agent][position]], draws.uniform(purposes.REWARD, agent, t))
+        arm, u = arm_sets[agent][position], draws.uniform(purposes.REWARD, agent, t)
+        return reward_of(laws[arm], u) if world is None else world.pay(t, arm, u)
 
     if walks is None:
         return drawn

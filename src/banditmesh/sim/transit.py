@@ -43,16 +43,25 @@ class Transit:
         Which agents are up in the round under way; somebody else keeps it.
     lose : callable
         Told of every copy that is lost, with the round in which it would have arrived.
+    unit : callable
+        What one observation weighs in the numbers of a message, see `Memory.unit`.
     """
 
     def __init__(
-        self, faults: Faults, horizon: int, draws: Draws, up: Sequence[bool], lose: Callable[[Transmission, int], None]
+        self,
+        faults: Faults,
+        horizon: int,
+        draws: Draws,
+        up: Sequence[bool],
+        lose: Callable[[Transmission, int], None],
+        unit: Callable[[Message], float],
     ) -> None:
         self._faults = faults
         self._horizon = horizon
         self._draws = draws
         self._up = up
         self._lose = lose
+        self._unit = unit
         self._due: defaultdict[int, list[Transmission]] = defaultdict(list)
 
     def carry(self, t: int, sent: Iterable[Transmission]) -> Iterator[Transmission]:
@@ -83,7 +92,7 @@ class Transit:
         message, ttl = one.copy
         if not isinstance(message, Message):
             return one
-        total = corruption.changed(message.total, self._draw(NOISE, one))
+        total = corruption.changed(message.total, self._draw(NOISE, one), self._unit(message))
         return one._replace(copy=Copy(message._replace(total=total), ttl))
 
     def _draw(self, purpose: str, one: Transmission) -> float:

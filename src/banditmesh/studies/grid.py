@@ -25,8 +25,9 @@ from ..lookup import own
 from ..protocols import Delivery
 from ..settings.parts import NAME_KEYS, has_key, is_within, leaves, part_of, tables_of, without_traffic
 
-#: A protocol may be written out with its emission, and agents that send nothing have no use for most faults.
-_TOGETHER: Final = ("protocol", "emission", "faults")
+#: A policy may be written out with its memory, and a protocol with its emission; agents that send nothing have no use
+#: for most faults.
+_TOGETHER: Final = (("policy", "memory"), ("protocol", "emission", "faults"))
 
 
 @dataclass(frozen=True)
@@ -198,8 +199,9 @@ class Grid:
 
     def __init__(self, base: Mapping[str, Any], axes: Mapping[str, Sequence[Any]]) -> None:
         self.axes = axes
-        groups = [[name] for name in base if name not in _TOGETHER]
-        groups += [[name for name in _TOGETHER if name in base]] if "protocol" in base else []
+        together = {name: group for group in _TOGETHER for name in group}
+        groups = [[name] for name in base if name not in together]
+        groups += [[name for name in group if name in base] for group in _TOGETHER if group[0] in base]
         self.sections = [
             Section(
                 {name: base[name] for name in group},

@@ -10,6 +10,7 @@ from .. import checks, plots
 from ..errors import InputError, StudyError
 from ..plots.sweeps import find_sweep
 from .lines import Where, lines, select
+from .shards import CHANGES_COLUMN, point_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +61,7 @@ def draw_study(
     if runs.n_runs < study.manifest["n_runs"] and notice is not None:
         held = f"{study.path} holds {runs.n_runs} of {study.manifest['n_runs']} runs"
         notice(f"{held}, and only these are drawn; run it to complete it")
-    numeric = _numeric_keys(study, select(runs.table, list(study.manifest["columns"]), where))
+    numeric = _numeric_keys(study, select(runs.table, point_columns(study.manifest["columns"]), where))
     stems = {"tradeoff": "tradeoff"}
     if numeric or axis is not None:
         stems["sweep"] = f"over-{axis or numeric[0]}"
@@ -107,7 +108,7 @@ def _plot(
     where: Where | None,
     by: str | Sequence[str] | None,
 ) -> Figure:
-    keys = list(study.manifest["columns"])
+    keys = point_columns(study.manifest["columns"])
     table = select(runs.table, keys, where)
     if kind == "tradeoff":
         found = _readable(lines(table, keys, by=by), keys)
@@ -123,7 +124,15 @@ def _plot(
     if runs.curves is None:
         raise InputError(f"curves need a study with record_every, got none in {study.path}; set it and run it again")
     curves = select(runs.curves, keys, where)
-    return plots.regret_and_messages(_curves(_readable(lines(curves, keys, by=by), keys)), look)
+    return plots.regret_and_messages(_curves(_readable(lines(curves, keys, by=by), keys)), look, _changes(table))
+
+
+def _changes(table: pd.DataFrame) -> list[int]:
+    """The rounds in which arms changed in all runs."""
+    if CHANGES_COLUMN not in table:
+        return []
+    rounds = [set(text.split(",")) - {""} for text in table[CHANGES_COLUMN].fillna("").unique()]
+    return sorted(map(int, set.intersection(*rounds))) if rounds else []
 
 
 class _Runs(NamedTuple):

@@ -19,7 +19,7 @@ from ..errors import FileError, InputError, SpecError
 from ..files.regular import read_regular
 from ..lookup import own
 from ..settings import toml_text
-from ..settings.parts import NAME_KEYS, has_key, is_within, leaves, tables_of
+from ..settings.parts import GOES_INTO, NAME_KEYS, has_key, is_within, leaves, tables_of
 from .grid import set_keys, value_as_text
 from .settings_checks import check_first_problem, check_networks, check_ranges, check_settings
 from .spec import DEFAULTS, FORMAT, NOT_SWEPT, Settings, Spec
@@ -159,7 +159,7 @@ def _checked(raw: dict[str, Any], folder: Path, max_runs: int) -> tuple[Spec, se
     for table in NAME_KEYS:
         if isinstance(raw.get(table), str):
             named = tables_of(table, raw[table])
-            _refuse_two_emissions(table, named, "emission" if "emission" in raw else None)
+            _refuse_two(table, named, {inner: inner for inner in GOES_INTO if inner in raw})
             raw |= named
     settings = toml_text.convert(raw, Settings)
     check_ranges(settings)
@@ -169,12 +169,15 @@ def _checked(raw: dict[str, Any], folder: Path, max_runs: int) -> tuple[Spec, se
             raise InputError("must not set what another swept key sets too, got it twice", key=f"sweep.{key}")
         grid[key] = _check_sweep(key, values)
     _check_size(grid, settings.replicates, max_runs)
-    swept = next((f"sweep.{key}" for key in grid if key.partition(".")[0] == "emission"), None)
-    for value in grid.get("protocol", []):
-        try:
-            _refuse_two_emissions("protocol", tables_of("protocol", value), swept)
-        except InputError as error:
-            raise error.below("sweep") from None
+    swept: dict[str, str] = {}
+    for key in grid:
+        swept.setdefault(key.partition(".")[0], f"sweep.{key}")
+    for table in GOES_INTO.values():
+        for value in grid.get(table, []):
+            try:
+                _refuse_two(table, tables_of(table, value), swept)
+            except InputError as error:
+                raise error.below("sweep") from None
     given = {table: dict(raw.get(table, {})) for table in NAME_KEYS}
     filled = {table: {**defaults, **given[table]} for table, defaults in DEFAULTS.items()}
     settings = msgspec.structs.replace(settings, **filled, sweep={})
@@ -194,9 +197,13 @@ def _check_size(grid: Mapping[str, Sequence[Any]], replicates: int, max_runs: in
         )
 
 
-def _refuse_two_emissions(table: str, named: Mapping[str, Any], other: str | None) -> None:
-    if table != "emission" and "emission" in named and other is not None:
-        raise InputError(f"give the emission with the protocol or as {other}, got both", key=table, is_sentence=True)
+def _refuse_two(table: str, named: Mapping[str, Any], others: Mapping[str, str]) -> None:
+    """Refuse an emission or a memory that is given twice: with the protocol or policy, and where `others` says."""
+    for inner, outer in GOES_INTO.items():
+        if outer == table and inner in named and inner in others:
+            raise InputError(
+                f"give the {inner} with the {table} or as {others[inner]}, got both", key=table, is_sentence=True
+            )
 
 
 def _check_sweep(key: str, values: Any) -> list[Any]:

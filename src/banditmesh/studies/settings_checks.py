@@ -18,6 +18,7 @@ from ..rules import get_rules
 from ..settings.parts import (
     NAME_KEYS,
     build_emission,
+    build_memory,
     build_policy,
     build_protocol,
     check,
@@ -76,8 +77,9 @@ def check_settings(spec: Spec, by_hand: set[str]) -> None:
         for name in _CHECKS:
             if name not in family.settings:
                 continue
-            # A protocol is made with its emission.
-            names = (name, "emission") if name == "protocol" and "emission" in family.settings else (name,)
+            # A protocol is made with its emission, and a policy with its memory.
+            other = {"protocol": "emission", "policy": "memory"}.get(name, name)
+            names = (name, other) if other != name and other in family.settings else (name,)
             # Many families share a table.
             written = f"{names} {[family.settings[one] for one in names]!r} {list(family.free_in(*names))}"
             if written not in seen:
@@ -100,6 +102,7 @@ def check_first_problem(spec: Spec) -> None:
     """Build the problem of the first point, so that most mistakes in its parts show before anything runs."""
     families = {table: next(spec.families(table)) for table in ("network", "dynamics", "arms")}
     first = {table: family.settings[table] for table, family in families.items()}
+    first["horizon"] = next(spec.families("horizon")).settings["horizon"]
     with _about("network", families["network"]):
         network = build_network(first, read_files(spec.files_of([first], "network")))
     with _about("dynamics", families["dynamics"]):
@@ -163,7 +166,7 @@ def _check_engine(settings: Mapping[str, Any]) -> None:
     checks.choice("engine", settings["engine"], ENGINES)
 
 
-#: How the settings of a family are checked; an emission before the protocol that is made with it.
+#: How the settings of a family are checked; an emission and a memory before what is made with it.
 _CHECKS: Final[dict[str, Callable[[Mapping[str, Any]], object]]] = {
     "horizon": lambda settings: _check_range(settings, "horizon"),
     "every": lambda settings: _check_range(settings, "every"),
@@ -172,6 +175,7 @@ _CHECKS: Final[dict[str, Callable[[Mapping[str, Any]], object]]] = {
     "network": lambda settings: check("network", settings),
     "dynamics": check_dynamics,
     "arms": check_arms,
+    "memory": build_memory,
     "policy": build_policy,
     "emission": build_emission,
     "protocol": build_protocol,

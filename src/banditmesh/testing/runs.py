@@ -98,7 +98,7 @@ class Watcher(Policy):
     log: list[tuple[int, list[int], list[float]]] = field(default_factory=list, repr=False)
     name = "watcher"
 
-    def choose(self, t: int, estimates: Estimates, draw: Callable[[int], float]) -> int:
+    def choose(self, t: float, estimates: Estimates, draw: Callable[[int], float]) -> int:
         """The arm of this round, whatever is known."""
         self.log.append((t, list(estimates.count), list(estimates.total)))
         return t % len(estimates)

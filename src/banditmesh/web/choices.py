@@ -50,6 +50,7 @@ _WORDS: Final = frozenset(
         "laws",
         "log",
         "rewards",
+        "change",
         "weights",
         "kind",
         "arms.columns",
@@ -198,7 +199,12 @@ def to_python(choices: Mapping[str, str]) -> str:
     """Lines of Python that do what the page does, with the same numbers."""
     tables = _values(choices, own_names=True)
     protocols = ", ".join(value_text(one) for one in split(choices.get("protocols", "")) if one)
-    lines = ["import banditmesh as bm", "", _network(tables), *_problem(tables.get("arms", {}))]
+    lines = [
+        "import banditmesh as bm",
+        "",
+        _network(tables),
+        *_problem(tables.get("arms", {}), tables.get("horizon", 1000)),
+    ]
     settings = [f"policy={_policy(tables.get('policy', {}))}"]
     settings += [f"{name}={_as_python(tables[name])}" for name in _RUN if name in tables]
     horizon = tables.get("horizon")
@@ -280,7 +286,13 @@ def _network(tables: Mapping[str, Any]) -> str:
     return f"network = {made}" if kind is None else f"network = bm.networks.{kind}({made}, {_arguments(dynamics)})"
 
 
-def _problem(arms: Mapping[str, Any]) -> list[str]:
+def _problem(arms: Mapping[str, Any], horizon: int) -> list[str]:
+    """The lines that make the problem, with arms that change if they do."""
+    change = [f"problem = problem.with_change({_as_python(arms['change'])})"] if "change" in arms else []
+    return _fixed_problem({key: value for key, value in arms.items() if key != "change"}, horizon) + change
+
+
+def _fixed_problem(arms: Mapping[str, Any], horizon: int) -> list[str]:
     law = arms.get("law", "gaussian")
     said = {name: _as_python(value) for name, value in arms.items()}
     if law == "data":
@@ -288,6 +300,7 @@ def _problem(arms: Mapping[str, Any]) -> list[str]:
         unmatched = f", unmatched={said['unmatched']}" if "unmatched" in said else ""
         if "log" in said:
             rewards = f", law={said['rewards']}" if "rewards" in said else ""
+            rewards += f", periods={said['periods']}, horizon={horizon}" if "periods" in said else ""
             who = f"bm.arms.read_catalogue({said['catalogue']}{columns})" if "catalogue" in said else "log"
             made = f"problem = bm.Problem(network, {who}, log{unmatched})"
             return [f"log = bm.arms.read_log({said['log']}{rewards}{columns})", made]

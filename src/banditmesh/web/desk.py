@@ -65,7 +65,7 @@ class Desk:
 
     def simulate(self, choices: Mapping[str, str], folder: Path) -> dict[str, Any]:
         """Simulate all protocols; reports curves as they grow, one protocol at a time."""
-        from ..comparisons.compare import Comparison
+        from ..comparisons.compare import Comparison, pooling_advice
         from ..protocols.notation import labels
         from ..sim.engine import simulate
 
@@ -95,7 +95,7 @@ class Desk:
             curve = thinned(result.rounds, result.regret, result.transmissions.astype(float))
             self._tell({"label": label, "done": (number + 1) / len(protocols), "curve": curve})
             results[label] = result
-        self._comparison = Comparison(results)
+        self._comparison = Comparison(results, pooling_advice(case.problem))
         return {"rows": self._rows(self._comparison), "engine": sorted({one.engine for one in results.values()})}
 
     @staticmethod
@@ -310,6 +310,7 @@ class Desk:
         where : mapping, optional
             The values of further keys; the first of each if not given.
         """
+        from ..studies.shards import point_columns
         from ..studies.store import Study, list_shards
 
         study = Study(os.path.expanduser(path))
@@ -332,10 +333,14 @@ class Desk:
         failed = table[table["error"].notna()]
         told |= {"n_done": len(table), "n_failed": len(failed)}
         told["failed"] = [
-            {"run": int(row["run"]), "point": _point(row, manifest["columns"]), "error": str(row["error"])}
+            {
+                "run": int(row["run"]),
+                "point": _point(row, point_columns(manifest["columns"])),
+                "error": str(row["error"]),
+            }
             for _, row in failed.head(MAX_ROWS).iterrows()
         ]
-        return told | _swept(table[table["error"].isna()], list(manifest["columns"]), wanted, where or {})
+        return told | _swept(table[table["error"].isna()], point_columns(manifest["columns"]), wanted, where or {})
 
 
 class _Pace:
@@ -465,7 +470,7 @@ def _picture(figure: Any, kind: str) -> bytes:
         return path.read_bytes()
 
 
-def _point(row: Any, columns: Mapping[str, str]) -> str:
+def _point(row: Any, columns: list[str]) -> str:
     return ", ".join(f"{name} {row[name]}" for name in columns if row[name] is not None and row[name] == row[name])
 
 

@@ -484,7 +484,6 @@ class Member:
         self._agent = Agent(self.node, policy_arms(arms), self._policy, Silent(), self._chances)
         self._agent.state = self._agent.state | {
             "own_count": [one.count for one in own],
-            "own_total": [one.total for one in own],
             "n_chosen": [one.n_chosen for one in own],
             "untried": [position for position, one in enumerate(own) if not one.n_chosen and not one.count],
         }

@@ -30,7 +30,7 @@ from .crew import Stop
 from .kernels.layout import Plan
 from .kernels.special import Kernels, Rules, specialise
 from .merging import Merge
-from .packing import BUILT_IN_EMISSIONS, Packed, pack, packed_bytes
+from .packing import BUILT_IN_EMISSIONS, Packed, memory_kind, pack, packed_bytes
 from .quiet import Quiet, n_together
 from .spreading import Spread
 from .walking import Walk
@@ -144,7 +144,8 @@ def kernels_of(run: Run) -> Kernels:
     """The kernels for the run's policy, relay rule and emission."""
     is_merged = run.tree is not None
     tells_neighbours = not run.protocol.is_central and type(run.protocol.emission) is EveryPull
-    return specialise(rules_of(run), plain=tells_neighbours and run.faults is None and not is_merged)
+    is_plain = tells_neighbours and run.faults is None and not is_merged
+    return specialise(rules_of(run), plain=is_plain, memory=memory_kind(run))
 
 
 def rules_of(run: Run) -> Rules:

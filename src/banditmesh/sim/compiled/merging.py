@@ -7,7 +7,7 @@ import numpy as np
 from ...networks.csr import Links
 from ...protocols.spanning import Tree
 from .crew import Stop
-from .kernels.layout import Chunk, Merged, Plan, TreeLinks
+from .kernels.layout import NEVER_TOLD, Chunk, Merged, Plan, TreeLinks
 from .kernels.special import Kernels
 from .packing import Packed
 from .plans import Outline
@@ -30,17 +30,19 @@ class Merge(Replicate):
         assert run.tree is not None
         assert isinstance(run.problem.network, Links)
         self._tree = _as_arrays(run.tree, run.problem.network)
-        self._pause = int(getattr(run.protocol, "pause", 1))
+        # A pause that is longer than the run is as long as the run.
+        self._pause = min(int(getattr(run.protocol, "pause", 1)), run.horizon)
         shape = self._tree.wants.shape
+        number = np.float64 if run.memory.forgets else np.int64
         self._merged = Merged(
-            told_counts=np.zeros(shape, dtype=np.int64),
+            told_counts=np.zeros(shape, dtype=number),
             told_totals=np.zeros(shape),
-            sent_counts=np.zeros(shape, dtype=np.int64),
+            sent_counts=np.zeros(shape, dtype=number),
             sent_totals=np.zeros(shape),
-            sent_rounds=np.zeros(shape, dtype=np.int32),
+            sent_rounds=np.full(shape, NEVER_TOLD, dtype=np.int32),
             echoes_left=np.zeros(shape, dtype=np.int8),
             n_sent=np.zeros(shape[0], dtype=np.int64),
-            counts=np.zeros((run.problem.n_agents, run.problem.n_arms), dtype=np.int64),
+            counts=np.zeros((run.problem.n_agents, run.problem.n_arms), dtype=number),
             is_open=np.zeros((run.problem.n_agents, run.problem.n_arms), dtype=np.int8),
             tells=np.zeros((run.problem.n_agents, run.problem.n_arms), dtype=np.int8),
         )

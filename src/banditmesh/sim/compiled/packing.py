@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 
 from ... import draws as purposes
 from ...arms import BERNOULLI, GAUSSIAN, Law, Replay
+from ...arms.changing import Rows
 from ...core import check_decision
 from ...draws import Draws
 from ...faults import Faults
 from ...networks.csr import Links
 from ...policies.base import Policy
+from ...policies.discount import Discount
+from ...policies.window import Window
 from ...protocols.base import AnyProtocol, has_method
 from ...protocols.emission import Contested, EveryPull, Growth
 from ...protocols.relaying import RELAY
@@ -51,6 +54,8 @@ from .repeats import pays_twice
 MAX_ARMS_PER_AGENT: Final = 2**15 - 1
 #: The most memory that the published rules' ids of repeating rewards may take, in bytes.
 ID_BUDGET: Final = 2**30
+#: And that the blocks of windows may take.
+BLOCK_BUDGET: Final = 2**31
 #: How many rounds' clocks are worked out at a time; how many such blocks are kept at least, and in how many bytes more.
 CLOCK_BLOCK: Final = 1024
 CLOCK_BLOCKS: Final = 16
@@ -62,6 +67,10 @@ VECTOR: Final = 4
 #: A reach up to this is not worth shortening, and looking for a shorter one is not worth more than so many links.
 SHORT_REACH: Final = 8
 MAX_DISTANCE_WORK: Final = 2**26
+#: By how many powers of two a weight may fall without coming near the floor of `Discount`.
+SURE_POWERS: Final = 200.0
+#: The most of others' statistics that are kept only because of that floor.
+MAX_KNOWN: Final = 2**28
 BUILT_IN_EMISSIONS: Final = {EveryPull: EVERY_PULL, Growth: GROWTH, Contested: CONTESTED}
 
 
@@ -85,6 +94,18 @@ def unsupported(run: Run) -> str | None:
     for name in ("choose", "chooser"):
         if getattr(kind, name) is not getattr(Policy, name):
             return f"the policy {run.policies[0].name!r} overrides {name}(); it runs policies that give index()"
+    if run.memory.forgets and not isinstance(run.memory, Discount | Window):
+        return f"of memories that forget it runs Discount and Window, got {run.memory!r}"
+    if isinstance(run.memory, Window):
+        if run.sends_statistics:
+            return "by Window it runs emissions of single observations"
+        if 16 * run.memory.n_kept * len(run.problem.arm_indices) > BLOCK_BUDGET:
+            return f"the blocks of {run.memory!r} would take more than {BLOCK_BUDGET >> 30} GiB"
+    if traits(run).may_lose_weights and traits(run).sends_sums and _n_pairs(run) > MAX_KNOWN:
+        return (
+            f"with {run.memory!r} a weight may be lost within {run.horizon} rounds, and what each of {_n_pairs(run):,} "
+            "pairs of holders know of each other does not fit"
+        )
     if np.diff(run.problem.arm_offsets).max() > MAX_ARMS_PER_AGENT:
         return f"it runs at most {MAX_ARMS_PER_AGENT} arms per agent"
     if getattr(numba.config, "USING_SVML", False):
@@ -94,6 +115,18 @@ def unsupported(run: Run) -> str | None:
     if traits(run).walks:
         return _unsupported_walk(run)
     return None
+
+
+def _n_pairs(run: Run) -> int:
+    """How many others' statistics agents may have to keep."""
+    return int(np.square(np.bincount(run.problem.arm_indices)).sum())
+
+
+def memory_kind(run: Run) -> str:
+    """Which of the kernels for memories the run needs, see `forgetting`."""
+    if run.memory.forgets:
+        return run.memory.name
+    return "unknown" if any(policy.first_pulls == "unknown" for policy in run.policies) else ""
 
 
 def _unknown_delivery(run: Run) -> str | None:
@@ -190,7 +223,13 @@ class Traits:
     @property
     def compares_sums(self) -> bool:
         """Whether learners must keep what they know of each origin, because they may miss some of its messages."""
-        return self.sends_sums and (not self.is_settled or self.walks)
+        return self.sends_sums and (not self.is_settled or self.walks or self.may_lose_weights)
+
+    @property
+    def may_lose_weights(self) -> bool:
+        """Whether a weight may fall below the floor of `Discount`: then all keep what they know, and lose it alike."""
+        memory = self.run.memory
+        return isinstance(memory, Discount) and memory.rate * self.run.horizon > SURE_POWERS
 
     @property
     def forgets(self) -> bool:
@@ -296,11 +335,13 @@ def traits(run: Run) -> Traits:
 class Packed:
     """What all replicates of a run share.
 
-    `network` is None if it is dynamic; arm a has `holder_starts[a + 1] - holder_starts[a]` holders.
+    `laws` has a single row, for arms that do not change. `network` is None if it is dynamic; arm a has
+    `holder_starts[a + 1] - holder_starts[a]` holders.
     """
 
     run: Run
     agents: Agents
+    laws: Rows
     clock_parameters: tuple[float, ...]
     network: Network | None
     holder_starts: NDArray[np.int64]
@@ -379,21 +420,28 @@ class Packed:
     @property
     def n_known(self) -> int:
         """How many of others' statistics learners may have to keep."""
-        return int(np.square(np.diff(self.holder_starts)).sum()) if self.traits.compares_sums else 0
+        return _n_pairs(self.run) if self.traits.compares_sums else 0
 
     def known(self) -> Known:
         """Nothing is known yet."""
         rows, rank = self.known_places if self.n_known else (np.zeros(0, np.int64), np.zeros(0, np.int32))
-        return Known(rows, rank, np.zeros(self.n_known, dtype=np.int32), np.zeros(self.n_known))
+        number = np.float64 if self.run.memory.forgets else np.int32
+        return Known(rows, rank, np.zeros(self.n_known, dtype=number), np.zeros(self.n_known))
 
     def keys(self, draws: Draws) -> Keys:
         """The keys of the draws that pulls need."""
+        memory = self.run.memory
         return Keys(
             *draws.key(purposes.REWARD),
             *draws.key(purposes.INDEX),
             draws_index=self.run.policies[0].random,
             clock_lag=self.run.rules.clock_lag,
             clock_parameters=np.array(self.clock_parameters),
+            gamma=memory.gamma if isinstance(memory, Discount) else 1.0,
+            rate=memory.rate if isinstance(memory, Discount) else 0.0,
+            window=memory.rounds if isinstance(memory, Window) else 1,
+            block_rounds=memory.block_rounds if isinstance(memory, Window) else 1,
+            n_blocks=memory.n_kept if isinstance(memory, Window) else 0,
         )
 
     @cached_property
@@ -441,12 +489,13 @@ class Packed:
     def _clock_block(self, block: int) -> NDArray[np.float64]:
         policy, lag = self.run.policies[0], self.run.rules.clock_lag
         # Before round `fewest + 1` every agent makes its first pulls, and no clock is read.
-        fewest = int(np.diff(self.agents.offsets).min())
+        fewest = int(np.diff(self.agents.offsets).min()) if not self.agents.n_skipped.any() else 1
         clocks = np.zeros((CLOCK_BLOCK, len(self.clock_parameters)))
         for step in range(CLOCK_BLOCK):
             t = block * CLOCK_BLOCK + step + 1
             if fewest < t <= self.run.horizon:
-                clocks[step] = [policy.clock(t - lag, parameter) for parameter in self.clock_parameters]
+                age = self.run.memory.age(t - lag)
+                clocks[step] = [policy.clock(age, parameter) for parameter in self.clock_parameters]
         return clocks
 
 
@@ -476,15 +525,13 @@ def pack(run: Run) -> Packed:
         offsets=np.array(problem.arm_offsets),
         arms=arms,
         position=position,
-        best_means=np.array(problem.best_means),
-        means=np.array(problem.means),
+        best_means=np.array(problem.best_means) if run.judged_by_laws else np.zeros(n_agents),
         sigmas=np.array(problem.sigmas),
         every=np.array(run.every),
         clock=clock.astype(np.int32),
         parameter=parameters,
         law_code=np.array([code for code, _, _ in coded], dtype=np.int64),
-        law_a=np.array([a for _, a, _ in coded], dtype=np.float64),
-        law_b=np.array([b for _, _, b in coded], dtype=np.float64),
+        n_skipped=np.where([policy.first_pulls == "unknown" for policy in run.policies], sizes, 0).astype(np.int32),
         holders=bitsets.as_sets(position.T >= 0) if bitsets.fit(n_agents) else np.zeros((n_arms, 0), np.uint64),
         owners=owner if run.policies[0].random else np.zeros(0, dtype=np.int32),
         widths=widths_of(type(run.policies[0]).index, problem.sigmas[arms], problem.law_codes[arms]),
@@ -494,6 +541,11 @@ def pack(run: Run) -> Packed:
     return Packed(
         run=run,
         agents=agents,
+        laws=Rows(
+            np.array([problem.means]) if run.judged_by_laws else np.zeros((1, n_arms)),
+            np.array([[a for _, a, _ in coded]], dtype=np.float64),
+            np.array([[b for _, _, b in coded]], dtype=np.float64),
+        ),
         clock_parameters=tuple(clock_parameters.tolist()),
         network=static_network(network) if isinstance(network, Links) else None,
         holder_starts=np.concatenate([[0], np.cumsum(holder_counts)]).astype(np.int64),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...draws import Draws
 from ...machine import memory
 from ...networks.dynamic import DynamicNetwork
+from ...policies.window import Window
 from ...protocols.relaying import ABSORB, STOP
 from ..expected_links import links_at_a_time
 from ..run import Run
@@ -106,7 +107,10 @@ class Outline(NamedTuple):
 
 def pays(run: Run) -> bool:
     """Whether a plan is possible and would save work."""
-    if run.relaying is None or not traits(run).is_settled or run.link_traffic:
+    if run.relaying is None or not traits(run).is_settled or run.link_traffic or traits(run).compares_sums:
+        return False
+    if isinstance(run.memory, Window):
+        # What is heard goes to the block of its round, which is not looked up in plans.
         return False
     # A plan spreads a message for each arm of each agent; without one, every pull spreads one.
     return run.horizon * run.replicates >= int(np.diff(run.problem.arm_offsets).max())
@@ -114,7 +118,10 @@ def pays(run: Run) -> bool:
 
 def parts_for(run: Run, threads: int) -> int:
     """How many threads share a replicate: those that other replicates leave, if it is large."""
-    return max(1, threads // run.replicates) if run.problem.n_agents >= SHARED_FROM else 1
+    if run.memory.forgets or run.problem.n_agents < SHARED_FROM:
+        # Messages under way are weighed anew in a round that others may not have come to.
+        return 1
+    return max(1, threads // run.replicates)
 
 
 def part_bounds(n_agents: int, n_parts: int) -> list[int]:

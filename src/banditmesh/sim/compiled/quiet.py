@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...draws import Draws
 from ..run import TRAFFIC, Outcome
 from .crew import Stop
 from .kernels.layout import Chunk, Keys, Plan
@@ -38,7 +37,7 @@ class Quiet(Replicate):
     def together(self, replicates: Sequence[int]) -> list[Outcome]:
         """What these replicates give, the first of which is this one."""
         run = self.packed.run
-        keys = [self.packed.keys(Draws(run.seed, run.first + replicate)) for replicate in replicates]
+        keys = [self.packed.keys(run.draws(replicate)) for replicate in replicates]
         regrets = np.zeros((len(replicates), run.horizon))
         pulled = np.zeros((len(replicates), len(self.state.pulls)), dtype=np.int32)
         self._pull(self._chunk(1, run.horizon + 1), run.horizon + 1, keys, regrets, pulled)
@@ -66,7 +65,7 @@ class Quiet(Replicate):
 def n_together(packed: Packed, threads: int) -> int:
     """How many replicates are simulated in one call: several only if each is short and gives nothing by the way."""
     run, traits = packed.run, packed.traits
-    tells_more = run.link_traffic or run.agents or traits.has_tape or run.faults is not None
+    tells_more = run.link_traffic or run.agents or traits.has_tape or run.faults is not None or run.means_change
     if not traits.is_quiet or tells_more:
         return 1
     return max(1, min(MAX_PULLS // (run.horizon * run.problem.n_agents), -(-run.replicates // threads)))

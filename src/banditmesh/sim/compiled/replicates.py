@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arms.base import rewards_of
-from ...draws import Draws
+from ...arms.changing import Rows
+from ...arms.world import World
 from ...networks.dynamic import DynamicNetwork
+from ...policies.window import Window
 from ...protocols.emission import EveryPull
 from ..expected_links import links_ever_up
-from ..run import AgentRegret, Outcome
+from ..run import AgentRegret, Outcome, Run
 from ..watching import Curve
 from .crew import Stop
 from .kernels import layout
@@ -25,6 +27,7 @@ from .kernels.lanes import room_for
 from .kernels.layout import EVERY_PULL, N_COUNTS, N_SCORES, Chunk, Messages, OnLinks, Pulls, State, Waiting
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
+from .kernels.worlds import walk_means
 from .linkcounts import LinkCounts
 from .outages import WINDOW_BUDGET as OUTAGE_BUDGET
 from .outages import OutageWindow
@@ -33,6 +36,8 @@ from .timeline import Timeline, rounds_at_once, row_bytes
 
 #: The most memory that the rewards of a chunk of rounds may take, in bytes.
 TAPE_BUDGET: Final = 2**22
+#: And that what arms pay in these rounds may take.
+WORLD_BUDGET: Final = 2**22
 #: How many rewards Python draws before anything else is looked at.
 SLOTS_AT_ONCE: Final = 2**14
 #: The most rounds that are simulated in one go; also how many of a dynamic network are laid out at once.
@@ -59,6 +64,7 @@ def own_workspace(state: State) -> State:
     return state._replace(
         scores=np.zeros_like(state.scores),
         clocks=np.zeros_like(state.clocks),
+        now=state.now.copy(),
         waiting=make_waiting(len(state.waiting.slots)),
         ahead=state.ahead._replace(first=state.ahead.first.copy()),
     )
@@ -83,14 +89,16 @@ class Replicate:
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int, lookahead: int, stop: Stop) -> None:
         run = packed.run
         self._replicate = replicate
-        if run.means is not None:
-            means, best_means = run.means_in(replicate, 1).copy(), run.best_in(replicate, 1)
-            packed = replace(packed, agents=packed.agents._replace(means=means, best_means=best_means))
+        if not run.judged_by_laws and not run.means_change:
+            agents = packed.agents._replace(best_means=run.best_in(replicate, 1))
+            packed = replace(packed, agents=agents, laws=packed.laws._replace(means=run.means_in(replicate, 1)[None]))
         self.packed = packed
         self.kernels = kernels
         self.stop = stop
         self.t = 1
-        draws = Draws(run.seed, run.first + replicate)
+        draws = run.draws(replicate)
+        self._world = World(run.problem.laws, draws, walk_means) if run.problem.changes else None
+        self._of_agents = AgentRegret(run, replicate)
         self.rule = packed.rule(draws)
         self.keys = packed.keys(draws)
         self.tape = run.tape_of(replicate)
@@ -98,12 +106,13 @@ class Replicate:
         n_sending = n_slots if self.rule.emission != EVERY_PULL else 0
         n_echoing = n_slots if self.rule.n_echoes > 0 else 0
         n_summed = n_slots if packed.traits.sends_sums or run.tree is not None else 0
+        n_weighed = n_summed if run.memory.forgets else 0
         sums = np.zeros((n_slots, 2))
         self.state = State(
             sums=sums,
             pairs=sums.reshape(-1),
             pulls=np.zeros(n_slots, dtype=np.int32),
-            n_pulls=np.zeros(n_agents, dtype=np.int32),
+            n_pulls=packed.agents.n_skipped.copy(),
             next_round=np.ones(n_agents, dtype=np.int64),
             n_messages=np.zeros(n_sending, dtype=np.int32),
             sent_counts=np.zeros(n_sending, dtype=np.int32),
@@ -111,10 +120,15 @@ class Replicate:
             sent_rounds=np.zeros(n_echoing, dtype=np.int32),
             echoes_left=np.zeros(n_echoing, dtype=np.int8),
             own_totals=np.zeros(n_summed),
+            own_weights=np.zeros(n_weighed),
+            sent_weights=np.zeros(n_weighed),
+            blocks=np.zeros((n_slots if self.keys.n_blocks else 0, self.keys.n_blocks, 2)),
             forgotten_pulls=np.zeros(n_slots if packed.traits.forgets else 0, dtype=np.int32),
+            agent_regret=self._of_agents.added,
             scores=np.zeros((N_SCORES, room_for(packed.most_arms))),
             tangents=first_tangents(type(run.policies[0]).index, n_slots),
             clocks=np.zeros(len(packed.clock_parameters)),
+            now=np.ones(4),
             waiting=make_waiting(0),
             ahead=packed.ahead(),
         )
@@ -126,6 +140,7 @@ class Replicate:
             amounts=np.ones(n_agents),
             rewards=np.zeros(n_agents),
             is_best=np.zeros(n_agents, dtype=np.int8),
+            gaps=np.zeros(n_agents),
         )
         self.messages = make_messages(n_agents, width)
         self.counts = np.zeros(N_COUNTS, dtype=np.int64)
@@ -133,7 +148,6 @@ class Replicate:
         self._total_sent = run.n_control
         self.curve = Curve(len(run.records))
         self._agent_regret = np.zeros((len(run.records), n_agents)) if run.agents else None
-        self._of_agents = AgentRegret(run, replicate)
         self._lookahead = lookahead
         self._outages = OutageWindow(run, draws, stop)
         self._timeline: Timeline | None = None
@@ -157,8 +171,7 @@ class Replicate:
         elif run.link_traffic:
             assert packed.network is not None
             self._on_link = np.zeros(len(run.records) * len(packed.network.indices), dtype=np.int64)
-        # Means that change are set before each round.
-        self.longest_chunk = 1 if run.means_change else min(LONGEST_CHUNK, self._outages.longest_chunk)
+        self.longest_chunk = min(_longest_chunk(run), self._outages.longest_chunk)
         if self._timeline is not None:
             self.longest_chunk = min(self.longest_chunk, rounds_at_once(_row_bytes(packed), LONGEST_WINDOW))
         if packed.traits.has_tape:
@@ -172,9 +185,14 @@ class Replicate:
         emission = run.protocol.emission
         of_slots = 20.0 + (8.0 if type(emission) is not EveryPull else 0.0) + (5.0 if emission.n_echoes else 0.0)
         of_slots += (16.0 if traits.sends_sums or run.tree is not None else 0.0) + (4.0 if traits.forgets else 0.0)
+        of_slots += 16.0 if run.memory.forgets and (traits.sends_sums or run.tree is not None) else 0.0
+        of_slots += 16.0 * run.memory.n_kept if isinstance(run.memory, Window) else 0.0
         of_slots += 24.0 if needs_tangents(type(run.policies[0]).index) else 0.0
-        n_bytes = of_slots * n_slots + n_agents * (37.0 + 20.0 * traits.reach) + 12.0 * packed.n_known
+        n_bytes = of_slots * n_slots + n_agents * (53.0 + 20.0 * traits.reach) + 12.0 * packed.n_known
         n_bytes += 16.0 * n_agents * packed.n_ahead
+        if run.means_change:
+            # What arms pay in a chunk, twice while it is put together, and each agent's regret.
+            n_bytes += 48.0 * run.problem.n_arms * _longest_chunk(run) + 8.0 * n_agents
         if traits.has_tape:
             # Rewards of a chunk, what values they are where that matters, and the numbers they are drawn from.
             n_rounds = max(1, min(LONGEST_CHUNK, run.horizon, TAPE_BUDGET // (8 * n_slots)))
@@ -184,10 +202,7 @@ class Replicate:
     def advance(self, last: int) -> None:
         """Simulate the rounds up to before `last`."""
         first, chunk = self.t, self._chunk(self.t, last)
-        if self.packed.run.means_change:
-            self._simulate_round(chunk, last)
-        else:
-            self._simulate(chunk, last)
+        self._simulate(chunk, last)
         self._record(first, last, chunk.regret, chunk.sent)
         if self._timeline is not None:
             for t, row in self._timeline.finish(last, chunk.links):
@@ -195,13 +210,14 @@ class Replicate:
                     self._link_counts.add(t, row.starts, row.indices, row.on_link)
         self.t = last
 
-    def _simulate_round(self, chunk: Chunk, last: int) -> None:
-        """The same of the one round of a chunk, by its own means."""
-        run, agents, t = self.packed.run, self.packed.agents, chunk.first
-        agents.means[:], agents.best_means[:] = run.means_in(self._replicate, t), run.best_in(self._replicate, t)
-        self._simulate(chunk, last)
-        pulled = np.flatnonzero(self.pulls.slots >= 0)
-        self._of_agents.add(pulled, run.gaps_in(self._replicate, t)[self.pulls.slots[pulled]])
+    def _laws(self, first: int, last: int) -> Rows:
+        """By arm and round, the means that regret is judged by, and the numbers of the laws; a single row if fixed."""
+        run = self.packed.run
+        laws = self.packed.laws if self._world is None else self._world.rows(first, last)
+        if run.means is None or not run.means_change:
+            return laws
+        given = run.means[self._replicate if len(run.means) > 1 else 0]
+        return laws._replace(means=np.ascontiguousarray(given[first - 1 : last - 1]))
 
     def _chunk(self, first: int, last: int) -> Chunk:
         """What the rounds from `first` to before `last` are given."""
@@ -210,12 +226,17 @@ class Replicate:
         else:
             network, links = self._timeline.window(last - 1 + self._lookahead)
         assert network is not None
-        tape = self._tape_of(first, last) if self.packed.traits.has_tape else np.zeros((1, 0))
+        laws = self._laws(first, last)
+        tape = self._tape_of(first, last, laws) if self.packed.traits.has_tape else np.zeros((1, 0))
         return Chunk(
             first=first,
             network=network,
             links=links,
             faults=self._outages.window(first, last - 1 + self._lookahead),
+            means_change=self.packed.run.means_change,
+            means=laws.means,
+            law_a=laws.a,
+            law_b=laws.b,
             clocks=self.packed.clocks(first, last),
             has_tape=self.packed.traits.has_tape,
             tape=tape,
@@ -240,7 +261,7 @@ class Replicate:
         """Which of its values each reward of a tape is, where that matters."""
         return np.zeros((1, 0), dtype=np.int32)
 
-    def _tape_of(self, first: int, last: int) -> NDArray[np.float64]:
+    def _tape_of(self, first: int, last: int, laws: Rows) -> NDArray[np.float64]:
         """What each slot would pay in the rounds from `first` to before `last`."""
         packed, problem = self.packed, self.packed.run.problem
         owner = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
@@ -248,14 +269,14 @@ class Replicate:
             return np.ascontiguousarray(self.tape[first - 1 : last - 1][:, owner, problem.arm_indices])
         uniforms = np.zeros((last - first, problem.n_agents))
         tape = np.zeros((last - first, len(owner)))
-        draw_tape(first, packed.agents, self.keys, self.stop.flag, uniforms, tape)
+        draw_tape(first, packed.agents, laws.a, laws.b, self.keys, self.stop.flag, uniforms, tape)
         for arm, law in enumerate(problem.laws):
             if law.kernel is None:
                 slots = packed.holder_slots[packed.holder_starts[arm] : packed.holder_starts[arm + 1]]
-                for row, us in zip(tape, uniforms, strict=True):
+                for t, row, us in zip(range(first, last), tape, uniforms, strict=True):
                     for some in np.array_split(slots, -(-len(slots) // SLOTS_AT_ONCE)):
                         self.stop.check()
-                        row[some] = rewards_of(law, us[owner[some]])
+                        row[some] = rewards_of(law.at(t), us[owner[some]])
         return tape
 
     def _record(self, first: int, last: int, regret: NDArray[np.float64], sent: NDArray[np.int64]) -> None:
@@ -277,6 +298,8 @@ class Replicate:
         """The round before which a chunk of about so many rounds ends: at the next record, if agents are recorded."""
         run = self.packed.run
         last = min(self.t + min(n_rounds, self.longest_chunk), run.horizon + 1)
+        if self._world is not None:
+            last = min(last, self._world.end_of_block(self.t))
         return min(last, int(run.records[self.curve.n_known]) + 1) if run.agents else last
 
     def _all_pulls(self) -> NDArray[np.int32]:
@@ -298,14 +321,16 @@ class Replicate:
             0,
             run.n_control,
             int(counts[layout.HEARD] - counts[layout.STALE]),
-            sent * run.protocol.n_bytes + run.control_bytes,
+            sent * (run.protocol.n_bytes + run.stamp_bytes) + run.control_bytes,
         ]
         outcome = Outcome(
             self.curve.regret, self.curve.transmissions, np.array(traffic, dtype=np.int64), self._all_pulls()
         )
         outcome.agent_regret = self._agent_regret
-        if run.means is not None:
+        if not run.judged_by_laws:
             outcome.last_agent_regret = self._of_agents.after(outcome.pulls)
+        if self._world is not None:
+            outcome.changes = self._world.changes(run.horizon)
         if run.link_traffic:
             outcome.links, outcome.link_traffic = self._link_arrays()
         return outcome
@@ -318,6 +343,11 @@ class Replicate:
             senders = np.repeat(np.arange(run.problem.n_agents, dtype=np.int32), np.diff(starts))
             return np.stack([senders, receivers], axis=1), self._on_link.reshape(len(run.records), -1)
         return self._link_counts.arrays()
+
+
+def _longest_chunk(run: Run) -> int:
+    """The most rounds of a chunk: fewer if what arms pay in them takes much room."""
+    return min(LONGEST_CHUNK, max(1, WORLD_BUDGET // (24 * run.problem.n_arms))) if run.means_change else LONGEST_CHUNK
 
 
 def _row_bytes(packed: Packed) -> float:

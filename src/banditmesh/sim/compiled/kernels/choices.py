@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +23,7 @@ from ....arms import BERNOULLI
 from ....policies import KLUCB, ThompsonSampling
 from . import klucb, thompson
 from .compiling import helper, rebind
+from .forgetting import BY_MEMORY
 from .layout import COIN, FIRST_TANGENT, ONE, SCORES, Agents, Floats, Int64s, State
 from .pulls import highest_score
 
@@ -84,18 +86,23 @@ def highest_of_brackets(
     return position
 
 
-def _by(module: Any) -> tuple[Any, Any]:
-    """What writes scores and what chooses by them, with the functions of a module."""
-    own = {name: getattr(module, name) for name in ("limit_of", "are_equal", "bracket", "index_of")}
+#: The module of bounds and brackets, by index function.
+CHOICES: Final[dict[Callable[..., float], Any]] = {KLUCB.index: klucb, ThompsonSampling.index: thompson}
+
+
+@cache
+def choices_by(index: Callable[..., float], memory: str) -> tuple[Any, Any]:
+    """What takes the places of `pulls.write_indices` and `pulls.highest_score`, for an index and a kind of memory."""
+    module: Any = CHOICES[index]
+    names = {name: getattr(module, name) for name in ("limit_of", "are_equal", "write_bounds", "bracket", "index_of")}
+    reading = {name: BY_MEMORY[memory][name] for name in ("count_of", "root_of") if name in BY_MEMORY[memory]}
+    if reading:
+        for name, compiling in module.READING.items():
+            names[name] = reading[name] = compiling(rebind(getattr(module, name), **reading))
+    write_bounds = names.pop("write_bounds")
     count = helper(rebind(n_not_below, limit_of=module.limit_of))
-    return module.write_bounds, helper(rebind(highest_of_brackets, n_not_below=count, **own))
-
-
-#: By index function: what takes the places of `pulls.write_indices` and `pulls.highest_score`.
-CHOICES: Final[dict[Callable[..., float], tuple[Any, Any]]] = {
-    KLUCB.index: _by(klucb),
-    ThompsonSampling.index: _by(thompson),
-}
+    own = {name: names[name] for name in ("limit_of", "are_equal", "bracket", "index_of")}
+    return write_bounds, helper(rebind(highest_of_brackets, n_not_below=count, **own))
 
 
 def widths_of(index: Callable[..., float], sigmas: Floats, laws: Int64s) -> Floats:

@@ -55,7 +55,7 @@ def restart(t: int, agents: Agents, chunk: Chunk, known: Known, state: State) ->
         if is_set(chunk.stop):
             return
         v = faults.restarts[i]
-        state.n_pulls[v] = 0
+        state.n_pulls[v] = agents.n_skipped[v]
         for slot in range(agents.offsets[v], agents.offsets[v + 1]):
             state.forgotten_pulls[slot] += state.pulls[slot]
             state.sums[slot, COUNT] = state.sums[slot, TOTAL] = state.pulls[slot] = 0
@@ -65,6 +65,10 @@ def restart(t: int, agents: Agents, chunk: Chunk, known: Known, state: State) ->
                 state.echoes_left[slot] = 0
             if len(state.own_totals) > 0:
                 state.own_totals[slot] = 0.0
+            for block in range(state.blocks.shape[1]):
+                state.blocks[slot, block, COUNT] = state.blocks[slot, block, TOTAL] = 0.0
+            if len(state.own_weights) > 0:
+                state.own_weights[slot] = state.sent_weights[slot] = 0.0
         if len(known.counts) > 0:
             forget_others(v, agents, known)
 

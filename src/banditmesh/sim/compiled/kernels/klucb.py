@@ -10,8 +10,9 @@ import numpy as np
 from ....arms import BERNOULLI
 from ....policies import KLUCB
 from .compiling import helper, routine
+from .forgetting import count_of, root_of
 from .lanes import padded
-from .layout import COIN, COUNT, ONE, PAIR, SCORES, TOTAL, Agents, Floats, State
+from .layout import COIN, COUNT, INVERSE, ONE, PAIR, ROOT, SCORES, TOTAL, Agents, Floats, State
 from .scalars import compile_rule
 
 #: More than all roundings of a bound by a tangent and of the index itself, see `write_planes`.
@@ -22,11 +23,21 @@ _LEAST_MEAN: Final = 1e-4
 _LEAST_CLOCK: Final = 0.5
 
 index_rule = compile_rule(KLUCB.index)
+#: What reads counts, and how it is compiled: for `choices`, which binds it to other memories.
+READING: Final = {"write_planes": routine, "write_bounds": helper, "index_of": helper, "bracket": helper}
 
 
 @routine
 def write_planes(
-    first: Any, n_arms: Any, clock: float, widths: Floats, pairs: Floats, tangents: Floats, scores: Floats
+    first: Any,
+    n_arms: Any,
+    clock: float,
+    inverse: float,
+    root: float,
+    widths: Floats,
+    pairs: Floats,
+    tangents: Floats,
+    scores: Floats,
 ) -> None:
     """Write a number for each arm that its index is not above: by a tangent for a coin, else the index itself.
 
@@ -40,16 +51,23 @@ def write_planes(
     2 mean (1 - mean) budget, and a budget at least `_LEAST_CLOCK` by the most observations, 2^31, that is below 1e-10;
     and so is what the index is wrong by. Where a bound is at most 1, the products in it are below 50, and their
     roundings below 1e-13.
+
+    By a memory that discounts, an observation weighs at most 1: counts have the same most, 2^31, and no least. A budget
+    may then be as large as log(2^31) 2^288; products with it are finite, since no slope is above 1e8 (q - mean is at
+    least about the root of 2 mean (1 - mean) budget, and tangents are for clocks, and so budgets, as above). Where they
+    are large, so is the bound, and an index is at most 1: what is said of roundings is of bounds that are at most 1.
     """
     other_clock = math.sqrt(2.0 * clock)
     has_tangents = clock >= _LEAST_CLOCK
     for j in range(n_arms):
         slot = first + j
-        count, width = pairs[PAIR * slot], widths[slot]
-        mean = pairs[PAIR * slot + ONE] / count
+        weight, width = pairs[PAIR * slot], widths[slot]
+        mean = pairs[PAIR * slot + ONE] / weight
         inside = min(max(mean, 0.0), 1.0)
-        of_coin = tangents[0, slot] + tangents[1, slot] * inside + tangents[2, slot] * (clock / count)
-        of_other = mean + width * other_clock * (1.0 / math.sqrt(count))
+        of_coin = (
+            tangents[0, slot] + tangents[1, slot] * inside + tangents[2, slot] * (clock / count_of(weight, inverse))
+        )
+        of_other = mean + width * other_clock * root_of(weight, root)
         of_coin = of_coin if has_tangents else math.inf
         scores[SCORES, j] = of_coin if width == COIN else of_other
 
@@ -60,7 +78,8 @@ def write_bounds(
 ) -> None:
     """Write the bounds of so many slots, and of some beyond, see `lanes`."""
     n_written = padded(first, n_slots, len(agents.arms))
-    write_planes(first, n_written, clock, agents.widths, state.pairs, state.tangents, state.scores)
+    inverse, root = state.now[INVERSE], state.now[ROOT]
+    write_planes(first, n_written, clock, inverse, root, agents.widths, state.pairs, state.tangents, state.scores)
 
 
 @helper
@@ -122,9 +141,9 @@ def bracket(
     score = state.scores[SCORES, place]
     if agents.widths[slot] != COIN:
         return score, score
-    count = state.sums[slot, COUNT]
-    mean = state.sums[slot, TOTAL] / count
-    low, high = bracket_coin(mean, clock / count, score, slot, state.tangents)
+    weight = state.sums[slot, COUNT]
+    mean = state.sums[slot, TOTAL] / weight
+    low, high = bracket_coin(mean, clock / count_of(weight, state.now[INVERSE]), score, slot, state.tangents)
     if low == -math.inf:
         low = high = index_of(slot, place, clock, parameter, agents, state)
         # At a mean of 0 the plane would be vertical, and so it touches above a mean that is a little higher.
@@ -137,11 +156,11 @@ def bracket(
 @helper
 def index_of(slot: np.uint64, place: np.uint64, clock: float, parameter: float, agents: Agents, state: State) -> float:
     """The index of a slot that is a coin's."""
-    count = state.sums[slot, COUNT]
+    weight = state.sums[slot, COUNT]
     index: float = index_rule(
-        state.sums[slot, TOTAL] / count,
-        np.int64(count),
-        1.0 / math.sqrt(count),
+        state.sums[slot, TOTAL] / weight,
+        count_of(weight, state.now[INVERSE]),
+        root_of(weight, state.now[ROOT]),
         clock,
         math.nan,
         BERNOULLI,

@@ -24,6 +24,8 @@ FIRST_ROUND: Any = np.int64(1)
 #: A round before all others, so far that nothing drawn ahead from it on is of any use.
 NEVER: Any = np.int64(-(2**20))
 NOBODY: Any = np.int64(-1)
+#: When a neighbour was told something that it never was: before all pauses.
+NEVER_TOLD: Any = np.int32(-(2**31) + 1)
 ONE: Any = np.uint64(1)
 NO_BITS: Any = np.uint64(0)
 # Places in the counts of fates. Of what is heard, all but what is stale is learned.
@@ -38,6 +40,9 @@ EVERY_PULL, GROWTH, CONTESTED, OWN_EMISSION = range(4)
 # bounds for others than coins.
 SCORES, DRAWS, NORMAL, CHANCE, OTHER_NORMAL, OTHER_CHANCE, OTHERS = range(7)
 N_SCORES = 7
+# Places in `State.now`: what an observation of the round under way weighs, one over that, its root, and the place of
+# the block under way.
+UNIT_WEIGHT, INVERSE, ROOT, BLOCK = range(4)
 # Columns of what `spread` notes of an agent.
 MARK, PREVIOUS = 0, 1
 # What bounds on indices begin with: no coin's index is above 1.
@@ -72,17 +77,16 @@ class Agents(NamedTuple):
     arms: Int32s
     #: position[v, a]: where in v's arm set arm a is; -1 if v does not have it.
     position: Int16s
-    #: By agent the mean of its best arm, by arm its mean.
+    #: By agent the mean of its best arm; not read where means change.
     best_means: Floats
-    means: Floats
     sigmas: Floats
     every: Int64s
     #: Which column of the clocks is the agent's.
     clock: Int32s
     parameter: Floats
     law_code: Int64s
-    law_a: Floats
-    law_b: Floats
+    #: By agent, how many first pulls it has behind it when it begins: none, or all if it makes none.
+    n_skipped: Int32s
     #: For each arm the set of agents that have it; without words where sets are not used.
     holders: Words
     #: By slot whose it is. Empty for policies that draw nothing.
@@ -196,13 +200,22 @@ class State(NamedTuple):
     sent_rounds: Int32s
     echoes_left: Int8s
     own_totals: Floats
+    #: By memories that discount, what each slot's own pulls weigh, and weighed when they were last sent.
+    own_weights: Floats
+    sent_weights: Floats
+    #: (n_slots, blocks, 2): by memories of windows, the sums of each block. Block b is at place b % blocks.
+    blocks: Floats
     forgotten_pulls: Int32s
+    #: By agent, its regret up to now; empty where means do not change.
+    agent_regret: Floats
     #: Workspace, by position in one agent's arm set.
     scores: Floats
     #: By slot, what bounds on indices are made of: see `klucb`. Empty for policies that need none.
     tangents: Floats
     #: Workspace: this round's clocks, see `Keys`.
     clocks: Floats
+    #: Workspace: how weights are read in this round, see `forgetting`.
+    now: Floats
     waiting: Waiting
     ahead: Ahead
 
@@ -233,6 +246,8 @@ class Pulls(NamedTuple):
     rewards: Floats
     #: Whether the arm had the highest mean when it was chosen.
     is_best: Int8s
+    #: How much less the arm pays than the agent's best one.
+    gaps: Floats
 
 
 class Messages(NamedTuple):
@@ -319,7 +334,7 @@ class OnLinks(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """What pulls need: the keys of their draws, how far clocks lag behind rounds, and the clocks' parameters."""
+    """What pulls need: the keys of their draws, how far clocks lag behind, clocks' parameters, and a memory's."""
 
     reward_k0: int
     reward_k1: int
@@ -328,6 +343,13 @@ class Keys(NamedTuple):
     draws_index: bool
     clock_lag: int
     clock_parameters: Floats
+    #: Of a memory that discounts: its gamma, and by how many powers of two a weight falls in a round.
+    gamma: float
+    rate: float
+    #: Of a memory by windows: how many rounds count, how many a block has, and how many blocks count.
+    window: int
+    block_rounds: int
+    n_blocks: int
 
 
 class Scratch(NamedTuple):
@@ -443,15 +465,21 @@ class Merged(NamedTuple):
 class Chunk(NamedTuple):
     """What a chunk of rounds from `first` on is given, and where it leaves each round's regret and transmissions.
 
-    Row t - first of the arrays is round t. If `clocks` is empty, kernels work them out. Without a tape, `tape` and
-    `codes` are not read; `codes` says which of its values a reward of the tape is. A kernel that finds `stop` set
-    returns at once.
+    Row t - first of the arrays is round t. By arm, `means` are what regret is judged by, and `law_a` and `law_b` the
+    numbers of the laws; either has a single row if it is the same in all rounds. `means_change` says whether means are
+    by round: then each agent's best mean is looked up. If `clocks` is empty, kernels work them out. Without a tape,
+    `tape` and `codes` are not read; `codes` says which of its values a reward of the tape is. A kernel that finds
+    `stop` set returns at once.
     """
 
     first: int
     network: Network
     links: OnLinks
     faults: FaultRows
+    means_change: bool
+    means: Floats
+    law_a: Floats
+    law_b: Floats
     clocks: Floats
     has_tape: bool
     tape: Floats

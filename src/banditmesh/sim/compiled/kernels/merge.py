@@ -7,21 +7,22 @@ total would round differently.
 
 from __future__ import annotations
 
-from .compiling import kernel, routine
+from .compiling import helper, kernel, routine
 from .emissions import sends_now
 from .faults import arrives, restart
+from .forgetting import add_own, begin_merged
 from .layout import (
     ABSORBED,
     COUNT,
     DELIVERED,
     HEARD,
     LOST,
+    NEVER_TOLD,
     SENT,
     TOTAL,
     Agents,
     Chunk,
     FaultRows,
-    Floats,
     Int64s,
     Keys,
     Known,
@@ -50,12 +51,43 @@ def restart_merged(t: int, tree: TreeLinks, faults: FaultRows, merged: Merged) -
             merged.told_counts[link, :] = 0
             merged.told_totals[link, :] = 0.0
             merged.sent_counts[link, :] = 0
+            merged.sent_rounds[link, :] = NEVER_TOLD
             merged.echoes_left[link, :] = 0
+
+
+@helper
+def count_beside(v: int, arm: int, link: int, agents: Agents, tree: TreeLinks, merged: Merged, state: State) -> int:
+    """What v could tell the neighbour at a link: all that it knows of, less what it has from there."""
+    return int(merged.counts[v, arm] - merged.told_counts[link, arm])
+
+
+@helper
+def told_count(link: int, arm: int, merged: Merged) -> int:
+    """What the neighbour at a link was last told."""
+    return int(merged.sent_counts[link, arm])
+
+
+@helper
+def weight_beside(v: int, arm: int, link: int, agents: Agents, tree: TreeLinks, merged: Merged, state: State) -> float:
+    """In the place of `count_beside` by memories that discount: weights are added up anew, as sums are."""
+    place = agents.position[v, arm]
+    weight: float = state.own_weights[agents.offsets[v] + place] if place >= 0 else 0.0
+    for other in range(tree.starts[v], tree.starts[v + 1]):
+        if other != link:
+            weight += merged.told_counts[other, arm]
+    return weight
+
+
+@helper
+def told_weight(link: int, arm: int, merged: Merged) -> float:
+    """In the place of `told_count`."""
+    weight: float = merged.sent_counts[link, arm]
+    return weight
 
 
 @routine
 def decide(
-    t: int, pause: int, rule: Rule, agents: Agents, tree: TreeLinks, chunk: Chunk, merged: Merged, own: Floats
+    t: int, pause: int, rule: Rule, agents: Agents, tree: TreeLinks, chunk: Chunk, merged: Merged, state: State
 ) -> None:
     """Note what every agent that is up tells its neighbours in round `t`.
 
@@ -63,7 +95,7 @@ def decide(
     something new is known of it: the same counts would give the same answer.
     """
     starts, wants, position, offsets = tree.starts, tree.wants, agents.position, agents.offsets
-    told_counts, told_totals, counts = merged.told_counts, merged.told_totals, merged.counts
+    told_totals, counts, own = merged.told_totals, merged.counts, state.own_totals
     sent_counts, sent_totals, sent_rounds = merged.sent_counts, merged.sent_totals, merged.sent_rounds
     is_open, tells, echoes_left = merged.is_open, merged.tells, merged.echoes_left
     up, up_row, stop = chunk.faults.up, t - chunk.faults.first_round, chunk.stop
@@ -78,11 +110,16 @@ def decide(
                 continue
             is_open[v, arm] = 0
             for link in range(first, last):
-                count, sent_count = int(counts[v, arm] - told_counts[link, arm]), int(sent_counts[link, arm])
-                left = echoes_left[link, arm]
-                if wants[link, arm] == 0 or (count <= sent_count and left == 0):
+                if wants[link, arm] == 0:
                     continue
-                if sent_count > 0 and t - sent_rounds[link, arm] < pause:
+                count = count_beside(v, arm, link, agents, tree, merged, state)
+                sent_count = told_count(link, arm, merged)
+                if count == 0:
+                    echoes_left[link, arm] = 0
+                left = echoes_left[link, arm]
+                if count <= sent_count and left == 0:
+                    continue
+                if t - sent_rounds[link, arm] < pause:
                     is_open[v, arm] = 1
                     continue
                 is_new = count > sent_count and sends_now(rule, count, sent_count, False)
@@ -169,6 +206,7 @@ def merge_rounds(
     """Simulate the rounds of a chunk, up to before `last`."""
     slots, rewards, own_totals = pulls.slots, pulls.rewards, state.own_totals
     for t in range(chunk.first, last):
+        begin_merged(t, keys, merged)
         if len(chunk.faults.restarts) > 0:
             restart(t, agents, chunk, known, state)
             restart_merged(t, tree, chunk.faults, merged)
@@ -179,9 +217,10 @@ def merge_rounds(
             if slot >= 0:
                 arm = agents.arms[slot]
                 own_totals[slot] += rewards[v]
+                add_own(slot, pulls.amounts[v], state)
                 merged.counts[v, arm] += 1
                 merged.is_open[v, arm] = 1
-        decide(t, pause, rule, agents, tree, chunk, merged, own_totals)
+        decide(t, pause, rule, agents, tree, chunk, merged, state)
         n_sent = tell(t, agents, tree, chunk, merged, state, counts)
         chunk.sent[step] = n_sent
         counts[SENT] += n_sent

@@ -192,7 +192,7 @@ def plan_rounds(
     """
     reach, first, stop = rule.reach, chunk.first, chunk.stop
     for t in range(first, last):
-        begin(t, agents, holders, chunk, rule, keys, state, known, pulls, counts)
+        begin(t, agents, holders, chunk, rule, keys, state, known, pulls, messages, counts)
         if is_set(stop):
             return
         if reach > 0:
@@ -221,10 +221,10 @@ def pull_part(
     Others do the same for the other agents meanwhile. The regret of v is left in `regrets[t % 2, v]`, since sums must
     be added in the order of agents.
     """
-    slots, arms, best_means, means = pulls.slots, agents.arms, agents.best_means, agents.means
+    slots, gaps = pulls.slots, pulls.gaps
     pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
     for v in range(pulls.first, pulls.last):
-        regrets[t % 2, v] = best_means[v] - means[arms[slots[v]]] if slots[v] >= 0 else 0.0
+        regrets[t % 2, v] = gaps[v] if slots[v] >= 0 else 0.0
     if rule.emission != EVERY_PULL:
         emit(t, agents, rule, pulls, state)
     keep_messages(t, rule.reach, pulls, plan, messages, ring, sent_ahead)

@@ -8,11 +8,14 @@ import numpy as np
 
 from .ahead import draw_ahead
 from .compiling import helper, routine
+from .forgetting import age_of, begin_round, count_of, count_pull, first_unknown, handed, root_of
 from .layout import (
     COUNT,
     DRAWS,
+    INVERSE,
     ONE,
     PAIR,
+    ROOT,
     SCORES,
     TOTAL,
     ZERO,
@@ -42,12 +45,13 @@ def write_indices(
     """
     arms, sigmas, law_code, scores = agents.arms, agents.sigmas, agents.law_code, state.scores
     pairs = state.pairs
+    inverse, root = state.now[INVERSE], state.now[ROOT]
     for j in range(n_slots):
-        count = pairs[PAIR * (first + j)]
+        weight = pairs[PAIR * (first + j)]
         scores[SCORES, j] = index_rule(
-            pairs[PAIR * (first + j) + ONE] / count,
-            np.int64(count),
-            1.0 / math.sqrt(count),
+            pairs[PAIR * (first + j) + ONE] / weight,
+            handed(count_of(weight, inverse)),
+            root_of(weight, root),
             clock,
             sigmas[arms[first + j]],
             law_code[arms[first + j]],
@@ -115,13 +119,22 @@ def highest_mean(first: np.uint64, n_arms: np.uint64, sums: Floats) -> np.uint64
 
 
 @helper
+def best_mean(first: np.uint64, n_arms: np.uint64, arms: Int32s, means: Floats) -> float:
+    """The highest of these means among an agent's arms."""
+    best = -math.inf
+    for j in range(n_arms):
+        best = max(best, means[arms[first + j]])
+    return best
+
+
+@helper
 def read_clocks(t: int, chunk: Chunk, keys: Keys, state: State) -> Floats:
     """What the policies' clocks read in round `t`, for each of their parameters: given by the chunk, or worked out."""
     if len(chunk.clocks) > 0:
         given: Floats = chunk.clocks[t - chunk.first]
         return given
     for k in range(len(state.clocks)):
-        state.clocks[k] = clock_rule(t - keys.clock_lag, keys.clock_parameters[k])
+        state.clocks[k] = clock_rule(age_of(t - keys.clock_lag, keys), keys.clock_parameters[k])
     return state.clocks
 
 
@@ -145,18 +158,21 @@ def pull_rounds(
     The others' slots become -1. Each round's regret goes to the chunk. Several rounds at a time are for agents to whom
     nothing happens between their pulls.
     """
-    offsets, arms, every, best_means, means = agents.offsets, agents.arms, agents.every, agents.best_means, agents.means
+    offsets, arms, every, best_means = agents.offsets, agents.arms, agents.every, agents.best_means
     clock_of, parameters = agents.clock, agents.parameter
-    law_code, law_a, law_b = agents.law_code, agents.law_a, agents.law_b
+    law_code, agent_regret, means_change = agents.law_code, state.agent_regret, chunk.means_change
     sums, own_counts, scores = state.sums, state.pulls, state.scores
     n_pulls, next_round, uniforms, normals = state.n_pulls, state.next_round, state.ahead.uniforms, state.ahead.normals
-    slots, rewards, is_best = pulls.slots, pulls.rewards, pulls.is_best
+    slots, is_best, gaps = pulls.slots, pulls.is_best, pulls.gaps
     has_tape, tape, up, stop, regrets = chunk.has_tape, chunk.tape, chunk.faults.up, chunk.stop, chunk.regret
     has_outages, n_ahead = up.shape[1] > 0, state.ahead.n_rounds
     for t in range(begin, end):
         step = t - chunk.first
         up_row = t - chunk.faults.first_round if has_outages else 0
+        begin_round(t, agents, keys, state, pulls)
         clocks = read_clocks(t, chunk, keys, state)
+        law_row = step if len(chunk.law_a) > 1 else 0
+        means, law_a, law_b = chunk.means[step if means_change else 0], chunk.law_a[law_row], chunk.law_b[law_row]
         if n_ahead > 0 and t - state.ahead.first[0] >= n_ahead:
             draw_ahead(t, keys.reward_k0, keys.reward_k1, pulls.first, pulls.last, state.ahead)
         from_first = t - state.ahead.first[0]
@@ -176,10 +192,12 @@ def pull_rounds(
             first = np.uint64(offsets[v])
             n_arms = np.uint64(offsets[v + 1]) - first
             position = np.uint64(n_pulls[v])
+            is_best[v] = 0
             if position < n_arms:
                 n_pulls[v] += 1
-                is_best[v] = 0
             else:
+                position = first_unknown(first, n_arms, state)
+            if position == n_arms:
                 clock = clocks[clock_of[v]]
                 if v >= scored:
                     scored, scored_from = end_of_block(v, t, pulls.last, agents, chunk.faults, state), first
@@ -203,10 +221,12 @@ def pull_rounds(
             else:
                 u = uniform(keys.reward_k0, keys.reward_k1, v, t, ZERO, ZERO)
                 reward = law_quantile(law_code[arm], law_a[arm], law_b[arm], u)
-            sums[slot, COUNT] += 1.0
-            sums[slot, TOTAL] += reward
+            count_pull(v, slot, reward, state, pulls)
             own_counts[slot] += 1
-            regret += best_means[v] - means[arm]
+            gap = (best_mean(first, n_arms, arms, means) if means_change else best_means[v]) - means[arm]
+            if means_change:
+                agent_regret[v] += gap
+            regret += gap
+            gaps[v] = gap
             slots[v] = slot
-            rewards[v] = reward
         regrets[step] = regret

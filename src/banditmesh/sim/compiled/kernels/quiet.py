@@ -27,7 +27,7 @@ from .stopping import is_set
 
 
 @helper
-def forget_all(state: State) -> None:
+def forget_all(agents: Agents, state: State) -> None:
     """All agents begin: they have pulled nothing yet, and nothing is drawn ahead."""
     sums, pulls, n_pulls, next_round, tangents = (
         state.sums,
@@ -37,11 +37,12 @@ def forget_all(state: State) -> None:
         state.tangents,
     )
     state.ahead.first[0] = NEVER
+    state.blocks[:] = 0.0
     for slot in range(len(pulls)):
         sums[slot, COUNT] = sums[slot, TOTAL] = 0.0
         pulls[slot] = 0
     for v in range(len(n_pulls)):
-        n_pulls[v] = 0
+        n_pulls[v] = agents.n_skipped[v]
         next_round[v] = FIRST_ROUND
     for slot in range(tangents.shape[1]):
         for place in range(len(tangents)):
@@ -69,12 +70,16 @@ def quiet_rounds(
         if is_set(chunk.stop):
             return
         if chunk.first == FIRST_ROUND:
-            forget_all(state)
+            forget_all(agents, state)
         own_chunk = Chunk(
             chunk.first,
             chunk.network,
             chunk.links,
             chunk.faults,
+            chunk.means_change,
+            chunk.means,
+            chunk.law_a,
+            chunk.law_b,
             chunk.clocks,
             chunk.has_tape,
             chunk.tape,
@@ -91,6 +96,11 @@ def quiet_rounds(
             keys.draws_index,
             keys.clock_lag,
             keys.clock_parameters,
+            keys.gamma,
+            keys.rate,
+            keys.window,
+            keys.block_rounds,
+            keys.n_blocks,
         )
         pull_rounds(chunk.first, last, agents, own_chunk, own_keys, False, state, pulls)
         for slot in range(len(state.pulls)):

@@ -12,12 +12,11 @@ import numpy as np
 from .compiling import helper, kernel, routine
 from .emissions import emit, learn_sum
 from .faults import restart
+from .forgetting import begin_heard, block_of, enter
 from .layout import (
-    COUNT,
     EVERY_PULL,
     HEARD,
     STALE,
-    TOTAL,
     Agents,
     Chunk,
     Fates,
@@ -44,12 +43,13 @@ def deliver(
     messages: Messages,
     ring: Fates,
     learners: Int32s,
+    keys: Keys,
     known: Known,
     state: State,
     stop: Int64s,
 ) -> int:
     """Add what is heard in round `t` to the sums of those who hear it; returns how much of it changes nothing."""
-    base, end, sums = ring.base, ring.end, state.sums
+    base, end, sums, blocks = ring.base, ring.end, state.sums, state.blocks
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
     known_rows, known_rank, known_counts, known_totals = known.rows, known.rank, known.counts, known.totals
     compares = len(known_counts) > 0
@@ -75,12 +75,11 @@ def deliver(
                     place = np.uint64(known_rows[slots[v, row]] + known_rank[learner])
                     n_stale += learn_sum(learner, amount, reward, place, known_counts, known_totals, sums)
             else:
-                if amount == 0.0:
+                block = block_of(t - hop + 1, t, keys)
+                if amount == 0.0 or block < 0:
                     n_stale += np.int64(finish) - start
-                for i in range(np.uint64(start), finish):
-                    learner = np.uint64(learners[learner_row, i])
-                    sums[learner, COUNT] += amount
-                    sums[learner, TOTAL] += reward
+                for i in range(np.uint64(start), finish if block >= 0 else np.uint64(start)):
+                    enter(np.uint64(learners[learner_row, i]), amount, reward, block, sums, blocks)
             row += 1
             if row == reach:
                 row = 0
@@ -88,10 +87,12 @@ def deliver(
 
 
 @routine
-def tell_everyone(t: int, agents: Agents, holders: Holders, chunk: Chunk, pulls: Pulls, state: State) -> int:
+def tell_everyone(
+    t: int, agents: Agents, holders: Holders, chunk: Chunk, keys: Keys, pulls: Pulls, state: State
+) -> int:
     """Whoever is up and has the arm hears every observation of the round, as under `Centralised`; how often."""
     offsets, arms, slots, rewards = agents.offsets, agents.arms, pulls.slots, pulls.rewards
-    sums, stop = state.sums, chunk.stop
+    sums, blocks, block, stop = state.sums, state.blocks, block_of(t, t, keys), chunk.stop
     up, up_row = chunk.faults.up, t - chunk.faults.first_round
     n_learned = 0
     for v in range(len(slots)):
@@ -111,14 +112,13 @@ def tell_everyone(t: int, agents: Agents, holders: Holders, chunk: Chunk, pulls:
                     w += 1
                 if up[up_row, w] == 0:
                     continue
-            sums[learner, COUNT] += 1.0
-            sums[learner, TOTAL] += rewards[v]
+            enter(learner, pulls.amounts[v], rewards[v], block, sums, blocks)
             n_learned += 1
     return n_learned
 
 
 @helper
-def tell_nobody(t: int, agents: Agents, holders: Holders, chunk: Chunk, pulls: Pulls, state: State) -> int:
+def tell_nobody(t: int, agents: Agents, holders: Holders, chunk: Chunk, keys: Keys, pulls: Pulls, state: State) -> int:
     """In the place of `tell_everyone` where messages travel: a shorter kernel compiles sooner."""
     return 0
 
@@ -134,14 +134,16 @@ def begin(
     state: State,
     known: Known,
     pulls: Pulls,
+    messages: Messages,
     counts: Int64s,
 ) -> None:
     """Begin round `t`: whoever lost its memory starts afresh, all pull, and messages are made of the pulls."""
+    begin_heard(t, keys, messages, known)
     if len(chunk.faults.restarts) > 0:
         restart(t, agents, chunk, known, state)
     pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
     if rule.tells_everyone:
-        counts[HEARD] += tell_everyone(t, agents, holders, chunk, pulls, state)
+        counts[HEARD] += tell_everyone(t, agents, holders, chunk, keys, pulls, state)
     if rule.ttl > 0 and rule.emission != EVERY_PULL:
         emit(t, agents, rule, pulls, state)
 
@@ -190,7 +192,7 @@ def spread_rounds(
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
     for t in range(first, last):
         if cursor[0] < 0:
-            begin(t, agents, holders, chunk, rule, keys, state, known, pulls, counts)
+            begin(t, agents, holders, chunk, rule, keys, state, known, pulls, messages, counts)
             cursor[0] = 0
         row = t % reach
         for v in range(cursor[0], n_agents):
@@ -232,5 +234,5 @@ def spread_rounds(
                 else:
                     sent_ahead[row + hop] += ring_sent[key, hop]
         chunk.sent[t - chunk.first] = take_sent(row, reach, sent_ahead)
-        counts[STALE] += deliver(t, reach, messages, ring, learners, known, state, chunk.stop)
+        counts[STALE] += deliver(t, reach, messages, ring, learners, keys, known, state, chunk.stop)
     return last

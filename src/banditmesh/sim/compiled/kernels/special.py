@@ -11,11 +11,12 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from ....policies import KLUCB, UCB, Policy, ThompsonSampling
-from ....protocols import ProbabilisticFlooding
+from ....protocols import EveryPull, ProbabilisticFlooding
 from . import cache, emissions, faults, merge, planned, pulls, quiet, rounds, sets, spread, walk
 from .ahead import draw_for_arms
-from .choices import CHOICES
+from .choices import CHOICES, choices_by
 from .compiling import block, helper, kernel, own_block, rebind, routine, scalar, uncached
+from .forgetting import BY_MEMORY
 from .identity import identity
 from .scalars import compile_rule, random_relay
 
@@ -48,21 +49,28 @@ USUAL: Final = Kernels(
 #: The clocks that kernels of a built-in index work out themselves; any other is read to them by Python.
 CLOCKS: Final = {policy.index: policy.clock for policy in (UCB, KLUCB, ThompsonSampling)}
 _BUILT_IN: Final = frozenset(CLOCKS)
+#: What takes the places of counts in statistics that are sent, by memories that discount.
+_EMITTED: Final = {
+    "own_count_of": emissions.own_weight_of,
+    "sent_count_of": emissions.sent_weight_of,
+    "note_sent": emissions.note_sent_weight,
+}
+_MERGED: Final = {"count_beside": merge.weight_beside, "told_count": merge.told_weight}
 #: Built-in rules whose cached kernels were found to be wrong in this process.
 _distrusted: set[Rules] = set()
 
 
-def specialise(rules: Rules, plain: bool = False) -> Kernels:
-    """The kernels for a policy's index, a relay rule that draws and a user's emission.
+def specialise(rules: Rules, plain: bool = False, memory: str = "") -> Kernels:
+    """The kernels for a policy's index, a relay rule that draws, a user's emission and a kind of memory.
 
     Those for `plain` runs, which send every pull to neighbours and meet no fault, have less in them.
     """
     index, relay, sends = rules
     rules = index, None if relay is ProbabilisticFlooding.relay else relay, sends
     if is_built_in(rules):
-        is_usual = index is UCB.index and not plain and rules not in _distrusted
-        return USUAL if is_usual else _bind(rules, plain, "built-in")
-    return _bind(rules, plain, " ".join(identity(rule) for rule in rules if rule is not None))
+        is_usual = index is UCB.index and not plain and not memory and rules not in _distrusted
+        return USUAL if is_usual else _bind(rules, plain, memory, "built-in")
+    return _bind(rules, plain, memory, " ".join(identity(rule) for rule in rules if rule is not None))
 
 
 def is_built_in(rules: Rules) -> bool:
@@ -79,15 +87,21 @@ def distrust(rules: Rules) -> None:
     cache.remove_all()
 
 
-def _choices_by(index: Callable[..., float]) -> tuple[Any, Any]:
+def _choices_by(index: Callable[..., float], memory: str) -> tuple[Any, Any]:
     """What writes arms' scores, and what finds the arm with the highest index by them."""
     if index in CHOICES:
-        return CHOICES[index]
-    return helper(rebind(pulls.write_indices, index_rule=compile_rule(index))), pulls.highest_score
+        return choices_by(index, memory)
+    reading = _of_memory(memory, "count_of", "root_of", "handed")
+    return helper(rebind(pulls.write_indices, index_rule=compile_rule(index), **reading)), pulls.highest_score
+
+
+def _of_memory(memory: str, *names: str) -> dict[str, Any]:
+    """Of these functions those that a memory replaces."""
+    return {name: function for name, function in BY_MEMORY[memory].items() if name in names}
 
 
 @lru_cache(maxsize=32)
-def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
+def _bind(rules: Rules, plain: bool, memory: str, _identities: str) -> Kernels:
     index, relay, sends = rules
     trusted = is_built_in(rules) and rules not in _distrusted
     compiling, compiling_part, compiling_block = (kernel, routine, block) if trusted else (uncached, scalar, own_block)
@@ -99,15 +113,20 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
     quiet_rounds = quiet.quiet_rounds
     relays, spreads = random_relay, spread.spread
     restart, tell_everyone, has_faults = faults.restart, rounds.tell_everyone, walk.has_faults
-    if index is not UCB.index:
-        read_clocks = helper(rebind(pulls.read_clocks, clock_rule=compile_rule(CLOCKS.get(rules[0], Policy.clock))))
-        write_scores, choose = _choices_by(index)
+    if index is not UCB.index or memory:
+        clock_rule = compile_rule(CLOCKS.get(rules[0], Policy.clock))
+        read_clocks = helper(rebind(pulls.read_clocks, clock_rule=clock_rule, **_of_memory(memory, "age_of")))
+        write_scores, choose = _choices_by(index, memory)
         own = {"write_scores": write_scores, "choose": choose, "read_clocks": read_clocks}
-        pull_rounds = compiling_part(rebind(pull_rounds, draw_for_index=draw_for_arms, **own))
+        own |= _of_memory(memory, "begin_round", "count_pull", "first_unknown")
+        draws = pulls.draw_for_index if index is UCB.index else draw_for_arms
+        pull_rounds = compiling_part(rebind(pull_rounds, draw_for_index=draws, **own))
         quiet_rounds = compiling(rebind(quiet_rounds, pull_rounds=pull_rounds))
-    if sends is not None:
-        sends_now = helper(rebind(emissions.sends_now, own_sends=compile_rule(sends)))
-        emit, decide = (compiling_part(rebind(part, sends_now=sends_now)) for part in (emit, decide))
+    weighing = _of_memory(memory, "add_own")
+    if sends is not None or weighing:
+        sends_now = helper(rebind(emissions.sends_now, own_sends=compile_rule(sends or EveryPull.sends)))
+        emit = compiling_part(rebind(emit, sends_now=sends_now, **weighing, **(_EMITTED if weighing else {})))
+        decide = compiling_part(rebind(decide, sends_now=sends_now, **(_MERGED if weighing else {})))
     if plain:
         emit, restart, tell_everyone = emissions.emit_nothing, faults.restart_nobody, rounds.tell_nobody
         has_faults = walk.has_no_faults
@@ -116,15 +135,22 @@ def _bind(rules: Rules, plain: bool, _identities: str) -> Kernels:
         decide_each = compiling_part(rebind(sets.decide_each, random_relay=relays))
         by_sets = compiling_part(rebind(sets.spread_by_sets, decide_each=decide_each))
         spreads = compiling_block(rebind(spreads, random_relay=relays, spread_by_sets=by_sets))
+    heard, entering = _of_memory(memory, "begin_heard"), _of_memory(memory, "block_of", "enter")
+    deliver, learn_in_order = rounds.deliver, walk.learn_in_order
+    if entering:
+        deliver, learn_in_order = (compiling_part(rebind(part, **entering)) for part in (deliver, learn_in_order))
+        tell_everyone = tell_everyone if plain else compiling_part(rebind(tell_everyone, **entering))
     begin = helper(
-        rebind(rounds.begin, restart=restart, pull_rounds=pull_rounds, tell_everyone=tell_everyone, emit=emit)
+        rebind(rounds.begin, restart=restart, pull_rounds=pull_rounds, tell_everyone=tell_everyone, emit=emit, **heard)
     )
     plan_rounds = rebind(planned.plan_rounds, begin=begin, pull_rounds=pull_rounds)
     pull_part = rebind(planned.pull_part, pull_rounds=pull_rounds, emit=emit)
-    spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads)
-    begin_walk = compiling_part(rebind(walk.begin_walk, restart=restart, pull_rounds=pull_rounds, emit=emit))
-    walk_rounds = rebind(walk.walk_rounds, begin_walk=begin_walk, random_relay=relays, has_faults=has_faults)
-    merge_rounds = rebind(merge.merge_rounds, pull_rounds=pull_rounds, decide=decide)
+    spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads, deliver=deliver)
+    begin_walk = compiling_part(rebind(walk.begin_walk, restart=restart, pull_rounds=pull_rounds, emit=emit, **heard))
+    walking = {"begin_walk": begin_walk, "learn_in_order": learn_in_order}
+    walk_rounds = rebind(walk.walk_rounds, random_relay=relays, has_faults=has_faults, **walking)
+    merging = _of_memory(memory, "begin_merged", "add_own")
+    merge_rounds = rebind(merge.merge_rounds, pull_rounds=pull_rounds, decide=decide, **merging)
     return Kernels(
         quiet_rounds,
         compiling(plan_rounds),

@@ -9,9 +9,22 @@ from .stopping import is_set
 
 
 @kernel
-def draw_tape(first: int, agents: Agents, keys: Keys, stop: Int64s, uniforms: Floats, tape: Floats) -> None:
-    """Draw every agent's uniform number of every round, and what each of its arms would pay if its law has a code."""
+def draw_tape(
+    first: int,
+    agents: Agents,
+    law_a: Floats,
+    law_b: Floats,
+    keys: Keys,
+    stop: Int64s,
+    uniforms: Floats,
+    tape: Floats,
+) -> None:
+    """Draw every agent's uniform number of every round, and what each of its arms would pay if its law has a code.
+
+    Laws are by round, or have a single row for all.
+    """
     for step in range(len(uniforms)):
+        row = step if len(law_a) > 1 else 0
         for v in range(len(agents.every)):
             if is_set(stop):
                 return
@@ -19,7 +32,7 @@ def draw_tape(first: int, agents: Agents, keys: Keys, stop: Int64s, uniforms: Fl
             uniforms[step, v] = u
             for slot in range(agents.offsets[v], agents.offsets[v + 1]):
                 arm = agents.arms[slot]
-                tape[step, slot] = law_quantile(agents.law_code[arm], agents.law_a[arm], agents.law_b[arm], u)
+                tape[step, slot] = law_quantile(agents.law_code[arm], law_a[row, arm], law_b[row, arm], u)
 
 
 @kernel

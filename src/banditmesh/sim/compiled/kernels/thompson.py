@@ -11,18 +11,21 @@ from ....draws import GREATEST_UNIFORM, normal_quantile
 from ....policies import ThompsonSampling
 from ....policies.thompson import beta_shapes, gamma_attempt, gamma_variate, generator_of
 from .compiling import helper, routine
+from .forgetting import count_of, root_of
 from .lanes import padded
 from .layout import (
     CHANCE,
     COIN,
     COUNT,
     DRAWS,
+    INVERSE,
     NORMAL,
     ONE,
     OTHER_CHANCE,
     OTHER_NORMAL,
     OTHERS,
     PAIR,
+    ROOT,
     SCORES,
     TOTAL,
     ZERO,
@@ -43,6 +46,14 @@ _MAX_D: Final = 1e9
 SECOND: Any = np.int64(1)
 
 index_rule = compile_rule(ThompsonSampling.index)
+#: What reads counts, and how it is compiled: for `choices`, which binds it to other memories.
+READING: Final = {
+    "write_normal_bounds": routine,
+    "write_beta_bounds": routine,
+    "write_bounds": helper,
+    "index_of": helper,
+    "bracket": helper,
+}
 attempt_rule = compile_rule(gamma_attempt)
 variate_rule = compile_rule(gamma_variate)
 inlined_shapes = helper(beta_shapes)
@@ -81,7 +92,9 @@ def far(above: float) -> float:
 
 
 @routine
-def write_normal_bounds(row: int, first: Any, n_arms: Any, widths: Floats, pairs: Floats, scores: Floats) -> None:
+def write_normal_bounds(
+    row: int, first: Any, n_arms: Any, root: float, widths: Floats, pairs: Floats, scores: Floats
+) -> None:
     """Write bounds on the indices of other arms than coins to a row of the scores.
 
     The quantile in the index is replaced by one that is not below it. Products with a number that is not negative, and
@@ -89,9 +102,9 @@ def write_normal_bounds(row: int, first: Any, n_arms: Any, widths: Floats, pairs
     """
     for j in range(n_arms):
         slot = first + j
-        count = pairs[PAIR * slot]
-        bound = widths[slot] * (1.0 / math.sqrt(count)) * quantile_above(scores[DRAWS, j])
-        scores[row, j] = pairs[PAIR * slot + ONE] / count + bound
+        weight = pairs[PAIR * slot]
+        bound = widths[slot] * root_of(weight, root) * quantile_above(scores[DRAWS, j])
+        scores[row, j] = pairs[PAIR * slot + ONE] / weight + bound
 
 
 @routine
@@ -124,13 +137,15 @@ def is_accepted(d: float, root: float, q: float, w: float) -> bool:
 
 
 @routine
-def write_beta_bounds(first: Any, n_arms: Any, widths: Floats, pairs: Floats, scores: Floats) -> None:
+def write_beta_bounds(first: Any, n_arms: Any, inverse: float, widths: Floats, pairs: Floats, scores: Floats) -> None:
     """Write bounds on coins' indices x / (x + y): x is at most, and y at least, what the first attempt at it may give.
 
     A variate d (1 + q / (3 root))^3, for the root of d, is (root + q / 3)^3 / root. It rises with q and, where q is
     below 6 root, with d. The sum of a coin's rewards and mean times count differ by a few roundings, hence the ones are
-    taken a little above, the zeros a little below. What is left of roundings is far below the last factor, since root +
-    q / 3 is not below a hundredth of root; where it may be, the 1e-9 in `_FARTHEST` are far more.
+    taken a little above, the zeros a little below. (By a memory that discounts, both are products with one over a
+    weight: four roundings of 1.2e-16 each, where 1e-15 allows for eight.) What is left of roundings is far below the
+    last factor, since root + q / 3 is not below a hundredth of root; where it may be, the 1e-9 in `_FARTHEST` are far
+    more. Nothing asks for counts of at least 1: an arm without ones, or without zeros, has a d of 2/3, the least.
 
     Where it is not sure that an attempt is accepted, a later one may take any quantile. Such a bound is far above most
     indices, and written less `_UNSURE`, so that it is not taken for the highest: see `limit_of`. Bounds of others than
@@ -138,7 +153,7 @@ def write_beta_bounds(first: Any, n_arms: Any, widths: Floats, pairs: Floats, sc
     """
     for j in range(n_arms):
         slot = first + j
-        count, total = pairs[PAIR * slot], pairs[PAIR * slot + ONE]
+        count, total = count_of(pairs[PAIR * slot], inverse), count_of(pairs[PAIR * slot + ONE], inverse)
         d = max(total * (1.0 + 1e-15), 0.0) + 2.0 / 3.0
         other_d = max(count - total - 1e-15 * count, 0.0) + 2.0 / 3.0
         root, other_root = math.sqrt(d), math.sqrt(other_d)
@@ -170,10 +185,11 @@ def write_bounds(
     for j in range(n_slots):
         n_coins += ONE if widths[first + j] == COIN else np.uint64(0)
     if n_coins < n_slots:
-        write_normal_bounds(np.int64(OTHERS if n_coins > 0 else SCORES), first, n_written, widths, pairs, scores)
+        row = np.int64(OTHERS if n_coins > 0 else SCORES)
+        write_normal_bounds(row, first, n_written, state.now[ROOT], widths, pairs, scores)
     if n_coins > 0:
         draw_for_gammas(n_written, scores)
-        write_beta_bounds(first, n_written, widths, pairs, scores)
+        write_beta_bounds(first, n_written, state.now[INVERSE], widths, pairs, scores)
 
 
 @helper
@@ -197,12 +213,14 @@ def bracket(
     Where the bound is infinite or no number, or a coin's attempts are not surely accepted, the index itself is both.
     """
     scores, width, high = state.scores, agents.widths[slot], state.scores[SCORES, place]
-    count, total = state.sums[slot, COUNT], state.sums[slot, TOTAL]
+    weight, inverse = state.sums[slot, COUNT], state.now[INVERSE]
     if not high < math.inf or (width == COIN and high < 0.0):
         low = high = index_of(slot, place, clock, parameter, agents, state)
     elif width != COIN:
-        low = total / count + width * (1.0 / math.sqrt(count)) * -quantile_above(1.0 - scores[DRAWS, place])
+        mean = state.sums[slot, TOTAL] / weight
+        low = mean + width * root_of(weight, state.now[ROOT]) * -quantile_above(1.0 - scores[DRAWS, place])
     else:
+        count, total = count_of(weight, inverse), count_of(state.sums[slot, TOTAL], inverse)
         zeros = max(count - total * (1.0 - 1e-15) + 1e-15 * count, 0.0)
         root, other_root = math.sqrt(max(total * (1.0 - 1e-15), 0.0) + 2.0 / 3.0), math.sqrt(zeros + 2.0 / 3.0)
         least, most = -quantile_above(1.0 - scores[NORMAL, place]), quantile_above(scores[OTHER_NORMAL, place])
@@ -213,13 +231,13 @@ def bracket(
 @helper
 def index_of(slot: np.uint64, place: np.uint64, clock: float, parameter: float, agents: Agents, state: State) -> float:
     """The index of a slot. Of a coin, attempts after the first are drawn if that fails."""
-    scores, arm, count = state.scores, agents.arms[slot], state.sums[slot, COUNT]
-    mean = state.sums[slot, TOTAL] / count
+    scores, arm, weight = state.scores, agents.arms[slot], state.sums[slot, COUNT]
+    mean, count = state.sums[slot, TOTAL] / weight, count_of(weight, state.now[INVERSE])
     if agents.widths[slot] != COIN:
         normal: float = index_rule(
             mean,
-            np.int64(count),
-            1.0 / math.sqrt(count),
+            count,
+            root_of(weight, state.now[ROOT]),
             clock,
             agents.sigmas[arm],
             agents.law_code[arm],
@@ -227,7 +245,7 @@ def index_of(slot: np.uint64, place: np.uint64, clock: float, parameter: float, 
             parameter,
         )
         return normal
-    a, b = inlined_shapes(mean, np.int64(count))
+    a, b = inlined_shapes(mean, count)
     x = attempt_rule(a, scores[NORMAL, place], scores[CHANCE, place])
     y = attempt_rule(b, scores[OTHER_NORMAL, place], scores[OTHER_CHANCE, place])
     if x == 0.0 or y == 0.0:

@@ -16,9 +16,9 @@ from ....protocols.relaying import ABSORB, STOP
 from .compiling import helper, kernel, routine
 from .emissions import emit, learn_sum
 from .faults import arrives, restart
+from .forgetting import begin_heard, block_of, enter
 from .layout import (
     ABSORBED,
-    COUNT,
     DELIVERED,
     EVERY_PULL,
     EXPIRED,
@@ -29,7 +29,6 @@ from .layout import (
     SENT,
     STALE,
     STOPPED,
-    TOTAL,
     Agents,
     Chunk,
     FaultRows,
@@ -91,6 +90,7 @@ def begin_walk(
     queue, next_queue = (walked.even, walked.odd) if t % 2 == 0 else (walked.odd, walked.even)
     ids, accepted, kept_until, learned = walked.ids, walked.accepted, walked.kept_until, walked.learned
     faults, now_slots = chunk.faults, pulls.slots
+    begin_heard(t, keys, messages, known)
     if len(faults.restarts) > 0:
         restart(t, agents, chunk, known, state)
         up_row = t - faults.first_round
@@ -105,7 +105,7 @@ def begin_walk(
         slot, message = now_slots[v], row * n_agents + v
         ids[message] = message
         if slot >= 0 and walked.discrete[agents.arms[slot]] == 1:
-            code = chunk.codes[t - chunk.first, slot] if chunk.has_tape else int(pulls.rewards[v])
+            code = chunk.codes[t - chunk.first, slot] if chunk.has_tape else int(pulls.rewards[v] > 0.0)
             ids[message] = reach * n_agents + slot * walked.n_codes + code
     if rule.emission != EVERY_PULL:
         emit(t, agents, rule, pulls, state)
@@ -132,13 +132,14 @@ def begin_walk(
 
 @routine
 def learn_in_order(
-    row: int, reach: int, messages: Messages, learned: Learned, known: Known, state: State, stop: Int64s
+    t: int, reach: int, messages: Messages, learned: Learned, keys: Keys, known: Known, state: State, stop: Int64s
 ) -> int:
     """Add what was learned in a round, in ascending (origin, round of making); how much of it changes nothing.
 
-    The oldest row of the ring comes after the newest, which is `row`.
+    The oldest row of the ring comes after the newest, which is that of round `t`.
     """
-    slots, amounts, rewards, sums = messages.slots, messages.amounts, messages.rewards, state.sums
+    slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
+    sums, blocks, row = state.sums, state.blocks, t % reach
     first_learner, learners, next_learner = learned.head, learned.learner, learned.following
     n_agents, n_stale = len(slots), 0
     for origin in range(n_agents):
@@ -157,8 +158,10 @@ def learn_in_order(
                     place = known.rows[slots[origin, message_row]] + known.rank[learner]
                     n_stale += learn_sum(learner, amount, reward, place, known.counts, known.totals, sums)
                 else:
-                    sums[learner, COUNT] += amount
-                    sums[learner, TOTAL] += reward
+                    block = block_of(t - (row - message_row) % reach, t, keys)
+                    n_stale += 1 if amount == 0.0 or block < 0 else 0
+                    if block >= 0:
+                        enter(learner, amount, reward, block, sums, blocks)
                 entry = np.int64(next_learner[entry])
     return n_stale
 
@@ -266,7 +269,7 @@ def walk_rounds(
                         counts[QUEUED if t == rule.horizon else RELAYED] += 1
                         push(next_queue, receiver, message, hops_left - 1)
         cursor[0] = -1
-        counts[STALE] += learn_in_order(row, reach, messages, learned, known, state, chunk.stop)
+        counts[STALE] += learn_in_order(t, reach, messages, learned, keys, known, state, chunk.stop)
         if is_set(chunk.stop):
             return t
     return last
