@@ -394,7 +394,7 @@ def test_opening_a_study_runs_nothing_of_it(tmp_path, monkeypatch):
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    for name in ("load", "address", "tell", "_load_text", "_hash_installed"):
+    for name in ("load", "address", "add_texts", "_load_text", "_hash_installed"):
         monkeypatch.setattr(own, name, None)
     study = bm.Study(tmp_path)
     assert study.is_complete

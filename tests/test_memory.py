@@ -166,7 +166,7 @@ def run_script(text, *arguments, prefix=""):
 
 def test_a_limit_of_address_space_counts():
     mebibytes = run_script(
-        "from banditmesh import memory; print(int(memory.available() / 2**20))", prefix="ulimit -v 3000000;"
+        "from banditmesh.machine import memory; print(int(memory.available() / 2**20))", prefix="ulimit -v 3000000;"
     )
     assert 0 < int(mebibytes) < 3000
 

@@ -264,6 +264,6 @@ def test_a_file_named_like_a_module_of_python_is_not_taken_for_it(folder):
 def test_an_installed_module_must_be_the_same_everywhere():
     address = own.address("banditmesh.protocols.absorption:FloodingWithAbsorption", own.Path())
     assert own.load(address) is bm.FwA
-    assert own.told(address) == {}
+    assert own.texts_in(address) == {}
     with pytest.raises(bm.InputError, match="must have the source"):
         own.load(f"{own.plain(address)}@{'0' * 16}")

@@ -70,10 +70,10 @@ def test_words_are_explained_before_they_are_used(both):
     for section in text.split("<h2 ")[4:]:
         before, _, tables = section.partition('<div class="tables">')
         assert "arm instance is not public" in before.replace("\n", " ")
-        assert "exact: not at all. Where the paper gives no value there is a dash." in before
+        assert "exact: equal. Where the paper gives no value there is a dash." in before
         for heading in set(re.findall(r"<th>(.*?)</th>", tables)) - {"protocol"}:
             assert f"{heading}: " in before
-    assert "by the sound ones" in text.split('<h2 id="figure5-sound">')[1]
+    assert "under the sound ones" in text.split('<h2 id="figure5-sound">')[1]
 
 
 def test_files_of_two_rule_sets_are_told_apart(both):

@@ -261,7 +261,7 @@ def test_a_pace_gives_budgets_and_loads_per_second(problem):
     [
         ("tree+growth(0.05)", bm.Faults(loss=0.1), "a tree has one path between two agents"),
         ("tree+growth(0.05, echoes=1)", bm.Faults(loss=0.1), None),
-        ("flooding(2)+growth(0.25)", bm.Faults(loss=0.1), "seldom"),
+        ("flooding(2)+growth(0.25)", bm.Faults(loss=0.1), "less and less often"),
         ("flooding(2)", bm.Faults(loss=0.1), None),
         ("tree+growth(0.05, echoes=1)", bm.Faults(outages=bm.Outages(0.1, 0.5)), "cuts off its side of the tree"),
         ("irs+growth(0.25)", bm.Faults(outages=bm.Outages(0.1, 0.5, memory=False)), "counts from zero again"),

@@ -12,7 +12,7 @@ from numba.core.errors import NumbaError
 import banditmesh as bm
 from banditmesh.arms import BERNOULLI, GAUSSIAN, OTHER, UNIFORM
 from banditmesh.draws import normal_quantile, uniform
-from banditmesh.sim.compiled.kernels.compiling import scalar, uncached
+from banditmesh.sim.compiled.kernels.compiling import rebind, scalar, uncached
 from banditmesh.sim.compiled.kernels.scalars import compile_rule
 from banditmesh.sim.compiled.kernels.special import specialise
 
@@ -137,3 +137,17 @@ def test_kernels_of_built_in_rules_are_cached_and_those_of_others_are_not():
         assert specialise((policy.index, None, None)).is_built_in
         assert specialise((policy.index, stop, None)) is specialise((policy.index, None, None))
     assert not specialise((Jittery.index, None, None)).is_built_in
+
+
+def weighted(x, by):
+    return x * by
+
+
+def both(x):
+    return weighted(x, 2) + weighted(x, 3)
+
+
+def test_function_that_kernels_call_is_compiled_once_for_all_constants():
+    called = scalar(weighted)
+    assert uncached(rebind(both, weighted=called))(4) == 20
+    assert len(called.signatures) == 1

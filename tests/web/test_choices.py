@@ -13,7 +13,7 @@ from banditmesh.errors import InputError
 from banditmesh.studies.case import case_of
 from banditmesh.web import uploads
 from banditmesh.web.choices import DEFAULTS, from_query, keys_of, misfit, to_python, to_query, to_toml
-from banditmesh.web.taking import node_toml, spec_of
+from banditmesh.web.downloads import node_toml, spec_of
 from banditmesh.web.uploads import Uploads
 
 SMALL = {"horizon": "12", "replicates": "2", "arms.law": "gaussian", "arms.n_arms": "4", "arms.per_agent": "2"}

@@ -46,7 +46,7 @@ def test_worker_answers_fails_in_a_line_and_ends_at_once(tmp_path, monkeypatch):
             with pytest.raises(WorkError, match="mine:Mine must be a name of the package here"):
                 await worker.ask("simulate", {**ENDLESS, **mine}, tmp_path)
         assert not (tmp_path / "ran").exists()
-        with pytest.raises(WorkError, match="there are no results to take away"):
+        with pytest.raises(WorkError, match="there are no results to download"):
             await worker.ask("curves_csv")
         # `record` steps through rounds on the reference engine, so nothing is compiled for this test.
         asking = await begun(worker, "record", ENDLESS, Path(), "", None)

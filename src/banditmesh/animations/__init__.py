@@ -1,7 +1,7 @@
 """Runs and messages as moving pictures, for the page and for files that play by themselves.
 
-Python makes *documents*: plain lists, texts and numbers, bounded in size, all of them from the reference engine's own
-rounds and events. `player.js` draws them on a canvas and knows nothing of bandits; it needs no other script.
+Python makes *documents*: plain lists, texts and numbers of limited size, all from the reference engine's own rounds and
+events. `player.js` draws them on a canvas and knows nothing about bandits; it needs no other script.
 """
 
 from .documents import as_json, message_document

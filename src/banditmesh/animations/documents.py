@@ -1,4 +1,4 @@
-"""Documents: all that the player draws, as plain lists, texts and numbers.
+"""Documents: everything the player draws, as plain lists, texts and numbers.
 
 They hold names that users chose. `as_json` writes them so that no name can end the script that they are put into.
 """
@@ -21,9 +21,9 @@ from .sites import MAX_AGENTS, MAX_LINKS, Sites, short
 
 FORMAT: Final = "banditmesh-animation"
 VERSION: Final = 1
-#: The most copies of a message whose way is drawn.
+#: The most copies of a message whose path is drawn.
 MAX_COPIES: Final = 100_000
-#: What JSON may hold and HTML may not.
+#: Characters that JSON may hold and HTML may not.
 _ESCAPES: Final = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
 
 
@@ -39,7 +39,7 @@ def as_json(document: Any) -> str:
 
 
 def head(kind: str, sites: Sites, links: Iterable[tuple[int, int]], notes: list[str]) -> dict[str, Any]:
-    """What all documents begin with."""
+    """The common start of all documents."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -51,12 +51,12 @@ def head(kind: str, sites: Sites, links: Iterable[tuple[int, int]], notes: list[
 
 
 def message_document(*journeys: Journey) -> dict[str, Any]:
-    """One message by one protocol, or by two of them side by side, for the player.
+    """One message under one protocol, or under two side by side, for the player.
 
     Parameters
     ----------
     *journeys : Journey
-        One or two, as `follow` gives them: of the same problem, origin and arm.
+        One or two, as `follow` returns them: of the same problem, origin and arm.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def message_document(*journeys: Journey) -> dict[str, Any]:
 
 
 def _drawn(problem: Problem, journeys: Iterable[Journey]) -> tuple[list[Any], list[str]]:
-    """The agents that are drawn: all, or in a large network those that the message reaches."""
+    """The agents to draw: all, or in a large network those that the message reaches."""
     if problem.n_agents <= MAX_AGENTS and len(usual_links(problem.network)) <= MAX_LINKS:
         return list(problem.agents), []
     reached = {one.origin for one in journeys} | {event.receiver for one in journeys for event in one.hops}

@@ -1,6 +1,6 @@
-"""One HTML file that plays by itself: the document and the player in it, and nothing that is fetched from anywhere.
+"""One HTML file that plays by itself: it contains the document and the player, and fetches nothing.
 
-Its content policy forbids every request, and lets no other script run than the two that are written into it.
+Its content policy forbids every request, and lets only the two scripts in it run.
 """
 
 from __future__ import annotations
@@ -68,22 +68,21 @@ def animate(
     replicate: int = 0,
     title: str | None = None,
 ) -> None:
-    """Write an animation as one HTML file that plays in any browser, offline: for a talk or a mail.
+    """Write an animation as one HTML file that plays in any browser, offline: for a talk or an email.
 
     Parameters
     ----------
     what : Simulation, Result, event log, Recorder, Journey or two Journeys
-        What is shown. A simulation that has not begun is played to its end. A result needs the event log of
-        `trace=True`; a log may also come from `read_trace`. Journeys come from `follow`, two of them are shown side by
-        side.
+        What to show. A simulation that has not started is run to its end. A result needs the event log of
+        `trace=True`; a log may also come from `read_trace`. Journeys come from `follow`; two are shown side by side.
     path : str or path
         The file; it is written whole or not at all.
     problem : Problem, optional
-        For a result or a log: the problem that was simulated, which has the agents' places and all links.
+        For a result or a log: the problem that was simulated, with the agents' places and all links.
     replicate : int
         For a result or a log: which replicate.
     title : str, optional
-        What stands above it.
+        The heading.
 
     Examples
     --------
@@ -108,14 +107,14 @@ def animate(
 
 
 def as_html(document: Mapping[str, Any], title: str | None = None) -> str:
-    """A document as a page of its own, the text of an HTML file.
+    """A document as a complete page, the text of an HTML file.
 
     Parameters
     ----------
     document : mapping
         From a `Recorder`, `message_document` or `trace_document`.
     title : str, optional
-        What stands above it.
+        The heading.
     """
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise InputError(f"document must be one that a Recorder or message_document made, got {checks.shown(document)}")
@@ -170,7 +169,7 @@ def _played(simulation: Simulation) -> dict[str, Any]:
 
 
 def _target(path: str | PathLike[str]) -> Path:
-    """The file to write, looked at before any work is done for it."""
+    """The file to write, checked before any work is done."""
     try:
         target = Path(os.fspath(path))
         folder_is_there = target.parent.is_dir()

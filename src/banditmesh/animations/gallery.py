@@ -1,4 +1,4 @@
-"""Small cases for a class: in each, why Flooding with Absorption sends less is seen at a glance."""
+"""Small cases for teaching: each shows at a glance why Flooding with Absorption sends less."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .journeys import Journey, follow
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, one agent's message, and two protocols to send it by.
+    """A problem, one agent's message, and two protocols to send it with.
 
     Attributes
     ----------
@@ -24,9 +24,9 @@ class Case:
     make : callable
         Makes the problem.
     origin, arm : hashable
-        Whose message is followed, and of which arm.
+        The origin and the arm of the message that is followed.
     protocols : tuple of str
-        By which protocols.
+        The protocols to compare.
 
     Examples
     --------
@@ -48,18 +48,18 @@ class Case:
         return self.make()
 
     def journeys(self) -> list[Journey]:
-        """The message by each of the protocols."""
+        """The message under each of the protocols."""
         return [follow(self.problem, protocol, self.origin, self.arm) for protocol in self.protocols]
 
 
 def held(network: Any, holders: set[int]) -> Problem:
-    """Two arms: `blue`, which all agents have, and `red`, which some have besides."""
+    """Two arms: `blue`, which all agents have, and `red`, which some have too."""
     arms: dict[Hashable, laws.Law] = {"red": laws.Bernoulli(0.7), "blue": laws.Bernoulli(0.4)}
     return Problem(network, {agent: ["red", "blue"] if agent in holders else ["blue"] for agent in network}, arms)
 
 
 def _communities() -> Any:
-    """Two groups of five, everybody linked within them, and one link between them."""
+    """Two fully linked groups of five, and one link between them."""
     network = networks.complete(5)
     network.add_edges_from((i + 5, j + 5) for i, j in list(network.edges()))
     network.add_edge(4, 5)
@@ -70,7 +70,7 @@ GALLERY: Final[dict[str, Case]] = {
     "path": Case(
         "A path",
         "The message of agent 0 goes along a path. Flooding carries it to the end; with absorption the first agent "
-        "that has the arm keeps it: it learns from it, and tells others of the arm itself.",
+        "that has the arm keeps it: it learns from it, and tells others about the arm itself.",
         lambda: held(networks.path(6), {0, 2, 5}),
         0,
         "red",
@@ -79,7 +79,7 @@ GALLERY: Final[dict[str, Case]] = {
     "star": Case(
         "A star",
         "Everything goes through the centre. It has the arm: with absorption it keeps the message, and seven "
-        "transmissions are saved; the others hear of the arm from the centre's own messages.",
+        "transmissions are saved; the others hear about the arm from the centre's own messages.",
         lambda: held(networks.star(9), set(range(9))),
         1,
         "red",
@@ -96,7 +96,7 @@ GALLERY: Final[dict[str, Case]] = {
     ),
     "grid": Case(
         "A grid",
-        "Many ways lead to the same agent, so many copies of a flood are duplicates. With absorption the agents that "
+        "Many paths lead to the same agent, so many copies of a flood are duplicates. With absorption the agents that "
         "have the arm are a wall that the message does not pass.",
         lambda: held(networks.grid(4, 6), {8, 3, 9, 10, 15, 14, 20, 5}),
         8,
@@ -114,8 +114,8 @@ GALLERY: Final[dict[str, Case]] = {
     ),
     "er": Case(
         "The paper's ER network",
-        "100 agents, 20 of 50 arms each, ttl 4, as in the published experiments: two agents of five have the arm, so "
-        "that most ways end after a hop or two.",
+        "100 agents, 20 of 50 arms each, ttl 4, as in the published experiments: two in five agents have the arm, so "
+        "most paths end after a hop or two.",
         lambda: Problem.paper("er", seed=0),
         0,
         1,

@@ -1,8 +1,8 @@
-"""One message followed hop by hop: who relays it, who absorbs it, who has it already, and where it ends.
+"""One message followed hop by hop: which agents relay it, absorb it or already have it, and where it ends.
 
-No rule of relaying is written here. The reference engine itself is run, with a single difference: one agent pulls once,
-in the first round, and nobody else pulls at all. So the message travels alone, and its copies are the whole event log.
-By the sound rules others' messages would change nothing for it, unless a link's capacity is limited.
+There are no relaying rules here. This runs the reference engine itself, with a single difference: one agent pulls once,
+in the first round, and no other agent pulls at all. So the message travels alone, and its copies are the whole event
+log. Under the sound rules other messages would change nothing for it, unless a link's capacity is limited.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .sites import short
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: A jitter that is drawn to be so many times its mean does not happen.
+#: A jitter of this many times its mean does not happen.
 _LONGEST_JITTER: Final = 50
 _MAX_NAMES: Final = 4
 #: What agents do with a copy, one of them and several, by its fate and whether they learn from it.
@@ -64,7 +64,7 @@ class Journey:
     label : str
         The protocol, written out, as in "fwa(4)".
     origin, arm : hashable
-        Whose message it is, and of which arm.
+        The message's origin and arm.
     hops : tuple of Event
         Every copy that was sent, with its fate, in the order in which they arrived.
 
@@ -84,12 +84,12 @@ class Journey:
     origin: Hashable
     arm: Hashable
     hops: tuple[Event, ...]
-    #: For each round of a dynamic network its links, by number; of a static one only those of round 1.
+    #: For each round of a dynamic network its links, by number; for a static one only those of round 1.
     links: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
     @property
     def n_sent(self) -> int:
-        """How many transmissions there were."""
+        """The number of transmissions."""
         return len(self.hops)
 
     @property
@@ -99,7 +99,7 @@ class Journey:
 
     @property
     def learners(self) -> tuple[Hashable, ...]:
-        """The agents that learned from it, in the order in which they did."""
+        """The agents that learned from it, in order."""
         return tuple(event.receiver for event in self.hops if event.learned)
 
     def rounds(self) -> list[tuple[int, list[Event]]]:
@@ -117,7 +117,7 @@ class Journey:
         return lines or ["nothing is sent"]
 
     def plot(self, *, ax: Any = None, figsize: tuple[float, float] | None = None) -> Figure:
-        """The network with the way of the message, as `Problem.plot` draws it.
+        """The network with the journey of the message, as `Problem.plot` draws it.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ def follow(
     faults: Faults | None = None,
     seed: int = 0,
 ) -> Journey:
-    """Follow one message: an agent pulls an arm once, and what it says of that travels through the network alone.
+    """Follow one message: an agent pulls an arm once, and its message travels through the network alone.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def follow(
     rules : str
         "sound" or "published".
     faults : Faults, optional
-        What goes wrong: copies may be lost or late, agents down.
+        Faults: copies may be lost or late, agents down.
     seed : int
         Decides what is random: relays, losses, and a dynamic network's links.
 
@@ -225,7 +225,7 @@ class _OnePull(Stepper):
 
 
 class _Watch(Observer):
-    """Keeps every copy's fate and the links, and sees when no copy is left."""
+    """Records every copy's fate and the links, and notices when no copy is left."""
 
     def __init__(self, run: Run) -> None:
         self.events: list[Event] = []
@@ -254,11 +254,11 @@ class _Watch(Observer):
 
 
 def _longest(problem: Problem, protocol: AnyProtocol, faults: Faults | None) -> int:
-    """The most rounds that a message can be under way, and the network lasts."""
+    """The most rounds that a message can be under way within the life of the network."""
     ttl = max(protocol.most_hops, 1)
-    # What is no Faults at all is refused when the run is read.
+    # Anything but Faults is refused when the run is read.
     slowest = 1 if not isinstance(faults, Faults) else 1 + faults.delay + math.ceil(_LONGEST_JITTER * faults.jitter)
-    # Nobody relays a message twice, but by the published rules its origin may relay its own.
+    # No agent relays a message twice, but under the published rules its origin may relay its own.
     rounds = min((min(ttl, problem.n_agents + 1) + 1) * slowest, MAX_ROUNDS)
     n_rounds = None if isinstance(problem.network, Links) else problem.network.n_rounds
     return rounds if n_rounds is None else min(rounds, n_rounds)
@@ -277,7 +277,7 @@ def _found(problem: Problem, origin: Hashable, arm: Hashable) -> tuple[int, int]
 
 
 def _told(events: Iterable[Event]) -> list[str]:
-    """What happened to some copies, the same things together, in the order of the verbs."""
+    """What happened to some copies, grouped by fate, in the order of the verbs."""
     by_verb: dict[tuple[str, bool], list[Any]] = {}
     for event in events:
         by_verb.setdefault((event.fate, event.learned), []).append(event.receiver)

@@ -1,7 +1,7 @@
-"""A result with link traffic as a document: for networks that are too large to be stepped through round by round.
+"""A result with link traffic as a document: for networks too large to be stepped through round by round.
 
-Such a result knows what every link carried and what every agent regrets in each recorded round, on either engine, but
-not who heard of whom.
+Such a result has every link's traffic and every agent's regret in each recorded round, on either engine, but not which
+agents heard each other.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class LoadRecorder:
 
     @property
     def is_over(self) -> bool:
-        """Whether all rounds are taken."""
+        """Whether all rounds have been taken."""
         return self._round == self._horizon
 
     @property
     def round(self) -> int:
-        """How many rounds are taken."""
+        """How many rounds have been taken."""
         return self._round
 
     @property
@@ -89,5 +89,5 @@ class LoadRecorder:
         return self._film.frames[number:]
 
     def document(self) -> dict[str, Any]:
-        """All that there is up to now."""
+        """The document so far."""
         return self._film.document()

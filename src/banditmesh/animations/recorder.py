@@ -1,8 +1,8 @@
 """A run as a document of changes: what each round, or every few of them, changed in the picture of a network.
 
-What is kept is bounded. A frame covers one round as long as there is room, and then as many as are needed for what is
-left of the run to fit into what is left of the room; the document's notes say so. A frame has changes only: who regrets
-more, which links carry another load, who has heard of one more holder of an arm, which links appeared and vanished.
+The size is limited. A frame covers one round as long as there is room, and then as many as it takes for the rest of the
+run to fit in the remaining room; the document's notes say so. A frame has changes only: which agents regret more, which
+links carry another load, which agents have heard one more holder of an arm, which links appeared and vanished.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..sim.simulation import Round
 from .documents import head
 from .sites import Sites, short
 
-#: About how many numbers all frames of a document have together, and how many frames there are at most.
+#: About how many numbers all frames of a document have together, and the most frames.
 MAX_NUMBERS: Final = 2_000_000
 MAX_FRAMES: Final = 1_000
 _MAX_ARMS: Final = 8
@@ -40,7 +40,7 @@ class Recorder:
     label : str
         What the run is called, such as its protocol.
     arms : sequence, optional
-        The arms for which it is kept how many of their holders each agent has heard; at most 8. Without it, the (first)
+        The arms for which to record how many of their holders each agent has heard; at most 8. By default the (first)
         one that most agents have.
 
     Attributes
@@ -88,7 +88,7 @@ class Recorder:
         self._film.add(one.round, one.links, one.gaps, one.regret, one.transmissions, one.messages, one.events)
 
     def finish(self) -> None:
-        """Close the last frame, whose rounds may not be complete; what is added later begins another one."""
+        """Close the last frame, whose rounds may not be complete; later rounds start another one."""
         self._film.close()
 
     def frames_since(self, number: int) -> list[dict[str, Any]]:
@@ -96,12 +96,12 @@ class Recorder:
         return self._film.frames[checks.integer("the number of a frame", number, at_least=0) :]
 
     def document(self) -> dict[str, Any]:
-        """All that there is up to now."""
+        """The document so far."""
         return self._film.document()
 
 
 class Film:
-    """Frames of a run, whatever it comes from; see `Recorder` and `traces`.
+    """Frames of a run from any source; see `Recorder` and `traces`.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Film:
     has_regret : bool
         Whether each agent's regret is known.
     links : iterable of (agent, agent)
-        Those that are drawn before the first round.
+        The links drawn before the first round.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class Film:
         node_of = self._sites.node_of
         self._round, self._messages = number, messages
         self._total += regret
-        # A static network's links are the same list again and again; comparing is quicker than drawing them anew.
+        # A static network's links are the same list again and again; comparing is quicker than drawing them again.
         if links != self._given_links:
             self._given_links, self._links = links, self._sites.links(links)
         for agent, gap in gaps.items():
@@ -231,7 +231,7 @@ class Film:
         self._pace(frame)
 
     def _pace(self, frame: Mapping[str, Any]) -> None:
-        """How many rounds the next frame covers: as many as fit if all that follow are like this one."""
+        """How many rounds the next frame covers: as many as fit if all later ones are like this one."""
         cost = 4 + sum(len(frame[key]) for key in ("agents", "traffic", "up", "down")) + sum(map(len, frame["heard"]))
         self._room -= cost
         n_left = self._horizon - self._round
@@ -242,12 +242,12 @@ class Film:
         return float(values[node]) / self._sizes[node]
 
     def document(self) -> dict[str, Any]:
-        """All that there is up to now."""
+        """The document so far."""
         notes = list(self._sites.notes)
         if any(frame["rounds"] > 1 for frame in self.frames):
             notes.append("some frames cover several rounds, so that the file stays small")
         if not self._has_regret:
-            notes.append("an event log does not say what agents regret: only traffic and what is heard are shown")
+            notes.append("an event log does not contain agents' regret: only traffic and what is heard are shown")
         return {
             **head("run", self._sites, self._first_links, notes),
             "label": self._label,
@@ -260,7 +260,7 @@ class Film:
 
 
 def chosen_arms(problem: Problem, arms: Sequence[Hashable] | None) -> list[Hashable]:
-    """The arms that are asked for, or the (first) one that most agents have."""
+    """The arms requested, or the (first) one that most agents have."""
     if arms is None:
         return [max(problem.arms, key=lambda arm: len(problem.holders[arm]))]
     if isinstance(arms, str) or not isinstance(arms, Sequence) or len(arms) > _MAX_ARMS:

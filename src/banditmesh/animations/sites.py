@@ -1,4 +1,4 @@
-"""What is drawn of a network: its agents one by one, or, where they are too many to be told apart, groups of them."""
+"""The nodes drawn for a network: its agents one by one, or, if there are too many of them, groups."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..problem import Problem
 #: The most agents and links that are drawn one by one.
 MAX_AGENTS: Final = 2_000
 MAX_LINKS: Final = 20_000
-#: How many groups there are then, at most.
+#: The most groups there are then.
 MAX_GROUPS: Final = 256
-#: The most letters of a name: it may be as long as its owner likes, and a file may not.
+#: The most letters of a name that are shown: names may be arbitrarily long, and files may not.
 MAX_LETTERS: Final = 40
 
 
@@ -34,7 +34,7 @@ class Sites:
     places : float array (nodes, 2)
         Where it is drawn, in the unit square.
     sizes : list of int or None
-        How many agents each node stands for; None if one each.
+        How many agents each node represents; None if one each.
     node_of : dict
         The node of each agent, by the agent's name.
     """
@@ -72,7 +72,7 @@ class Sites:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of the drawing must know."""
+        """Notes for readers of the drawing."""
         if self.sizes is None:
             return []
         return [
@@ -91,7 +91,7 @@ class Sites:
         return {
             "names": self.names,
             "x": [round(float(x), 4) for x in self.places[:, 0]],
-            # Places grow upwards, those of a screen downwards.
+            # Places have y upwards, screens downwards.
             "y": [round(1.0 - float(y), 4) for y in self.places[:, 1]],
             "sizes": self.sizes,
             "links": list(itertools.chain(*sorted(links))),
@@ -105,7 +105,7 @@ def short(name: Hashable) -> str:
 
 
 def _groups(found: NDArray[np.float64], most: int) -> NDArray[np.int64]:
-    """Agents in groups of about the same size that lie near each other: halved across the longer side, and again."""
+    """Nearby agents in groups of about the same size: halved across the longer side, again and again."""
     groups = np.zeros(len(found), dtype=np.int64)
     for _ in range(most.bit_length() - 1):
         halves = np.zeros(len(found), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""An event log as a document: what was sent over which link, and who heard of whom, round by round."""
+"""An event log as a document: what each link carried, and which agents heard each other, round by round."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def trace_document(events: Iterable[Event], problem: Problem | None = None, repl
     events : iterable of Event
         `result.trace`, or what `read_trace` reads.
     problem : Problem, optional
-        The problem that was simulated: without it there are only the agents and links that carried something.
+        The problem that was simulated: without it only the agents and links that carried something are drawn.
     replicate : int
         Which replicate.
 
@@ -43,7 +43,7 @@ def trace_document(events: Iterable[Event], problem: Problem | None = None, repl
     if not log:
         raise InputError(
             f"the event log must have events of replicate {replicate}, got none; "
-            "nothing was sent, or another replicate is meant"
+            "nothing was sent, or you mean another replicate"
         )
     sites, links, arms, holders = _from_problem(problem) if problem is not None else _from_log(log)
     unknown = next((event.receiver for event in log if event.receiver not in sites.node_of), None)
@@ -93,7 +93,7 @@ def _from_log(log: list[Event]) -> tuple[Sites, list[Any], list[Any], list[Any]]
     pairs = sorted({tuple(sorted((number[event.sender], number[event.receiver]))) for event in log})
     learned = Counter(event.arm for event in log if event.learned)
     arms: list[Any] = [arm for arm, _ in learned.most_common(1)]
-    # Who learned of an arm, or told of it, has it.
+    # An agent that learned about an arm, or sent something about it, has it.
     holders = [
         {event.origin for event in log if event.arm == arm}
         | {event.receiver for event in log if event.arm == arm and event.learned}

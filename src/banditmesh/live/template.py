@@ -11,6 +11,8 @@ from ..errors import InputError
 from ..policies import UCB, Policy
 from ..protocols import AnyProtocol, EveryPull, FwA, Growth
 from ..settings import parts
+from ..settings.toml_text import value_text as toml
+from ..settings.toml_text import write
 from .names import check_name
 from .transport.identity import KeyFiles
 
@@ -142,32 +144,14 @@ def protocol_lines(protocol: AnyProtocol, policy: Policy | None = None) -> str:
     return "\n".join([*found, *([] if policy is None else [_table("policy", policy)])])
 
 
-def toml(value: object) -> str:
-    """A string, a number or a truth value as TOML writes it.
-
-    Examples
-    --------
-    >>> toml("red"), toml(4), toml(True), toml(1e16)
-    ('"red"', '4', 'true', '1e+16')
-    """
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return repr(value)
-    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
-
-
 def _table(name: str, value: Any) -> str:
     """A table with its first parameter, and with those that are not the default."""
     taken = parts.parts(name)[value.name].parameters
     settable = [one for one in fields(value) if one.name in taken]
-    lines = [
-        f"{one.name} = {toml(getattr(value, one.name))}"
-        for place, one in enumerate(settable)
-        if (place == 0 or getattr(value, one.name) != one.default) and getattr(value, one.name) is not None
-    ]
-    return "\n".join([f"[{name}]", f"name = {toml(value.name)}", *lines, ""])
+    given = {one.name: getattr(value, one.name) for one in settable}
+    changed = {one.name for place, one in enumerate(settable) if place == 0 or given[one.name] != one.default}
+    shown = {key: one for key, one in given.items() if key in changed and one is not None}
+    return write({name: {"name": value.name, **shown}})
 
 
 _INSTEAD = "fwa(4) or flooding(4), with growth(0.25) for fewer messages"

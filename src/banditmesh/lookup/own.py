@@ -7,7 +7,7 @@ loaded for one is used for another.
 A module is looked for in one folder first, that of a spec or, for text on the command line and in Python, the current
 one; then wherever Python looks. A module in the folder is a single file. Its text, and that of the files next to it
 that it imports, is read once and loaded from memory: so a process of any executor, on any machine, loads the same text
-once it has been told it (`told`, `tell`), and needs neither the folder nor a path to it. An installed module is
+once it has it (`texts_in`, `add_texts`), and needs neither the folder nor a path to it. An installed module is
 imported as usual, and must have the same source everywhere.
 """
 
@@ -100,13 +100,13 @@ def address(text: str, folder: Path) -> str:
     return _NAME.sub(lambda found: _addressed(found[0], folder), text)
 
 
-def told(text: str) -> dict[str, Texts]:
+def texts_in(text: str) -> dict[str, Texts]:
     """What another process needs to load the addresses in a text."""
     hashes = {found.rpartition("@")[2] for found in _NAME.findall(text) if "@" in found}
     return {one: _texts[one] for one in sorted(hashes) if one in _texts}
 
 
-def tell(texts: Mapping[str, Texts]) -> None:
+def add_texts(texts: Mapping[str, Texts]) -> None:
     """Make modules known to this process that another one has read."""
     _texts.update(texts)
 
@@ -125,15 +125,15 @@ class Packed:
     def __init__(self, value: Any, objects: Iterable[object]) -> None:
         modules = {kind.__module__ for one in objects for kind in type(one).__mro__}
         hashes = sorted(name.rpartition("@")[2] for name in modules if "@" in name)
-        self._told = {one: _texts[one] for one in hashes if one in _texts}
-        self._value = pickle.dumps(value) if self._told else value
+        self._texts = {one: _texts[one] for one in hashes if one in _texts}
+        self._value = pickle.dumps(value) if self._texts else value
 
     def unpack(self) -> Any:
         """The value."""
-        if not self._told:
+        if not self._texts:
             return self._value
-        tell(self._told)
-        for hashed, files in self._told.items():
+        add_texts(self._texts)
+        for hashed, files in self._texts.items():
             _load_text(next(iter(files)), hashed)
         return pickle.loads(self._value)
 

@@ -18,7 +18,7 @@ _WORDS: Final = {"regret": "regret", "messages": "transmissions"}
 def entry(values: Any, theirs: float | None, their_sd: float | None = None) -> dict[str, Any]:
     """One value compared with a published one.
 
-    `deviation` is relative; `z` is in standard deviations over arm instances, and there only with several of them.
+    `deviation` is relative; `z` is in standard deviations over arm instances, and present only if there are several.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def within_three_sd(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def order_agrees(reproduction: Reproduction) -> dict[str, Any]:
-    """Whether regrets stand in the published order, wherever published values differ by more than the spread."""
+    """Whether regrets are in the published order, wherever published values differ by more than the spread."""
     pairs, against = 0, []
     for name, protocols in reproduction.runs.items():
         rows = {short: row["regret"] for short, row in _ends(name, protocols).items()}
@@ -138,7 +138,7 @@ def _watched(name: str, protocols: Mapping[str, Runs]) -> dict[str, Any]:
 
 
 def _fits(densities: Densities) -> dict[str, Any]:
-    """R² of regret against delta by cover, also with the two protocols' regrets exchanged."""
+    """R² of regret against delta by cover, and with the two protocols' regrets exchanged."""
     values: dict[str, Any] = {"degrees": densities.degrees.tolist()}
     for short, other in (("flooding", "fwa"), ("fwa", "flooding")):
         row: dict[str, Any] = {"regret": densities.regret[short].tolist(), "published": published.R_SQUARED[short]}

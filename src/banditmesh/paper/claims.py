@@ -1,8 +1,8 @@
 """Which of the paper's claims hold, judged from the numbers of a reproduction.
 
 A claim about an order holds if the paired difference is on its side with 95 per cent confidence, fails if it is on the
-other, and is open otherwise. The pairs are replicates (or arm instances, if there are several): every protocol meets
-the same rewards and the same networks. Words such as "about" and "at par" are given numbers here, once.
+other, and is open otherwise. The pairs are replicates (or arm instances, if there are several): every protocol sees the
+same rewards and the same networks. Words such as "about" and "at par" are given numbers here, once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .reproduction import Reproduction, Runs, fit_line
 PAR: Final = 0.10
 #: "Similar" numbers of transmissions: within this fraction.
 SIMILAR: Final = 0.25
-#: "About 77 per cent": within so many percentage points.
+#: "About 77 per cent": within this many percentage points.
 ABOUT: Final = 5.0
 #: "High" R²: at least this.
 HIGH: Final = 0.9

@@ -1,4 +1,4 @@
-"""What the words and columns of a reproduction mean, as plain sentences for its report.
+"""The words and columns of a reproduction, explained in plain sentences for its report.
 
 Rules kept here: a word is explained before it is first used, and the explanations are those of docs/terms.md in short.
 """
@@ -12,7 +12,7 @@ from typing import Any, Final
 _WORDS: Final = {
     "agent, arm": (
         "100 agents sit on the nodes of a network. Each may pull 20 of 50 arms, its arm set; an arm pays a random "
-        "reward with the same mean to everybody."
+        "reward with the same mean to every agent."
     ),
     "round, horizon": "in each round every agent pulls one arm; the horizon is the number of rounds.",
     "group regret": (
@@ -21,15 +21,16 @@ _WORDS: Final = {
     ),
     "link, message": (
         "agents that are joined by a link are neighbours. After a pull an agent sends a message, which says what was "
-        "pulled and what it paid; whoever has that arm learns from it. To relay it is to send it on to all neighbours."
+        "pulled and what it paid; agents that have that arm learn from it. To relay it is to pass it on to all "
+        "neighbours."
     ),
     "transmission": (
         "one message over one link in one direction. A message that five links carry is five transmissions. The paper "
         "calls their number communication complexity; in the CSV and JSON files it is named messages."
     ),
-    "ttl": "how many links one after another a message may cross; here 4.",
+    "ttl": "how many links in a row a message may cross; here 4.",
     "none": "no cooperation: nothing is sent.",
-    "irs": "Instant Reward Sharing: every message goes to the neighbours, and nobody relays it.",
+    "irs": "Instant Reward Sharing: every message goes to the neighbours, and is not relayed.",
     "gossip": "every message goes to one neighbour, drawn at random, and on from there.",
     "probabilistic": "Probabilistic Flooding: as Flooding, but a receiver stops a message with probability 0.5.",
     "fwa": "Flooding with Absorption: a receiver that has the message's arm keeps it; any other relays it.",
@@ -39,7 +40,7 @@ _WORDS: Final = {
         "links come and go."
     ),
     "published rules, sound rules": (
-        "what exactly becomes of a message: as the author's code has it, or as the paper's text and theory do."
+        "what exactly happens to a message: as in the author's code, or as in the paper's text and theory."
     ),
     "arm instance": "one draw of the arms' mean rewards and of the arm sets.",
     "replicate": "one repetition with other rewards on the same arm instance.",
@@ -49,7 +50,7 @@ _WORDS: Final = {
 _OF_FIGURES: Final = {
     "figure4": (
         "watched link",
-        "the link that the paper looks at, one in each network. Its load is its number of transmissions per round, "
+        "the link that the paper examines, one in each network. Its load is its number of transmissions per round, "
         "both directions together.",
     ),
     "figure6": (
@@ -61,15 +62,15 @@ _OF_FIGURES: Final = {
 
 _WHY_DIFFERENT: Final = (
     "Why do our values differ from the published ones? The networks are the paper's own, link for link, but its arm "
-    "instance is not public. So ours are drawn anew, and regret, and what FwA sends, depend on the draw. What depends "
-    "on the network alone can be compared exactly: the transmissions of irs and flooding on static networks, by the "
+    "instance is not public. So we draw our own, and regret, and what FwA sends, depend on the draw. What depends "
+    "on the network alone can be compared exactly: the transmissions of irs and flooding on static networks, under the "
     "published rules."
 )
-_SOUND_DIFFERS: Final = "Besides, the published values were made by the published rules, and these by the sound ones."
+_SOUND_DIFFERS: Final = "Also, the published values were made under the published rules, these under the sound ones."
 
 
 def words(values: Mapping[str, Any]) -> dict[str, str]:
-    """The words that a report uses in several places: word -> meaning.
+    """The words used in several places of a report: word -> meaning.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def _columns(values: Mapping[str, Any]) -> str:
     parts = [
         f"ours: mean ± one standard deviation over {values['sd_over']}",
         "published: the paper's value, ± its standard deviation over ten runs",
-        "deviation: how far ours is above (+) or below (-) the published value, in per cent of it; exact: not at all",
+        "deviation: how far ours is above (+) or below (-) the published value, in per cent of it; exact: equal",
     ]
     if values["instances"] > 1:
         parts.append(
@@ -98,9 +99,9 @@ def notes(values: Mapping[str, Any], figure: str) -> list[str]:
     """What to know about a figure's pictures and tables, as sentences; `figure` is "3", "4", "5" or "6"."""
     if figure == "6":
         return [
-            "Delta sums over all arms: in how many groups, whose members all hear each other, the agents can be put "
-            "for whom the arm is not the best, divided by the least regret of a pull of it among them. Greedy covers "
-            "are groups found by the paper's quick method, exact covers the fewest possible.",
+            "Delta is a sum over all arms: the number of groups, whose members all hear each other, that cover the "
+            "agents for which the arm is not the best, divided by the least regret of a pull of it among them. Greedy "
+            "covers are groups found by the paper's quick method, exact covers the fewest possible.",
             "Columns. R² over twelve networks of different density, by both kinds of covers; published: the paper's "
             "value; exchanged: with the regrets of Flooding and FwA in each other's place, as the author's script "
             "stores them.",

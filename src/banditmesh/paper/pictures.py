@@ -17,7 +17,7 @@ from .reproduction import Reproduction, Runs, fit_line
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SNAPSHOTS = (0, 5, 50, 500)  # rounds of the dynamic network that are drawn
+_SNAPSHOTS = (0, 5, 50, 500)  # rounds of the dynamic network to draw
 _HEATED = ("probabilistic", "fwa", "flooding")
 
 

@@ -2,8 +2,8 @@
 
 Most are read off its figures: means at the horizon of 1000 rounds, with the standard deviation over ten runs. The arm
 instance behind them is not public, so values that depend on the arms can only be compared with their spread over arm
-instances. What Flooding and Instant Reward Sharing send on a static network depends on the network alone: those
-counts must come out exactly, by the published rules.
+instances. What Flooding and Instant Reward Sharing send on a static network depends on the network alone: those counts
+must match exactly, under the published rules.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ WATCHED: Final[dict[str, dict[str, float]]] = {
     "sbm": {"gossip": 0.9, "probabilistic": 40.2, "fwa": 20.3, "flooding": 121.0},
 }
 
-#: By how much less, in per cent, the watched link carries under FwA than under Flooding, as the text says.
+#: How much less, in per cent, the watched link carries under FwA than under Flooding, as stated in the text.
 REDUCTION: Final = {"er": 77.0, "ba": 80.0, "sbm": 83.0}
 
 #: Coefficients of determination of regret against delta over twelve densities.

@@ -1,4 +1,4 @@
-"""One HTML file that says what a reproduction of the paper gave: opens offline, asks nobody for anything.
+"""One HTML file with the results of a reproduction of the paper: it opens offline and makes no requests.
 
 Pictures are inlined, with their numbers, rules, seeds and versions; the verdict is computed from the numbers. Each term
 is explained where it first appears.
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 _RULES: Final = {
     "published": (
         "The published rules do what the author's code does: a relay also goes back to its sender, and an origin does "
-        "not know its own message when it comes back, so it counts its own rewards twice. Regrets are lower and "
-        "transmissions more than by the sound rules."
+        "not know its own message when it comes back, so it counts its own rewards twice. Regret is lower and "
+        "transmissions are more than under the sound rules."
     ),
     "sound": (
         "The sound rules follow the paper's text and theory: a relay goes to all neighbours but its sender, and no "
-        "reward is counted twice. The published figures were made by other rules, so their values are not expected to "
-        "come out here."
+        "reward is counted twice. The published figures were made under other rules, so their values are not "
+        "expected here."
     ),
 }
 _TITLES: Final = {
@@ -85,12 +85,12 @@ def write_paper(reproductions: Sequence[Reproduction], out: str | PathLike[str],
     out : str or path
         The folder; files of several rule sets differ by a suffix.
     command : str
-        What was typed, to be stated in the report.
+        The command line, for the report.
 
     Returns
     -------
     list of Path
-        What was written, the report first.
+        The files written, the report first.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def _page(outcomes: Sequence[Mapping[str, Any]], sections: Sequence[str], comman
 
 def _contents(outcomes: Sequence[Mapping[str, Any]]) -> str:
     """Links to all sections."""
-    found = {"words": "Words", "runs": "What was run", "verdict": "Verdict: what of the paper's claims holds"}
+    found = {"words": "Words", "runs": "What was run", "verdict": "Verdict: which of the paper's claims hold"}
     found |= {
         _anchor(number, values["rules"]): f"{title}, {values['rules']} rules"
         for values in outcomes

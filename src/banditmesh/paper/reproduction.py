@@ -89,7 +89,7 @@ class Densities:
 
 @dataclass
 class Reproduction:
-    """What running the paper's experiments gave.
+    """The results of running the paper's experiments.
 
     Attributes
     ----------
@@ -141,9 +141,9 @@ def reproduce(
     seed : int
         Arm instance i is `Problem.paper(name, seed + i)`, simulated with the seed `seed + i`.
     instances : int
-        Over how many arm instances; the paper's own is not public. Figure 6 uses the first.
+        The number of arm instances; the paper's own is not public. Figure 6 uses the first.
     progress : callable, optional
-        Called with the number of simulations done, the number in all, and what comes next.
+        Called with the number of simulations done, the total, and what comes next.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def _simulate(reproduction: Reproduction, problem: Problem, protocol: AnyProtoco
 
 
 def _digest(result: Result, watched_on: str | None, horizon: int) -> Runs:
-    """What is kept of a result: a run over many instances does not keep them all."""
+    """The part of a result that is kept: a run over many instances cannot keep them all."""
     runs = Runs(
         regret=result.regret[None, :, -1],
         messages=result.transmissions[None, :, -1].astype(np.float64),
@@ -238,7 +238,7 @@ def _by_pair(result: Result) -> NDArray[np.float64]:
 
 
 def _join(parts: list[Runs]) -> Runs:
-    """The runs of all instances; what is drawn over time comes from the first."""
+    """The runs of all instances; curves over time come from the first."""
     first = parts[0]
     watched = [part.watched for part in parts if part.watched is not None]
     return Runs(
@@ -293,7 +293,7 @@ def fit_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[tuple[floa
 
 
 def mean_and_sd(values: NDArray[Any]) -> tuple[float, float | None]:
-    """Mean and spread of (instances, replicates): over arm instances if there are several, else over replicates.
+    """Mean and spread of (instances, replicates): over arm instances if there are several, otherwise over replicates.
 
     Examples
     --------

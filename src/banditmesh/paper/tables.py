@@ -1,4 +1,4 @@
-"""What a reproduction of the paper gave, as tables to print and as CSV files."""
+"""The results of a reproduction, as tables to print and as CSV files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .reproduction import Reproduction, Runs
 
 
 def tables(values: Mapping[str, Any]) -> dict[str, list[list[str]]]:
-    """What `to_json` gave as tables of text, each with a row of headings: title -> rows."""
+    """The output of `to_json` as tables of text, each with a row of headings: title -> rows."""
     found: dict[str, list[list[str]]] = {}
     for figure, title in (("figure3", "Figure 3"), ("figure5", "Figure 5")):
         for name, rows in values.get(figure, {}).items():

@@ -1,9 +1,9 @@
-"""Pictures from plain arrays. Nothing here knows of engines or protocols beyond a name and its colour.
+"""Figures from plain arrays. Nothing here knows about engines, or about protocols beyond a name and its colour.
 
 Every protocol keeps its colour and line style in all figures; both differ between protocols, so that a figure can be
-read in grey. A band is one standard deviation over replicates on either side of the mean, or a confidence interval,
-and the figure says which. What the user has set in matplotlib's rcParams goes before our own sizes.
-Sizes are those of print: a column is 3.4 inches wide and two are 7, with text of 7 points and more.
+read in grey. A band is one standard deviation over replicates on either side of the mean, or a confidence interval, and
+the figure says which. The user's settings in matplotlib's rcParams take precedence over our own sizes. Sizes are those
+of print: a column is 3.4 inches wide and two are 7, with text of 7 points and more.
 """
 
 from .curves import Curves, by_network, link_load, regret_and_messages

@@ -27,8 +27,8 @@ def regret_and_messages(curves: Mapping[str, Curves], look: Look | None = None) 
     Parameters
     ----------
     curves : mapping from name to (rounds, regret, messages)
-        The recorded rounds, and arrays (replicates, records) of cumulative values. Of many that differ in a number,
-        colours go by that number, a colour bar says which, and panels are for what else they are.
+        The recorded rounds, and arrays (replicates, records) of cumulative values. Many curves that differ in a number
+        are coloured by that number, with a colour bar, in one panel for each of the other settings.
     look : Look, optional
         Axes (two), size, scales and bands.
 
@@ -58,7 +58,7 @@ def _swept(curves: Mapping[str, Curves], sweep: Sweep, look: Look) -> Figure:
     panels = list(dict.fromkeys(sweep.panels.values()))
     figure, grid = new_figure(2, len(panels), height=1.9, look=look)
     for column, panel in enumerate(panels):
-        # What has no number is what the others are to be compared with, in every panel.
+        # Curves without a number are for comparison, in every panel.
         shown = {name: one for name, one in curves.items() if sweep.panels.get(name, panel) == panel}
         _over_time(grid[:, column], shown, look, sweep)
         grid[0, column].set_title(sweep.title(panel))

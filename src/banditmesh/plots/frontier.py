@@ -1,4 +1,4 @@
-"""Regret against what it costs to send: one point for each configuration, and the front of those that nothing beats."""
+"""Regret against the cost of sending: one point for each configuration, and the front of those that nothing beats."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Panel:
     label : str
         What the cost is.
     points : mapping from name to (x, x_low, x_high, y, y_low, y_high)
-        Means and the ends of their intervals, nan where there are none; x is 0 for what sends nothing.
+        Means and the ends of their intervals, nan where there are none; x is 0 for configurations that send nothing.
     front : sequence of str
         The names on the front, by rising cost.
     limit : float or None
@@ -50,11 +50,11 @@ def frontier(
 ) -> Figure:
     """Group regret against each cost: a large panel for the first, small ones for the others.
 
-    The front of the first panel is numbered, and the list below says what the numbers are; a circle is drawn around
-    the recommended configuration, and what is beyond the budget is grey. On the user's own axes, one or one for each
-    cost, the list is the legend of the first, and the title is left to the user. A figure of less than 5 inches has the
-    first panel alone. In a size that the user chose, words take half of the height at most: the title is left to
-    the caption, and the end of the list, if they do not fit.
+    The front of the first panel is numbered, and the list below says what the numbers are; a circle is drawn around the
+    recommended configuration, and those over the budget are grey. On the user's own axes, one or one for each cost, the
+    list is the legend of the first, and the title is left to the user. A figure of less than 5 inches has only the
+    first panel. In a size that the user chose, text takes at most half of the height: the title, and the end of the
+    list, are left to the caption if they do not fit.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def _draw(
         axes.set_xlim(min(left, panel.limit / 1.2), right)
         axes.axvline(panel.limit, color="#555555", linewidth=0.8, linestyle="--")
     if is_log:
-        # After the budget: which numbers fit along the axis depends on its ends.
+        # After the budget: the numbers that fit along the axis depend on its ends.
         logarithmic(axes, "x")
     axes.set_xlabel(panel.label if large else fold(panel.label, int(5.3 * width)))
 
@@ -149,7 +149,7 @@ def _is_quiet(name: str) -> bool:
 
 
 def _kinds(figure: Figure, points: Mapping[str, tuple[float, ...]], lines: Sequence[str], room: float | None) -> float:
-    """The title, and below it a legend of what colours and markers mean; how many inches of height they take.
+    """The title, and below it a legend of colours and markers; returns the inches of height that they take.
 
     Where there is not room for all, the first lines of the title are left out.
     """
@@ -204,7 +204,7 @@ def _numbered(numbers: Mapping[str, str], panel: Panel) -> list[Any]:
 def _list(
     figure: Figure, numbers: Mapping[str, str], panel: Panel, recommended: str | None, room: float | None
 ) -> None:
-    """What the numbers mean, below the panels, in as many inches of height as there is room for."""
+    """The list of numbers below the panels, in as many inches of height as there is room for."""
     from matplotlib.lines import Line2D
 
     digits = decimals(panel.points[name][3] for name in numbers)
@@ -214,7 +214,7 @@ def _list(
         cost = f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
         words[name] = f"{number}  {name}: {y:,.{digits}f}, {cost}"
     columns = 2 if figure.get_figwidth() > 5 else 1
-    # The title and what stands for the rest take a line each.
+    # The title and the line for the rest take a line each.
     most = len(words) if room is None else max(1, int(room / _ROOM) - 2) * columns
     shown = list(words)[:most]
     if recommended in words and recommended not in shown:

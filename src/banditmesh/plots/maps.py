@@ -1,4 +1,4 @@
-"""Networks drawn as such."""
+"""Networks drawn as maps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One network with names: who has an arm, what its links carry, and the way of one message."""
+"""One network with names: which agents have an arm, what links carry, and the journey of one message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Up to so many agents have their names in the picture.
+#: Up to this many agents are drawn with their names.
 MAX_NAMES: Final = 60
 _LONGEST: Final = 12
 _MARKERS: Final = {"relayed": "o", "absorbed": "s", "expired": "v", "stopped": "D", "queued": "o"}
@@ -31,7 +31,7 @@ _FREE: Final = "#B8B8B8"
 
 
 class Way(NamedTuple):
-    """The way of a message: whose it is, and every copy as (sender, receiver, fate, learned), by number."""
+    """The journey of a message: its origin, and every copy as (sender, receiver, fate, learned), by number."""
 
     label: str
     origin: int
@@ -49,7 +49,7 @@ def draw_network(
     way: Way | None = None,
     look: Look | None = None,
 ) -> Figure:
-    """A network: agents with their names, rings around those that have an arm, links by load, one message's way.
+    """A network: agents with their names, rings around those that have an arm, links by load, a message's journey.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def draw_network(
     loads : float array (links,), optional
         Mean transmissions per round on each link, both directions together.
     way : Way, optional
-        The way of a message.
+        The journey of a message.
     look : Look, optional
         Axes or size.
 
@@ -105,7 +105,7 @@ def draw_network(
     _frame(axes, places)
     n_labels = len(axes.get_legend_handles_labels()[1])
     if n_labels and look is not None and look.ax is not None:
-        # Anywhere else it would lie on agents.
+        # Anywhere else it would cover agents.
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False)
     elif n_labels:
         legend(figure, axes, max(2, n_labels), look)
@@ -113,7 +113,7 @@ def draw_network(
 
 
 def _frame(axes: Axes, places: NDArray[np.float64]) -> None:
-    """Room for all agents, also for those of a network that is as flat as a path."""
+    """Room for all agents, even in a network as flat as a path."""
     low, high = places.min(axis=0), places.max(axis=0)
     middle, half = (low + high) / 2, np.maximum((high - low) / 2, 0.12) + 0.08 * max(float((high - low).max()), 0.1)
     axes.set_xlim(middle[0] - half[0], middle[0] + half[0])
@@ -122,7 +122,7 @@ def _frame(axes: Axes, places: NDArray[np.float64]) -> None:
 
 
 def _arrows(axes: Axes, places: NDArray[np.float64], way: Way, size: float) -> None:
-    """Every copy as an arrow; what ends on its way is dotted."""
+    """Every copy as an arrow; copies that end on their way are dotted."""
     for sender, receiver, fate, _ in way.copies:
         ends = fate in ("duplicate", "lost")
         axes.annotate(
@@ -175,7 +175,7 @@ def _marks(
 
 
 def _names(axes: Axes, names: Sequence[object], places: NDArray[np.float64], way: Way | None, size: float) -> None:
-    """Names within their agents where all are short, else below them."""
+    """Names within their agents if all are short, otherwise below them."""
     texts = [str(name) if len(str(name)) <= _LONGEST else f"{str(name)[: _LONGEST - 1]}…" for name in names]
     within = all(len(text) <= 2 for text in texts) and size > 50
     dark = (

@@ -1,9 +1,9 @@
-"""Where agents are drawn when nobody says where they are: the same places every time, and soon.
+"""Where agents are drawn when no positions are given: the same places every time, computed quickly.
 
-Agents that are few hops apart are drawn near each other. First, some agents far apart from each other are *pivots*, and
-everybody is placed by the hops to them (pivot MDS, Brandes and Pich 2007). That takes a moment for any network, and a
-large one gets no more. Up to `MAX_REFINED` agents, places are then improved until distances on paper are like hops
-(stress majorisation, Gansner, Koren and North 2005). Nothing is drawn at random.
+Agents a few hops apart are drawn near each other. First, some agents far apart from each other are *pivots*, and all
+agents are placed by the hops to them (pivot MDS, Brandes and Pich 2007). That is quick for any network, and all that a
+large one gets. Up to `MAX_REFINED` agents, places are then improved until distances on paper are like hops (stress
+majorisation, Gansner, Koren and North 2005). Nothing is drawn at random.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-#: Up to so many agents places are refined: distances between all of them are kept.
+#: Up to this many agents places are refined: distances between all of them are kept.
 MAX_REFINED: Final = 1500
 _PIVOTS: Final = 50
 _MAX_STEPS: Final = 60
 _FEWEST_STEPS: Final = 12
-_STEP_PAIRS: Final = 15_000_000  # of agents, in all steps: some tenths of a second
+_STEP_PAIRS: Final = 15_000_000  # of agents, in all steps: a few tenths of a second
 _GOOD_ENOUGH: Final = 1e-4
 _GOLDEN_ANGLE: Final = np.pi * (3.0 - 5.0**0.5)
 
@@ -31,7 +31,7 @@ def places(n_agents: int, pairs: NDArray[np.integer[Any]]) -> NDArray[np.float64
     n_agents : int
         How many agents there are.
     pairs : int array (links, 2)
-        Who is linked to whom.
+        Which agents are linked.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def places(n_agents: int, pairs: NDArray[np.integer[Any]]) -> NDArray[np.float64
 
 
 def fitted(found: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Places moved and scaled into the unit square, with the shorter side in its middle; shapes are kept."""
+    """Places moved and scaled into the unit square, centred along the shorter side; shapes are kept."""
     low, high = found.min(axis=0), found.max(axis=0)
     side = float((high - low).max())
     if side == 0.0:
@@ -65,13 +65,13 @@ def _hops(links: Any, start: list[int] | None = None) -> NDArray[np.float64]:
 
     hops: NDArray[np.float64] = shortest_path(links, method="D", directed=False, unweighted=True, indices=start)
     reached = hops[np.isfinite(hops)]
-    # Components would lie far from each other by the largest distance, and on each other by none.
+    # With the largest distance components would be too far apart, and with none on top of each other.
     hops[~np.isfinite(hops)] = max(2.0, 0.6 * float(reached.max(initial=0.0)) + 1.0)
     return hops
 
 
 def _by_pivots(links: Any, n_agents: int) -> NDArray[np.float64]:
-    """Two coordinates of everybody by the hops to pivots, each of them the agent farthest from those before."""
+    """Two coordinates of every agent by the hops to pivots, each pivot the agent farthest from the earlier ones."""
     hops = [_hops(links, [0])[0]]
     nearest = hops[0]
     while len(hops) < min(_PIVOTS, n_agents) and nearest.max() > 0:
@@ -85,7 +85,7 @@ def _by_pivots(links: Any, n_agents: int) -> NDArray[np.float64]:
         spread = float(np.sqrt(max(values[-1 - column], 0.0)))
         if spread > 0.0:
             found[:, column] = _with_sign(centred @ vectors[:, -1 - column]) / np.sqrt(spread)
-    # Agents with the same hops to all pivots, such as those around a star, must not lie on each other.
+    # Agents with the same hops to all pivots, such as the leaves of a star, must not overlap.
     number = np.arange(n_agents)
     radius = 0.01 * np.sqrt((number + 0.5) / n_agents) * (1.0 if n_agents > 2 else 0.0)
     found[:, 0] += radius * np.cos(number * _GOLDEN_ANGLE)
@@ -94,7 +94,7 @@ def _by_pivots(links: Any, n_agents: int) -> NDArray[np.float64]:
 
 
 def _refined(found: NDArray[np.float64], hops: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Places whose distances are like hops, near pairs first: each step solves what would be best for the last one."""
+    """Places whose distances are like hops, near pairs first: each step solves for the best given the last one."""
     from scipy.linalg import cho_factor, cho_solve
 
     n_agents = len(found)
@@ -120,7 +120,7 @@ def _refined(found: NDArray[np.float64], hops: NDArray[np.float64]) -> NDArray[n
 
 
 def _turned(found: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same places, turned so that they are wider than high."""
+    """The same places, rotated so that they are wider than high."""
     centred = found - found.mean(axis=0)
     _, axes = np.linalg.eigh(centred.T @ centred)
     return np.stack([_with_sign(centred @ axes[:, 1]), _with_sign(centred @ axes[:, 0])], axis=1)

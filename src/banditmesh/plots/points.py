@@ -26,7 +26,7 @@ def tradeoff(
     Parameters
     ----------
     networks : mapping from title to mapping from name to (messages, regret)
-        Values of each replicate. What sends nothing is drawn as a line.
+        Values of each replicate. A protocol that sends nothing is drawn as a line.
     look : Look, optional
         Axes, size, scales and bars; the horizontal axis is logarithmic.
 
@@ -47,7 +47,7 @@ def tradeoff(
             colour, style = style_of(name, points)
             label, fill = name, fill_of(name, points)
             if sweep is not None and name in sweep.values:
-                # Markers tell the protocols apart, and the legend has each once.
+                # Markers distinguish the protocols, and the legend has each once.
                 colour, label, fill = sweep.colour(name), sweep.panels[name], "full"
                 label = "_" if label in shown else label
                 shown.add(sweep.panels[name])
@@ -125,7 +125,7 @@ def over_key(
     Parameters
     ----------
     key : str
-        What is along the horizontal axis.
+        The key along the horizontal axis.
     series : mapping from name to (values, regrets, messages)
         The key's values and, for each, the values of all runs there.
     look : Look, optional

@@ -1,4 +1,4 @@
-"""What all pictures share: sizes, colours, legends, and how they are saved."""
+"""What all figures share: sizes, colours, legends, and how they are saved."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MARKERS: Final = {
     "flooding": "^",
     "tree": "P",
 }
-#: What becomes of a copy of a message, in the same palette; a shape goes with each, so that none rests on colour alone.
+#: The fates of a message's copies, in the same palette; each also has a shape, so that none relies on colour alone.
 FATE_COLOURS: Final = {
     "relayed": "#0072B2",
     "absorbed": "#D55E00",
@@ -52,9 +52,9 @@ FATE_COLOURS: Final = {
     "duplicate": "#7F7F7F",
     "lost": "#7F7F7F",
 }
-#: The colour of agents that have an arm and learn of it.
+#: The colour of agents that have an arm and learn about it.
 LEARNED: Final = "#009E73"
-#: The colour maps of loads and of agents, from much to little, and some of their colours for pictures that others draw.
+#: The colour maps of loads and of agents, from high to low, and some of their colours for drawings made elsewhere.
 MAPS: Final = {
     "inferno": (
         "#000004",
@@ -86,7 +86,7 @@ _LINES: Final[tuple[Any, ...]] = ("-", "--", ":", "-.", (0, (1, 3)), (0, (7, 1, 
 _FILLS: Final = ("full", "none", "left", "right", "bottom", "top")
 _COLUMN: Final = 3.4
 MAX_POINTS: Final = 250  # of a drawn curve: more cannot be seen, and an SVG would grow with them
-#: What bands and bars can be, and how that is said.
+#: What bands and bars can be, and the words for each.
 BANDS: Final = {"sd": "one standard deviation", "ci": "95 % confidence intervals", "none": ""}
 _NARROW: Final = 5.0  # inches: below, two panels are put one below the other
 _PRINT: Final = {
@@ -101,19 +101,19 @@ _PRINT: Final = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
-#: What identifiers in an SVG are hashed with: the same figure gives the same file.
+#: The salt for identifiers in an SVG: the same figure gives the same file.
 _SVG: Final = {"svg.hashsalt": "banditmesh", "svg.fonttype": "path"}
-#: Fonts that journals take: outlines, not bitmaps of them.
+#: Fonts that journals accept: outlines, not bitmaps.
 _FONTS: Final = {"pdf.fonttype": 42, "ps.fonttype": 42}
 
-#: How the backends begin that show windows; in a notebook a figure shows itself, and once is enough.
+#: Prefixes of the backends that show windows; a notebook displays a figure by itself, and once is enough.
 _WINDOWS: Final = ("gtk", "macosx", "qt", "tk", "wx", "webagg")
 
 P = ParamSpec("P")
 
 
 def for_print(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Draw with the sizes of print, but for what the user has set; the settings of the process stay as they were."""
+    """Draw with the sizes of print, except for the user's settings; the settings of the process stay as they were."""
 
     @functools.wraps(draw)
     def drawn(*arguments: P.args, **settings: P.kwargs) -> Figure:
@@ -127,7 +127,7 @@ def for_print(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 @dataclass(frozen=True)
 class Look:
-    """How a user wants a picture.
+    """How a user wants a figure to look.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class Look:
                 checks.positive("figsize", side)
 
     def half_width(self, values: NDArray[Any]) -> Any:
-        """Half the width of a band or bar over the first axis of values, 0 if there is one value or none is wanted."""
+        """Half the width of a band or bar over the first axis of values; 0 for one value or without bands."""
         n = len(values)
         if n < 2 or self.band == "none":
             return np.zeros(values.shape[1:])
@@ -179,7 +179,7 @@ class Look:
         self.scale_height(axes)
 
     def scale_height(self, axes: Axes) -> None:
-        """Set the vertical axis' scale alone."""
+        """Set only the vertical axis' scale."""
         if "y" in self.log:
             logarithmic(axes, "y")
         else:
@@ -188,7 +188,7 @@ class Look:
 
 
 def _unless_changed(settings: dict[str, Any]) -> dict[str, Any]:
-    """Those of our settings where the user has not chosen one."""
+    """Our settings, except where the user has chosen one."""
     import matplotlib as mpl
 
     return {name: value for name, value in settings.items() if mpl.rcParams[name] == mpl.rcParamsDefault[name]}
@@ -215,7 +215,7 @@ def settle(figure: Figure) -> None:
 
 
 def blank_figure(width: float, height: float) -> Figure:
-    """An empty figure that shows itself in notebooks and embeds its fonts; what the user has set goes first."""
+    """An empty figure that notebooks display and that embeds its fonts; the user's settings take precedence."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -237,7 +237,7 @@ def blank_figure(width: float, height: float) -> Figure:
     if pyplot is not None and mpl.get_backend().lower().startswith(_WINDOWS):
         figure: Figure = pyplot.figure(FigureClass=PrintFigure, **settings)  # which pyplot.show() shows
         return figure
-    # A figure of its own: importing pyplot would pick a backend for the whole process.
+    # Not from pyplot: importing it would pick a backend for the whole process.
     figure = PrintFigure(**settings)
     FigureCanvasAgg(figure)
     return figure
@@ -265,7 +265,7 @@ def own_axes(ax: Any, n: int) -> list[Any]:
 def new_figure(rows: int, columns: int, height: float = 2.4, look: Look | None = None) -> tuple[Figure, Any]:
     """A figure of one column's width for one panel, and of two columns' for more, with its grid of axes.
 
-    The user's axes or size go first; in a narrow figure two panels are put one below the other.
+    The user's axes or size take precedence; in a narrow figure two panels are put one below the other.
     """
     look = look or Look()
     if look.ax is not None:
@@ -282,7 +282,7 @@ def style_of(name: str, names: Collection[str]) -> tuple[str, Any]:
     """Colour and line style of a name among all names of a figure.
 
     Those of the built-in protocols are fixed. A variant, "fwa, ttl 2" or "fwa(2)+contested", has its protocol's colour
-    and a line of its own.
+    and its own line style.
     """
     if name in _STYLES:
         return _STYLES[name]
@@ -330,7 +330,7 @@ def thousands(axes: Axes) -> None:
 
 
 def legend(figure: Figure, axes: Axes, n_names: int, look: Look | None = None) -> None:
-    """One legend for the whole figure, above it, in as many columns as fit; the figure grows by what it takes.
+    """One legend for the whole figure, above it, in as many columns as fit; the figure grows by its height.
 
     A size that the user chose is kept, and on the user's own axes the legend is theirs.
     """
@@ -365,7 +365,7 @@ def note(figure: Figure, text: str) -> None:
 
 
 def fold(title: str, width: int) -> str:
-    """A title on lines of about so many characters, broken where its parts meet.
+    """A title on lines of about that many characters, broken where its parts meet.
 
     Examples
     --------

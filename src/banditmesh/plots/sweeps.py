@@ -1,6 +1,6 @@
-"""Many curves that differ in a number: panels by what else they are, colours by the number, and a bar that says which.
+"""Many curves that differ in a number: panels by everything else, colours by the number, and a colour bar.
 
-Rules kept here: names differ in their numbers alone, or there is no sweep; of several numbers the one with the most
+Rules kept here: names differ only in their numbers, or there is no sweep; of several numbers the one with the most
 values gives the colours.
 """
 
@@ -16,13 +16,13 @@ from .style import fold
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: A legend holds as many names; with more, colours go by value.
+#: A legend holds this many names; with more, colours go by value.
 MAX_NAMES: Final = 8
-#: And as many panels are drawn beside each other.
+#: And this many panels are drawn side by side.
 MAX_PANELS: Final = 4
 #: How names say what a number is, in its place a #: ", ttl #", "stop=#" or "(#)".
 _SAID: Final = re.compile(r"(?:, )?([\w-]+)[ =]#|\(#\)")
-#: What a number in parentheses is, after the names that tables write it with.
+#: The meaning of a number in parentheses, by the name before it.
 _FIRST: Final = dict.fromkeys(("gossip", "probabilistic", "fwa", "flooding"), "ttl")
 _FIRST.update(tree="pause", growth="growth")
 _BEFORE: Final = re.compile(r"([\w-]+)\(#")
@@ -38,7 +38,7 @@ class Sweep:
     key : str
         What the number is; empty if names do not say.
     panels : dict from name to str
-        What a name is besides its number, the panel that it is drawn in; names without a number are in none.
+        A name without its number: the panel that it is drawn in; names without a number are in none.
     values : dict from name to float
         The number.
     """
@@ -60,7 +60,7 @@ class Sweep:
         return LogNorm(low, high) if low > 0 and high > 20 * low else Normalize(low, high)
 
     def bar(self, figure: Figure, axes: list[Any]) -> None:
-        """The colour bar beside all panels."""
+        """The colour bar next to the panels."""
         import matplotlib as mpl
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import ListedColormap, LogNorm
@@ -78,7 +78,7 @@ class Sweep:
 
 
 def find_sweep(names: Collection[str]) -> Sweep | None:
-    """The sweep that many names are of; None if there are few of them, or they differ in more than numbers.
+    """The sweep that many names belong to; None if there are few of them, or they differ in more than numbers.
 
     Examples
     --------

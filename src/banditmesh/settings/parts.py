@@ -8,7 +8,7 @@ address, see `lookup.own`.
 Whatever is wrong is an `InputError` whose `key` is the dotted key of the setting, as in "protocol.ttl". A reader of
 files adds the line, other callers word it in their own way; messages are never parsed.
 
-A new table is a line of `NAME_KEYS` and one of `_MAKERS`; if it goes into another part, as an emission into a protocol,
+A new table is a line of `NAME_KEYS` and one of `_bases`; if it goes into another part, as an emission into a protocol,
 also one of `GOES_INTO`.
 """
 
@@ -108,7 +108,16 @@ def parts(table: str) -> dict[str, Part]:
     >>> list(parts("emission")), dict(parts("protocol")["gossip"].parameters)
     (['default', 'contested', 'every-pull', 'growth'], {'ttl': 'int', 'fanout': 'int'})
     """
-    return _MAKERS[table]()
+    from . import problems
+
+    if table in problems.PARTS:
+        return problems.PARTS[table]()
+    known = {name: _from_class(kind) for name, kind in registry.by_name(_bases()[table]).items()}
+    if "irs" in known:
+        # Its ttl is 1 by definition, so a ttl that is given for other protocols is none of its parameters.
+        known["irs"] = replace(known["irs"], parameters={})
+    # What the outer part does by itself: every pull, for most protocols.
+    return {"default": Part(lambda: None, {}, frozenset()), **known} if table in GOES_INTO else known
 
 
 def get_part(table: str, name: object, own_too: bool = True) -> Part:
@@ -303,62 +312,20 @@ def _read_fields(where: str, kind: type, table: object) -> Any:
         raise error.below("faults") from None
 
 
-def _protocols() -> dict[str, Part]:
-    known = _from_base("protocol")
-    # Its ttl is 1 by definition, so a ttl that is given for other protocols is none of its parameters.
-    known["irs"] = replace(known["irs"], parameters={})
-    return known
-
-
-def _emissions() -> dict[str, Part]:
-    # What a protocol does by itself: every pull, for most of them.
-    return {"default": Part(lambda: None, {}, frozenset()), **_from_base("emission")}
-
-
-def _problem_parts(table: str) -> dict[str, Part]:
-    from . import problems
-
-    return problems.PARTS[table]()
-
-
-_MAKERS: Final[dict[str, Callable[[], dict[str, Part]]]] = {
-    "network": lambda: _problem_parts("network"),
-    "dynamics": lambda: _problem_parts("dynamics"),
-    "arms": lambda: _problem_parts("arms"),
-    "policy": lambda: _from_base("policy"),
-    "protocol": _protocols,
-    "emission": _emissions,
-}
-
-
-def _base(table: str) -> type[Any] | None:
-    """The class that a table's parts derive from; None if they are made by functions."""
+def _bases() -> dict[str, type[Any]]:
+    """The tables whose parts are classes, and what these derive from; other parts are made by functions."""
     from .. import policies, protocols
 
-    bases: dict[str, type[Any]] = {
-        "policy": policies.Policy,
-        "protocol": protocols.AnyProtocol,
-        "emission": protocols.Emission,
-    }
-    return bases.get(table)
-
-
-def _from_base(table: str) -> dict[str, Part]:
-    """The shipped classes that a table may name, by their short names."""
-    base = _base(table)
-    assert base is not None
-    return {name: _from_class(kind) for name, kind in registry.by_name(base).items()}
+    return {"policy": policies.Policy, "protocol": protocols.AnyProtocol, "emission": protocols.Emission}
 
 
 @cache
 def _own(table: str, address: str) -> Part:
     """The user's own part of a table at an address."""
-    base = _base(table)
-    if base is not None:
-        return _from_class(own.load_class(address, base))
     from . import problems
 
-    return problems.own_part(table, address)
+    base = _bases().get(table)
+    return problems.own_part(table, address) if base is None else _from_class(own.load_class(address, base))
 
 
 def _from_class(kind: Any) -> Part:

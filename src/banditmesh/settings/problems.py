@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: What a spec says of a file: keys and values, sorted.
 FileTable: TypeAlias = tuple[tuple[str, Any], ...]
-_GENERATORS: Final = (
+_GENERATORS: Final = [
     "er",
     "ba",
     "sbm",
@@ -35,7 +35,7 @@ _GENERATORS: Final = (
     "complete",
     "random_regular",
     "random_geometric",
-)
+]
 #: The tables that may name files.
 FILE_TABLES: Final = ("network", "arms")
 #: The keys of `[arms]` for arms that are drawn, whatever their law.

@@ -86,7 +86,7 @@ def value_text(value: Any) -> str:
         return repr(value)
     if isinstance(value, list):
         return f"[{', '.join(map(value_text, value))}]"
-    # JSON escapes all but DEL; it would write two halves for a sign like 🙂, unless told otherwise.
+    # JSON escapes all but DEL; by default it would write a character like 🙂 as two halves.
     return json.dumps(str(value).encode(errors="replace").decode(), ensure_ascii=False).replace("\x7f", r"\u007f")
 
 

@@ -3,8 +3,7 @@
 spec, reading           what a study is; a TOML file read and checked
 grid                    the points of a sweep
 stages                  how a study grows
-parts, fault_tables     what the tables of a spec may name, and how each is built
-line_numbers            where in a file a key stands
+settings_checks         what is checked before anything runs
 template                the spec that `banditmesh new` prints
 case                    a spec that describes one problem
 runner, worker          the parent that cuts a study into chunks, and what computes one

@@ -166,7 +166,7 @@ class Spec:
 
     def own_texts(self) -> dict[str, own.Texts]:
         """The users' own modules that the study names, as workers need them."""
-        return own.told(json.dumps(self.to_json()))
+        return own.texts_in(json.dumps(self.to_json()))
 
     @property
     def digest(self) -> str:

@@ -73,7 +73,7 @@ def run_chunk(chunk: Chunk) -> Shard:
     from .manifest import versions
 
     began = time.perf_counter()
-    own.tell(chunk.own_texts)
+    own.add_texts(chunk.own_texts)
     rows: list[dict[str, Any]] = []
     for work in chunk.work:
         rows += _run_point(chunk, work)

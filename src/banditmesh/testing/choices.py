@@ -65,7 +65,7 @@ class _Agent:
         self._guarded("hear()", f"position {position}", self.chooser.hear_from, position, count, total, source)
 
     def wants_to_send(self) -> list[int]:
-        """Which arms others should be told of; that they are arms, and that asking changes nothing."""
+        """Which arms others should hear about; checks that they are arms, and that asking changes nothing."""
         before = self.stored()
         answer = self._guarded("wants_to_send()", "any round", lambda: list(self.chooser.wants_to_send()))
         if not all(_is_position(position, self.n_arms) for position in answer):

@@ -32,7 +32,7 @@ _BLOCK = 256
 
 
 def claims_bound(protocol: AnyProtocol) -> bool:
-    """Whether Theorems 1 and 2, with their cliques, speak of this protocol.
+    """Whether Theorems 1 and 2, with their cliques, cover this protocol.
 
     Examples
     --------
@@ -138,12 +138,12 @@ class Flow:
 
     @classmethod
     def claimed(cls, problem: Problem, protocol: AnyProtocol) -> Flow:
-        """What is delivered by a protocol of which the paper's theorems must speak."""
+        """What is delivered by a protocol that the paper's theorems must cover."""
         flow = cls.under(problem, protocol) if claims_bound(protocol) else None
         if flow is None:
             raise InputError(
                 f"no clique bound is claimed for {protocol!r}; give Flooding, FwA, IRS, NoCooperation or Centralised, "
-                "which send every pull and relay without chance"
+                "which send every pull and relay without randomness"
             )
         return flow
 

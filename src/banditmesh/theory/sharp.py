@@ -45,7 +45,7 @@ TRIVIAL = "largest gaps"
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class BoundPart:
     """The terms of one choice of caps and one way of counting.
 
     Attributes
@@ -116,7 +116,7 @@ class SharpBound:
         Of the policy, and of all arms.
     horizon : int
         The one for which the shares to wait for were chosen; the bound holds at others too.
-    parts : tuple of Part
+    parts : tuple of BoundPart
         Each for one choice of caps and one way of counting.
     largest, n_arms, heard, origins, every : arrays (agents,)
         The largest gap; the number of arms; how many agents' pulls and how many origins are in the best arm's estimate;
@@ -126,7 +126,7 @@ class SharpBound:
     alpha: float
     sigma: float
     horizon: int
-    parts: tuple[Part, ...]
+    parts: tuple[BoundPart, ...]
     largest: NDArray[np.float64]
     n_arms: NDArray[np.int64]
     heard: NDArray[np.int64]
@@ -285,7 +285,7 @@ class _Search:
         self._delays = np.ceil(_joined([count.way.delays for count in self._counts]) / bound.every[self._agents])
         self._late = np.minimum(self._delays, scale / self._gaps**2 + 1.0)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[BoundPart]:
         """One for each choice of caps."""
         positive = self._all_gaps[self._all_gaps > 0.0]
         if not self._gaps.size:
@@ -319,7 +319,7 @@ class _Search:
         often = pulled > self._bound._pulls(here)[0]
         return np.where(often, np.minimum(level, self._bound.largest), self._own(level))
 
-    def _part(self, level: float, caps: NDArray[np.float64], n_steps: int = 0) -> Part:
+    def _part(self, level: float, caps: NDArray[np.float64], n_steps: int = 0) -> BoundPart:
         caps = np.maximum(caps, self._own(TINY))
         net = np.maximum(self._gaps - caps[self._agents], 0.0)
         widths = np.maximum(self._gaps, level) - np.maximum(self._smaller, level)
@@ -333,7 +333,7 @@ class _Search:
         order = np.lexsort((total, self._arms))
         chosen = order[np.unique(self._arms[order], return_index=True)[1]]
         above = np.isin(self._ways, chosen) & (net > 0.0)
-        return Part(
+        return BoundPart(
             counted_by=self._name,
             caps=caps,
             weighted=math.fsum(needed[chosen]),

@@ -10,7 +10,7 @@
     desk        what such a process does
     polling     what the sidecars of a live mesh say
     charts      options of charts
-    taking      what can be taken away
+    downloads   what can be downloaded of a run
     lab, follow, compare, studies, mesh     one view each
 
 Rules kept here: the event loop never simulates, draws or reads a study; what it sends to a browser at a time is

@@ -11,9 +11,9 @@ from nicegui import ui
 from .. import checks
 from ..comparisons.configurations import COSTS, Configuration, Frontier
 from . import charts, choices
+from .downloads import node_button, spec_of
 from .form import Form
 from .shell import Notice, Shell, columns_of, narrow_note
-from .taking import node_button, spec_of
 from .workers import StoppedError, WorkError
 
 _BUDGETS: Final = {
@@ -131,7 +131,7 @@ class Compare:
             self._table.props('flat dense data-bm="results"')
             narrow_note()
         with ui.element("div").classes("bm-card"):
-            ui.html("<h2>To take away</h2>", sanitize=False)
+            ui.html("<h2>Downloads</h2>", sanitize=False)
             with ui.element("div").classes("bm-buttons"):
                 ui.button("Data (CSV)", on_click=self._take_csv).props('flat dense data-bm="take-csv"')
                 for kind in ("png", "svg"):
@@ -283,7 +283,7 @@ class Compare:
         own = {**self._own, "cost": "" if self._cost.value == "messages_per_round" else self._cost.value}
         self._shell.remember(choices.to_query(self._form.choices, _DEFAULTS, **own))
 
-    # To take away.
+    # Downloads.
 
     def _take_csv(self) -> None:
         if self._found is not None:

@@ -121,7 +121,7 @@ class Desk:
 
     def _compared(self) -> Comparison:
         if self._comparison is None:
-            raise InputError("there are no results to take away; run the simulation first")
+            raise InputError("there are no results to download; run the simulation first")
         return self._comparison
 
     # The network, round by round.

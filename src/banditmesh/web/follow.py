@@ -65,7 +65,7 @@ class Follow:
                         field = ui.input(label).props(f'dense spellcheck=false data-bm="{name}"')
                         self._select[name] = field.on("change", self._chose_protocol(name))
                     ui.button("Copy link", icon="link", on_click=shell.copy_link).props("flat dense")
-                    ui.button("Take away (HTML)", icon="movie", on_click=self._take).props(
+                    ui.button("Download (HTML)", icon="movie", on_click=self._take).props(
                         'flat dense data-bm="take-html"'
                     )
                 self._notice = Notice()

@@ -9,9 +9,9 @@ from nicegui import background_tasks, ui
 
 from ..animations import as_json
 from . import charts, choices
+from .downloads import download_buttons
 from .form import Form
 from .shell import Notice, Shell, columns_of, narrow_note
-from .taking import take_away
 from .workers import StoppedError, WorkError
 
 #: What is drawn over the rounds: key -> name and unit.
@@ -117,7 +117,7 @@ class Lab:
                     "counts of transmissions."
                 ).classes("bm-quiet")
                 narrow_note()
-            take_away(self._shell, self._worker, lambda: self._ran, lambda: self._labels)
+            download_buttons(self._shell, self._worker, lambda: self._ran, lambda: self._labels)
             self._network()
 
     def _network(self) -> None:
@@ -132,7 +132,7 @@ class Lab:
                 self._shown_protocol.props('dense options-dense data-bm="shown-protocol"').style("min-width: 11rem")
                 self._arm = ui.select([], label="Arm whose holders are heard", on_change=self._record_again)
                 self._arm.props('dense options-dense data-bm="arm"').style("min-width: 13rem")
-                ui.button("Take the replay away (HTML)", icon="movie", on_click=self._take_replay).props(
+                ui.button("Download the replay (HTML)", icon="movie", on_click=self._take_replay).props(
                     'flat dense data-bm="take-html"'
                 )
             self._recorded = ui.label().classes("bm-quiet").props('data-bm="recorded"')

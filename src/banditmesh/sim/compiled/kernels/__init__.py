@@ -5,16 +5,20 @@
     pulls      every agent chooses, pulls and counts its reward
     lanes      loops over arms in steps of vector instructions
     choices    the highest index where an index takes long; klucb and thompson say between which numbers it lies
-    spread     the whole fate of one message, known when it is made
+    spread     the whole fate of one message, known when it is made; on dense networks with sets of agents, see sets
+    planning, planned   plans of where every message goes; rounds in which who hears what is looked up in them
     rounds     rounds whose messages' fates are known: the sound rules on any network
+    quiet      rounds in which nothing is sent
     walk       rounds in which every copy is walked: the published rules, whose memory forgets
-    tapes      rewards of laws that only Python can draw from
+    tapes      rewards of laws that only Python can draw from; ahead draws the others, several rounds at a time
     link_rows  the links of a dynamic network, round by round
     merge      rounds in which agents sum up along a tree
     emissions  what agents send of their pulls
     faults     who is up, what is lost
     special    the same kernels, bound to other rules
+    stopping   how kernels are stopped from outside
     compiling, identity, cache   how all of them are compiled, named and kept
+    trust, turns   which folders they are read from; how processes take turns at compiling them
 
 Kernels use numba, numpy and math only, never raise, and return a status where something may not fit. Their arguments
 come in the order topology, parameters, draws, workspace, outputs.

@@ -34,7 +34,7 @@ def node_toml(protocol: str, chosen: Mapping[str, str]) -> str:
     return protocol_lines(known.get(protocol) or read(protocol, 4), build_policy(tables))
 
 
-def take_away(
+def download_buttons(
     shell: Shell, worker: Worker, chosen: Callable[[], Mapping[str, str]], protocols: Callable[[], Sequence[str]]
 ) -> None:
     """Buttons for all of it."""
@@ -49,7 +49,7 @@ def take_away(
         return hand_over
 
     with ui.element("div").classes("bm-card"):
-        ui.html("<h2>To take away</h2>", sanitize=False)
+        ui.html("<h2>Downloads</h2>", sanitize=False)
         with ui.element("div").classes("bm-buttons"):
             for label, question, name, given in (
                 ("Data (CSV)", "curves_csv", "curves.csv", ()),
