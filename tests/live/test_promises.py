@@ -51,7 +51,8 @@ class Disk:
 
     def read(self):
         rows = (list(one.values()) for one in (self.own, self.starts, self.closed, self.keys, self.entries))
-        return Stored("mesh", self.node, self.life, *rows, [], sorted(self.retired))
+        names = ("own", "starts", "closed", "caller_keys", "entries")
+        return Stored("mesh", self.node, self.life, retired=sorted(self.retired), **dict(zip(names, rows, strict=True)))
 
     def copy(self):
         other = Disk(self.node)

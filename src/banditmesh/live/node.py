@@ -27,7 +27,7 @@ from .config import NodeConfig
 from .disk.committing import Committer
 from .disk.state import Store
 from .fields import address as check_address
-from .http import CapView, PeerView, StateView
+from .http.openapi import CapView, PeerView, StateView
 from .links import Neighbour, NodeLinks, notices
 from .links.exchange import Board, Exchange
 from .links.notices import Signer

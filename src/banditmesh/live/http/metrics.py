@@ -22,7 +22,7 @@ from ...version import __version__
 
 if TYPE_CHECKING:
     from ..node import Node
-    from . import PeerView, StateView
+    from .openapi import PeerView, StateView
 
 #: The most arms that have their own series.
 MAX_ARMS: Final = 200

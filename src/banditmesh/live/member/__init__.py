@@ -39,7 +39,7 @@ from ...policies.base import Policy
 from ...protocols import notation
 from ...protocols.base import AnyProtocol
 from ..disk import Changes, Life, OwnArm, Start, Stored
-from ..http import ArmView, CapView, StateView, warnings_of
+from ..http.openapi import ArmView, CapView, StateView, warnings_of
 from ..names import OPEN_CHOICES, Caps, check_name, epoch_text
 from ..statistics import ArmSpec, Entry, Key, Statistic, policy_arms
 from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, Answer, Draft, Ledger, Observation, Own
