@@ -54,6 +54,11 @@ class Source(NamedTuple):
     age : int or None
         How many rounds ago the message was made, 0 for the round that ends; None if that is unknown, as it is where
         statistics of several agents are summed up.
+
+    Examples
+    --------
+    >>> Source(origin="ann", age=2).age
+    2
     """
 
     origin: Any

@@ -66,6 +66,8 @@ def own_block(function: Callable[..., Any]) -> Any:
 
 def _called(dispatcher: Any) -> Any:
     """Compile a function once for all numbers that kernels call it with: numba would, once more for every constant."""
+    if numba.config.DISABLE_JIT:
+        return dispatcher
     template = dispatcher.get_call_template
 
     def template_of_types(args: Any, kws: Any) -> Any:
