@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import ArmError
-from .base import Floats, Law, derive
+from .base import Law, derive
 from .changing import ChangingLaw, Rows, same_kind
 
 
@@ -37,6 +37,7 @@ class Piecewise(ChangingLaw):
     (0.2, 0.8)
     """
 
+    jumps = True
     pieces: Mapping[int, Law]
 
     def __post_init__(self) -> None:
@@ -73,12 +74,9 @@ class Piecewise(ChangingLaw):
     def rows(self, first: int, last: int) -> Rows:
         laws = list(self.pieces.values())
         piece = np.searchsorted(list(self.pieces), np.arange(first, last), side="right") - 1
-        numbers = [(law.mean, *(law.kernel or (0, 0.0, 0.0))[1:]) for law in laws]
+        numbers = [(law.mean, *(law.kernel or (0, float(k), 0.0))[1:]) for k, law in enumerate(laws)]
         means, a, b = np.array(numbers, dtype=np.float64)[piece].T
         return Rows(means, a, b)
-
-    def changed_in(self, first: int, last: int, means: Floats, before: float | None) -> list[int]:
-        return [t for t in self.pieces if max(first, 2) <= t < last]
 
     def describe(self) -> dict[str, Any]:
         return {"law": "piecewise", "pieces": [[t, law.describe()] for t, law in self.pieces.items()]}
