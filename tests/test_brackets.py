@@ -1,6 +1,7 @@
 """Bounds and brackets: indices lie where they say, and the arm chosen by them is the one that the definition names."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,15 +14,19 @@ from banditmesh.draws import GREATEST_UNIFORM, LEAST_UNIFORM, normal_quantile
 from banditmesh.policies.thompson import gamma_attempt
 from banditmesh.sim.compiled.kernels import klucb, thompson
 from banditmesh.sim.compiled.kernels.choices import CHOICES, first_tangents, needs_tangents, widths_of
-from banditmesh.sim.compiled.kernels.compiling import uncached
+from banditmesh.sim.compiled.kernels.compiling import rebind, uncached
+from banditmesh.sim.compiled.kernels.forgetting import BY_MEMORY
 from banditmesh.sim.compiled.kernels.lanes import LANES, room_for
 from banditmesh.sim.compiled.kernels.layout import (
     COIN,
     DRAWS,
+    INVERSE,
     N_SCORES,
     NORMAL,
     OTHER_CHANCE,
+    ROOT,
     SCORES,
+    UNIT_WEIGHT,
     Agents,
     State,
 )
@@ -115,6 +120,31 @@ def test_bracket_holds_where_the_index_is_close_to_the_mean(count, clock, share)
     total = math.floor(share * count)
     low, index, high = bracket_of(total, count, 1.01 * clock, noted(total, count, clock))
     assert low <= index <= high
+
+
+#: What a memory that discounts leaves of coins: weights down to the floor, as they are read.
+faded = st.tuples(st.floats(0.0, 1.0), st.floats(-288.0, 31.0).map(lambda power: 2.0**power)).map(
+    lambda coin: (coin[0] * coin[1], coin[1])
+)
+ages = st.floats(1.0, 1e12).map(math.log)
+
+
+@given(faded, st.floats(0.5, 40.0), faded, ages)
+def test_tangents_and_brackets_hold_for_weights_below_1(there, clock_there, here, clock_here):
+    tangents = noted(*there, clock_there)
+    for total, count, clock in ((*there, clock_there), (*here, clock_here), (*there, 0.999 * clock_there)):
+        index = klucb_index(total, count, clock)
+        assert plane(total / count, count, clock, math.nan, BERNOULLI, tangents) >= index
+        low, _, high = bracket_of(total, count, clock, tangents.copy())
+        assert low <= index <= high
+
+
+@given(st.floats(-40.0, 6.0), st.floats(0.0, 1.0), st.floats(0.5, 3.0), st.floats(0.99, 1.01))
+def test_tangents_hold_for_a_weight_that_changes_little(power, share, clock, factor):
+    count = 2.0**power
+    tangents = noted(share * count, count, clock)
+    index = klucb_index(share * count, factor * count, clock)
+    assert plane(share / factor, factor * count, clock, math.nan, BERNOULLI, tangents) >= index - 1e-15
 
 
 def test_bracket_is_narrow_when_little_has_changed():
@@ -227,6 +257,42 @@ def test_thompsons_index_lies_within_its_bracket_and_below_its_limit(kind):
     assert np.mean(highs - lows < 0.01 * (1.0 if kind == "coins" else 2.0)) > 0.9
     assert np.mean(limits - indices < 0.02) > 0.9
     assert kind == "others" or (state.scores[NORMAL : OTHER_CHANCE + 1, :n] > 0.0).all()
+
+
+@cache
+def brackets_by(memory):
+    """`brackets_of`, as it is for a memory."""
+    reading = {name: BY_MEMORY[memory][name] for name in ("count_of", "root_of")}
+    for name, compiling in thompson.READING.items():
+        reading[name] = compiling(rebind(getattr(thompson, name), **reading))
+    own = {name: reading[name] for name in ("write_bounds", "bracket", "index_of")}
+    return uncached(rebind(brackets_of, **own))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", [1.0, 3.7, 2.0**31.9])
+def test_thompsons_index_lies_within_its_bracket_for_weights_below_1(unit):
+    rng = np.random.default_rng(5)
+    n = 4001
+    weights = 2.0 ** rng.uniform(-256.0, 20.0, n) * unit
+    weights[::3] = 2.0 ** rng.uniform(-8.0, 3.0, len(weights[::3])) * unit
+    totals = weights * rng.random(n)
+    totals[:200], totals[200:400] = 0.0, weights[200:400]
+    laws = np.where(np.arange(n) % 2, BERNOULLI, GAUSSIAN)
+    sigmas, draws = rng.choice([0.0, 0.1, 2.0], n), (rng.integers(2**52, size=n) + 0.5) / 2**52
+    agents, state = agent_of(weights, totals, sigmas, laws, draws)
+    state.now[UNIT_WEIGHT], state.now[INVERSE], state.now[ROOT] = unit, 1.0 / unit, math.sqrt(unit)
+    limits, lows, highs, indices = np.zeros((4, n))
+    brackets_by("discount")(agents, state, limits, lows, highs, indices)
+    expected = [
+        bm.ThompsonSampling.index(
+            total / weight, weight * (1.0 / unit), (1.0 / math.sqrt(weight)) * math.sqrt(unit), 0.0, sigma, law, u, 0.0
+        )
+        for total, weight, sigma, law, u in zip(totals, weights, sigmas, laws, draws, strict=True)
+    ]
+    assert (indices == expected).all()
+    assert ((lows <= indices) & (indices <= highs)).all()
+    assert not (limits < indices).any()
 
 
 class Cautious(bm.KLUCB):

@@ -160,7 +160,7 @@ def toml(value: object) -> str:
 def _table(name: str, value: Any) -> str:
     """A table with its first parameter, and with those that are not the default."""
     taken = parts.named(name)[value.name].parameters
-    settable = sorted((one for one in fields(value) if one.name in taken), key=lambda one: one.kw_only)
+    settable = sorted((one for one in fields(value) if one.name in taken), key=lambda one: bool(one.kw_only))
     lines = [
         f"{one.name} = {toml(getattr(value, one.name))}"
         for place, one in enumerate(settable)

@@ -85,7 +85,7 @@ class FadingEstimates(Estimates):
             self._read(position, weight, inverse, root)
 
     def _read(self, position: int, weight: float, inverse: float, root: float) -> None:
-        self.count[position] = weight * inverse if weight else 0  # type: ignore[call-overload]
+        self.count[position] = weight * inverse if weight else 0
         self.mean[position] = self.total[position] / weight if weight else 0.0
         self.inv_root[position] = (1.0 / math.sqrt(weight)) * root if weight else 0.0
 

@@ -63,7 +63,7 @@ class Estimates:
         n_arms = len(sigmas)
         self.sigma = sigmas
         self.law = laws
-        self.count = [0] * n_arms
+        self.count: list[Any] = [0] * n_arms
         self.total = [0.0] * n_arms
         self.mean = [0.0] * n_arms
         self.inv_root = [0.0] * n_arms

@@ -55,7 +55,8 @@ class UCBV(Policy):
         exploration = self.zeta * math.log(t)
 
         def index(position: int) -> float:
-            mean, each = estimates.mean[position], exploration / estimates.count[position]
+            mean = estimates.mean[position]
+            each: float = exploration / estimates.count[position]
             if estimates.law[position] == BERNOULLI:
                 variance = max(0.0, mean * (1.0 - mean))
             else:

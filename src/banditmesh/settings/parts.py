@@ -248,7 +248,7 @@ def _from_class(kind: Any) -> Part:
     """What a class with fields takes: those fields that can be given, but for the emission and the memory."""
     signature = inspect.signature(kind).parameters
     settable = [one for one in fields(kind) if one.name in signature and one.name not in ("emission", "memory")]
-    settable.sort(key=lambda one: one.kw_only)
+    settable.sort(key=lambda one: bool(one.kw_only))
     return Part(
         kind,
         {one.name: _annotation(one.type) for one in settable},

@@ -343,9 +343,9 @@ def _read_threads(threads: int | None) -> int:
     return count_cores()
 
 
-def _read_policies(policy: Policy | str | Sequence[Policy] | None, problem: Problem) -> tuple[Policy, ...]:
+def _read_policies(given: object, problem: Problem) -> tuple[Policy, ...]:
     n_agents = problem.n_agents
-    policy = UCB() if policy is None else as_policy(policy)
+    policy: Any = UCB() if given is None else as_policy(given)
     if isinstance(policy, Policy):
         policy = (policy,) * n_agents
     if not isinstance(policy, Sequence) or not all(isinstance(one, Policy) for one in policy):

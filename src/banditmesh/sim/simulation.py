@@ -115,7 +115,7 @@ class Simulation:
         problem: Problem,
         protocol: AnyProtocol | str,
         *,
-        policy: Policy | Sequence[Policy] | None = None,
+        policy: Policy | str | Sequence[Policy] | None = None,
         horizon: int = 1000,
         seed: int | None = None,
         replicate: int = 0,

@@ -14,9 +14,9 @@ from ..faults import Corruption, Faults, Outages
 from ..lookup import registry
 from ..networks.csr import Links
 from ..networks.dynamic import EdgeMarkovian
-from ..policies import UCB, Policy
+from ..policies import UCB, Discount, Everything, Policy, Window
 from ..problem import Problem
-from ..protocols import AnyProtocol, Delivery, Emission
+from ..protocols import AnyProtocol, Delivery, Emission, Growth
 from ..protocols.notation import needs_ttl
 from ..rules import RULE_SETS, Rules
 from ..text_tables import as_text
@@ -46,13 +46,17 @@ _FAULTS: Final = {
 }
 
 
+_MEMORIES: Final = (Everything(), Discount(0.9), Window(2))
+
+
 def support() -> None:
     """Print which engine runs which combination of protocol, rules, network and rewards, and what goes with them.
 
     What "compiled" is printed for runs on both engines, with the same results; the rest runs on the reference alone,
     and "-" stands for a protocol that does not work on such a network.
-    The first table is for UCB, every pull sent and no faults. The second has every emission, policy and fault, with
-    continuous rewards: "compiled" if that holds with all protocols, and "partly" if with some.
+    The first table is for UCB, every pull sent and no faults. The second has every emission, policy, memory and fault,
+    with continuous rewards: "compiled" if that holds with all protocols, and "partly" if with some. Memories are shown
+    with UCB; it is the same with every policy that is compiled. "sums" are counts and sums, as `Growth` and trees send.
 
     Rewards that are *replayed* are those of a log, see `arms.Replay`. Those of *changing* arms follow another law in
     some rounds than in others, see `arms.ChangingLaw`: of Gaussian laws (and Uniform ones), of coins, and of others.
@@ -136,6 +140,16 @@ def _part_runs() -> Iterator[tuple[tuple[str, str], str, list[Run]]]:
                 yield ("emission", emission.name), where, [_run(problem, rules, relay) for relay in sending]
             for policy in _instances(Policy):
                 yield ("policy", policy.name), where, [_run(problem, rules, relay, policy) for relay in relays]
+            for memory in _MEMORIES:
+                fitting = [relay for relay in relays if memory.merges or relay.delivery is not Delivery.TREE]
+                forgetful = UCB(memory=memory)
+                yield ("memory", memory.name), where, [_run(problem, rules, relay, forgetful) for relay in fitting]
+                if memory.forgets:
+                    sums = [replace(relay, emission=Growth()) for relay in fitting if _takes_emission(relay)]
+                    key = "memory", f"{memory.name}, sums"
+                    yield key, where, [_run(problem, rules, relay, forgetful) for relay in sums if relay.sends_messages]
+            listening = UCB(first_pulls="unknown")
+            yield ("first pulls", "unknown"), where, [_run(problem, rules, relay, listening) for relay in relays]
             for fault, faults in _FAULTS.items():
                 yield ("fault", fault), where, [_run(problem, rules, relay, faults=faults) for relay in relays]
 

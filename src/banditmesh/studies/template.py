@@ -41,6 +41,11 @@ seed = 0
 [policy]               # ucb, klucb, thompson, ucb-v, moss, epsilon-greedy
 name = "ucb"
 alpha = 3.0
+# first_pulls = "unknown"   # arms of which something was heard are not forced; "each" unless given
+
+# [memory]             # what agents forget: everything (nothing), discount (gamma), window (rounds, blocks)
+# name = "discount"
+# gamma = 0.995
 
 [protocol]             # none, irs, gossip, probabilistic, fwa, flooding, centralised
 name = "fwa"

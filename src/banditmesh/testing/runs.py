@@ -98,10 +98,10 @@ class Watcher(Policy):
     log: list[tuple[int, list[int], list[float]]] = field(default_factory=list, repr=False)
     name = "watcher"
 
-    def choose(self, t: int, estimates: Estimates, draw: Callable[[int], float]) -> int:
+    def choose(self, t: float, estimates: Estimates, draw: Callable[[int], float]) -> int:
         """The arm of this round, whatever is known."""
-        self.log.append((t, list(estimates.count), list(estimates.total)))
-        return t % len(estimates)
+        self.log.append((int(t), list(estimates.count), list(estimates.total)))
+        return int(t) % len(estimates)
 
 
 def check_learned_once(trial: Trial, case: NamedProblem) -> None:

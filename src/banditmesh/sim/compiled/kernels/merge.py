@@ -71,7 +71,7 @@ def told_count(link: int, arm: int, merged: Merged) -> int:
 def weight_beside(v: int, arm: int, link: int, agents: Agents, tree: TreeLinks, merged: Merged, state: State) -> float:
     """In the place of `count_beside` by memories that discount: weights are added up anew, as sums are."""
     place = agents.position[v, arm]
-    weight = state.own_weights[agents.offsets[v] + place] if place >= 0 else 0.0
+    weight: float = state.own_weights[agents.offsets[v] + place] if place >= 0 else 0.0
     for other in range(tree.starts[v], tree.starts[v + 1]):
         if other != link:
             weight += merged.told_counts[other, arm]
@@ -81,7 +81,8 @@ def weight_beside(v: int, arm: int, link: int, agents: Agents, tree: TreeLinks, 
 @helper
 def told_weight(link: int, arm: int, merged: Merged) -> float:
     """In the place of `told_count`."""
-    return merged.sent_counts[link, arm]
+    weight: float = merged.sent_counts[link, arm]
+    return weight
 
 
 @routine
