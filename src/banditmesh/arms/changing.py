@@ -135,7 +135,7 @@ class ShiftedLaw(ChangingLaw):
     law: Law
 
     @property
-    def start(self) -> Law:  # type: ignore[override]
+    def start(self) -> Law:
         return self.law
 
     def means(self, first: int, last: int) -> Floats:
@@ -178,7 +178,7 @@ class RandomLaw(ShiftedLaw):
         return np.array([self.at(t).mean for t in range(first, last)])
 
     def walk(self, whether: Callable[[int], float], what: Callable[[int], float]) -> Iterator[float]:
-        """The means in rounds 1, 2, ...; `whether(t)` and `what(t)` are numbers between 0 and 1, drawn for the round."""
+        """The means in rounds 1, 2, ...; `whether(t)` and `what(t)` are drawn for a round, between 0 and 1."""
         raise ArmError(f"a law that changes at random must define walk(), got {type(self).__name__} without it")
 
     def _check_ends(self) -> None:

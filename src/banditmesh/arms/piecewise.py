@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class Piecewise(ChangingLaw):
             got = "an empty schedule" if isinstance(self.pieces, Mapping) else checks.shown(self.pieces)
             raise ArmError(f"pieces must be a mapping from rounds to laws, as in {{1: law, 501: law}}, got {got}")
         rounds = [checks.integer("the rounds of pieces", t, at_least=1) for t in self.pieces]
-        if rounds[0] != 1 or any(later <= earlier for earlier, later in zip(rounds, rounds[1:], strict=False)):
+        if rounds[0] != 1 or any(later <= earlier for earlier, later in pairwise(rounds)):
             raise ArmError(f"the rounds of pieces must ascend from 1, got {checks.shown(rounds)}")
         laws = list(self.pieces.values())
         for law in laws:
@@ -60,11 +61,11 @@ class Piecewise(ChangingLaw):
         return max(self.pieces)
 
     @cached_property
-    def sigma(self) -> float | None:
+    def sigma(self) -> float | None:  # type: ignore[override]
         return self._largest(list(self.pieces.values()))
 
     @cached_property
-    def continuous(self) -> bool:
+    def continuous(self) -> bool:  # type: ignore[override]
         return all(law.continuous for law in self.pieces.values())
 
     def at(self, t: int) -> Law:

@@ -1,4 +1,4 @@
-"""Whether the rewards of a log may be pooled: do agents differ in what an arm pays them, more than chance would have it?
+"""Whether the rewards of a log may be pooled: do arms pay agents differently, more than chance would have it?
 
 For each arm, the sum over agents of (rewards) x (their mean less the arm's mean)^2 / (the arm's variance) is about
 chi-square with one degree of freedom less than there are agents, if all are paid alike. For rewards of 0 and 1 it is
@@ -68,8 +68,8 @@ class Pooling:
             return ""
         where = f"of {len(self.differing)} of {len(self.per_arm)} arms" if self.differing else "over all arms"
         return (
-            f"the log's {self.what} differ in the rewards {where} more than chance would have it (chi-square per degree "
-            f"of freedom {self.ratio:.2f}): what one learns need not hold for another, see problem.check_pooling()"
+            f"the log's {self.what} differ in the rewards {where} more than chance would have it (chi-square per "
+            f"degree of freedom {self.ratio:.2f}): what one learns need not hold for another, see check_pooling()"
         )
 
     def __repr__(self) -> str:
@@ -85,6 +85,7 @@ def check_pooling(log: RewardLog, groups: Mapping[Hashable, Any] | None = None) 
     Parameters
     ----------
     log : RewardLog
+        The log.
     groups : mapping from agent to group, optional
         For every agent of the log the group it belongs to; each is by itself if not given.
 

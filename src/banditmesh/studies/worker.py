@@ -129,8 +129,8 @@ _latest: tuple[str, Problem] | None = None
 def _problem(chunk: Chunk, work: Work) -> Problem:
     """The problem of a point; the latest is kept, since neighbouring points often share it.
 
-    It depends on three tables, on the horizon that periods of a log are laid out over, and, if the network comes from a file, on what the file holds, of which the layout's
-    fingerprint is one.
+    It depends on three tables, on the horizon that periods of a log are laid out over and, if the network comes from a
+    file, on what the file holds, of which the layout's fingerprint is one.
     """
     global _latest
     import json

@@ -80,8 +80,8 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
         click.option(
             "--change",
             metavar="RECIPE",
-            help="How arms change: switching(RATE), wandering(STEP), seasonal(AMPLITUDE, PERIOD), drifting(FIRST, LAST) "
-            "or piecewise(ROUND, ...).",
+            help="How arms change: switching(RATE), wandering(STEP), seasonal(AMPLITUDE, PERIOD), drifting(FIRST, "
+            "LAST) or piecewise(ROUND, ...).",
         ),
         click.option(
             "--log-rewards",
@@ -359,7 +359,7 @@ def _read_arms(
     laws: str | None,
     log: str | None,
     log_rewards: str,
-    spans: dict[str, int] | None,
+    spans: dict[str, Any] | None,
     **reading: Any,
 ) -> tuple[Any, Any]:
     """Who has which arms, and what they pay, from files."""
