@@ -498,7 +498,10 @@ BAD_CHANGES = {
     "piecewise(20, 10)": "must ascend from 2",
     "piecewise(1)": "must ascend from 2",
     "switching(0.1, low=0.9)": "must have the law's mean between them",
+    # The second of three numbers left out: the third must not be taken for it.
+    "switching(0.1,, 0.9)": "a change takes numbers, got ''",
 }
+BAD_ROUNDS = (["a"], [None], [[5]], "10, 20", {"5": 6}, [True], [2.5])
 
 
 @pytest.mark.parametrize("text", BAD_CHANGES)
@@ -508,12 +511,19 @@ def test_bad_changes_are_refused_in_one_line(text):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("rounds", BAD_ROUNDS, ids=str)
+def test_rounds_that_are_no_integers_are_refused_in_one_line(rounds):
+    with pytest.raises(BanditmeshError, match="a round of piecewise must be an integer of at least 1"):
+        bm.Problem.random(bm.networks.ring(5), 4, 2, change={"name": "piecewise", "rounds": rounds})
+
+
 def test_changes_of_whole_problems():
     fixed = bm.Problem.paper("er", seed=1)
     order = np.argsort(fixed.means)
     drift = bm.Problem.paper("er", seed=1, change="drifting(10, 20)")
     assert np.argsort(drift.means_at(20)).tolist() == order[::-1].tolist()
     jump = fixed.with_change({"name": "piecewise", "rounds": [10, 20]})
+    assert fixed.with_change({"name": "piecewise", "rounds": np.array([10, 20])}).laws == jump.laws
     assert jump.means_at(20).tolist() == np.roll(fixed.means, -2).tolist()
     own = fixed.with_change(lambda law: A.Seasonal(law, 0.1, 50))
     assert isinstance(own.laws[3], A.Seasonal)

@@ -59,6 +59,17 @@ def test_classes_are_combined_with_ttls_and_emissions_and_protocols_stand_as_the
     assert list(combine(RING, some, [2], [bm.EveryPull()])) == ["gossip(3, fanout=2)", "fwa(2)"]
 
 
+def test_trees_are_left_out_where_the_memory_does_not_work_with_them():
+    window = bm.UCB(memory=bm.Window(5))
+    for policy in (window, "ucb+window(5)", [window] * RING.n_agents):
+        assert not any(name.startswith("tree") for name in combine(RING, policy=policy, loses=True))
+    assert list(combine(RING, policy="ucb+discount(0.9)")) == list(combine(RING))
+    found = bm.frontier(RING, horizon=3, replicates=1, seed=0, ttls=2, policy="ucb+window(5)", engine="reference")
+    assert not any(one.name.startswith("tree") for one in found.configurations)
+    with pytest.raises(bm.InputError, match="'tree' merges statistics of all rounds"):
+        bm.frontier(RING, horizon=3, replicates=1, seed=0, protocols="tree+growth(0.1)", policy=window)
+
+
 def test_where_transmissions_are_lost_echoes_are_tried():
     plain, lossy = (set(combine(RING, loses=loses)) for loses in (False, True))
     added = lossy - plain

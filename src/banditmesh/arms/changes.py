@@ -9,7 +9,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from .. import checks
 from ..errors import ArmError, InputError
@@ -52,8 +55,8 @@ def _drifting(laws: Sequence[Law], first: int, last: int) -> list[Law]:
 
 def _piecewise(laws: Sequence[Law], *rounds: int) -> list[Law]:
     """From each of these rounds on, every arm has the law that the next one had before."""
-    starts = [1, *rounds]
-    if any(later <= earlier for earlier, later in zip(starts, rounds, strict=False)):
+    starts = [1, *(checks.integer("a round of piecewise", t, at_least=1) for t in rounds)]
+    if any(later <= earlier for earlier, later in pairwise(starts)):
         raise ArmError(f"the rounds of piecewise must ascend from 2, got {checks.shown(list(rounds))}")
     return [Piecewise({t: laws[(arm + k) % len(laws)] for k, t in enumerate(starts)}) for arm in range(len(laws))]
 
@@ -115,7 +118,7 @@ def _parsed(value: object) -> tuple[str, list[Any], dict[str, Any]]:
         raise InputError(f"a change must be written like switching(0.002), got {checks.shown(value)}")
     given: list[Any] = []
     named = {}
-    for word in filter(None, map(str.strip, match[2].split(","))):
+    for word in match[2].split(",") if match[2].strip() else []:
         key, equals, text = word.rpartition("=")
         if equals:
             named[key.strip()] = _number(text)
@@ -138,7 +141,7 @@ def _number(text: str) -> int | float:
 
 
 def _listed(value: object) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
+    return list(value) if isinstance(value, list | tuple | range | np.ndarray) else [value]
 
 
 def _ends(laws: Sequence[Law], low: float | None, high: float | None) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from ..machine.cores import count_cores
 from ..machine.executors import MAX_WORKERS, open_executor
 from ..networks.csr import Links
 from ..networks.distances import diameter
+from ..policies import Policy
 from ..policies.choice import note_default
 from ..problem import Problem
 from ..protocols import (
@@ -39,6 +40,7 @@ from ..protocols import (
 )
 from ..protocols.notation import as_emission, needs_ttl, protocol_or_class, write
 from ..rules import PUBLISHED
+from ..settings.parts import as_policy
 from ..sim.engine import check_changes_come
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
@@ -105,8 +107,8 @@ def frontier(
         As for `simulate`. If no seed is given, one is drawn.
     protocols : one or several of AnyProtocol, of classes of them or of str, optional
         A class, or a plain name such as "fwa", is combined with every ttl and emission; a protocol, or its text such as
-        "fwa(4)", is taken as it is. By default all built-in ones except the centralised ceiling; on a static network
-        also trees, with a few settings.
+        "fwa(4)", is taken as it is. By default all built-in ones except the centralised ceiling; trees, on a static
+        network and unless the memory is a `Window`, with a few settings of their own.
     ttls : int or sequence of int, optional
         By default 2, a quarter and half of the network's diameter and the diameter itself; for a dynamic network 2, 3
         and 4.
@@ -185,7 +187,7 @@ def frontier(
     strikes = faults.effective() if isinstance(faults, Faults) else None
     # Under the published rules an echo is taken for the message that it repeats.
     loses = isinstance(faults, Faults) and faults.loses and settings.get("rules") != PUBLISHED.name
-    grid = combine(problem, protocols, ttls, emissions, loses)
+    grid = combine(problem, protocols, ttls, emissions, loses, settings.get("policy"))
     simulated = {"seed": seed, **settings}
     kept = Kept(keep, problem, simulated)
     budget = {"messages_per_round": max_messages_per_round, "link_load": max_link_load}
@@ -285,10 +287,12 @@ def combine(
     ttls: Several[int] | None = None,
     emissions: Several[Emission | str] | None = None,
     loses: bool = False,
+    policy: Policy | str | Sequence[Policy] | None = None,
 ) -> dict[str, AnyProtocol]:
     """The protocols that `frontier` simulates, by how they are written; those without a ttl appear once.
 
-    Where transmissions are lost, the defaults have echoes too.
+    Where transmissions are lost, the defaults have echoes too; where the policy's memory does not work with trees, they
+    have none.
 
     Examples
     --------
@@ -309,11 +313,16 @@ def combine(
     found: dict[str, AnyProtocol] = {}
     if protocols is None:
         trees = (*TREES, *ECHOING_TREES * loses)
-        protocols = PROTOCOLS if problem.is_dynamic else (*PROTOCOLS, *trees)
+        protocols = PROTOCOLS if problem.is_dynamic or not _merges(policy) else (*PROTOCOLS, *trees)
     for kind in _listed(protocols):
         for protocol in _variants(kind, hops, sending):
             found.setdefault(write(protocol), protocol)
     return found
+
+
+def _merges(policy: object) -> bool:
+    """Whether trees work with a policy's memory; what is no policy is refused when it is simulated."""
+    return all(one.memory.merges for one in _listed(as_policy(policy)) if isinstance(one, Policy))
 
 
 def _listed(given: Any) -> list[Any]:

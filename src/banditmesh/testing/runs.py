@@ -224,6 +224,8 @@ def difference(one: Result, other: Result) -> str:
         if part.name in ("engine", "traffic"):
             continue
         mine, theirs = getattr(one, part.name), getattr(other, part.name)
+        if part.name == "changes":
+            mine, theirs = ([rounds.tolist() for rounds in changes] for changes in (mine, theirs))
         same = np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
         if not same:
             return part.name
