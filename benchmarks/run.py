@@ -2,7 +2,7 @@
 
     python benchmarks/run.py                    everything but the very long part
     python benchmarks/run.py --only c,threads   some sections; the others keep what results.json has
-    python benchmarks/run.py --million          the scale section also with a million agents
+    python benchmarks/run.py --million          the sections scale and worlds also with a million agents
     python benchmarks/run.py --quick            tiny sizes, to see that everything runs; writes only what --out names
     python benchmarks/run.py --before ../older/src    also in turns with an older checkout
     python benchmarks/run.py --render           only the document, from results.json
@@ -35,6 +35,7 @@ import page
 import scale
 import startup
 import threads
+import worlds
 from tables import Row, Section, show
 from timing import machine
 
@@ -46,7 +47,7 @@ DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 def all_sections() -> dict[str, Section]:
     """The sections by name, in the order in which they run; theory if its file is there."""
-    known = [engines, c_loop, choice, scale, growth, memories, threads, startup, agent, animations, live, page]
+    known = [engines, c_loop, choice, scale, growth, memories, worlds, threads, startup, agent, animations, live, page]
     sections = [module.SECTION for module in known]
     if importlib.util.find_spec("theory") is not None:
         theory = importlib.import_module("theory")
@@ -89,7 +90,8 @@ def main(arguments: Sequence[str]) -> None:
 
 def measure(section: Section, quick: bool, million: bool) -> list[Row]:
     rows = section.measure(quick)
-    return rows + scale.measure_million() if million and section.name == "scale" else rows
+    longer = {"scale": scale.measure_million, "worlds": worlds.measure_million}
+    return rows + longer[section.name]() if million and section.name in longer else rows
 
 
 def parse(arguments: Sequence[str], names: list[str]) -> argparse.Namespace:

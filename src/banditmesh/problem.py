@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from numbers import Real
 from os import PathLike
@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from . import arms as reward_laws
 from . import checks, networks, plots
 from .arms.armsets import uniform_set_array
+from .arms.changes import read_change
 from .arms.matching import match
+from .arms.pooling import Pooling
 from .arms.world import World
 from .draws import MAX_COUNTER, Draws
 from .errors import ArmError, InputError, NetworkError
@@ -77,6 +79,8 @@ class Problem:
         For each agent its place (x, y), if the network tells that of all, as node attribute "pos".
     unmatched : Unmatched
         What was left out because names of the network and of the data did not match.
+    log : RewardLog or None
+        The log that laws or arm sets come from, if any.
 
     Examples
     --------
@@ -104,6 +108,7 @@ class Problem:
     network: Links | DynamicNetwork
     positions: Mapping[Hashable, tuple[float, float]] | None
     unmatched: reward_laws.Unmatched
+    log: reward_laws.RewardLog | None
     #: Agent v's arms are `arm_indices[arm_offsets[v] : arm_offsets[v + 1]]`, as numbers.
     arm_offsets: NDArray[np.int64]
     arm_indices: NDArray[np.int32]
@@ -121,6 +126,7 @@ class Problem:
     ) -> None:
         agents, links, positions = _read_network(network)
         left_out = reward_laws.Unmatched()
+        log = next((one for one in (arms, arm_sets) if isinstance(one, reward_laws.RewardLog)), None)
         if isinstance(arm_sets, reward_laws.Catalogue | reward_laws.RewardLog):
             kept, arm_sets, arms, left_out = _match(agents, arm_sets, arms, unmatched)
             agents, links = _part(agents, links, kept)
@@ -130,6 +136,7 @@ class Problem:
             arms = arms.laws
         self._set(agents, links, positions, arm_sets, arms)
         object.__setattr__(self, "unmatched", left_out)
+        object.__setattr__(self, "log", log)
 
     def _set(
         self, agents: Sequence[Hashable], links: Links | DynamicNetwork, positions: Any, arm_sets: Any, arms: Any
@@ -152,6 +159,7 @@ class Problem:
             "network": links,
             "positions": None if positions is None else {name: positions[name] for name in agents},
             "unmatched": reward_laws.Unmatched(),
+            "log": None,
             "arm_offsets": offsets,
             "arm_indices": indices,
         }
@@ -159,7 +167,7 @@ class Problem:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def paper(cls, name: str, seed: int = 0) -> Problem:
+    def paper(cls, name: str, seed: int = 0, change: Any = None) -> Problem:
         """One of the paper's instances: 100 agents, 50 Gaussian arms of sigma 1, 20 per agent.
 
         Parameters
@@ -168,6 +176,8 @@ class Problem:
             "er", "ba" or "sbm", the static networks of Section 6, or "dynamic-er".
         seed : int
             Draws the means, uniform on [0, 1], and the arm sets. The networks are always the paper's.
+        change : str, mapping or callable, optional
+            How the arms change, as for `with_change`; they do not, if not given.
 
         Examples
         --------
@@ -176,10 +186,10 @@ class Problem:
         Problem(100 agents, 196 links, 50 arms, 20 per agent)
         """
         checks.choice("the paper's network", name, networks.PAPER_NETWORKS)
-        return cls.random(networks.paper(name), n_arms=50, per_agent=20, seed=seed)
+        return cls.random(networks.paper(name), n_arms=50, per_agent=20, seed=seed, change=change)
 
     @classmethod
-    def random(cls, network: Any, n_arms: int, per_agent: int, seed: int = 0) -> Problem:
+    def random(cls, network: Any, n_arms: int, per_agent: int, seed: int = 0, change: Any = None) -> Problem:
         """Arms as in the paper's experiments, on any network.
 
         Parameters
@@ -190,6 +200,8 @@ class Problem:
             How many arms there are, Gaussian of sigma 1, and how many of them each agent has.
         seed : int
             Draws the means, uniform on [0, 1], and the arm sets.
+        change : str, mapping or callable, optional
+            As for `paper`.
 
         Examples
         --------
@@ -204,7 +216,48 @@ class Problem:
         means = np.random.default_rng([seed, 1]).uniform(0.0, 1.0, size=n_arms)
         problem = cls.__new__(cls)
         problem._set(agents, links, positions, sets, [reward_laws.Gaussian(mean, 1.0) for mean in means])
+        return problem if change is None else problem.with_change(change)
+
+    def with_change(self, change: Any) -> Problem:
+        """The same problem with arms that change.
+
+        Parameters
+        ----------
+        change : str, mapping or callable
+            A text such as "switching(0.002)", "wandering(0.01, hold=10)", "seasonal(0.2, 500)", "drifting(100, 900)" or
+            "piecewise(250, 500)", see the page on changing worlds; the same as a mapping, `{"name": "switching",
+            "rate": 0.002}`; or a function from an arm's law to a changing law. Means move between the problem's least
+            and greatest mean, unless low and high are given.
+
+        Examples
+        --------
+        >>> import banditmesh as bm
+        >>> problem = bm.Problem.paper("er", seed=0).with_change("switching(0.01, low=0, high=1)")
+        >>> problem.laws[0]
+        Switching(law=Gaussian(mean=0.8897387912781343, sigma=1.0), rate=0.01, low=0.0, high=1.0)
+        """
+        laws = tuple(map(reward_laws.as_law, read_change(change)(self.laws)))
+        problem = object.__new__(type(self))
+        for one in fields(self):
+            object.__setattr__(problem, one.name, laws if one.name == "laws" else getattr(self, one.name))
         return problem
+
+    def check_pooling(self, groups: Mapping[Hashable, Any] | None = None) -> Pooling:
+        """Test whether the agents of the log that the arms come from are paid alike, so that pooling is justified.
+
+        Parameters
+        ----------
+        groups : mapping from agent of the log to group, optional
+            Compare groups of agents, such as regions, instead of single agents, which often have few rewards.
+
+        Returns
+        -------
+        Pooling
+            Per arm chi-square, its degrees of freedom and p values; see `Pooling`.
+        """
+        if self.log is None:
+            raise ArmError("pooling is checked for arms that come from a log of rewards, got none; see arms.read_log")
+        return self.log.check_pooling(groups)
 
     @property
     def n_agents(self) -> int:

@@ -7,8 +7,8 @@ Rules: a law is frozen; its parameters are checked when it is made; `quantile` n
 grows; `quantiles` gives the very bits of `quantile`, element by element. The laws that the compiled engine
 knows are described by a code and two numbers, and `law_quantile` is their one definition.
 
-A law that changes from round to round gives a stationary law for each: `changing` is its contract, and `world` works out
-what all arms pay in a replicate.
+A law that changes from round to round gives a stationary law for each: `changing` is its contract, and `world` works
+out what all arms pay in a replicate.
 
 The generators of arm sets live in `armsets` and are offered here too. Users' own data come from files: catalogues (who
 has what), laws, and logs of rewards; `matching` brings their names together with a network's.

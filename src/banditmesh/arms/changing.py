@@ -10,7 +10,7 @@ A change that is drawn depends on the replicate: such a law is a `RandomLaw`, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -29,7 +29,7 @@ from .uniform import Uniform
 class Rows(NamedTuple):
     """A law in some rounds, one after the other: its mean, and the two numbers that `law_quantile` takes.
 
-    Of laws without a code the two numbers are 0.
+    Of laws without a code the two numbers say nothing, but that the law is another one where they are others.
     """
 
     means: Floats
@@ -47,6 +47,8 @@ class ChangingLaw(Law):
     sigma : float or None
         The largest of all rounds. Your own law of other rewards than coins must set it, unless it is that of the first
         round.
+    jumps : bool
+        Whether results keep the rounds in which it changes.
     least_horizon : int
         A run that ends before this round would not meet all that changes.
 
@@ -63,6 +65,7 @@ class ChangingLaw(Law):
     """
 
     changes = True
+    jumps: bool = False
     least_horizon: int = 1
 
     def at(self, t: int) -> Law:
@@ -99,20 +102,6 @@ class ChangingLaw(Law):
         numbers = [(0.0, 0.0) if law.kernel is None else law.kernel[1:] for law in laws]
         a, b = np.array(numbers, dtype=np.float64).reshape(-1, 2).T
         return Rows(np.array([law.mean for law in laws], dtype=np.float64), a, b)
-
-    def changed_in(self, first: int, last: int, means: Floats, before: float | None) -> list[int]:
-        """The rounds from `first` to before `last` in which it jumps, which results keep; few laws do.
-
-        Parameters
-        ----------
-        first, last : int
-            The rounds.
-        means : float array (rounds,)
-            The means in these rounds.
-        before : float or None
-            The mean in the round before them; None if `first` is 1.
-        """
-        return []
 
     def _check_round(self, law: object) -> None:
         if law is self.start:
@@ -157,7 +146,7 @@ class ShiftedLaw(ChangingLaw):
         return shifted(self.law, float(self.means(t, t + 1)[0]))
 
     def rows(self, first: int, last: int) -> Rows:
-        return shifted_rows(self.law, self.means(first, last))
+        return Rows(*(array[:, 0] for array in shifted_rows([self.law], self.means(first, last)[:, None])))
 
 
 class RandomLaw(ShiftedLaw):
@@ -189,7 +178,7 @@ class RandomLaw(ShiftedLaw):
         return np.array([self.at(t).mean for t in range(first, last)])
 
     def walk(self, whether: Callable[[int], float], what: Callable[[int], float]) -> Iterator[float]:
-        """The means in rounds 1, 2, ...; `whether(t)` and `what(t)` are numbers between 0 and 1, drawn for the round."""
+        """The means in rounds 1, 2, ...; `whether(t)` and `what(t)` are drawn for a round, between 0 and 1."""
         raise ArmError(f"a law that changes at random must define walk(), got {type(self).__name__} without it")
 
     def _check_ends(self) -> None:
@@ -255,12 +244,16 @@ def shifted(law: Law, mean: float) -> Law:
     return Bernoulli(mean) if isinstance(law, Bernoulli) else Gaussian(mean, law.sigma)  # type: ignore[arg-type]
 
 
-def shifted_rows(law: Law, means: Floats) -> Rows:
-    """The same for many means, in the same bits."""
-    assert law.kernel is not None
-    code, _, b = law.kernel
-    if code != UNIFORM:
-        return Rows(means, means, np.full(means.shape, b))
-    by = means - law.mean
-    low, high = law.low + by, law.high + by  # type: ignore[attr-defined]
-    return Rows(low + (high - low) / 2.0, low, high)
+def shifted_rows(laws: Sequence[Law], means: Floats) -> Rows:
+    """The same for many laws, each moved to the means of a column, in the same bits."""
+    numbers = np.array([law.kernel for law in laws], dtype=np.float64).reshape(-1, 3)
+    is_uniform, b = numbers[:, 0] == UNIFORM, np.broadcast_to(numbers[:, 2], means.shape)
+    if not is_uniform.any():
+        return Rows(means, means, b)
+    by = means - np.array([law.mean for law in laws])
+    low, high = numbers[:, 1] + by, numbers[:, 2] + by
+    return Rows(
+        np.where(is_uniform, low + (high - low) / 2.0, means),
+        np.where(is_uniform, low, means),
+        np.where(is_uniform, high, b),
+    )

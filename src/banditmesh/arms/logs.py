@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import callback, choice, shown
+from ..checks import callback, choice, integer, shown
 from ..errors import ArmError, BanditmeshWarning, warn
 from ..files.contents import AnyTable, ReadingCallback, name_cell
 from .base import MAX_REWARD, Floats, Law
 from .bernoulli import Bernoulli
 from .catalogue import Catalogue
 from .empirical import Empirical
+from .piecewise import Piecewise
+from .pooling import Pooling, check_pooling
 from .replay import Replay
 from .table_files import TableFile, places_of, read_columns, typed
 
 _COLUMNS: Final = ("agent", "arm", "reward")
+_TIMED: Final = (*_COLUMNS, "time")
 #: What a log's rewards can become.
 LAW_KINDS: Final = ("auto", "bernoulli", "empirical", "replay")
 
@@ -47,6 +51,12 @@ class RewardLog:
         `Replay`.
     source : str
         What errors call it.
+    times : float array (rows,) or None
+        When each reward was paid, if it was read.
+    periods, horizon : int or None
+        Into how many equal spans of time the log is cut, and over how many rounds these are laid out: then arms change,
+        and pay in each span's rounds by the span's rewards. A span without a reward of an arm is as the one before it,
+        or, at the beginning, as the first one that has some.
 
     Examples
     --------
@@ -62,9 +72,14 @@ class RewardLog:
     rewards: Floats
     law: str = "auto"
     source: str = "the log"
+    times: Floats | None = None
+    periods: int | None = None
+    horizon: int | None = None
 
     def __post_init__(self) -> None:
         choice("law", self.law, LAW_KINDS)
+        if self.periods is not None:
+            self._check_periods(integer("periods", self.periods, at_least=1))
         if self.law == "bernoulli" and not self.is_binary:
             odd = self.rewards[~np.isin(self.rewards, (0.0, 1.0))][0]
             raise ArmError(
@@ -93,7 +108,52 @@ class RewardLog:
         """What each arm pays."""
         order = np.argsort(self.arm_codes, kind="stable")
         ends = np.cumsum(np.bincount(self.arm_codes, minlength=len(self.arms)))[:-1]
-        return dict(zip(self.arms, map(self._law, np.split(self.rewards[order], ends)), strict=True))
+        rewards = np.split(self.rewards[order], ends)
+        if self.periods is None:
+            return dict(zip(self.arms, map(self._law, rewards), strict=True))
+        spans = np.split(self._spans()[order], ends)
+        return {arm: self._changing(*one) for arm, one in zip(self.arms, zip(rewards, spans, strict=True), strict=True)}
+
+    def with_periods(self, periods: int, horizon: int) -> RewardLog:
+        """The same log, which must have times, cut into equal spans of time over so many rounds.
+
+        Parameters
+        ----------
+        periods : int
+            How many spans.
+        horizon : int
+            Over how many rounds.
+        """
+        return replace(self, periods=periods, horizon=horizon)
+
+    def check_pooling(self, groups: Mapping[Hashable, Any] | None = None) -> Pooling:
+        """Test whether agents, or groups of them, are paid alike by each arm; see `Problem.check_pooling`."""
+        return check_pooling(self, groups)
+
+    def _check_periods(self, periods: int) -> None:
+        if self.law == "replay":
+            raise ArmError("replayed rewards cannot change, got periods; take law='bernoulli' or 'empirical'")
+        if self.times is None:
+            raise ArmError(f"periods need the time of each reward, got none in {self.source}; name its column time")
+        if not float(np.ptp(self.times)) > 0.0 and periods > 1:
+            raise ArmError(f"periods need rewards of different times, got one time alone in {self.source}")
+        if self.horizon is not None:
+            integer("horizon", self.horizon, at_least=periods)
+
+    def _spans(self) -> npt.NDArray[np.int64]:
+        """Which span of time each reward lies in, from 0."""
+        assert self.times is not None
+        assert self.periods is not None
+        width = float(np.ptp(self.times)) or 1.0
+        return np.minimum(((self.times - self.times.min()) / width * self.periods).astype(np.int64), self.periods - 1)
+
+    def _changing(self, rewards: Floats, spans: npt.NDArray[np.int64]) -> Law:
+        assert self.periods is not None
+        if self.horizon is None:
+            raise ArmError("periods need the horizon that they are laid out over, got none; give horizon=")
+        found = np.unique(spans).tolist()
+        rounds = [1, *(1 + span * self.horizon // self.periods for span in found[1:])]
+        return Piecewise({t: self._law(rewards[spans == span]) for t, span in zip(rounds, found, strict=True)})
 
     def with_law(self, law: str) -> RewardLog:
         """The same log, its rewards to become another kind of law."""
@@ -120,6 +180,8 @@ def read_log(
     *,
     law: str = "auto",
     columns: dict[str, str] | str | None = None,
+    periods: int | None = None,
+    horizon: int | None = None,
     max_bytes: int | None = None,
     progress: ReadingCallback | None = None,
 ) -> RewardLog:
@@ -129,13 +191,19 @@ def read_log(
     ----------
     path : str, path or DataFrame
         A CSV file (separated by commas, semicolons, tabs, `|` or `::`) or a Parquet file, perhaps packed by gzip; or a
-        pandas DataFrame. Other columns, such as a time, are ignored, and so are lines that begin with `#`. CSV
-        without a header row has agent, arm and reward in this order, as MovieLens' `u.data` does.
+        pandas DataFrame. Other columns are ignored, also a time unless `periods` are given, and so are lines that
+        begin with `#`. CSV without a header row has agent, arm, reward and perhaps time in this order, as MovieLens'
+        `u.data` does.
     law : str
         What the pooled rewards of an arm become, see `RewardLog`.
     columns : dict or str, optional
-        What the columns `agent`, `arm` and `reward` are called in the file, if they are not called so:
+        What the columns `agent`, `arm`, `reward` and `time` are called in the file, if they are not called so:
         `{"agent": "user"}`, or all in this order, as in `"user,movie,rating"`.
+    periods : int, optional
+        Cut the log into this many equal spans of time, so that arms change from one to the next: then there must be a
+        column `time`, of numbers or of dates as ISO 8601 writes them.
+    horizon : int, optional
+        The rounds that the spans are laid out over, the same number for each: those of the simulation.
     max_bytes : int, optional
         How many bytes it may hold, unpacked; 256 MiB if not given.
     progress : callable, optional
@@ -157,16 +225,17 @@ def read_log(
     """
     choice("law", law, LAW_KINDS)
     callback("progress", progress)
-    names = read_columns(columns, _COLUMNS)
+    names = read_columns(columns, _TIMED)
+    wanted = _COLUMNS if periods is None else _TIMED
     file = LogFile(path, max_bytes)
     rows = file.cells(progress)
     number, first = next(rows)
     log = _Rows(file)
-    if not names and not file.has_names and len(first) >= 3 and _is_number(first[2]):
-        places = [0, 1, 2]
+    if not names and not file.has_names and len(first) >= len(wanted) and _is_number(first[2]):
+        places = list(range(len(wanted)))
         log.add(number, first, *places)
     else:
-        places = places_of(file, number, first, _COLUMNS, names)
+        places = places_of(file, number, first, wanted, names)
     log.add_all(rows, *places)
     if not log.rewards:
         raise file.wrong("must describe a reward log, got nothing but a header")
@@ -184,6 +253,9 @@ def read_log(
         rewards=np.array(log.rewards, dtype=np.float64),
         law=law,
         source=str(file.path),
+        times=None if periods is None else np.array(log.times, dtype=np.float64),
+        periods=periods,
+        horizon=horizon,
     )
 
 
@@ -195,8 +267,13 @@ class _Rows:
         self.agents: defaultdict[Any, int] = _numbering()
         self.arms: defaultdict[Any, int] = _numbering()
         self.agent_codes, self.arm_codes, self.rewards = array("i"), array("i"), array("d")
+        self.times = array("d")
 
-    def add_all(self, rows: Any, agent: int, arm: int, reward: int) -> None:
+    def add_all(self, rows: Any, agent: int, arm: int, reward: int, time: int | None = None) -> None:
+        if time is not None:
+            for number, row in rows:
+                self.add(number, row, agent, arm, reward, time)
+            return
         known_agents, known_arms = self.agents, self.arms
         add_agent, add_arm, add_reward = self.agent_codes.append, self.arm_codes.append, self.rewards.append
         for number, row in rows:
@@ -213,11 +290,17 @@ class _Rows:
             add_arm(j)
             add_reward(paid)
 
-    def add(self, number: int, row: Sequence[Any], agent: int, arm: int, reward: int) -> None:
+    def add(self, number: int, row: Sequence[Any], agent: int, arm: int, reward: int, time: int | None = None) -> None:
         """Add a row, or refuse it."""
         file = self._file
-        if len(row) <= max(agent, arm, reward):
-            raise file.wrong_line(number, f"an agent, an arm and a reward are required, got {shown(list(row))}")
+        if len(row) <= max(agent, arm, reward, time or 0):
+            wanted = "an agent, an arm and a reward" if time is None else "an agent, an arm, a reward and a time"
+            raise file.wrong_line(number, f"{wanted} are required, got {shown(list(row))}")
+        if time is not None:
+            when = _as_time(row[time])
+            if when is None:
+                raise file.wrong_line(number, f"a time must be a number or a date (ISO 8601), got {shown(row[time])}")
+            self.times.append(when)
         i = self.agents[name_cell(file, number, "an agent", row[agent])]
         j = self.arms[name_cell(file, number, "an arm", row[arm])]
         if not _is_number(row[reward]) or not abs(float(row[reward])) <= MAX_REWARD:
@@ -231,6 +314,18 @@ def _numbering() -> defaultdict[Any, int]:
     numbers: defaultdict[Any, int] = defaultdict()
     numbers.default_factory = numbers.__len__
     return numbers
+
+
+def _as_time(cell: Any) -> float | None:
+    """A time as a number, in seconds if it is a date; None if it is neither."""
+    try:
+        when = float(cell) if _is_number(cell) else None
+        if when is None:
+            date = cell if isinstance(cell, datetime) else datetime.fromisoformat(str(cell).strip())
+            when = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return when if abs(when) <= MAX_REWARD else None
 
 
 def _is_number(cell: Any) -> bool:

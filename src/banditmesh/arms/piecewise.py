@@ -9,13 +9,14 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from .. import checks
 from ..errors import ArmError
-from .base import Floats, Law, derive
+from .base import Law, derive
 from .changing import ChangingLaw, Rows, same_kind
 
 
@@ -37,6 +38,7 @@ class Piecewise(ChangingLaw):
     (0.2, 0.8)
     """
 
+    jumps = True
     pieces: Mapping[int, Law]
 
     def __post_init__(self) -> None:
@@ -44,7 +46,7 @@ class Piecewise(ChangingLaw):
             got = "an empty schedule" if isinstance(self.pieces, Mapping) else checks.shown(self.pieces)
             raise ArmError(f"pieces must be a mapping from rounds to laws, as in {{1: law, 501: law}}, got {got}")
         rounds = [checks.integer("the rounds of pieces", t, at_least=1) for t in self.pieces]
-        if rounds[0] != 1 or any(later <= earlier for earlier, later in zip(rounds, rounds[1:], strict=False)):
+        if rounds[0] != 1 or any(later <= earlier for earlier, later in pairwise(rounds)):
             raise ArmError(f"the rounds of pieces must ascend from 1, got {checks.shown(rounds)}")
         laws = list(self.pieces.values())
         for law in laws:
@@ -73,12 +75,9 @@ class Piecewise(ChangingLaw):
     def rows(self, first: int, last: int) -> Rows:
         laws = list(self.pieces.values())
         piece = np.searchsorted(list(self.pieces), np.arange(first, last), side="right") - 1
-        numbers = [(law.mean, *(law.kernel or (0, 0.0, 0.0))[1:]) for law in laws]
+        numbers = [(law.mean, *(law.kernel or (0, float(k), 0.0))[1:]) for k, law in enumerate(laws)]
         means, a, b = np.array(numbers, dtype=np.float64)[piece].T
         return Rows(means, a, b)
-
-    def changed_in(self, first: int, last: int, means: Floats, before: float | None) -> list[int]:
-        return [t for t in self.pieces if max(first, 2) <= t < last]
 
     def describe(self) -> dict[str, Any]:
         return {"law": "piecewise", "pieces": [[t, law.describe()] for t, law in self.pieces.items()]}

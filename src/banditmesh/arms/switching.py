@@ -8,10 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from .. import checks
-from .base import Floats, Law, derive
+from .base import Law, derive
 from .changing import RandomLaw
 
 SWITCHING: Final = 0
@@ -36,9 +34,10 @@ class Switching(RandomLaw):
     >>> law = Switching(bm.arms.Gaussian(0.5, 1.0), 0.1, 0.0, 1.0)
     >>> problem = bm.Problem(bm.networks.ring(3), [[0]] * 3, [law])
     >>> [round(float(problem.means_at(t, seed=1)[0]), 3) for t in range(1, 8)]
-    [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
+    [0.5, 0.5, 0.182, 0.182, 0.182, 0.182, 0.182]
     """
 
+    jumps = True
     law: Law
     rate: float
     low: float
@@ -51,10 +50,6 @@ class Switching(RandomLaw):
     @property
     def recipe(self) -> tuple[int, float, int]:  # type: ignore[override]
         return SWITCHING, self.rate, 1
-
-    def changed_in(self, first: int, last: int, means: Floats, before: float | None) -> list[int]:
-        jumps = np.diff(means, prepend=means[:1] if before is None else before) != 0.0
-        return (first + np.flatnonzero(jumps)).tolist()
 
     def describe(self) -> dict[str, Any]:
         return {"law": "switching", "start": self.law.describe(), "rate": self.rate, "low": self.low, "high": self.high}

@@ -21,7 +21,7 @@ from ..files.parquet_sizes import unpacked_bytes
 
 _CONVERT: Final = "read it with pandas, and give the DataFrame or save it as CSV"
 #: What a text says that names columns: the columns of all tables of arms, in this order.
-_TEXT: Final = ("agent", "arm", "reward")
+_TEXT: Final = ("agent", "arm", "reward", "time")
 
 
 class TableFile(DataFile):

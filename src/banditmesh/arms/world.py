@@ -15,13 +15,15 @@ import numpy.typing as npt
 from ..draws import CHANGE, MEAN, Draws, uniform
 from ..errors import ArmError
 from .base import Floats, Law, reward_of
-from .changing import ChangingLaw, RandomLaw, Rows, check_mean, shifted_rows
+from .changing import ChangingLaw, RandomLaw, Rows, ShiftedLaw, check_mean, shifted_rows
 from .quantiles import law_quantile
 from .switching import SWITCHING, switched
 from .wandering import wandered
 
-#: A block has this many rounds, or fewer if there are many arms: then it has about so many numbers of each kind.
-MOST_ROUNDS: Final = 256
+#: The first block has so many rounds, later ones up to so many; fewer if there are many arms: then a block has about so
+#: many numbers of each kind.
+FEWEST_ROUNDS: Final = 64
+MOST_ROUNDS: Final = 512
 BLOCK_SIZE: Final = 2**17
 #: How many rounds of change are kept of a replicate.
 MOST_CHANGES: Final = 1000
@@ -86,15 +88,23 @@ class World:
         self._draws = draws
         self._walk = walk
         self._changing = [(arm, law) for arm, law in enumerate(laws) if isinstance(law, ChangingLaw)]
-        drawn = [(arm, law) for arm, law in self._changing if isinstance(law, RandomLaw)]
-        self._built_in = [(arm, law, law.recipe) for arm, law in drawn if law.recipe is not None]
-        self._own = [(arm, law) for arm, law in drawn if law.recipe is None]
-        self._arms = np.array([arm for arm, _, _ in self._built_in], dtype=np.int64)
-        self._recipes = np.array([recipe for _, _, (recipe, _, _) in self._built_in], dtype=np.int64)
-        self._holds = np.array([hold for _, _, (_, _, hold) in self._built_in], dtype=np.int64)
-        numbers = [(amount, law.low, law.high) for _, law, (_, amount, _) in self._built_in]
+        self._shifted = [(arm, law) for arm, law in self._changing if isinstance(law, ShiftedLaw)]
+        self._jumping = np.array([arm for arm, law in self._changing if law.jumps], dtype=np.int64)
+        self._shifted_arms = np.array([arm for arm, _ in self._shifted], dtype=np.int64)
+        drawn = [(k, law) for k, (_, law) in enumerate(self._shifted) if isinstance(law, RandomLaw)]
+        #: Places among the shifted laws of those that `walk_means` knows, and of the user's own.
+        self._built_in = [(k, law) for k, law in drawn if law.recipe is not None]
+        self._own = [(k, law) for k, law in drawn if law.recipe is None]
+        recipes = [law.recipe for _, law in self._built_in]
+        self._arms = np.array([self._shifted[k][0] for k, _ in self._built_in], dtype=np.int64)
+        self._recipes = np.array([recipe for recipe, _, _ in recipes], dtype=np.int64)
+        self._holds = np.array([hold for _, _, hold in recipes], dtype=np.int64)
+        numbers = [
+            (amount, law.low, law.high) for (_, amount, _), (_, law) in zip(recipes, self._built_in, strict=True)
+        ]
         self._numbers = np.array(numbers, dtype=np.float64).reshape(-1, 3)
-        self._n_rounds = max(1, min(MOST_ROUNDS, BLOCK_SIZE // len(laws)))
+        fixed = [(0.0,) * 3 if law.changes else (law.mean, *(law.kernel or (0, 0.0, 0.0))[1:]) for law in laws]
+        self._fixed = np.array(fixed, dtype=np.float64).T
         self._begin()
 
     def _begin(self) -> None:
@@ -102,9 +112,12 @@ class World:
         self._first = self._last = 1
         shape = (0, len(self._laws))
         self._block = Rows(np.zeros(shape), np.zeros(shape), np.zeros(shape))
-        self._now = np.array([law.law.mean for _, law, _ in self._built_in], dtype=np.float64)
-        self._walks = [law.walk(self._chance(CHANGE, arm), self._chance(MEAN, arm)) for arm, law in self._own]
-        self._changes: set[int] = set()
+        self._now = np.array([law.law.mean for _, law in self._built_in], dtype=np.float64)
+        self._walks = [
+            law.walk(self._chance(CHANGE, self._shifted[k][0]), self._chance(MEAN, self._shifted[k][0]))
+            for k, law in self._own
+        ]
+        self._changes: list[int] = []
 
     def _chance(self, purpose: str, arm: int) -> Callable[[int], float]:
         return lambda t: self._draws.uniform(purpose, arm, t)
@@ -126,6 +139,11 @@ class World:
             t = end
         return parts[0] if len(parts) == 1 else Rows(*map(np.concatenate, zip(*parts, strict=True)))
 
+    def end_of_block(self, t: int) -> int:
+        """The round before which the block of round `t` ends: up to there, rows need not be copied."""
+        self.rows(t, t + 1)
+        return self._last
+
     def means(self, t: int) -> Floats:
         """The means in round `t`."""
         return np.asarray(self.rows(t, t + 1).means[0])
@@ -144,48 +162,54 @@ class World:
         """The rounds up to the horizon in which an arm jumps, ascending; the first 1,000."""
         while self._last <= horizon and len(self._changes) < MOST_CHANGES:
             self._next_block()
-        return np.array(sorted(t for t in self._changes if t <= horizon)[:MOST_CHANGES], dtype=np.int64)
+        return np.array([t for t in self._changes if t <= horizon][:MOST_CHANGES], dtype=np.int64)
 
     def _next_block(self) -> None:
-        first, last = self._last, self._last + self._n_rounds
-        shape = (self._n_rounds, len(self._laws))
-        before = self._block.means[-1].copy() if first > 1 else None
-        block = Rows(np.zeros(shape), np.zeros(shape), np.zeros(shape))
-        if first == 1:
-            for arm, law in enumerate(self._laws):
-                if not law.changes:
-                    _, a, b = law.kernel or (0, 0.0, 0.0)
-                    self._fill(block, arm, Rows(*(np.full(self._n_rounds, number) for number in (law.mean, a, b))))
+        """Work out the rounds after the last block: twice as many as that had, up to a limit."""
+        most = max(1, min(MOST_ROUNDS, BLOCK_SIZE // len(self._laws)))
+        n_rounds = min(most, max(FEWEST_ROUNDS, 2 * (self._last - self._first)))
+        first, last = self._last, self._last + n_rounds
+        if len(self._shifted) == len(self._laws):
+            block = Rows(*map(np.ascontiguousarray, self._shift(first, last)))
         else:
-            # What does not change is there already.
-            block = Rows(*(array.copy() for array in self._block))
-        drawn = self._drawn(first, last)
-        keeps = len(self._changes) < MOST_CHANGES
+            block = Rows(*(np.tile(column, (n_rounds, 1)) for column in self._fixed))
+            for array, rows in zip(block, self._shift(first, last), strict=True):
+                array[:, self._shifted_arms] = rows
         for arm, law in self._changing:
-            rows = shifted_rows(law.law, drawn[arm]) if isinstance(law, RandomLaw) else law.rows(first, last)
-            self._fill(block, arm, rows)
-            if keeps:
-                self._changes.update(
-                    law.changed_in(first, last, block.means[:, arm], None if before is None else float(before[arm]))
-                )
+            if not isinstance(law, ShiftedLaw):
+                for array, column in zip(block, law.rows(first, last), strict=True):
+                    array[:, arm] = column
+        if len(self._changes) < MOST_CHANGES and len(self._jumping):
+            self._keep_changes(first, block)
         self._first, self._last, self._block = first, last, block
 
-    @staticmethod
-    def _fill(block: Rows, arm: int, rows: Rows) -> None:
-        for array, column in zip(block, rows, strict=True):
-            array[:, arm] = column
+    def _keep_changes(self, first: int, block: Rows) -> None:
+        """Keep the rounds of the next block in which an arm jumps."""
+        changed = np.zeros(len(block.means), dtype=np.bool_)
+        for last_block, array in zip(self._block, block, strict=True):
+            now = array if len(self._jumping) == len(self._laws) else array[:, self._jumping]
+            changed[1:] |= (now[1:] != now[:-1]).any(axis=1)
+            if first > 1:
+                changed[0] |= (array[0] != last_block[-1])[self._jumping].any()
+        self._changes += (first + np.flatnonzero(changed)).tolist()
 
-    def _drawn(self, first: int, last: int) -> dict[int, Floats]:
-        """The means of the arms that change at random, by arm."""
-        found: dict[int, Floats] = {}
+    def _shift(self, first: int, last: int) -> Rows:
+        """The laws whose means alone change, in some rounds, a column for each."""
+        means = np.zeros((last - first, len(self._shifted)))
         if self._built_in:
-            means = np.zeros((last - first, len(self._built_in)))
+            drawn = np.zeros((last - first, len(self._built_in)))
             keys = (*self._draws.key(CHANGE), *self._draws.key(MEAN))
-            self._walk(first, last, *keys, self._arms, self._recipes, self._holds, self._numbers, self._now, means)
-            found = {arm: means[:, k] for k, (arm, _, _) in enumerate(self._built_in)}
-        for (arm, law), walk in zip(self._own, self._walks, strict=True):
-            found[arm] = np.array([_own_mean(law, next(walk, None)) for _ in range(first, last)])
-        return found
+            self._walk(first, last, *keys, self._arms, self._recipes, self._holds, self._numbers, self._now, drawn)
+            if len(self._built_in) == len(self._shifted):
+                means = drawn
+            else:
+                means[:, [k for k, _ in self._built_in]] = drawn
+        for (k, law), walk in zip(self._own, self._walks, strict=True):
+            means[:, k] = [_own_mean(law, next(walk, None)) for _ in range(first, last)]
+        for k, (_, law) in enumerate(self._shifted):
+            if not isinstance(law, RandomLaw):
+                means[:, k] = law.means(first, last)
+        return shifted_rows([law.law for _, law in self._shifted], means)
 
 
 def _own_mean(law: RandomLaw, mean: Any) -> float:

@@ -37,9 +37,12 @@ class Comparison:
     ----------
     results : mapping from str to Result
         In the order in which the protocols were given.
+    advice : str
+        What is to be said of the problem below the table; empty if nothing is.
     """
 
     results: Mapping[str, Result]
+    advice: str = ""
 
     def table(self, agents: bool = False) -> pd.DataFrame:
         """One row per protocol: mean and standard deviation of regret and transmissions (`messages`) at the horizon.
@@ -194,7 +197,8 @@ class Comparison:
         results = self.results.items()
         if kind == "curves":
             curves = {name: (one.rounds, one.regret, one.messages) for name, one in results}
-            return plots.regret_and_messages(curves, look)
+            # All met the same world.
+            return plots.regret_and_messages(curves, look, next(iter(self.results.values())).shared_changes)
         if kind == "tradeoff":
             return plots.tradeoff({"": {name: (one.messages[:, -1], one.regret[:, -1]) for name, one in results}}, look)
         return self._plot_busiest_link(look)
@@ -245,7 +249,8 @@ class Comparison:
     @property
     def notes(self) -> list[str]:
         """What has to be said below the table."""
-        return [ONE_REPLICATE] if any(result.replicates == 1 for result in self.results.values()) else []
+        alone = any(result.replicates == 1 for result in self.results.values())
+        return [*([ONE_REPLICATE] if alone else []), *([self.advice] if self.advice else [])]
 
     def _plot_busiest_link(self, look: plots.Look) -> Figure:
         first = self._with_links()
@@ -369,5 +374,11 @@ def compare(
         "trace": trace,
     }
     return Comparison(
-        {name: simulate(problem, entry.protocol, **{**settings, **entry.settings}) for name, entry in entries.items()}
+        {name: simulate(problem, entry.protocol, **{**settings, **entry.settings}) for name, entry in entries.items()},
+        pooling_advice(problem),
     )
+
+
+def pooling_advice(problem: Problem) -> str:
+    """What to say if agents of the log that arms come from are not paid alike; empty if there is none, or they are."""
+    return "" if problem.log is None else problem.check_pooling().advice

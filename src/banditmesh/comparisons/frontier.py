@@ -39,6 +39,7 @@ from ..protocols import (
 )
 from ..protocols.notation import as_emission, needs_ttl, protocol_or_class, write
 from ..rules import PUBLISHED
+from ..sim.engine import check_changes_come
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
 from .configurations import Frontier
@@ -176,6 +177,8 @@ def frontier(
     )
     max_link_load = _budget("max_link_load", max_link_load, max_link_load_per_second, rounds_per_second)
     note_default(problem, settings.get("policy"))
+    if isinstance(problem, Problem):
+        check_changes_come(problem, horizon)
     tolerance = checks.non_negative("tolerance", tolerance)
     confidence = checks.probability("confidence", confidence)
     faults = settings.get("faults")
@@ -192,7 +195,8 @@ def frontier(
             raise InputError("prune must be False with rewards, which are of one horizon alone; leave one of them out")
         prune = False
     if prune is None:
-        prune = problem.n_agents * horizon * replicates * len(grid) > LARGE
+        # What is beaten early may yet win where arms change later.
+        prune = problem.n_agents * horizon * replicates * len(grid) > LARGE and not problem.changes
 
     def begun(first: Mapping[str, Measured]) -> None:
         if notice is not None:

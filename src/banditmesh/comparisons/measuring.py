@@ -19,7 +19,7 @@ from ..lookup import own
 from ..networks.csr import Links
 from ..problem import Problem
 from ..protocols import AnyProtocol
-from ..sim.engine import simulate
+from ..sim.engine import beginnings, simulate
 from ..sim.progress import Progress
 from ..sim.result import Result
 from .configurations import MEASURES, Configuration
@@ -183,16 +183,17 @@ def measure(problem: Problem, task: Task, settings: Mapping[str, Any], progress:
 
 
 def _simulate(problem: Problem, task: Task, settings: Mapping[str, Any], horizon: int, progress: Any) -> Result:
-    return simulate(
-        problem,
-        task.protocol,
-        horizon=horizon,
-        replicates=range(task.first, task.first + task.replicates),
-        link_traffic=True,
-        record_every=_window(problem, horizon, max(task.replicates, task.part_of)),
-        progress=progress,
-        **settings,
-    )
+    with beginnings():
+        return simulate(
+            problem,
+            task.protocol,
+            horizon=horizon,
+            replicates=range(task.first, task.first + task.replicates),
+            link_traffic=True,
+            record_every=_window(problem, horizon, max(task.replicates, task.part_of)),
+            progress=progress,
+            **settings,
+        )
 
 
 def _window(problem: Problem, horizon: int, replicates: int) -> int:

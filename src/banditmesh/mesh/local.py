@@ -137,6 +137,7 @@ def run_mesh(
     refuse_live(protocol, policy)
     horizon = checks.integer("horizon", horizon, at_least=1)
     pace = checks.positive("pace", pace)
+    problem.check_fixed("local meshes")
     if not isinstance(problem.network, Links):
         raise InputError("a local mesh needs a static network, got a dynamic one; take one of its rounds")
     if problem.n_agents > MOST_NODES:

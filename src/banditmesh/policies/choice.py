@@ -40,8 +40,12 @@ def are_rates(laws: Iterable[arms.Law]) -> bool:
     shipped = f"{arms.__name__}."
     return all(
         type(law).__module__.startswith(shipped)
-        and law.quantile(LEAST_UNIFORM) >= 0.0
-        and law.quantile(GREATEST_UNIFORM) <= 1.0
+        # Of arms that change, coins are known to stay between 0 and 1.
+        and (
+            law.code == arms.BERNOULLI
+            if law.changes
+            else law.quantile(LEAST_UNIFORM) >= 0.0 and law.quantile(GREATEST_UNIFORM) <= 1.0
+        )
         for law in laws
     )
 

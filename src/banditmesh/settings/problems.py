@@ -78,7 +78,7 @@ _GENERATORS: Final = (
 #: The tables that may name files.
 FILE_TABLES: Final = ("network", "arms")
 #: The keys of `[arms]` for arms that are drawn, whatever their law.
-_DRAWN_ARMS: Final = {"n_arms": "int", "per_agent": "int", "seed": "int", "means": "list[float]"}
+_DRAWN_ARMS: Final = {"n_arms": "int", "per_agent": "int", "seed": "int", "means": "list[float]", "change": "change"}
 #: What an arm of an agent takes in lists of arm sets, in bytes.
 _LISTED_BYTES: Final = 60.0
 #: The keys of `[arms]` that name files.
@@ -128,9 +128,14 @@ def build_arms(point: Mapping[str, Any], network: Any, files: Mapping[FileTable,
     from ..problem import Problem
 
     read = {key: files[named] for key, named in arm_files_of(point).items()}
-    sets, laws = _make("arms", {"arms": {**point["arms"], **read}}, network=network)
+    table = {**point["arms"], **read}
+    change = table.pop("change", None)
+    if "periods" in table and "horizon" in point:
+        table["log"] = table["log"].with_periods(table["periods"], point["horizon"])
+    sets, laws = _make("arms", {"arms": table}, network=network)
     unmatched = {"unmatched": point["arms"]["unmatched"]} if "unmatched" in point["arms"] else {}
-    return Problem(network, sets, laws, **unmatched)
+    problem = Problem(network, sets, laws, **unmatched)
+    return problem if change is None else problem.with_change(change)
 
 
 def check_dynamics(point: Mapping[str, Any]) -> None:
@@ -143,7 +148,12 @@ def check_dynamics(point: Mapping[str, Any]) -> None:
 
 def check_arms(point: Mapping[str, Any]) -> None:
     """Refuse arms that no network can have; none are drawn."""
-    _make("arms", point, network=None)
+    from ..arms.changes import read_change
+
+    table = dict(point["arms"])
+    if "change" in table:
+        read_change(table.pop("change"))
+    _make("arms", {"arms": table}, network=None)
 
 
 def file_of(point: Mapping[str, Any]) -> FileTable | None:
@@ -159,8 +169,9 @@ def arm_files_of(point: Mapping[str, Any]) -> dict[str, FileTable]:
     """What a point says of each file of its arms, by the key that names it."""
     table = point["arms"]
     reading = {key: table[key] for key in ("max_bytes", "columns") if key in table}
+    spans = {"log": {"periods": table["periods"]} if "periods" in table else {}}
     return {
-        key: tuple(sorted({"arms": key, "path": table[key], **reading}.items()))
+        key: tuple(sorted({"arms": key, "path": table[key], **reading, **spans.get(key, {})}.items()))
         for key in _ARM_FILES
         if isinstance(table.get(key), str)
     }
@@ -292,7 +303,8 @@ def _arms() -> dict[str, Part]:
         "bernoulli": Part(_bernoulli, _DRAWN_ARMS, frozenset()),
         "data": Part(
             _data,
-            dict.fromkeys((*_ARM_FILES, "columns", "rewards", "unmatched"), "str") | {"max_bytes": "int"},
+            dict.fromkeys((*_ARM_FILES, "columns", "rewards", "unmatched"), "str")
+            | {"max_bytes": "int", "periods": "int", "change": "change"},
             frozenset(),
         ),
     }
@@ -308,6 +320,7 @@ def _data(
     rewards: str | None = None,
     unmatched: str = "refuse",
     max_bytes: int | None = None,
+    periods: int | None = None,
 ) -> tuple[Any, Any]:
     """Arm sets and laws from files; only checked without a network, and then the files have not been read."""
     from .. import arms
@@ -318,6 +331,10 @@ def _data(
         raise InputError("catalogue must be given with laws; name a file of who has which arms")
     if rewards is not None and log is None:
         raise InputError("rewards must be given with log only; leave it out")
+    if periods is not None:
+        checks.integer("periods", periods, at_least=1)
+        if log is None:
+            raise InputError("periods must be given with log only; leave it out")
     checks.choice("rewards", rewards or "auto", arms.LAW_KINDS)
     checks.choice("unmatched", unmatched, ("refuse", "drop"))
     if network is None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from os import PathLike
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ EVENT_BYTES: Final = 320.0
 LONG_FALLBACK: Final = 10.0
 #: A run that takes the reference engine less than this many seconds is not worth compiling a user's rule for.
 SHORT_RUN: Final = 5.0
+_beginning: ContextVar[bool] = ContextVar("beginning", default=False)
 
 
 def simulate(
@@ -231,7 +233,7 @@ def read_run(
         first=first,
     )
     _check_network_lasts(problem, horizon)
-    _check_changes_come(problem, horizon)
+    check_changes_come(problem, horizon)
     if not run.memory.merges and run.tree is not None:
         raise InputError(
             f"{protocol.name!r} merges statistics of all rounds, which {run.memory!r} cannot take apart; "
@@ -246,6 +248,16 @@ def read_run(
     if run.trace is True:
         check_log_fits(run)
     return run
+
+
+@contextmanager
+def beginnings() -> Iterator[None]:
+    """While this is open, runs of this thread are beginnings of longer ones: arms may change beyond their horizon."""
+    token = _beginning.set(True)
+    try:
+        yield
+    finally:
+        _beginning.reset(token)
 
 
 def check_log_fits(run: Run) -> None:
@@ -474,8 +486,10 @@ def _check_network_lasts(problem: Problem, horizon: int) -> None:
         raise ended_early(horizon, network.n_rounds)
 
 
-def _check_changes_come(problem: Problem, horizon: int) -> None:
-    """Refuse a run that ends before an arm has changed as its law says it will."""
+def check_changes_come(problem: Problem, horizon: int) -> None:
+    """Refuse a run that ends before an arm has changed as its law says it will, but for the beginning of a run."""
+    if _beginning.get():
+        return
     for arm, law in zip(problem.arms, problem.laws, strict=True):
         if isinstance(law, ChangingLaw) and law.least_horizon > horizon:
             raise InputError(

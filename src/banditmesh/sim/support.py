@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..arms import Bernoulli, Empirical, Gaussian, Law, Replay
+from ..arms import Bernoulli, Empirical, Gaussian, Law, Piecewise, Replay, Switching
 from ..errors import InputError
 from ..faults import Corruption, Faults, Outages
 from ..lookup import registry
@@ -58,7 +58,8 @@ def support() -> None:
     with continuous rewards: "compiled" if that holds with all protocols, and "partly" if with some. Memories are shown
     with UCB; it is the same with every policy that is compiled. "sums" are counts and sums, as `Growth` and trees send.
 
-    Rewards that are *replayed* are those of a log, see `arms.Replay`.
+    Rewards that are *replayed* are those of a log, see `arms.Replay`. Those of *changing* arms follow another law in
+    some rounds than in others, see `arms.ChangingLaw`: of Gaussian laws (and Uniform ones), of coins, and of others.
 
     Besides: an event log (`trace=True`), a policy that overrides `choose`, agents whose policies are of several kinds
     and, by the published rules, cumulative messages of agents that lose their memory need the reference. A user's own
@@ -113,7 +114,12 @@ def _runs() -> Iterator[tuple[tuple[str, str, str], Run]]:
         "Bernoulli": Bernoulli(0.5),
         "other discrete": Empirical([0.0, 1.0, 3.0]),
     }
-    laws["replayed"] = Replay([0.0, 1.0])
+    laws |= {
+        "changing": Switching(laws["continuous"], 0.1, -1.0, 1.0),
+        "changing Bernoulli": Switching(laws["Bernoulli"], 0.1, 0.0, 1.0),
+        "changing, other": Piecewise({1: laws["other discrete"], 2: Empirical([1.0, 2.0, 3.0])}),
+        "replayed": Replay([0.0, 1.0]),
+    }
     for rules in RULE_SETS.values():
         for network_name, network in _networks().items():
             for law_name, law in laws.items():

@@ -10,6 +10,7 @@ from .. import checks, plots
 from ..errors import InputError, StudyError
 from ..plots.sweeps import find_sweep
 from .lines import Where, lines, select
+from .shards import CHANGES_COLUMN, point_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,7 @@ def draw_study(
     list of Path
         What was written.
     """
-    numeric = _numeric_keys(study, select(_succeeded(study), list(study.manifest["columns"]), where))
+    numeric = _numeric_keys(study, select(_succeeded(study), point_columns(study.manifest["columns"]), where))
     stems = {"tradeoff": "tradeoff"}
     if numeric or axis is not None:
         stems["sweep"] = f"over-{axis or numeric[0]}"
@@ -87,7 +88,7 @@ def plot_study(
 ) -> Figure:
     """One picture of a study; see `Study.plot`."""
     checks.choice("kind", kind, ("curves", "tradeoff", "sweep"))
-    keys = list(study.manifest["columns"])
+    keys = point_columns(study.manifest["columns"])
     table = select(_succeeded(study), keys, where)
     if kind == "tradeoff":
         found = _readable(lines(table, keys, by=by), keys)
@@ -103,7 +104,15 @@ def plot_study(
     if not study.manifest["spec"]["record_every"]:
         raise InputError(f"curves need a study with record_every, got none in {study.path}; set it and run it again")
     curves = select(study.curves(partial=True), keys, where)
-    return plots.regret_and_messages(_curves(_readable(lines(curves, keys, by=by), keys)), look)
+    return plots.regret_and_messages(_curves(_readable(lines(curves, keys, by=by), keys)), look, _changes(table))
+
+
+def _changes(table: pd.DataFrame) -> list[int]:
+    """The rounds in which arms changed in all runs."""
+    if CHANGES_COLUMN not in table:
+        return []
+    rounds = [set(text.split(",")) - {""} for text in table[CHANGES_COLUMN].fillna("").unique()]
+    return sorted(map(int, set.intersection(*rounds))) if rounds else []
 
 
 def _succeeded(study: Study) -> pd.DataFrame:

@@ -100,6 +100,7 @@ def check_first_problem(spec: Spec) -> None:
     """The problem of the first point can be built; with it most mistakes in its parts show before anything runs."""
     families = {table: next(spec.families(table)) for table in ("network", "dynamics", "arms")}
     first = {table: family.settings[table] for table, family in families.items()}
+    first["horizon"] = next(spec.families("horizon")).settings["horizon"]
     with _about("network", families["network"]):
         network = build_network(first, read_files(spec.files_of([first], "network")))
     with _about("dynamics", families["dynamics"]):

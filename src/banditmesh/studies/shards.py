@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 #: Of runs that replay a log: how many arms were used up, added up over agents, and how many agents stopped.
 REPLAY_COLUMNS: Final = ("arms_used_up", "agents_stopped")
+#: Of runs whose arms change: the rounds in which some did, as far as results keep them.
+CHANGES_COLUMN: Final = "changes"
+#: The columns that runs of one point may differ in, so that they tell no points apart.
+_OUTCOMES: Final = (*REPLAY_COLUMNS, CHANGES_COLUMN)
 CURVES: Final = ("rounds", "regret_curve", "messages_curve")
 #: How many bytes all runs of a study may take in memory: this many, and more if there is much on disk. Ordinary curves
 #: take about a hundred times what they take on disk, since labels are repeated for each of their points.
@@ -198,6 +202,17 @@ class Opened(NamedTuple):
             groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
             found += 8 * metadata.num_columns * sum(_n_points(group) for group in groups)
         return found
+
+
+def point_columns(columns: Sequence[str] | Mapping[str, str]) -> list[str]:
+    """Those of a study's columns that tell points apart.
+
+    Examples
+    --------
+    >>> point_columns(["protocol", "policy.alpha", "changes"])
+    ['protocol', 'policy.alpha']
+    """
+    return [name for name in columns if name not in _OUTCOMES]
 
 
 def shard_name(number: int, hashed: str) -> str:

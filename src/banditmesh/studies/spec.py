@@ -19,7 +19,7 @@ import msgspec
 from ..lookup import own
 from ..settings.problems import FILE_TABLES, FileTable, files_in
 from .grid import Family, Grid, Point, column, labels_of
-from .shards import REPLAY_COLUMNS
+from .shards import CHANGES_COLUMN, REPLAY_COLUMNS
 
 #: The version of the spec format.
 FORMAT: Final = 1
@@ -109,11 +109,12 @@ class Spec:
     def columns(self) -> dict[str, str]:
         """The label columns and the type of each: "string", "bool", "int64" or "double".
 
-        And, where a log is replayed, those that say what was used up of it.
+        And, where a log is replayed, those that say what was used up of it; where arms change, when they did.
         """
         kinds = dict.fromkeys(("network", "policy", "protocol", "rules"), "string")
         for key, values in self.grid.items():
             kinds[column(key)] = labels_of(key, values)[0]
+        kinds |= {CHANGES_COLUMN: "string"} if self.changes else {}
         return kinds | dict.fromkeys(REPLAY_COLUMNS if self.replays else (), "int64")
 
     @property
@@ -122,6 +123,11 @@ class Spec:
         data = (family for family in self.families("arms") if family.settings["arms"]["law"] == "data")
         variants = itertools.chain.from_iterable(family.variants("arms") for family in data)
         return any(one["arms"].get("rewards") == "replay" for one in variants)
+
+    @property
+    def changes(self) -> bool:
+        """Whether arms change at any point."""
+        return any({"change", "periods"} & set(family.settings["arms"]) for family in self.families("arms"))
 
     @property
     def n_points(self) -> int:

@@ -85,6 +85,7 @@ def run_chunk(chunk: Chunk) -> Shard:
 def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
     from ..settings.fault_tables import build_faults
     from ..settings.problems import build_policy, build_protocol
+    from .shards import CHANGES_COLUMN
 
     settings = work.settings
     rows = []
@@ -107,6 +108,8 @@ def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
                 progress=False,
             )
             row |= _outcome(result, bool(chunk.record_every)) | _used_up(problem, result)
+            if CHANGES_COLUMN in chunk.layout.columns:
+                row[CHANGES_COLUMN] = ",".join(map(str, result.changes[0].tolist()))
         except Exception as error:  # whatever goes wrong in a run is that run's result
             row["error"] = f"{type(error).__name__}: {' '.join(str(error).split())}"
         rows.append(row)
@@ -126,8 +129,8 @@ _latest: tuple[str, Problem] | None = None
 def _problem(chunk: Chunk, work: Work) -> Problem:
     """The problem of a point; the latest is kept, since neighbouring points often share it.
 
-    It depends on three tables and, if the network comes from a file, on what the file holds, of which the layout's
-    fingerprint is one.
+    It depends on three tables, on the horizon that periods of a log are laid out over and, if the network comes from a
+    file, on what the file holds, of which the layout's fingerprint is one.
     """
     global _latest
     import json
@@ -135,6 +138,8 @@ def _problem(chunk: Chunk, work: Work) -> Problem:
     from ..settings.problems import build_problem
 
     named = {table: work.settings[table] for table in ("network", "dynamics", "arms")}
+    if "periods" in named["arms"]:
+        named["horizon"] = work.settings["horizon"]
     key = f"{chunk.layout.fingerprint} {json.dumps(named, sort_keys=True)}"
     # Read once: on an executor of threads another one may replace it at any time.
     latest = _latest

@@ -423,6 +423,7 @@ def bounds(
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
     protocol = as_protocol(protocol)
+    problem.check_fixed("bounds")
     if any(isinstance(law, Replay) for law in problem.laws):
         raise InputError(
             "bounds need arms that never run out, got replayed ones; take law='empirical' for the log "

@@ -88,7 +88,7 @@ def estimate(
     every: int | Sequence[int] | None = None,
     faults: Faults | None = None,
 ) -> Estimate:
-    """What regret is to be expected of UCB: an estimate, not a bound.
+    """What regret is to be expected of UCB if arms do not change: an estimate, not a bound.
 
     Parameters
     ----------
@@ -120,6 +120,7 @@ def estimate(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {checks.shown(problem)}")
+    problem.check_fixed("estimates")
     horizon, alpha = checks.integer("horizon", horizon, at_least=1), checks.positive("alpha", alpha)
     protocol = as_protocol(protocol)
     variance = float(spreads_of(problem).max()) ** 2

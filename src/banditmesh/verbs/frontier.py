@@ -217,7 +217,7 @@ def _read(
     settings = {"horizon": horizon, "replicates": replicates, "seed": seed, "rules": rules}
     settings |= {"policy": read_policy(policy), "faults": read_faults(loss, outages), **compared}
     name = Path(network).stem if Path(network).exists() else network
-    problem = read_problem(network, seed, **arms)
+    problem = read_problem(network, seed, horizon=horizon, **arms)
     note_policy(problem, is_given(click.get_current_context(), "policy"))
     return name, problem, settings
 

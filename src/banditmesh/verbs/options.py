@@ -68,8 +68,20 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
         click.option("--log", metavar="FILE", help="Logged rewards, instead of --laws: agent,arm,reward."),
         click.option(
             "--columns",
-            metavar="AGENT,ARM,REWARD",
+            metavar="AGENT,ARM,REWARD[,TIME]",
             help="What these columns are called in the files, as in user,movie,rating.",
+        ),
+        click.option(
+            "--periods",
+            type=int,
+            metavar="N",
+            help="Cut a log with times into N spans, from one to the next arms change.",
+        ),
+        click.option(
+            "--change",
+            metavar="RECIPE",
+            help="How arms change: switching(RATE), wandering(STEP), seasonal(AMPLITUDE, PERIOD), drifting(FIRST, "
+            "LAST) or piecewise(ROUND, ...).",
         ),
         click.option(
             "--log-rewards",
@@ -189,7 +201,7 @@ def read_case(
     if all(notation.read(name, 1) == notation.read(name, 2) for name in written):
         refuse_idle(click.get_current_context(), "ttl", "each of the protocols has its own, or none")
     faults = read_faults(loss, outages)
-    problem = read_problem(network, seed, **arms)
+    problem = read_problem(network, seed, horizon=horizon, **arms)
     note_policy(problem, is_given(click.get_current_context(), "policy") or not takes_policy())
     if not any(protocol.sends_messages for protocol in protocols):
         refuse_idle(click.get_current_context(), "loss", "none of the protocols sends messages")
@@ -259,6 +271,8 @@ def refuse_options(context: click.Context, but: tuple[str, ...]) -> None:
         "columns",
         "log_rewards",
         "unmatched",
+        "periods",
+        "change",
         "ttl",
         "horizon",
         "replicates",
@@ -298,15 +312,22 @@ def read_problem(
     columns: str | None,
     log_rewards: str,
     unmatched: str,
+    periods: int | None,
+    change: str | None,
+    horizon: int,
 ) -> Problem:
     """The problem that the options describe: arms from files or, without any, Gaussian ones drawn as in the paper."""
+    from ..arms.changes import read_change
     from ..problem import Problem
 
     context = click.get_current_context()
+    if change is not None:
+        read_change(change)  # before any file is read
     if catalogue is None and laws is None and log is None:
-        for name in ("log_rewards", "unmatched", "columns"):
+        for name in ("log_rewards", "unmatched", "columns", "periods"):
             refuse_idle(context, name, "no file gives arms")
-        return Problem.random(read_network(network, seed, max_bytes, weights, self_loops), n_arms, per_agent, seed)
+        graph = read_network(network, seed, max_bytes, weights, self_loops)
+        return Problem.random(graph, n_arms, per_agent, seed, change)
     for name in ("n_arms", "per_agent"):
         refuse_idle(context, name, "a file gives the arms")
     if laws is None and log is None:
@@ -314,10 +335,12 @@ def read_problem(
     if laws is not None and log is not None:
         raise InputError("give --laws or --log, got both; each says what arms pay")
     if log is None:
-        refuse_idle(context, "log_rewards", "there is no --log")
+        for name in ("log_rewards", "periods"):
+            refuse_idle(context, name, "there is no --log")
         if catalogue is None:
             raise InputError("--laws needs --catalogue, got none; name a file of who has which arms")
-    who, what = _read_arms(catalogue, laws, log, log_rewards, columns=columns, max_bytes=max_bytes)
+    spans = None if periods is None else {"periods": periods, "horizon": horizon}
+    who, what = _read_arms(catalogue, laws, log, log_rewards, spans, columns=columns, max_bytes=max_bytes)
     graph = read_network(network, seed, max_bytes, weights, self_loops)
     hint = "" if is_given(context, "network") else f"--network is not given, so {network} is used, the paper's"
     try:
@@ -328,11 +351,16 @@ def read_problem(
         click.echo(f"banditmesh: {hint}", err=True)
     if problem.unmatched:
         click.echo(f"banditmesh: left out: {problem.unmatched}", err=True)
-    return problem
+    return problem if change is None else problem.with_change(change)
 
 
 def _read_arms(
-    catalogue: str | None, laws: str | None, log: str | None, log_rewards: str, **reading: Any
+    catalogue: str | None,
+    laws: str | None,
+    log: str | None,
+    log_rewards: str,
+    spans: dict[str, int] | None,
+    **reading: Any,
 ) -> tuple[Any, Any]:
     """Who has which arms, and what they pay, from files."""
     from .. import arms
@@ -344,7 +372,7 @@ def _read_arms(
         what = arms.read_laws(laws, **reading)
     else:
         with patient_bar(f"reading {Path(log).name}", "") as progress:
-            what = arms.read_log(log, law=log_rewards, progress=progress, **reading)
+            what = arms.read_log(log, law=log_rewards, progress=progress, **(spans or {}), **reading)
     return what if catalogue is None else arms.read_catalogue(catalogue, **reading), what
 
 

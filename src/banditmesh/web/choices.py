@@ -40,7 +40,9 @@ DEFAULTS: Final[dict[str, str]] = {
 #: The protocols under which a message of the lab's problem is followed at first.
 FOLLOWED: Final = ("flooding(4)", "fwa(4)")
 #: Keys that hold words, whatever they look like.
-_WORDS: Final = frozenset({"name", "law", "rules", "path", "catalogue", "laws", "log", "rewards", "weights", "kind"})
+_WORDS: Final = frozenset(
+    {"name", "law", "rules", "path", "catalogue", "laws", "log", "rewards", "change", "weights", "kind"}
+)
 #: Keys that name files, and the most bytes that such a file may hold, unpacked.
 FILES: Final = ("network.path", "arms.catalogue", "arms.laws", "arms.log")
 MOST_UNPACKED: Final = 64 * 2**20
@@ -201,7 +203,12 @@ def to_python(choices: Mapping[str, str]) -> str:
             tables.setdefault(table, {})[name] = value
     run = tables[""]
     protocols = ", ".join(_quoted(one) for one in split(run.get("protocols", "")) if one)
-    lines = ["import banditmesh as bm", "", _network(tables), *_problem(tables.get("arms", {}))]
+    lines = [
+        "import banditmesh as bm",
+        "",
+        _network(tables),
+        *_problem(tables.get("arms", {}), run.get("horizon", "1000")),
+    ]
     settings = [f"policy={_policy(tables.get('policy', {}))}"]
     settings += [f"{name}={_as_python(name, run[name])}" for name in _RUN if name in run]
     step = record_every(int(run["horizon"])) if run.get("horizon", "").isdecimal() else 1
@@ -285,7 +292,13 @@ def _network(tables: Mapping[str, Mapping[str, str]]) -> str:
     return f"network = {made}" if kind is None else f"network = bm.networks.{kind}({made}, {_arguments(dynamics)})"
 
 
-def _problem(arms: Mapping[str, str]) -> list[str]:
+def _problem(arms: Mapping[str, str], horizon: str) -> list[str]:
+    """The lines that make the problem, with arms that change if they do."""
+    change = [f"problem = problem.with_change({_quoted(arms['change'])})"] if "change" in arms else []
+    return _fixed_problem({key: text for key, text in arms.items() if key != "change"}, horizon) + change
+
+
+def _fixed_problem(arms: Mapping[str, str], horizon: str) -> list[str]:
     law = arms.get("law", "gaussian")
     if law == "data":
         said = {name: _quoted(text) for name, text in arms.items()}
@@ -293,6 +306,9 @@ def _problem(arms: Mapping[str, str]) -> list[str]:
         unmatched = f", unmatched={said['unmatched']}" if "unmatched" in said else ""
         if "log" in said:
             rewards = f", law={said['rewards']}" if "rewards" in said else ""
+            rewards += (
+                f", periods={_as_python('periods', arms['periods'])}, horizon={horizon}" if "periods" in said else ""
+            )
             who = f"bm.arms.read_catalogue({said['catalogue']}{columns})" if "catalogue" in said else "log"
             made = f"problem = bm.Problem(network, {who}, log{unmatched})"
             return [f"log = bm.arms.read_log({said['log']}{rewards}{columns})", made]

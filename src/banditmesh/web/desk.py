@@ -66,7 +66,7 @@ class Desk:
 
     def simulate(self, choices: Mapping[str, str], folder: Path) -> dict[str, Any]:
         """Simulate all protocols; told on the way: curves as they grow, those of one protocol at a time."""
-        from ..comparisons.compare import Comparison
+        from ..comparisons.compare import Comparison, pooling_advice
         from ..protocols.notation import labels
         from ..sim.engine import simulate
 
@@ -96,7 +96,7 @@ class Desk:
             curve = thinned(result.rounds, result.regret, result.messages.astype(float))
             self._tell({"label": label, "done": (number + 1) / len(protocols), "curve": curve})
             results[label] = result
-        self._comparison = Comparison(results)
+        self._comparison = Comparison(results, pooling_advice(case.problem))
         return {"rows": self._rows(self._comparison), "engine": sorted({one.engine for one in results.values()})}
 
     @staticmethod
@@ -311,6 +311,7 @@ class Desk:
         where : mapping, optional
             The values of further keys; the first of each if not given.
         """
+        from ..studies.shards import point_columns
         from ..studies.store import Study, list_shards
 
         study = Study(os.path.expanduser(path))
@@ -333,10 +334,14 @@ class Desk:
         failed = table[table["error"].notna()]
         told["n_failed"] = len(failed)
         told["failed"] = [
-            {"run": int(row["run"]), "point": _point(row, manifest["columns"]), "error": str(row["error"])}
+            {
+                "run": int(row["run"]),
+                "point": _point(row, point_columns(manifest["columns"])),
+                "error": str(row["error"]),
+            }
             for _, row in failed.head(MOST_ROWS).iterrows()
         ]
-        return told | _swept(table[table["error"].isna()], list(manifest["columns"]), wanted, where or {})
+        return told | _swept(table[table["error"].isna()], point_columns(manifest["columns"]), wanted, where or {})
 
 
 class _Pace:

@@ -49,6 +49,8 @@ HINTS: Final[dict[str, str]] = {
     "arms.sigma": "standard deviation of a reward",
     "arms.seed": "draws means and arm sets",
     "arms.means": "if not drawn: 0.2, 0.8",
+    "arms.change": "if arms change: switching(0.002)",
+    "arms.periods": "if they change over a log's time: 12",
     "arms.columns": "if called otherwise: user,movie,rating",
     "arms.rewards": "auto, bernoulli, empirical, replay",
     "arms.unmatched": "names that do not match: refuse, drop",

@@ -298,6 +298,8 @@ class Replicate:
         """The round before which a chunk of about so many rounds ends: at the next record, if agents are recorded."""
         run = self.packed.run
         last = min(self.t + min(n_rounds, self.longest_chunk), run.horizon + 1)
+        if self._world is not None:
+            last = min(last, self._world.end_of_block(self.t))
         return min(last, int(run.records[self.curve.n_known]) + 1) if run.agents else last
 
     def _all_pulls(self) -> NDArray[np.int32]:

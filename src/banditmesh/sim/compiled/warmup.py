@@ -18,7 +18,7 @@ import numpy as np
 from numba.core import event
 from numba.core.errors import NumbaError
 
-from ...arms import Bernoulli, Beta, Gaussian, Law
+from ...arms import Bernoulli, Beta, Gaussian, Law, Switching
 from ...lookup import registry
 from ...networks.csr import Links
 from ...networks.dynamic import EdgeMarkovian
@@ -121,11 +121,12 @@ def is_prompt(run: Run) -> bool:
     return compiled.kernels_of(run).is_built_in or _kind(run) in _ready
 
 
-def _kind(run: Run) -> tuple[Kernels, str, bool, bool, bool]:
+def _kind(run: Run) -> tuple[Kernels, str, bool, bool, bool, bool]:
     by_plan = plans.pays(run) or run.protocol.most_hops == 0
     usual = "quiet" if traits(run).is_quiet else "plan" if by_plan else "spread"
     delivery = "merge" if run.tree is not None else "walk" if traits(run).walks else usual
-    return compiled.kernels_of(run), delivery, run.problem.is_dynamic, traits(run).has_tape, _may_be_shared(run)
+    is_dynamic, has_tape = run.problem.is_dynamic, traits(run).has_tape
+    return compiled.kernels_of(run), delivery, is_dynamic, has_tape, _may_be_shared(run), run.means_change
 
 
 def _may_be_shared(run: Run) -> bool:
@@ -141,7 +142,9 @@ def _small(run: Run) -> Run:
     coins = {0, 1, 2} if traits(run).walks else set() if run.rules.id_is_reward else {0, 2}
     means = enumerate((0.3, 0.5, 0.7))
     laws: list[Law] = [Bernoulli(mean) if arm in coins else Gaussian(mean, 1.0) for arm, mean in means]
-    laws.append(Beta(2.0, 2.0) if traits(run).has_tape else laws[0])
+    if run.means_change:
+        laws[0], laws[1] = (Switching(law, 0.2, 0.2, 0.8) for law in laws[:2])
+    laws.append(Beta(2.0, 2.0) if traits(run).has_tape else laws[2])
     return replace(
         run,
         problem=Problem(network, [[0, 1, 2], [1, 2, 3], [2, 3, 0], [0, 1]], laws),
