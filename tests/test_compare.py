@@ -27,7 +27,7 @@ def test_results_are_those_of_single_simulations(comparison):
 def test_table_has_means_and_standard_deviations_at_the_horizon(comparison):
     table = comparison.table()
     assert table.index.tolist() == ["none", "irs", "flooding"]
-    assert table.columns.tolist() == ["regret", "regret_sd", "messages", "messages_sd", "first_regret"]
+    assert table.columns.tolist() == ["regret", "regret_sd", "messages", "messages_sd"]
     for name, result in comparison.results.items():
         last = result.regret[:, -1]
         assert table.loc[name, "regret"] == pytest.approx(sum(last) / 3)
@@ -156,7 +156,7 @@ def test_ten_replicates_are_the_default_as_on_the_command_line():
 
 def test_the_worst_agent_and_quantiles_are_in_the_table_on_request(comparison):
     table = comparison.table(agents=True)
-    assert table.columns.tolist()[5:] == ["agent_median", "agent_q90", "agent_worst"]
+    assert table.columns.tolist()[4:] == ["agent_median", "agent_q90", "agent_worst"]
     regrets = comparison.results["none"].agent_regret
     assert table.loc["none", "agent_worst"] == pytest.approx(regrets.max(axis=1).mean())
     assert table.loc["none", "agent_median"] == pytest.approx(np.median(regrets, axis=1).mean())

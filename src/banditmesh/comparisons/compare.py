@@ -51,8 +51,7 @@ class Comparison:
     def table(self, agents: bool = False) -> pd.DataFrame:
         """One row per protocol: mean and standard deviation of regret and transmissions (`messages`) at the horizon.
 
-        The standard deviations, over replicates, are NaN if there is only one. `first_regret` is the part of the mean
-        regret that is of forced first pulls, NaN where that is not known.
+        The standard deviations, over replicates, are NaN if there is only one.
 
         Parameters
         ----------
@@ -72,8 +71,6 @@ class Comparison:
                 "messages": messages.mean(),
                 "messages_sd": messages.std(ddof=1) if spread else np.nan,
             }
-            if name in self.first_regret:
-                rows[name]["first_regret"] = self.first_regret[name].mean()
             if agents:
                 shares = np.quantile(result.agent_regret, (0.5, 0.9, 1.0), axis=1).mean(axis=1)
                 rows[name] |= dict(zip(("agent_median", "agent_q90", "agent_worst"), shares, strict=True))
@@ -171,8 +168,9 @@ class Comparison:
                 for what in ("regret", "messages")
             }
             values[str(name)] |= {key: float(row[key]) for key in row.index if key.startswith("agent_")}
-            if "first_regret" in row.index:
-                values[str(name)]["first_regret"] = None if np.isnan(row["first_regret"]) else row["first_regret"]
+            if str(name) in self.first_regret:
+                first = float(self.first_regret[str(name)].mean())
+                values[str(name)]["first_regret"] = None if np.isnan(first) else first
             if rounds_per_second is not None:
                 horizon = self.results[str(name)].horizon
                 values[str(name)]["messages_per_second"] = row["messages"] / horizon * rounds_per_second

@@ -38,13 +38,14 @@ def comparison_rows(
     table = comparison.table(agents=agents)
     shares = [name for name in table.columns if name.startswith("agent_")]
     paced = [] if rounds_per_second is None else ["transmissions per second"]
-    first = ["first pulls"] if "first_regret" in table.columns else []
+    first = ["first pulls"] if comparison.first_regret else []
     rows = [["protocol", "group regret", "transmissions", *first, *paced, *(one.replace("_", " ") for one in shares)]]
     digits = {"regret": decimals(table["regret"]), "messages": 0}
     of_agents = {share: decimals(table[share]) for share in shares}
     for name, row in table.iterrows():
         cells = [_with_spread(row[what], row[f"{what}_sd"], digits[what]) for what in digits]
-        cells += [first_share(row["first_regret"], row["regret"])] * len(first)
+        if first:
+            cells.append(first_share(float(comparison.first_regret[str(name)].mean()), row["regret"]))
         if rounds_per_second is not None:
             horizon = comparison.results[str(name)].horizon
             cells.append(f"{row['messages'] / horizon * rounds_per_second:,.1f}")
