@@ -47,7 +47,7 @@ DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 def all_sections() -> dict[str, Section]:
     """The sections by name, in the order in which they run; theory if its file is there."""
-    known = [engines, c_loop, choice, scale, growth, memories, worlds, threads, startup, agent, animations, live, page]
+    known = [engines, c_loop, choice, scale, growth, worlds, memories, threads, startup, agent, animations, live, page]
     sections = [module.SECTION for module in known]
     if importlib.util.find_spec("theory") is not None:
         theory = importlib.import_module("theory")

@@ -47,8 +47,8 @@ SECTION = Section(
     title="What changing arms cost",
     note=(
         f"Whole calls of simulate() with UCB, 50 arms, 20 per agent, on the paper's ER network with T = {HORIZON}, or "
-        "with a million agents and T = 20; one replicate, one core, CPU time, the least of several after a warm-up. The "
-        "ratio is to the same run in a fixed world. Wandering and seasonal means change in every round."
+        "with a million agents and T = 20; one replicate, one core, CPU time, the least of several after a warm-up. "
+        "The ratio is to the same run in a fixed world. Wandering and seasonal means change in every round."
     ),
     columns=(
         Column("agents", "agents", ",d"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
-SECTIONS = ("engines", "c", "choice", "scale", "growth", "worlds", "threads", "startup", "agent", "animations")
+SECTIONS = ("engines", "c", "choice", "scale", "growth", "worlds", "memories", "threads", "startup", "agent", "animations")
 
 
 def run(*arguments):

@@ -528,7 +528,7 @@ def test_columns_are_named_on_the_command_line_and_in_a_spec(run, folder, monkey
     assert "on the command line: --columns AGENT,ARM,REWARD" in err
     code, _, err = run("compare", *few, "--log", "ratings.csv", "--columns", "user")
     assert code == 2
-    assert "columns must name those of agent, arm, reward in this order, as in 'user,movie,rating', got 'user'" in err
+    assert "columns must name those of agent, arm, reward, time in this order, as in 'user,movie,rating', got 'user'" in err
     assert "--columns has no effect: no file gives arms" in run("compare", *few, "--columns", "a,b")[2]
     (folder / "study.toml").write_text(
         SPEC + "[arms]\nlaw = 'data'\nlog = 'ratings.csv'\ncolumns = 'user,movie,rating'\n"

@@ -135,7 +135,7 @@ class ShiftedLaw(ChangingLaw):
     law: Law
 
     @property
-    def start(self) -> Law:  # type: ignore[override]
+    def start(self) -> Law:
         return self.law
 
     def means(self, first: int, last: int) -> Floats:

@@ -114,6 +114,11 @@ class RewardLog:
         spans = np.split(self._spans()[order], ends)
         return {arm: self._changing(*one) for arm, one in zip(self.arms, zip(rewards, spans, strict=True), strict=True)}
 
+    @property
+    def pooled(self) -> RewardLog:
+        """The same log without periods, so that arms do not change."""
+        return replace(self, periods=None, horizon=None)
+
     def with_periods(self, periods: int, horizon: int) -> RewardLog:
         """The same log, which must have times, cut into equal spans of time over so many rounds.
 
@@ -145,7 +150,8 @@ class RewardLog:
         assert self.times is not None
         assert self.periods is not None
         width = float(np.ptp(self.times)) or 1.0
-        return np.minimum(((self.times - self.times.min()) / width * self.periods).astype(np.int64), self.periods - 1)
+        spans: npt.NDArray[np.int64] = ((self.times - self.times.min()) / width * self.periods).astype(np.int64)
+        return np.minimum(spans, self.periods - 1)
 
     def _changing(self, rewards: Floats, spans: npt.NDArray[np.int64]) -> Law:
         assert self.periods is not None

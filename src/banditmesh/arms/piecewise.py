@@ -61,11 +61,11 @@ class Piecewise(ChangingLaw):
         return max(self.pieces)
 
     @cached_property
-    def sigma(self) -> float | None:
+    def sigma(self) -> float | None:  # type: ignore[override]
         return self._largest(list(self.pieces.values()))
 
     @cached_property
-    def continuous(self) -> bool:
+    def continuous(self) -> bool:  # type: ignore[override]
         return all(law.continuous for law in self.pieces.values())
 
     def at(self, t: int) -> Law:

@@ -53,7 +53,8 @@ class Seasonal(ShiftedLaw):
 
     def means(self, first: int, last: int) -> Floats:
         rounds = np.arange(first, last)
-        return self.law.mean + self.amplitude * np.sin(2.0 * math.pi * (rounds + self.phase) / self.period)
+        swing: Floats = np.sin(2.0 * math.pi * (rounds + self.phase) / self.period)
+        return self.law.mean + self.amplitude * swing
 
     def describe(self) -> dict[str, Any]:
         swing = {"amplitude": self.amplitude, "period": self.period, "phase": self.phase}

@@ -48,7 +48,7 @@ class Switching(RandomLaw):
         self._check_ends()
 
     @property
-    def recipe(self) -> tuple[int, float, int]:  # type: ignore[override]
+    def recipe(self) -> tuple[int, float, int]:
         return SWITCHING, self.rate, 1
 
     def describe(self) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Wandering(RandomLaw):
         return 1 + self.hold
 
     @property
-    def recipe(self) -> tuple[int, float, int]:  # type: ignore[override]
+    def recipe(self) -> tuple[int, float, int]:
         return WANDERING, self.step, self.hold
 
     def describe(self) -> dict[str, Any]:

@@ -206,9 +206,9 @@ class World:
                 means[:, [k for k, _ in self._built_in]] = drawn
         for (k, law), walk in zip(self._own, self._walks, strict=True):
             means[:, k] = [_own_mean(law, next(walk, None)) for _ in range(first, last)]
-        for k, (_, law) in enumerate(self._shifted):
-            if not isinstance(law, RandomLaw):
-                means[:, k] = law.means(first, last)
+        for k, (_, shifted) in enumerate(self._shifted):
+            if not isinstance(shifted, RandomLaw):
+                means[:, k] = shifted.means(first, last)
         return shifted_rows([law.law for _, law in self._shifted], means)
 
 

@@ -390,7 +390,7 @@ def _pays_rates(spec: Spec, files: Mapping[FileTable, Any]) -> bool:
     if not all(family.settings["arms"]["law"] in ("bernoulli", "data") for family in spec.families("arms")):
         return False
     laws = [held for named, held in files.items() if dict(named).get("arms") == "laws"]
-    laws += [held.laws for named, held in files.items() if dict(named).get("arms") == "log"]
+    laws += [held.pooled.laws for named, held in files.items() if dict(named).get("arms") == "log"]
     return all(choice.are_rates(some.values()) for some in laws)
 
 

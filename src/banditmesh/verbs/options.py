@@ -379,7 +379,7 @@ def _read_arms(
     laws: str | None,
     log: str | None,
     log_rewards: str,
-    spans: dict[str, int] | None,
+    spans: dict[str, Any] | None,
     **reading: Any,
 ) -> tuple[Any, Any]:
     """Who has which arms, and what they pay, from files."""

@@ -467,7 +467,7 @@ def _picture(figure: Any, kind: str) -> bytes:
         return path.read_bytes()
 
 
-def _point(row: Any, columns: Mapping[str, str]) -> str:
+def _point(row: Any, columns: list[str]) -> str:
     return ", ".join(f"{name} {row[name]}" for name in columns if row[name] is not None and row[name] == row[name])
 
 

@@ -334,7 +334,7 @@ class OnLinks(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """What pulls need: the keys of their draws, how far clocks lag behind rounds, and parameters of clocks and memory."""
+    """What pulls need: the keys of their draws, how far clocks lag behind, clocks' parameters, and a memory's."""
 
     reward_k0: int
     reward_k1: int
