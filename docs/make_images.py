@@ -82,10 +82,21 @@ def over_loss(problem: bm.Problem) -> None:
     plots.save(plots.over_key("loss", series), IMAGES / "er-loss", kinds=("svg",))
 
 
+def over_changes() -> None:
+    """Regret where arms change twice: alone and shared, with and without forgetting."""
+    network = bm.networks.paper("er")
+    problem = bm.Problem.random(network, n_arms=20, per_agent=7, seed=0, change="piecewise(1001, 2001)")
+    settings = {"horizon": 3000, "replicates": 5, "seed": 0, "record_every": 20}
+    policies = ["ucb(0.5)", "ucb(0.5)+discount(0.995)"]
+    comparison = bm.compare(problem, [bm.NoCooperation(), bm.Flooding(4)], policies=policies, **settings)
+    plots.save(comparison.plot(), IMAGES / "er-changing", kinds=("svg",))
+
+
 def main() -> None:
     """Draw everything."""
     (IMAGES / "protocols").mkdir(parents=True, exist_ok=True)
     problem = bm.Problem.paper("er", seed=0)
+    over_changes()
     comparison = bm.compare(problem, PROTOCOLS, horizon=1000, replicates=10, seed=0, record_every=10)
     for figure, name in ((comparison.plot(), "er-comparison"), (comparison.plot("tradeoff"), "er-tradeoff")):
         plots.save(figure, IMAGES / name, kinds=("svg",))

@@ -50,6 +50,16 @@ def test_what_takes_longer_is_measured(section, tmp_path):
     assert json.loads((tmp_path / "results.json").read_text())["sections"][section]
 
 
+@pytest.mark.slow
+def test_tables_of_changing_worlds_are_printed():
+    command = [sys.executable, FOLDER / "changing.py", "--quick", "--replicates", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert sum(line.startswith("| --- |") for line in lines) == 6
+    assert sum(line.endswith("2 replicates") for line in lines) == 6
+
+
 def test_results_name_the_machine_and_no_date(quick_results):
     assert set(quick_results["machine"]) == {"cpu", "cores", "memory_gib", "system", "python", "numpy", "numba"}
     assert set(quick_results) == {"machine", "sections"}

@@ -27,7 +27,7 @@ def run(cells):
 
 
 def test_there_are_notebooks_and_they_are_described():
-    assert [path.name for path in NOTEBOOKS] == ["absorption.ipynb"]
+    assert [path.name for path in NOTEBOOKS] == ["absorption.ipynb", "changing.ipynb"]
     assert all(path.name in (EXAMPLES / "README.md").read_text(encoding="utf-8") for path in NOTEBOOKS)
 
 
@@ -54,3 +54,14 @@ def test_the_story_of_absorption_runs_and_says_what_happens(monkeypatch):
     ]
     sent = {name: result.transmissions[:, -1].mean() for name, result in shown[-1].results.items()}
     assert sent["none"] == 0 < sent["fwa"] < sent["flooding"]
+
+
+def test_the_story_of_a_changing_world_shows_that_forgetting_makes_sharing_pay(monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    shown = run(code_of(EXAMPLES / "changing.ipynb"))
+    before, after = shown[1]
+    assert before != after
+    regret = {name: one.regret[:, -1].mean() for name, one in shown[4].results.items()}
+    forgets = "ucb+discount(0.98)"
+    assert regret[f"flooding, {forgets}"] < 0.6 * min(regret["flooding, ucb"], regret[f"none, {forgets}"])
+    assert min(shown[-1], key=shown[-1].get) in (0.97, 0.98, 0.99)

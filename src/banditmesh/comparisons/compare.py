@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +19,10 @@ from ..sim.engine import simulate
 from ..sim.result import Result
 from ..sim.run import ProgressCallback
 from ..text_tables import as_html, as_text
-from .entries import Comparable, read_entries
+from .entries import Comparable, read_entries, read_policies
+from .first_pulls import first_regret
 from .intervals import paired_interval
-from .shown import ONE_REPLICATE, comparison_rows
+from .shown import MANY_FIRST, ONE_REPLICATE, comparison_rows, mostly_first
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,10 +40,13 @@ class Comparison:
         In the order in which the protocols were given.
     advice : str
         What is to be said of the problem below the table; empty if nothing is.
+    first_regret : mapping from str to float array (replicates,)
+        How much of each one's group regret is of forced first pulls, nan where that is not known.
     """
 
     results: Mapping[str, Result]
     advice: str = ""
+    first_regret: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def table(self, agents: bool = False) -> pd.DataFrame:
         """One row per protocol: mean and standard deviation of regret and transmissions (`messages`) at the horizon.
@@ -145,6 +149,8 @@ class Comparison:
     def to_json(self, agents: bool = False, rounds_per_second: float | None = None) -> dict[str, Any]:
         """The table as plain values: protocol -> regret and messages -> mean and sd (None for one replicate).
 
+        Besides, protocol -> first_regret, the mean regret of forced first pulls (None where that is not known).
+
         Parameters
         ----------
         agents : bool
@@ -162,6 +168,9 @@ class Comparison:
                 for what in ("regret", "messages")
             }
             values[str(name)] |= {key: float(row[key]) for key in row.index if key.startswith("agent_")}
+            if str(name) in self.first_regret:
+                first = float(self.first_regret[str(name)].mean())
+                values[str(name)]["first_regret"] = None if np.isnan(first) else first
             if rounds_per_second is not None:
                 horizon = self.results[str(name)].horizon
                 values[str(name)]["messages_per_second"] = row["messages"] / horizon * rounds_per_second
@@ -252,7 +261,11 @@ class Comparison:
     def notes(self) -> list[str]:
         """The notes below the table."""
         alone = any(result.replicates == 1 for result in self.results.values())
-        return [*([ONE_REPLICATE] if alone else []), *([self.advice] if self.advice else [])]
+        return [
+            *([ONE_REPLICATE] if alone else []),
+            *([MANY_FIRST] if mostly_first(self) else []),
+            *([self.advice] if self.advice else []),
+        ]
 
     def _plot_busiest_link(self, look: plots.Look) -> Figure:
         first = self._with_links()
@@ -308,7 +321,8 @@ def compare(
     problem: Problem,
     protocols: Comparable | Sequence[Comparable] | Mapping[str, Comparable],
     *,
-    policy: Policy | Sequence[Policy] | None = None,
+    policy: Policy | str | Sequence[Policy] | None = None,
+    policies: Policy | str | Sequence[Policy | str] | None = None,
     horizon: int = 1000,
     replicates: int = 10,
     seed: int | None = None,
@@ -332,12 +346,16 @@ def compare(
     problem : Problem
         Network, arm sets and arms.
     protocols : one or several of what is to be compared
-        Protocols such as `FwA(4)` or "fwa(4)"; pairs of a protocol and a policy such as `("fwa(4)", KLUCB())`; or
+        Protocols such as `FwA(4)` or "fwa(4)"; pairs of a protocol and a policy such as `("fwa(4)", KLUCB())` or
+        `("fwa(4)", "ucb+discount(0.995)")`; or
         configurations such as `{"protocol": "fwa(4)", "rules": "published"}`, which may also hold faults and every. A
         mapping names each of them. Otherwise a protocol that is the only one of its name and sends every pull goes by
         its plain name, and any other is written out, as in "flooding(8)+growth(0.25)".
     policy, horizon, rules, engine, link_traffic, agents, rewards, means, every, faults, record_every, threads, progress
         As for `simulate`; the default for all entries.
+    policies : one or several of Policy or str, optional
+        Instead of `policy`: every protocol without its own policy runs with each of these, such as
+        `["ucb(0.5)", "ucb(0.5)+discount(0.995)"]`.
     replicates : int
         The number of independent repetitions: 10 unless given, so that there are standard deviations.
     seed : int, optional
@@ -356,7 +374,7 @@ def compare(
     >>> list(bm.compare(problem, pairs, horizon=10, replicates=2, seed=0).results)
     ['irs, ucb', 'irs, thompson']
     """
-    entries = read_entries(protocols)
+    entries = read_entries(protocols, read_policies(policies, policy))
     settings: dict[str, Any] = {
         "policy": policy,
         "horizon": horizon,
@@ -375,10 +393,10 @@ def compare(
         "progress": progress,
         "trace": trace,
     }
-    return Comparison(
-        {name: simulate(problem, entry.protocol, **{**settings, **entry.settings}) for name, entry in entries.items()},
-        pooling_advice(problem),
-    )
+    given = {name: {**settings, **entry.settings} for name, entry in entries.items()}
+    results = {name: simulate(problem, entry.protocol, **given[name]) for name, entry in entries.items()}
+    first = {name: first_regret(problem, entry.protocol, results[name], given[name]) for name, entry in entries.items()}
+    return Comparison(results, pooling_advice(problem), first)
 
 
 def pooling_advice(problem: Problem) -> str:

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from .. import plots
 from ..errors import InputError
 from ..faults import Faults
+from ..policies import Policy
 from ..protocols import AnyProtocol
 from ..protocols.notation import write_emission
 from ..text_tables import as_html, decimals
-from .intervals import paired_interval
+from .intervals import lead, paired_interval
 from .weaknesses import weaknesses
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ COSTS: Final = {
     "link_load": "transmissions per round on the busiest link",
     "bytes_per_round": "bytes per round",
 }
-MEASURES: Final = ("regret", *COSTS, "link_peak")
+MEASURES: Final = ("regret", *COSTS, "link_peak", "first_regret")
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Configuration:
     Attributes
     ----------
     name : str
-        The protocol written out, as in "flooding(8)+growth(0.25)".
+        The protocol written out, as in "flooding(8)+growth(0.25)", and its policy if there are several.
     protocol : AnyProtocol
         The protocol itself.
     regret : float array (replicates,)
@@ -56,6 +57,10 @@ class Configuration:
         The same in the busiest window of a fiftieth of the horizon: emissions that fall silent start loud.
     bytes_per_round : float array (replicates,)
         Payload of all transmissions, divided by the horizon.
+    first_regret : float array (replicates,)
+        How much of the regret is of forced first pulls; nan where that is not known.
+    policy : Policy or None
+        How it chooses arms, if policies are put side by side; None if all choose alike.
     """
 
     name: str
@@ -65,6 +70,8 @@ class Configuration:
     link_load: NDArray[np.float64]
     link_peak: NDArray[np.float64]
     bytes_per_round: NDArray[np.float64]
+    first_regret: NDArray[np.float64] = field(default_factory=lambda: np.full(1, np.nan))
+    policy: Policy | None = None
 
     def mean(self, measure: str) -> float:
         """The mean of a measure over replicates."""
@@ -109,6 +116,9 @@ class Frontier:
         many paired replicates, by how much, and the margin exceeded. A configuration is over the budget by what it sent
         so far; beaten by another that costs no more; or, where it takes long, not worth it, since another has nearly
         all of the possible gain for at most half of its cost.
+    listening : Configuration or None
+        The recommended configuration again with `first_pulls="unknown"`, simulated where first pulls are more than a
+        tenth of its regret and there are at least three replicates.
     """
 
     configurations: tuple[Configuration, ...]
@@ -126,6 +136,7 @@ class Frontier:
     struck: Faults | None = None
     rounds_per_second: float | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
+    listening: Configuration | None = None
 
     @cached_property
     def fronts(self) -> dict[str, tuple[str, ...]]:
@@ -192,7 +203,9 @@ class Frontier:
         if self.recommended is not None:
             asked = f"For {budget}" if budget else "Without a budget"
             advice = f"{asked} take {self.recommended}: {self._in_words(self.recommended)}."
-            return "\n".join([advice, *(f"Its weakness here: {one}." for one in self.weaknesses)])
+            return "\n".join(
+                [advice, *self._first_pulls_advice(), *(f"Its weakness here: {one}." for one in self.weaknesses)]
+            )
         if self.nearest is None:
             return "Nothing to recommend: no configuration sends anything."
         excess = self._excess(self[self.nearest])
@@ -201,6 +214,21 @@ class Frontier:
             f"factor of {excess:,.3g}: "
             f"{self._in_words(self.nearest)}."
         )
+
+    def _first_pulls_advice(self) -> list[str]:
+        """That first pulls should listen, if it was measured that they should."""
+        if self.listening is None or self.recommended is None:
+            return []
+        one, other = self[self.recommended], self.listening
+        gain, margin = lead(one.regret - other.regret)
+        if gain <= margin:
+            return []
+        share, left, digits = one.mean("first_regret") / one.mean("regret"), other.mean("regret"), decimals([gain])
+        return [
+            f"Give its policy first_pulls=unknown: {share:.0%} of its regret is of forced first pulls, and without "
+            f"them its regret is {left:,.{digits}f}, less by {gain:,.{digits}f} ({len(one.regret)} paired replicates, "
+            f"margin {margin:,.{digits}f}), at {_short(other.mean('messages_per_round'))} transmissions a round."
+        ]
 
     @property
     def weaknesses(self) -> list[str]:
@@ -298,6 +326,7 @@ class Frontier:
             "fronts": {cost: list(found) for cost, found in self.fronts.items()},
             "left_out": dict(self.left_out),
             "weaknesses": self.weaknesses,
+            "listening": None if self.listening is None else {m: self.listening.mean(m) for m in ("regret", *COSTS)},
         }
         rows: dict[str, Any] = {}
         for name, row in self.table().iterrows():
@@ -374,7 +403,7 @@ def _parts(one: Configuration) -> dict[str, Any]:
         "protocol": one.protocol.name,
         "ttl": one.protocol.most_hops,
         "emission": emission,
-    }
+    } | ({} if one.policy is None else {"policy": repr(one.policy)})
 
 
 def _short(value: float) -> str:

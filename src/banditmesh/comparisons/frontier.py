@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -44,10 +45,12 @@ from ..settings.parts import as_policy
 from ..sim.engine import check_changes_come
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
-from .configurations import Frontier
+from .configurations import Configuration, Frontier
+from .entries import policy_labels, read_policies
+from .first_pulls import listening
 from .kept import Kept
 from .measuring import Bench, Measured, Task
-from .screening import LARGE, Screened, screen
+from .screening import LARGE, REPLICATES, Screened, screen
 
 T = TypeVar("T")
 #: One or several.
@@ -69,6 +72,8 @@ ECHOING_TREES: Final = (
     TreeAggregation(8, emission=Growth(0.05, echoes=1)),
     TreeAggregation(4, emission=Growth(0.05, echoes=3)),
 )
+#: First pulls of at most this share of the regret are not worth another run.
+_LITTLE: Final = 0.1
 #: The ttls for a dynamic network, which has no diameter.
 DYNAMIC_TTLS: Final = (2, 3, 4)
 
@@ -82,6 +87,7 @@ def frontier(
     protocols: Several[AnyProtocol | type[AnyProtocol] | str] | None = None,
     ttls: Several[int] | None = None,
     emissions: Several[Emission | str] | None = None,
+    policies: Several[Policy | str] | None = None,
     max_messages_per_round: float | None = None,
     max_link_load: float | None = None,
     max_messages_per_second: float | None = None,
@@ -115,6 +121,9 @@ def frontier(
     emissions : one or several of Emission or str, optional
         By default every pull, growth by 0.1, 0.25 and 1, and contested; also with an echo if `faults` lose
         transmissions (under the sound rules: under the published ones an echo is useless).
+    policies : one or several of Policy or str, optional
+        Instead of `policy`: each protocol, ttl and emission runs with each of these, such as "ucb(0.5)" and
+        "ucb(0.5)+discount(0.995)". By default all choose alike.
     max_messages_per_round : float, optional
         A budget: transmissions in the whole network per round, mean over all rounds.
     max_link_load : float, optional
@@ -178,6 +187,9 @@ def frontier(
         "max_messages_per_round", max_messages_per_round, max_messages_per_second, rounds_per_second
     )
     max_link_load = _budget("max_link_load", max_link_load, max_link_load_per_second, rounds_per_second)
+    choosing = read_policies(policies, settings.get("policy"))
+    if choosing:
+        settings["policy"] = choosing[0]
     note_default(problem, settings.get("policy"))
     if isinstance(problem, Problem):
         check_changes_come(problem, horizon)
@@ -187,7 +199,8 @@ def frontier(
     strikes = faults.effective() if isinstance(faults, Faults) else None
     # Under the published rules an echo is taken for the message that it repeats.
     loses = isinstance(faults, Faults) and faults.loses and settings.get("rules") != PUBLISHED.name
-    grid = combine(problem, protocols, ttls, emissions, loses, settings.get("policy"))
+    grid = combine(problem, protocols, ttls, emissions, loses, choosing or settings.get("policy"))
+    grid, chosen = (grid, {}) if len(choosing) < 2 else cross(grid, choosing)
     simulated = {"seed": seed, **settings}
     kept = Kept(keep, problem, simulated)
     budget = {"messages_per_round": max_messages_per_round, "link_load": max_link_load}
@@ -200,36 +213,57 @@ def frontier(
         # What is beaten early may yet win where arms change later.
         prune = problem.n_agents * horizon * replicates * len(grid) > LARGE and not problem.changes
 
+    used = {**settings, "policies": choosing}
+
     def begun(first: Mapping[str, Measured]) -> None:
         if notice is not None:
             notice(_estimate(first, horizon, replicates, settings))
 
-    total, opening = len(grid) * horizon * replicates, _opened(executor, workers, problem, [*grid.values()], settings)
+    total, opening = len(grid) * horizon * replicates, _opened(executor, workers, problem, [*grid.values()], used)
     with Progress(progress, total, "frontier") as bar, opening as opened:
         bench = Bench(problem, simulated, opened, kept, bar)
         if prune:
-            found = screen(bench, grid, horizon, replicates, limits, tolerance, problem.n_agents, begun)
+            found = screen(bench, grid, horizon, replicates, limits, tolerance, problem.n_agents, begun, chosen)
         else:
-            tasks = [Task(name, protocol, horizon, replicates) for name, protocol in grid.items()]
+            tasks = [Task(name, one, horizon, replicates, policy=chosen.get(name)) for name, one in grid.items()]
             found = Screened(bench.run(tasks), {})
-    one = next(iter(found.left.values()))
-    return Frontier(
-        configurations=tuple(one.configuration for one in found.left.values()),
-        problem=repr(problem),
-        horizon=horizon,
-        replicates=replicates,
-        seed=seed,
-        rules=one.rules,
-        faults="" if strikes is None else repr(strikes),
-        max_messages_per_round=max_messages_per_round,
-        max_link_load=max_link_load,
-        tolerance=tolerance,
-        confidence=confidence,
-        policy=one.policy,
-        struck=strikes,
-        rounds_per_second=rounds_per_second,
-        left_out=found.left_out,
-    )
+        one = next(iter(found.left.values()))
+        whole = Frontier(
+            configurations=tuple(one.configuration for one in found.left.values()),
+            problem=repr(problem),
+            horizon=horizon,
+            replicates=replicates,
+            seed=seed,
+            rules=one.rules,
+            faults="" if strikes is None else repr(strikes),
+            max_messages_per_round=max_messages_per_round,
+            max_link_load=max_link_load,
+            tolerance=tolerance,
+            confidence=confidence,
+            policy="" if len(choosing) > 1 else one.policy,
+            struck=strikes,
+            rounds_per_second=rounds_per_second,
+            left_out=found.left_out,
+        )
+        return replace(whole, listening=_listening(bench, whole, settings.get("policy")))
+
+
+def _listening(bench: Bench, found: Frontier, policy: Any) -> Configuration | None:
+    """What is recommended, with first pulls that listen, if those that are forced are more than a little of its regret.
+
+    What sends more than the budget by it is of no use.
+    """
+    if found.recommended is None or found.replicates < REPLICATES:
+        return None
+    one = found[found.recommended]
+    other = listening(policy if one.policy is None else one.policy)
+    # Where the share is not known, nothing is compared.
+    if other is None or not one.mean("first_regret") > _LITTLE * one.mean("regret"):
+        return None
+    task = Task(f"{one.name}, first_pulls=unknown", one.protocol, found.horizon, found.replicates, policy=other)
+    measured = bench.run([task], False)[task.name].configuration
+    is_within = all(found.interval(measured, cost)[2] <= limit for cost, limit in found.limits.items())
+    return measured if is_within else None
 
 
 def _budget(name: str, per_round: float | None, per_second: float | None, pace: float | None) -> float | None:
@@ -323,6 +357,24 @@ def combine(
 def _merges(policy: object) -> bool:
     """Whether trees work with a policy's memory; what is no policy is refused when it is simulated."""
     return all(one.memory.merges for one in _listed(as_policy(policy)) if isinstance(one, Policy))
+
+
+def cross(
+    grid: Mapping[str, AnyProtocol], policies: Sequence[Policy]
+) -> tuple[dict[str, AnyProtocol], dict[str, Policy]]:
+    """Each of these protocols with each of these policies: protocols and policies by name.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> list(cross({"irs": bm.IRS()}, [bm.UCB(), bm.UCB(memory=bm.Discount(0.995))])[0])
+    ['irs, ucb', 'irs, ucb+discount(0.995)']
+    """
+    labelled = list(zip(policy_labels(policies), policies, strict=True))
+    return (
+        {f"{name}, {label}": protocol for name, protocol in grid.items() for label, _ in labelled},
+        {f"{name}, {label}": policy for name in grid for label, policy in labelled},
+    )
 
 
 def _listed(given: Any) -> list[Any]:

@@ -13,16 +13,19 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import StudyError
 from ..lookup import own
 from ..networks.csr import Links
+from ..policies import Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol
 from ..sim.engine import beginnings, simulate
 from ..sim.progress import Progress
 from ..sim.result import Result
 from .configurations import MEASURES, Configuration
+from .first_pulls import first_regret
 from .kept import Kept
 
 #: The peak load of a link is taken over windows of a fiftieth of the horizon, or more if link traffic would not fit.
@@ -48,6 +51,8 @@ class Task:
         The number of the first replicate.
     part_of : int
         The number of replicates that these are part of: it decides how long the windows of link peaks are.
+    policy : Policy or None
+        How it chooses, if not as the bench's settings say.
     """
 
     name: str
@@ -57,6 +62,7 @@ class Task:
     timed: bool = False
     first: int = 0
     part_of: int = 0
+    policy: Policy | None = None
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,9 @@ class Bench:
             futures = {
                 self._executor.submit(
                     measure_there,
-                    own.Packed((self._problem, task, settings), [task.protocol, task.protocol.emission, *mine]),
+                    own.Packed(
+                        (self._problem, task, settings), [task.protocol, task.protocol.emission, task.policy, *mine]
+                    ),
                 ): task
                 for task in missing
             }
@@ -170,6 +178,8 @@ def measure(problem: Problem, task: Task, settings: Mapping[str, Any], progress:
     >>> measure(problem, Task("irs", bm.IRS(), 10, 2), {"seed": 0}, False).configuration.messages_per_round
     array([306., 306.])
     """
+    if task.policy is not None:
+        settings = {**settings, "policy": task.policy}
     times = []
     # Of the two runs before, the first compiles the kernels, and the second has the fixed cost of any run.
     for horizon in (*(1, 1) * task.timed, task.horizon):
@@ -179,7 +189,8 @@ def measure(problem: Problem, task: Task, settings: Mapping[str, Any], progress:
     seconds = max(0.0, times[-1] - times[-2]) / max(1, task.horizon - 1) if task.timed else 0.0
     policy = result.settings["policy"]
     words = policy if isinstance(policy, str) else "mixed policies"
-    return Measured(_configuration(task.name, task.protocol, result), result.rules, words, seconds)
+    first = first_regret(problem, task.protocol, result, settings)
+    return Measured(_configuration(task, result, first), result.rules, words, seconds)
 
 
 def _simulate(problem: Problem, task: Task, settings: Mapping[str, Any], horizon: int, progress: Any) -> Result:
@@ -204,25 +215,28 @@ def _window(problem: Problem, horizon: int, replicates: int) -> int:
     return -(-horizon // windows)
 
 
-def _configuration(name: str, protocol: AnyProtocol, result: Result) -> Configuration:
+def _configuration(task: Task, result: Result, first: NDArray[np.float64]) -> Configuration:
     assert result.link_traffic is not None
     horizon = result.horizon
     spans = np.diff(result.rounds, prepend=0)
     loads = result.link_traffic.sum(axis=1) / horizon
     peaks = (result.link_traffic / spans[:, None]).max(axis=1, initial=0.0)
     return Configuration(
-        name=name,
-        protocol=protocol,
+        name=task.name,
+        protocol=task.protocol,
         regret=result.regret[:, -1].copy(),
         messages_per_round=result.transmissions[:, -1] / horizon,
         link_load=loads.max(axis=1, initial=0.0),
         link_peak=peaks.max(axis=1, initial=0.0),
         bytes_per_round=result.traffic["bytes"] / horizon,
+        first_regret=first,
+        policy=task.policy,
     )
 
 
 def _key(task: Task) -> tuple[Any, ...]:
-    return (repr(task.protocol), task.name, task.horizon, task.replicates, task.first, task.part_of)
+    by = [] if task.policy is None else [repr(task.policy)]
+    return (repr(task.protocol), task.name, task.horizon, task.replicates, task.first, task.part_of, *by)
 
 
 def _to_plain(measured: Measured) -> dict[str, Any]:
@@ -233,5 +247,5 @@ def _to_plain(measured: Measured) -> dict[str, Any]:
 
 def _from_plain(task: Task, stored: Mapping[str, Any]) -> Measured:
     values = {measure: np.array(stored["measures"][measure]) for measure in MEASURES}
-    configuration = Configuration(name=task.name, protocol=task.protocol, **values)
+    configuration = Configuration(name=task.name, protocol=task.protocol, policy=task.policy, **values)
     return Measured(configuration, stored["rules"], stored["policy"], stored["seconds"])

@@ -30,6 +30,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..policies import Policy
 from ..protocols import AnyProtocol, Centralised, NoCooperation
 from .configurations import COSTS, MEASURES, Configuration
 from .intervals import lead
@@ -38,7 +39,7 @@ from .measuring import Bench, Measured, Task
 #: If agents x rounds x replicates x configurations exceed this, screening is the default.
 LARGE: Final = 500_000_000
 #: Fewer replicates say nothing about how much they scatter.
-_REPLICATES: Final = 3
+REPLICATES: Final = 3
 _FIRST: Final = 5
 _FACTOR: Final = 4
 #: A configuration expected to send more than this, in all replicates together, takes long.
@@ -75,6 +76,7 @@ def screen(
     tolerance: float,
     n_agents: int,
     begun: Callable[[Mapping[str, Measured]], None],
+    policies: Mapping[str, Policy] | None = None,
 ) -> Screened:
     """Run configurations from coarse to fine, and leave out those that need not run to the end.
 
@@ -94,8 +96,10 @@ def screen(
         How many agents there are.
     begun : callable
         Called with the results of the first rounds, and the seconds per round.
+    policies : mapping from str to Policy, optional
+        How configurations choose that do not as the bench's settings say.
     """
-    screening = _Screening(bench, grid, horizon, replicates, limits, tolerance)
+    screening = _Screening(bench, grid, horizon, replicates, limits, tolerance, policies or {})
     begun(screening.begin())
     screening.reach_the_horizon(n_agents)
     screening.repeat()
@@ -138,6 +142,7 @@ class _Screening:
     replicates: int
     limits: Mapping[str, float]
     tolerance: float
+    policies: Mapping[str, Policy]
     stands: dict[str, _Standing] = field(default_factory=dict)
     out: dict[str, str] = field(default_factory=dict)
     _ends: tuple[Configuration, Configuration] | None = None
@@ -167,7 +172,7 @@ class _Screening:
 
     def repeat(self) -> None:
         """Run the remaining configurations with more replicates."""
-        done = _REPLICATES
+        done = REPLICATES
         while done < self.replicates:
             more = min(done, self.replicates - done)
             for name, measured in self._run(self.left(), lambda _: self.horizon, done, more).items():
@@ -187,7 +192,17 @@ class _Screening:
         self, names: Iterable[str], horizon: Callable[[str], int], first: int, replicates: int, timed: bool = False
     ) -> dict[str, Measured]:
         tasks = [
-            Task(name, self.grid[name], horizon(name), replicates, timed, first, self.replicates) for name in names
+            Task(
+                name,
+                self.grid[name],
+                horizon(name),
+                replicates,
+                timed,
+                first,
+                self.replicates,
+                self.policies.get(name),
+            )
+            for name in names
         ]
         # Rounds count as progress if the full frontier needs them.
         long, short = (
@@ -197,7 +212,7 @@ class _Screening:
 
     def _advance(self, names: Iterable[str], horizon: Callable[[str], int], timed: bool = False) -> None:
         goals = {name: horizon(name) for name in names}
-        for name, measured in self._run(goals, goals.__getitem__, 0, _REPLICATES, timed).items():
+        for name, measured in self._run(goals, goals.__getitem__, 0, REPLICATES, timed).items():
             self.stands[name] = _Standing(measured, goals[name], self.horizon)
 
     def _judge(self) -> None:
@@ -259,7 +274,7 @@ class _Screening:
     def _alone_and_centre(self) -> tuple[Configuration, Configuration]:
         if self._ends is None:
             ends = {_ALONE: NoCooperation(), _CENTRE: Centralised()}
-            tasks = [Task(name, one, self.horizon, _REPLICATES) for name, one in ends.items()]
+            tasks = [Task(name, one, self.horizon, REPLICATES) for name, one in ends.items()]
             found = self.bench.run(tasks, False)
             self._ends = found[_ALONE].configuration, found[_CENTRE].configuration
         return self._ends

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 #: The note below a table that has no spreads.
 ONE_REPLICATE: Final = "one replicate: no standard deviations and no intervals; more replicates give them"
+#: What is said below one in which first pulls are most of the regret.
+MANY_FIRST: Final = (
+    "more than half of the regret of some is of forced first pulls; to see whether first_pulls=unknown pays, put "
+    "policies side by side: 'ucb,ucb(first_pulls=unknown)'"
+)
 _MARKS: Final = {"messages_per_round": "T", "link_load": "L", "bytes_per_round": "B"}
 
 
@@ -21,28 +26,44 @@ def comparison_rows(
 ) -> list[list[str]]:
     """Group regret and transmissions of each protocol; on request its agents' regrets and the cost per second.
 
-    The first row has the headings.
+    The first row has the headings. First pulls are shown as their share of the regret, "-" where that is not known.
 
     Examples
     --------
     >>> import banditmesh as bm
     >>> problem = bm.Problem.paper("er", seed=0)
     >>> comparison_rows(bm.compare(problem, "irs", horizon=10, replicates=1, seed=0))[0]
-    ['protocol', 'group regret', 'transmissions']
+    ['protocol', 'group regret', 'transmissions', 'first pulls']
     """
     table = comparison.table(agents=agents)
     shares = [name for name in table.columns if name.startswith("agent_")]
     paced = [] if rounds_per_second is None else ["transmissions per second"]
-    rows = [["protocol", "group regret", "transmissions", *paced, *(name.replace("_", " ") for name in shares)]]
+    first = ["first pulls"] if comparison.first_regret else []
+    rows = [["protocol", "group regret", "transmissions", *first, *paced, *(one.replace("_", " ") for one in shares)]]
     digits = {"regret": decimals(table["regret"]), "messages": 0}
     of_agents = {share: decimals(table[share]) for share in shares}
     for name, row in table.iterrows():
         cells = [_with_spread(row[what], row[f"{what}_sd"], digits[what]) for what in digits]
+        if first:
+            cells.append(first_share(float(comparison.first_regret[str(name)].mean()), row["regret"]))
         if rounds_per_second is not None:
             horizon = comparison.results[str(name)].horizon
             cells.append(f"{row['messages'] / horizon * rounds_per_second:,.1f}")
         rows.append([str(name), *cells, *(f"{row[share]:,.{few}f}" for share, few in of_agents.items())])
     return rows
+
+
+def first_share(first: float, regret: float) -> str:
+    """The regret of first pulls as a share of all."""
+    return f"{first / regret:.0%}" if regret > 0 and not math.isnan(first) else "-"
+
+
+def mostly_first(comparison: Comparison) -> bool:
+    """Whether first pulls are more than half of the regret of anything that sends."""
+    return any(
+        2 * first.mean() > result.regret[:, -1].mean() and result.messages[:, -1].any()
+        for result, first in ((comparison.results[name], first) for name, first in comparison.first_regret.items())
+    )
 
 
 def difference_rows(comparison: Comparison, against: str) -> list[list[str]]:
@@ -57,7 +78,17 @@ def difference_rows(comparison: Comparison, against: str) -> list[list[str]]:
 def frontier_rows(found: Frontier, show_all: bool = False) -> list[list[str]]:
     """The configurations on a front, or all of them; the first row is the heading."""
     rows = [
-        ["configuration", "front", "group regret", "transmissions/round", "busiest link", "peak", "bytes/round", ""]
+        [
+            "configuration",
+            "front",
+            "group regret",
+            "first pulls",
+            "transmissions/round",
+            "busiest link",
+            "peak",
+            "bytes/round",
+            "",
+        ]
     ]
     regret_digits = decimals(one.mean("regret") for one in found.configurations)
     for name in found.table().index:
@@ -76,6 +107,7 @@ def front_note(found: Frontier) -> str:
     note = "front: nothing has less regret for as few transmissions (T), load of the busiest link (L) or bytes (B)"
     if found.replicates > 1:
         note += f"; ±: {found.confidence:.0%} confidence"
+    note += "\nfirst pulls: how much of the regret is of pulling each arm once before the policy is asked"
     if found.left_out:
         note += (
             f"\n{len(found.left_out)} configurations were left out early, by paired differences of at least three "
@@ -101,7 +133,7 @@ def _cells(found: Frontier, one: Configuration, regret_digits: int) -> list[str]
         digits = regret_digits if measure == "regret" else digits
         spread = f" ± {high - mean:,.{digits}f}" if found.replicates > 1 and measure != "link_peak" else ""
         cells.append(f"{mean:,.{digits}f}{spread}")
-    return cells
+    return [cells[0], first_share(one.mean("first_regret"), one.mean("regret")), *cells[1:]]
 
 
 def _with_interval(row: Any, what: str, digits: int) -> str:

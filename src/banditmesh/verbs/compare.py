@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,9 +17,11 @@ from .options import (
     check_picture,
     fault_options,
     pace_option,
+    policies_option,
     policy_option,
     problem_options,
     read_case,
+    read_policies,
 )
 from .preset import PRESETS, run_preset
 
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 @click.argument("spec_path", metavar="[SPEC.toml]", required=False, type=click.Path(dir_okay=False))
 @problem_options
 @policy_option
+@policies_option
 @fault_options
 @click.option(
     "--protocols",
@@ -66,6 +70,7 @@ def compare_verb(
     live: str | None,
     agents: bool,
     rounds_per_second: float | None,
+    policies: str | None,
     picture: str | None,
     as_json: bool,
     **options: Any,
@@ -85,9 +90,11 @@ def compare_verb(
       banditmesh compare study.toml --against flooding
       banditmesh compare study.toml --protocols irs,fwa --ttl 6
       banditmesh compare --protocols 'fwa,flooding+growth(0.25)' --node-toml 'flooding(4)+growth(0.25)'
+      banditmesh compare --change 'switching(0.002)' --policies 'ucb(0.5),ucb(0.5)+discount(0.995)'
       banditmesh compare --preset beyond
     """
     from ..comparisons.compare import compare
+    from ..comparisons.entries import read_entries
     from ..protocols.notation import labels
 
     if preset is not None:
@@ -95,13 +102,19 @@ def compare_verb(
         return
     if rounds_per_second is not None:
         rounds_per_second = checks.positive("--rounds-per-second", rounds_per_second)
-    case = read_case(spec_path, **options)
+    choosing = read_policies(policies)
+    case = read_case(spec_path, **options, chooses=choosing is not None)
+    if choosing is not None and len(choosing) == 1:
+        case, choosing = replace(case, policy=choosing[0]), None
+    if choosing is not None and live is not None:
+        raise InputError("--node-toml needs one policy, got several by --policies; give --policy")
     if picture:
         check_picture("--plot", picture)
     if against is not None:
-        _check_against(against, list(labels(case.protocols)))
+        _check_against(against, list(read_entries(case.protocols, choosing or ())))
     lines = None if live is None else _node_toml(live, labels(case.protocols), case.policy)
-    comparison = compare(case.problem, case.protocols, **case.settings)
+    settings = case.settings if choosing is None else {**case.settings, "policy": None, "policies": choosing}
+    comparison = compare(case.problem, case.protocols, **settings)
     _print(case, comparison, against, as_json, live, lines, agents, rounds_per_second)
     # Last: whatever goes wrong with a picture, the results are there.
     if picture:

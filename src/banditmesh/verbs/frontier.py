@@ -18,9 +18,11 @@ from .options import (
     is_given,
     note_policy,
     pace_option,
+    policies_option,
     policy_option,
     problem_options,
     read_faults,
+    read_policies,
     read_policy,
     read_problem,
     refuse_options,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 @click.argument("spec_path", metavar="[SPEC.toml]", required=False, type=click.Path(dir_okay=False))
 @partial(problem_options, ttl=False)
 @policy_option
+@policies_option
 @fault_options
 @click.option(
     "--protocols",
@@ -110,6 +113,7 @@ def frontier_verb(
       banditmesh frontier study.toml --max-link-load 2 --json
       banditmesh frontier --network my-network.graphml --live --max-link-load 2
       banditmesh frontier --network ba --rounds-per-second 2 --max-messages-per-second 1000 --loss 0.05
+      banditmesh frontier --change 'switching(0.002)' --policies 'ucb(0.5),ucb(0.5)+discount(0.995)' --ttl 4
       banditmesh frontier --network powerlaw:3000,3 --arms 500 --per-agent 40 --keep results --workers 2
     """
     from ..comparisons.frontier import frontier
@@ -141,7 +145,7 @@ def frontier_verb(
             raise
         click.echo(f"banditmesh: interrupted; run the same command again to continue from {keep}", err=True)
         raise click.exceptions.Exit(130) from None
-    policy = None if settings["policy"] == UCB() else repr(settings["policy"])
+    policy = None if settings["policy"] in (None, UCB()) else repr(settings["policy"])
     lines = _node_toml(found, settings["policy"]) if live else None
     if as_json:
         values = {network: found.to_json() | ({"node_toml": lines} if live else {})}
@@ -174,13 +178,18 @@ def _live_only(
     """The same settings with only those protocols that run live, one by one."""
     from ..comparisons.runnable import combine_live
 
-    return {**settings, "protocols": combine_live(problem, protocols, ttls, emissions, settings["policy"])}
+    for policy in settings.get("policies", [settings["policy"]]):
+        protocols = combine_live(problem, protocols, ttls, emissions, policy)
+    return {**settings, "protocols": protocols}
 
 
 def _node_toml(found: Frontier, policy: Any) -> str | None:
     from ..live.template import protocol_lines
 
-    return None if found.recommended is None else protocol_lines(found[found.recommended].protocol, policy)
+    if found.recommended is None:
+        return None
+    one = found[found.recommended]
+    return protocol_lines(one.protocol, policy if one.policy is None else one.policy)
 
 
 def _read(
@@ -191,6 +200,7 @@ def _read(
     emissions: str | None,
     names: str | None,
     policy: str,
+    policies: str | None,
     loss: float,
     outages: tuple[float, float] | None,
     horizon: int,
@@ -209,21 +219,25 @@ def _read(
         "ttls": None if ttls is None else [_integer(one) for one in ttls.split(",")],
         "emissions": None if emissions is None else [notation.read_emission(one) for one in notation.split(emissions)],
     }
+    choosing = read_policies(policies)
+    several: dict[str, Any] = {}
+    if choosing is not None:
+        several = {"policy": choosing[0]} if len(choosing) == 1 else {"policy": None, "policies": choosing}
     if spec_path is not None:
         refuse_options(click.get_current_context(), but=("names", "ttls", "emissions"))
         spec = read_spec(spec_path)
         case = case_of(spec)
-        note_policy(case.problem, spec.chooses_policy, in_spec=True)
+        note_policy(case.problem, spec.chooses_policy or bool(several), in_spec=True)
         if names is None and spec.grid:
             # What the options combine with ttls and emissions of their own are the spec's protocols, by name alone.
             by_class = ttls is not None or emissions is not None
             compared["protocols"] = list(dict.fromkeys(map(type, case.protocols))) if by_class else case.protocols
-        return case.network, case.problem, {**case.settings, **compared}
+        return case.network, case.problem, {**case.settings, **compared, **several}
     settings = {"horizon": horizon, "replicates": replicates, "seed": seed, "rules": rules}
-    settings |= {"policy": read_policy(policy), "faults": read_faults(loss, outages), **compared}
+    settings |= {"policy": read_policy(policy), "faults": read_faults(loss, outages), **compared, **several}
     name = Path(network).stem if Path(network).exists() else network
     problem = read_problem(network, seed, horizon=horizon, **arms)
-    note_policy(problem, is_given(click.get_current_context(), "policy"))
+    note_policy(problem, is_given(click.get_current_context(), "policy") or bool(several))
     return name, problem, settings
 
 

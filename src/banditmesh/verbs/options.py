@@ -125,6 +125,24 @@ def policy_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--policy", metavar="NAME", default="ucb", show_default=True, help=text)(command)
 
 
+def policies_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option that names several policies to put side by side."""
+    text = "Put policies side by side, each with every protocol: 'ucb(0.5),ucb(0.5)+discount(0.995)'."
+    return click.option("--policies", metavar="NAME,NAME,...", help=text)(command)
+
+
+def read_policies(text: str | None) -> list[Policy] | None:
+    """The policies that `--policies` names."""
+    from ..protocols.notation import split
+
+    if text is None:
+        return None
+    context = click.get_current_context()
+    if is_given(context, "policy"):
+        raise InputError("give --policy or --policies, got both; --policies puts several side by side")
+    return [read_policy(one) for one in split(text)]
+
+
 def pace_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option that says how many rounds there are in a second."""
     text = "Also give costs per second, at this pace."
@@ -187,24 +205,26 @@ def read_case(
     policy: str = "ucb",
     loss: float = 0.0,
     outages: tuple[float, float] | None = None,
+    chooses: bool = False,
     **arms: Any,
 ) -> Case:
     """The case that a spec file describes or, without one, the options above and `--protocols`.
 
-    `--protocols` and `--ttl` also go with a spec: then it gives the problem and the rest.
+    `--protocols` and `--ttl` also go with a spec: then it gives the problem and the rest. That the default policy suits
+    the arms badly is not said if `chooses`: then policies are given otherwise.
     """
     from ..protocols import notation
     from ..studies.case import Case
 
     if spec_path is not None:
-        return _read_spec_case(spec_path, names, ttl)
+        return _read_spec_case(spec_path, names, ttl, chooses)
     written = notation.split(names)
     protocols = tuple(notation.read(name, ttl) for name in written)
     if all(notation.read(name, 1) == notation.read(name, 2) for name in written):
         refuse_idle(click.get_current_context(), "ttl", "each of the protocols has its own, or none")
     faults = read_faults(loss, outages)
     problem = read_problem(network, seed, horizon=horizon, **arms)
-    note_policy(problem, is_given(click.get_current_context(), "policy") or not takes_policy())
+    note_policy(problem, chooses or is_given(click.get_current_context(), "policy") or not takes_policy())
     if not any(protocol.sends_messages for protocol in protocols):
         refuse_idle(click.get_current_context(), "loss", "none of the protocols sends messages")
     return Case(
@@ -220,7 +240,7 @@ def read_case(
     )
 
 
-def _read_spec_case(spec_path: str, names: str, ttl: int) -> Case:
+def _read_spec_case(spec_path: str, names: str, ttl: int, chooses: bool) -> Case:
     """The case of a spec file, with other protocols or another ttl if the command line gives them."""
     from ..protocols import notation
     from ..studies.case import case_of
@@ -230,7 +250,7 @@ def _read_spec_case(spec_path: str, names: str, ttl: int) -> Case:
     refuse_options(context, but=("names", "ttl"))
     spec = read_spec(spec_path)
     case = case_of(spec)
-    note_policy(case.problem, spec.chooses_policy or not takes_policy(), in_spec=True)
+    note_policy(case.problem, chooses or spec.chooses_policy or not takes_policy(), in_spec=True)
     if is_given(context, "names"):
         default = ttl if is_given(context, "ttl") else spec.settings.protocol.get("ttl", ttl)
         return replace(case, protocols=tuple(notation.read(name, default) for name in notation.split(names)))
