@@ -162,7 +162,7 @@ def test_bad_parameters_are_refused(make, message):
         ({"rules": "fair"}, "rules must be one of sound, published; got 'fair'"),
         ({"rules": None}, "rules must be one of sound, published; got None"),
         ({"engine": "fast"}, "engine must be one of auto, reference, compiled; got 'fast'"),
-        ({"policy": "ucb"}, "policy must be a policy such as UCB(), or one for each agent, got 'ucb'"),
+        ({"policy": 3}, "policy must be a policy such as UCB(), or one for each agent, got 3"),
         ({"policy": bm.UCB}, "policy must be a policy such as UCB(), or one for each agent, got <class"),
         ({"policy": [bm.UCB(), 3, bm.UCB()]}, "policy must be a policy such as UCB(), or one for each agent, got ["),
         ({"policy": [bm.UCB()] * 2}, "policy must be one policy, or one for each of 3 agents, got 2"),

@@ -454,10 +454,10 @@ def test_support_is_printed_as_one_row_per_combination(capsys):
     bm.support()
     first, second = (table.splitlines() for table in capsys.readouterr().out.split("\n\n"))
     assert first[0].split()[:4] == ["rules", "network", "rewards", "none"]
-    assert len(first) == 1 + 2 * 2 * 4
+    assert len(first) == 1 + 2 * 2 * 7
     assert second[0].split()[:2] == ["part", "name"]
     kinds = [line.split()[0] for line in second[1:]]
-    assert kinds == sorted(kinds, key=["emission", "policy", "fault"].index)
+    assert kinds == sorted(kinds, key=["emission", "policy", "memory", "first", "fault"].index)
     assert {"every-pull", "growth", "contested", "ucb", "loss"} <= {line.split()[1] for line in second}
 
 

@@ -109,6 +109,7 @@ def test_threads_are_left_to_replicates_first(monkeypatch):
     class Run:
         replicates = 1
         problem = regular(64)
+        memory = bm.Everything()
 
     assert parts_for(Run, 8) == 1
     monkeypatch.setattr(plans, "SHARED_FROM", 64)

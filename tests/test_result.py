@@ -328,6 +328,8 @@ def refused(path, *words):
 
 
 ARRAYS = [name for name in files.ARRAYS if name not in files.OPTIONAL]
+#: Those that the result of fixed arms has; tests of changing arms save the rounds of their changes.
+SAVED = [name for name in files.ARRAYS if name != "changes"]
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -338,7 +340,7 @@ def test_a_file_without_any_of_its_arrays_is_refused(tmp_path, result, name):
     refused(tmp_path / "r.npz", f"lacks the array '{name}'")
 
 
-@pytest.mark.parametrize("name", files.ARRAYS)
+@pytest.mark.parametrize("name", SAVED)
 @pytest.mark.parametrize("change", ["longer", "shorter", "flat", "deep", "empty"])
 def test_arrays_of_another_shape_are_refused(tmp_path, result, name, change):
     arrays, header = saved(result, tmp_path / "r.npz")
@@ -360,7 +362,7 @@ WRONG_TYPES = {
 }
 
 
-@pytest.mark.parametrize("name", files.ARRAYS)
+@pytest.mark.parametrize("name", SAVED)
 def test_arrays_of_another_type_are_refused(tmp_path, result, name):
     arrays, header = saved(result, tmp_path / "r.npz")
     for kind in WRONG_TYPES[files.ARRAYS[name][0]]:
@@ -406,7 +408,7 @@ def test_values_that_cannot_be_are_refused(tmp_path, result, name, values):
     refused(tmp_path / "r.npz", name)
 
 
-@pytest.mark.parametrize("name", files.ARRAYS)
+@pytest.mark.parametrize("name", SAVED)
 @pytest.mark.parametrize("place", [0, -1])
 def test_numbers_that_no_run_gives_are_refused(tmp_path, result, name, place):
     arrays, header = saved(result, tmp_path / "r.npz")

@@ -135,7 +135,10 @@ def test_field_that_was_emptied_is_empty_again():
 @pytest.mark.parametrize(
     ("said", "line"),
     [
-        ({"policy.name": "klucb", "policy.alpha": "1"}, "policy.alpha does not fit klucb, which takes c; the fields"),
+        (
+            {"policy.name": "klucb", "policy.alpha": "1"},
+            "policy.alpha does not fit klucb, which takes c, first_pulls; ",
+        ),
         ({"policy.name": "UCB"}, "policy.name must be one of klucb, .* did you mean 'ucb'"),
         ({"arms.law": "data", "arms.n_arms": "6"}, "arms.n_arms does not fit data, which takes catalogue, "),
         ({"network.n": "6", "network.name": "grid"}, "network.n does not fit grid, which takes rows, columns;"),

@@ -162,6 +162,12 @@ class RandomLaw(ShiftedLaw):
         No mean is below or above.
     recipe : tuple of (int, float, int) or None
         Which of the built-in ways of changing it has, its rate or step, and the rounds between two steps; None if none.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> isinstance(bm.arms.Switching(bm.arms.Gaussian(0.5, 1.0), rate=0.1, low=0.0, high=1.0), RandomLaw)
+    True
     """
 
     low: float

@@ -129,7 +129,7 @@ def misfit(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> 
     >>> misfit({"policy.alpha": "1"})
     ''
     >>> misfit({"policy.name": "thompson", "policy.alpha": "1"})
-    'policy.alpha does not fit thompson, which takes nothing; the fields show the rest of this link'
+    'policy.alpha does not fit thompson, which takes first_pulls; the fields show the rest of this link'
     """
     choices = {**defaults, **query}
     options = {f"{table}.{NAME_KEYS[table]}": list(parts(table)) for table in TABLES} | {"rules": list(RULE_SETS)}

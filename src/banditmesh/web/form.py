@@ -55,6 +55,7 @@ HINTS: Final[dict[str, str]] = {
     "arms.unmatched": "names that do not match: refuse, drop",
     "policy.name": "how agents choose",
     "policy.alpha": "more of it explores more",
+    "policy.first_pulls": "of each arm; or of unknown ones only: unknown",
     "policy.c": "weight of log log t; 0 does best",
     "policy.n_observations": "in the end; those so far if empty",
     "policy.width": "of the interval of rewards",
