@@ -120,7 +120,12 @@ def test_engines_agree_on_every_relay_with_every_emission(kind, emission):
     assert compare_engines(protocol, bm.UCB(), cases(False)).n_pairs > 0
 
 
-@pytest.mark.parametrize("emission", [one for one in EMISSIONS if one != USUAL], ids=by_name)
+# Contested has kernels of its own for every policy, which no other quick test compiles.
+@pytest.mark.parametrize(
+    "emission",
+    [pytest.param(one, marks=pytest.mark.slow) if one == bm.Contested() else one for one in EMISSIONS if one != USUAL],
+    ids=by_name,
+)
 @pytest.mark.parametrize("policy", [one for one in POLICIES if one != bm.UCB()], ids=by_name)
 def test_engines_agree_on_every_policy_with_every_emission(policy, emission):
     compare_engines(bm.FwA(2, emission=emission), policy, LINKED)

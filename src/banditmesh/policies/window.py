@@ -122,7 +122,7 @@ class Window(Memory):
     --------
     >>> import banditmesh as bm
     >>> policy = bm.KLUCB(memory=bm.Window(200))
-    >>> bm.simulate(bm.Problem.paper("er", seed=0), bm.FwA(4), policy=policy, horizon=50, seed=0).policy
+    >>> bm.simulate(bm.Problem.paper("er", seed=0), bm.FwA(4), policy=policy, horizon=50, seed=0, engine="reference").policy
     'klucb+window(200)'
     """
 
