@@ -122,7 +122,8 @@ class Window(Memory):
     --------
     >>> import banditmesh as bm
     >>> policy = bm.KLUCB(memory=bm.Window(200))
-    >>> bm.simulate(bm.Problem.paper("er", seed=0), bm.FwA(4), policy=policy, horizon=50, seed=0, engine="reference").policy
+    >>> problem = bm.Problem.random(bm.networks.ring(5), n_arms=4, per_agent=2, seed=0)
+    >>> bm.simulate(problem, bm.FwA(4), policy=policy, horizon=50, seed=0, engine="reference").policy
     'klucb+window(200)'
     """
 
