@@ -17,6 +17,7 @@ from banditmesh.errors import InputError
 from banditmesh.mesh import MeshError, Verdict, local, run_mesh, verify_mesh
 from banditmesh.mesh.verify import prediction_interval
 from banditmesh.mesh.worker import Traffic
+from banditmesh.verbs import mesh as verb
 
 
 def small_problem():
@@ -123,6 +124,10 @@ def test_verdict_differs_where_another_protocol_is_simulated(mesh_run):
     assert not verdict.transmissions_agree
     assert not verdict.agrees
     assert not replace(verdict, regret=(-2.0, -1.0)).regret_agrees
+    hurried = replace(mesh_run, counters={**mesh_run.counters, "sent_news": 1, "waited_already": 1_234})
+    told = verb._verdict_as_text(replace(verdict, run=hurried, simulated_transmissions=10.0))
+    assert "1,234 statistics gave way to newer ones while they waited" in told
+    assert f"--pace, such as {0.25 / mesh_run.interval:g}." in told
 
 
 def test_dynamic_network_is_refused():

@@ -254,4 +254,10 @@ def _verdict_as_text(verdict: Verdict) -> str:
         allowed = f"{low:,.0f} to {high:,.0f}"
         rows.append([name, f"{ours:,.0f}", f"{theirs:,.0f}", allowed, "agrees" if agrees else "differs"])
     end = "The mesh does what the simulator says." if verdict.agrees else "The mesh and the simulator differ."
+    n_merged = verdict.run.counters.get("waited_already", 0)
+    if n_merged and verdict.run.transmissions < verdict.transmissions[0]:
+        end += (
+            f"\n{n_merged:,} statistics gave way to newer ones while they waited, so the mesh had less to send: "
+            f"repeat it with a lower --pace, such as {0.25 / verdict.run.interval:g}."
+        )
     return as_text(rows) + "\n\n" + end
