@@ -15,8 +15,6 @@ SECTIONS = (
     "choice",
     "scale",
     "growth",
-    "worlds",
-    "memories",
     "threads",
     "startup",
     "agent",
@@ -35,6 +33,14 @@ def quick_results(tmp_path_factory):
     done = run("--quick", "--only", ",".join(SECTIONS), "--out", out)
     assert done.returncode == 0, done.stderr
     return json.loads(out.read_text())
+
+
+# Memories and changing arms have kernels of their own.
+@pytest.mark.slow
+def test_sections_on_changing_worlds_give_rows(tmp_path):
+    done = run("--quick", "--only", "worlds,memories", "--out", tmp_path / "results.json")
+    assert done.returncode == 0, done.stderr
+    assert {"worlds", "memories"} <= set(json.loads((tmp_path / "results.json").read_text())["sections"])
 
 
 def test_every_section_gives_rows(quick_results):

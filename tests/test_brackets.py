@@ -330,7 +330,7 @@ def test_the_arm_chosen_by_bounds_is_that_of_the_definition(policy):
 
 
 @pytest.mark.parametrize("policy", [bm.UCB(), bm.KLUCB(), bm.ThompsonSampling()], ids=str)
-@pytest.mark.parametrize("protocol", [bm.NoCooperation(), bm.FwA(2)], ids=str)
+@pytest.mark.parametrize("protocol", [bm.NoCooperation(), pytest.param(bm.FwA(2), marks=pytest.mark.slow)], ids=str)
 def test_agents_of_few_and_of_many_arms_are_scored_together(policy, protocol):
     # From one arm to more than the usual room, most agents' numbers of arms being no multiple of a step.
     rng = np.random.default_rng(3)

@@ -192,8 +192,8 @@ def test_a_spec_goes_with_no_option_that_it_decides(run, tmp_path, verb):
     (tmp_path / "study.toml").write_text(SMALL)
     besides = {"--preset", "--against", "--plot", "--json", "--debug", "--alpha", "--cover", "--time-limit", "--all"}
     besides |= {"--out", "--tolerance", "--max-messages-per-round", "--max-link-load", "--live", "--node-toml"}
-    # A spec's problem may be combined with other protocols.
-    besides |= {"--protocols", "--ttl", "--ttls", "--emissions"}
+    # A spec's problem may be combined with other protocols and policies.
+    besides |= {"--protocols", "--policies", "--ttl", "--ttls", "--emissions"}
     # What is shown, at which pace, and how a frontier is worked out, no spec says.
     besides |= {"--agents", "--rounds-per-second", "--max-messages-per-second", "--max-link-load-per-second"}
     besides |= {"--keep", "--workers", "--executor", "--prune"}

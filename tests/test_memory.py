@@ -272,6 +272,7 @@ def assert_estimates_fit(names):
     assert wrong == {}
 
 
+@pytest.mark.slow
 def test_what_is_estimated_is_what_is_used_within_a_factor_of_two():
     assert_estimates_fit(list(CASES)[::4])
 

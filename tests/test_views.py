@@ -114,7 +114,7 @@ def test_names_cannot_break_what_a_notebook_shows():
 
 def test_a_printed_comparison_is_its_table(shown):
     lines = str(shown["comparison"]).splitlines()
-    assert lines[0].split() == ["protocol", "group", "regret", "transmissions"]
+    assert lines[0].split() == ["protocol", "group", "regret", "transmissions", "first", "pulls"]
     assert [line.split()[0] for line in lines[1:]] == ["none", "fwa"]
     assert repr(shown["comparison"]) == "<Comparison: none, fwa; 2 x 8 rounds, seed 1>"
 

@@ -30,7 +30,7 @@ def live_through(seed, n_events=60):
         shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("first", range(0, 200, 25))
+@pytest.mark.parametrize("first", range(0, 200, 50))
 def test_promises_hold_whatever_happens(first):
     for seed in range(first, first + 25):
         live_through(seed, n_events=40)

@@ -140,7 +140,7 @@ def read_policies(text: str | None) -> list[Policy] | None:
     context = click.get_current_context()
     if is_given(context, "policy"):
         raise InputError("give --policy or --policies, got both; --policies puts several side by side")
-    return [read_policy(one) for one in split(text)]
+    return [read_policy(one, "--policies") for one in split(text)]
 
 
 def pace_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -149,7 +149,7 @@ def pace_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--rounds-per-second", type=float, help=text)(command)
 
 
-def read_policy(text: str) -> Policy:
+def read_policy(text: str, option: str = "--policy") -> Policy:
     """The policy that a text describes, such as "ucb(0.5)+discount(0.995)"."""
     from ..lookup import own
     from ..settings.parts import build_policy, tables_of
@@ -157,7 +157,7 @@ def read_policy(text: str) -> Policy:
     try:
         return build_policy(tables_of("policy", text if "(" in text or "+" in text else own.address(text, Path())))
     except InputError as error:
-        raise InputError(error.what, key="--policy", remedy=error.remedy, is_sentence=error.is_sentence) from None
+        raise InputError(error.what, key=option, remedy=error.remedy, is_sentence=error.is_sentence) from None
 
 
 def note_policy(problem: Problem, chosen: bool, in_spec: bool = False) -> None:
