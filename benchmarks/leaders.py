@@ -1,8 +1,8 @@
-"""Leaders for unequal arm sets: one agent explores each arm, and everybody trusts what is announced.
+"""Leaders for unequal arm sets: one agent explores each arm, and all agents trust what is announced.
 
 The protocol of docs/theory/leaders-and-messages.md, with a proven constant. Time is cut into phases that end in rounds
 t, t^(1 + growth), ...; a phase into stages. When a stage begins, agents announce their champions, the arms that they
-pull, with their means. An arm that nobody announces is explored by one agent only: the holder whose best announced mean
+pull, with their means. An unannounced arm is explored by one agent only: the holder whose best announced mean
 is the least, in every second round, until its interval lies below that mean. No other statistic ever travels.
 
 Arms are Gaussian here: what an agent earns while it only pulls its champion is drawn as one sum.

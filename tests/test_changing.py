@@ -488,7 +488,7 @@ def test_studies_sweep_over_changes_and_keep_their_rounds(tmp_path):
 BAD_CHANGES = {
     "nothing(2)": "change must be one of",
     "switching": "must be written like switching",
-    "switching(a)": "a change takes numbers, got 'a'",
+    "switching(a)": "each value of a change must be a number, got 'a'",
     "switching(0.1, lo=1)": "takes rate, low, high, got lo",
     "switching(rate=0.1, 2)": "names come after numbers",
     "switching()": "missing a required argument",
@@ -499,7 +499,7 @@ BAD_CHANGES = {
     "piecewise(1)": "must ascend from 2",
     "switching(0.1, low=0.9)": "must have the law's mean between them",
     # The second of three numbers left out: the third must not be taken for it.
-    "switching(0.1,, 0.9)": "a change takes numbers, got ''",
+    "switching(0.1,, 0.9)": "each value of a change must be a number, got ''",
 }
 BAD_ROUNDS = (["a"], [None], [[5]], "10, 20", {"5": 6}, [True], [2.5])
 

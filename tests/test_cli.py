@@ -126,6 +126,23 @@ def test_compare_refuses_a_node_that_cannot_be(run, ring, name, message):
     assert message in err
 
 
+@pytest.mark.parametrize(
+    ("policy", "line"),
+    [
+        ("magic", "--policy must be one of klucb, "),
+        ("ucb(-1)", "--policy: policy.alpha must be a positive number, got -1"),
+        ("ucb(first_pulls=never)", "--policy: policy.first_pulls must be one of each, unknown; got 'never'"),
+        ("ucb+discount(nan)", "--policy: memory.gamma must be a finite number, got nan"),
+        ("ucb+discount(1)", "--policy: gamma must be from 0.5 to 1 - 1e-12, got 1; "),
+        ("ucb+window(0)", "--policy: memory.rounds must be an integer of at least 1 "),
+    ],
+)
+def test_an_error_in_a_policys_text_names_the_parameter(run, ring, policy, line):
+    code, out, err = run("compare", "--network", ring, "--policy", policy, *SMALL)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"banditmesh: {line}")
+
+
 def test_compare_says_how_regret_is_shared_and_what_a_second_costs(run, ring):
     options = ["compare", "--network", ring, "--protocols", "irs", "--agents", "--rounds-per-second", "2.5", *SMALL]
     code, out, _ = run(*options)

@@ -65,7 +65,7 @@ def most_bytes(
 
 
 def most_bytes_within(caps: Caps, links: int, retired: int = 0, open_choices: int = OPEN_CHOICES) -> int:
-    """The most bytes that a member takes whatever comes, with so many links that are all stalled."""
+    """An upper bound on a member's memory in bytes, whatever it receives and with all its links stalled."""
     # As many entries again may be of the node's own earlier lives, each of them of another life and arm.
     entries = 2 * caps.entries
     return most_bytes(

@@ -52,6 +52,16 @@ def real(name: str, value: object) -> float:
     return number
 
 
+def number_in(name: str, text: str) -> int | float:
+    """The number that a text is."""
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    raise InputError(f"{name} must be a number, got {shown(text.strip())}")
+
+
 def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
     number = _float(value)

@@ -121,23 +121,12 @@ def _parsed(value: object) -> tuple[str, list[Any], dict[str, Any]]:
     for word in match[2].split(",") if match[2].strip() else []:
         key, equals, text = word.rpartition("=")
         if equals:
-            named[key.strip()] = _number(text)
+            named[key.strip()] = checks.number_in("each value of a change", text)
         elif named:
             raise InputError(f"in a change, names come after numbers without, got {checks.shown(value)}")
         else:
-            given.append(_number(text))
+            given.append(checks.number_in("each value of a change", text))
     return match[1], given, named
-
-
-def _number(text: str) -> int | float:
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"a change takes numbers, got {checks.shown(text.strip())}") from None
 
 
 def _listed(value: object) -> list[Any]:

@@ -140,7 +140,7 @@ class ShiftedLaw(ChangingLaw):
 
     def means(self, first: int, last: int) -> Floats:
         """The means in the rounds from `first` to before `last`."""
-        raise NotImplementedError
+        raise ArmError(f"a law whose mean moves must define means(), got {type(self).__name__} without it")
 
     def at(self, t: int) -> Law:
         return shifted(self.law, float(self.means(t, t + 1)[0]))

@@ -120,7 +120,7 @@ class RewardLog:
         return replace(self, periods=None, horizon=None)
 
     def with_periods(self, periods: int, horizon: int) -> RewardLog:
-        """The same log, which must have times, cut into equal spans of time over so many rounds.
+        """The same log, which must have times, cut into equal spans of time that cover the horizon.
 
         Parameters
         ----------

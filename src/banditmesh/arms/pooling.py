@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .logs import RewardLog
 
-#: An agent, or a group of them, counts if it has at least so many rewards of an arm.
+#: The fewest rewards of an arm with which an agent, or a group, is tested.
 LEAST: Final = 5
 #: Below this corrected p value, agents are said to differ.
 LEVEL: Final = 0.05

@@ -20,10 +20,10 @@ from .quantiles import law_quantile
 from .switching import SWITCHING, switched
 from .wandering import wandered
 
-#: The first block has so many rounds, later ones up to so many; fewer if there are many arms: then a block has about so
-#: many numbers of each kind.
+#: Rounds in the first block, and the most in later ones.
 FEWEST_ROUNDS: Final = 64
 MAX_ROUNDS: Final = 512
+#: With many arms blocks are shorter, to hold about this many numbers of each kind.
 BLOCK_SIZE: Final = 2**17
 #: How many rounds of change are kept of a replicate.
 MAX_CHANGES: Final = 1000

@@ -298,16 +298,5 @@ def read_parameters(what: str, known: Sequence[str], given_text: str | None) -> 
             raise InputError(f"{takes}; got {checks.shown(key)}{checks.meant(key, known)}")
         if key in given:
             raise InputError(f"{what} takes {key} once, got it twice: {checks.shown(text)}")
-        given[key] = value if key in _WORDS else _number(f"{key} of {what}", value)
+        given[key] = value if key in _WORDS else checks.number_in(f"{key} of {what}", value)
     return given
-
-
-def _number(name: str, text: str) -> int | float:
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{name} must be a number, got {checks.shown(text)}") from None

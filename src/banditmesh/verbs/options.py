@@ -157,6 +157,8 @@ def read_policy(text: str, option: str = "--policy") -> Policy:
     try:
         return build_policy(tables_of("policy", text if "(" in text or "+" in text else own.address(text, Path())))
     except InputError as error:
+        if not (error.is_sentence or error.key == "policy.name"):
+            raise error.found_in(option) from None
         raise InputError(error.what, key=option, remedy=error.remedy, is_sentence=error.is_sentence) from None
 
 
