@@ -349,7 +349,7 @@ def test_a_protocol_keeps_its_own_emission_unless_told_otherwise(text):
         ('sweep.protocol = ["fwa(2)+growth(1)"]\nsweep.emission.name = ["contested"]', "got both"),
         ('sweep.protocol = ["fwa(2)+grow(1)"]', "emissions must be among"),
         ('sweep.protocol = ["fwa(2)+growth(-1)"]', "factor must be"),
-        ('protocol = "centralised+growth(1)"', "takes no emission, since everybody hears every observation at once"),
+        ('protocol = "centralised+growth(1)"', "takes no emission, since all agents hear every observation at once"),
         ('sweep.protocol = ["irs", "centralised+growth(1)"]', "takes no emission"),
     ],
 )

@@ -53,7 +53,7 @@ class Delivery(Enum):
 
     #: Not at all: every agent is on its own.
     NOTHING = "nothing"
-    #: Everybody hears every observation at the end of its round, without any message.
+    #: All agents hear every observation at the end of its round, without any message.
     EVERYONE = "everyone"
     #: Messages are relayed hop by hop.
     HOPS = "hops"
@@ -176,10 +176,10 @@ class AnyProtocol:
 
     @classmethod
     def check_takes_emission(cls, emission: str) -> None:
-        """Refuse an emission, by its name, that would have no effect because everybody hears everything anyway."""
+        """Refuse an emission, by its name, that would have no effect because all agents hear everything anyway."""
         if cls.delivery is Delivery.EVERYONE:
             raise InputError(
-                f"protocol {cls.name!r} takes no emission, since everybody hears every observation at once, "
+                f"protocol {cls.name!r} takes no emission, since all agents hear every observation at once, "
                 f"got {emission!r}; leave it out"
             )
 
@@ -232,7 +232,7 @@ class AnyProtocol:
 
     @property
     def is_central(self) -> bool:
-        """Whether the driver itself tells everybody everything."""
+        """Whether the driver itself tells all agents everything."""
         return self.delivery is Delivery.EVERYONE
 
     @property

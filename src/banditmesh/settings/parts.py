@@ -155,7 +155,7 @@ def tables_of(table: str, value: Any) -> dict[str, Any]:
     if table not in GOES_INTO.values() or not isinstance(value, str) or not any(sign in value for sign in "(+"):
         return {table: {NAME_KEYS[table]: value}}
     try:
-        return notation.parse(value).tables if table == "protocol" else parse_policy(value)
+        return notation.parse(value) if table == "protocol" else parse_policy(value)
     except InputError as error:
         raise error.found_in(table) from None
 

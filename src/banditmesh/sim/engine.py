@@ -405,7 +405,7 @@ def _read_tape(rewards: ArrayLike, problem: Problem, horizon: int, replicates: i
         )
     tape = tape.reshape(-1, *shape)
     held = np.zeros(shape[1:], dtype=np.bool_)
-    held[np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets)), problem.arm_indices] = True
+    held[problem.owners, problem.arm_indices] = True
     bad = np.argwhere(~(np.abs(tape) <= MAX_REWARD) & held)
     if bad.size:
         replicate, row, agent, arm = bad[0]
@@ -446,12 +446,11 @@ def _read_means(means: ArrayLike, problem: Problem, horizon: int, replicates: in
 def _warn_of_contradiction(run: Run, tape: NDArray[np.float64]) -> None:
     """Warn if an arm pays by the tape, on average, what its law makes next to impossible."""
     problem = run.problem
-    owner = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
     means = _means_of_laws(run)
     for arm, (mean, sigma) in enumerate(zip(means.tolist(), problem.sigmas.tolist(), strict=True)):
         if math.isnan(sigma):
             continue
-        entries = tape[:, :, owner[problem.arm_indices == arm], arm]
+        entries = tape[:, :, problem.who_has(arm), arm]
         paid = float(entries.mean())
         # Beside chance, the mean of many equal numbers may differ from them by some rounding.
         allowed = 6.0 * sigma / math.sqrt(entries.size) + 1e-9 * max(abs(paid), abs(mean))
