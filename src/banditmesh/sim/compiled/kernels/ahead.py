@@ -34,6 +34,6 @@ def draw_ahead(t: int, k0: int, k1: int, first: int, last: int, ahead: Ahead) ->
 def draw_for_arms(
     k0: int, k1: int, t: int, first: np.uint64, n_slots: np.uint64, arms: Int32s, owners: Int32s, draws: Floats
 ) -> None:
-    """Draw the numbers of round `t` for so many slots, and for some beyond, see `lanes`."""
+    """Draw the numbers of round `t` for `n_slots` slots, and for some beyond, see `lanes`."""
     for j in range(padded(first, n_slots, len(arms))):
         draws[j] = inlined_uniform(k0, k1, np.int64(owners[first + j]), t, np.int64(arms[first + j]), ZERO)
