@@ -398,6 +398,23 @@ def _variants(
     return [made(emission=emission) for emission in emissions] if made().sends_messages else [made()]
 
 
+def read_ttls(name: str, text: str) -> list[int]:
+    """The ttls that a text gives, separated by commas.
+
+    Examples
+    --------
+    >>> read_ttls("ttl", "2, 4")
+    [2, 4]
+    """
+    found = []
+    for one in text.split(","):
+        try:
+            found.append(int(one))
+        except ValueError:
+            raise InputError(f"{name} must be integers separated by commas, got {one!r}") from None
+    return found
+
+
 def default_ttls(problem: Problem) -> tuple[int, ...]:
     """2, a quarter and half of the network's diameter, and the diameter itself; 2, 3 and 4 for a dynamic network.
 

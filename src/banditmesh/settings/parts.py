@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -324,10 +324,12 @@ def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def from_signature(make: Callable[..., Any]) -> Part:
-    """A part that a function makes from its own arguments."""
+    """A part that a function makes from its own arguments; one that draws has the seed 0 unless it is given."""
     signature = inspect.signature(make).parameters
     required = {key for key, value in signature.items() if value.default is inspect.Parameter.empty}
-    return Part(make, {key: _annotation(value.annotation) for key, value in signature.items()}, frozenset(required))
+    parameters = {key: _annotation(value.annotation) for key, value in signature.items()}
+    seeded = partial(make, seed=0) if "seed" in parameters else make
+    return Part(seeded, parameters, frozenset(required - {"seed"}))
 
 
 def _table(where: str, given: object) -> Mapping[str, Any]:

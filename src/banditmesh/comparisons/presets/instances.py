@@ -18,7 +18,7 @@ from ...sim.engine import simulate
 from ...sim.progress import StepCallback, Steps
 from ..intervals import mean_interval
 
-#: More arm instances than anybody simulates.
+#: More arm instances than could ever be simulated.
 MAX_INSTANCES: Final = 100_000
 
 
@@ -58,7 +58,7 @@ class Instances:
         checks.seed(self.seed)
 
     def expect(self, n_settings: int) -> None:
-        """There will be so many calls of `ends`; from now on `progress` is called."""
+        """There will be this many calls of `ends`; from now on `progress` is called."""
         self.steps = Steps(n_settings * self.count, self.progress)
 
     def ends(
