@@ -251,7 +251,7 @@ class Desk:
 
     def frontier(self, choices: Mapping[str, str], folder: Path, wanted: Mapping[str, str]) -> Any:
         """The frontier of the problem; reports how much is done."""
-        from ..comparisons.frontier import frontier
+        from ..comparisons.frontier import frontier, read_ttls
         from ..protocols import notation
 
         case = _one_case(choices, folder)
@@ -264,12 +264,12 @@ class Desk:
                 self._tell(done / total)
 
         names = [one for one in notation.split(choices.get("protocols", "")) if one]
-        ttls = [one.strip() for one in wanted.get("ttls", "").split(",") if one.strip()]
+        ttls = wanted.get("ttls", "").strip(" ,")
         emissions = [one for one in notation.split(wanted.get("emissions", "")) if one]
         return frontier(
             case.problem,
             protocols=[notation.protocol_or_class(name) for name in names] or None,
-            ttls=[_integer("ttl", one) for one in ttls] or None,
+            ttls=read_ttls("ttl", ttls) if ttls else None,
             emissions=[notation.read_emission(one) for one in emissions] or None,
             progress=look,
             **case.settings,
@@ -448,13 +448,6 @@ def _named(values: Any, text: str, what: str) -> Any:
         if text in (str(value), _shown(value), short(value)):
             return value
     raise InputError(f"{what} must be one of the problem's, got {text!r}")
-
-
-def _integer(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"{name} must be integers separated by commas, got {text!r}") from None
 
 
 def _bounds(one: Bounds, horizon: int) -> dict[str, float | None]:
