@@ -53,7 +53,7 @@ _TYPES: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
     "list[float]": (list, "a list of numbers"),
 }
 #: The tables within [faults].
-_FAULTS: Final[dict[str, type]] = {"corruption": Corruption, "outages": Outages}
+FAULT_TABLES: Final[dict[str, type[Any]]] = {"outages": Outages, "corruption": Corruption}
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ def read_faults(table: object) -> Faults:
     Faults(loss=0.1, outages=Outages(down=0.01, up=0.1, memory=True))
     """
     given = dict(_table("faults", table))
-    for name, kind in _FAULTS.items():
+    for name, kind in FAULT_TABLES.items():
         if name in given:
             given[name] = _read_fields(f"faults.{name}", kind, given[name])
     faults: Faults = _read_fields("faults", Faults, given)
