@@ -176,6 +176,8 @@ def frontier(
     checks.callback("notice", notice)
     if prune is not None and not isinstance(prune, bool):
         raise InputError(f"prune must be True, False or None, got {checks.shown(prune)}")
+    if own := {"link_traffic", "record_every"} & set(settings):
+        raise InputError(f"frontier chooses {min(own)} itself, got {checks.shown(settings[min(own)])}; leave it out")
     if workers is not None:
         workers = checks.integer("workers", workers, at_least=1, at_most=MAX_WORKERS)
     if keep is not None and seed is None:

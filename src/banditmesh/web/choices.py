@@ -188,8 +188,8 @@ def to_toml(choices: Mapping[str, str], *, own_names: bool = False) -> str:
     return write(to_tables(choices, own_names=own_names))
 
 
-def to_python(choices: Mapping[str, str]) -> str:
-    """Lines of Python that do what the page does, with the same numbers."""
+def to_python(choices: Mapping[str, str], frontier: Mapping[str, str] | None = None) -> str:
+    """Lines of Python that do what the page does, with the same numbers: compare or, with its arguments, a frontier."""
     tables = _values(choices, own_names=True)
     protocols = ", ".join(value_text(one) for one in split(choices.get("protocols", "")) if one)
     lines = [
@@ -202,10 +202,17 @@ def to_python(choices: Mapping[str, str]) -> str:
     settings += [f"{name}={_as_python(tables[name])}" for name in _RUN if name in tables]
     horizon = tables.get("horizon")
     step = record_every(horizon) if isinstance(horizon, int) and horizon > 0 else 1
-    settings += [f"record_every={step}"] if step > 1 else []
+    # A frontier chooses its own records.
+    settings += [f"record_every={step}"] if step > 1 and frontier is None else []
     settings += _faults(tables.get("faults", {}))
-    lines += ["comparison = bm.compare(", "    problem,", f"    [{protocols}],"]
-    return "\n".join([*lines, *(f"    {one}," for one in settings), ")", "print(comparison)", ""])
+    if frontier is None:
+        begin, end = "comparison = bm.compare(", "print(comparison)"
+        settings = [f"[{protocols}]", *settings]
+    else:
+        begin, end = "found = bm.frontier(", "print(found.advice)"
+        settings = [*([f"protocols=[{protocols}]"] if protocols else []), *settings]
+        settings += [f"{name}={value}" for name, value in frontier.items()]
+    return "\n".join([*lines, begin, "    problem,", *(f"    {one}," for one in settings), ")", end, ""])
 
 
 def record_every(horizon: int) -> int:

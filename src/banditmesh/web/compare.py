@@ -12,6 +12,7 @@ from nicegui import ui
 
 from .. import checks
 from ..comparisons.configurations import COSTS, Configuration, Frontier
+from ..protocols.notation import split
 from . import charts, choices
 from .downloads import download_buttons, hand_over, spec_of
 from .form import Form
@@ -260,21 +261,12 @@ class Compare:
         return spec_of({**self._ran, "protocols": names})
 
     def _python(self) -> str:
-        lines = choices.to_python(self._ran).replace("comparison = bm.compare(", "found = bm.frontier(")
         ttls = [int(one) for one in self._wanted["ttls"].split(",") if one.strip()]
         given = {"ttls": f"{ttls}"} if ttls else {}
         if self._wanted["emissions"].strip():
-            from ..protocols.notation import split
-
             given["emissions"] = repr(split(self._wanted["emissions"]))
         given |= {name: f"{self._limit(name):g}" for name in _BUDGETS if self._limit(name) is not None}
-        more = "".join(f"    {name}={value},\n" for name, value in given.items())
-        lines = (
-            lines.replace("    [],\n", "")
-            .replace("    problem,\n    [", "    problem,\n    protocols=[")
-            .replace(")\nprint(comparison)", f"{more})")
-        )
-        return f"{lines}print(found.advice)\n"
+        return choices.to_python(self._ran, given)
 
 
 class _Slider(ui.slider):  # type: ignore[misc]
