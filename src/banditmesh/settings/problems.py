@@ -6,7 +6,7 @@ table; a law is made for each arm, of its mean and of those keys of `[arms]` tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from ..machine import memory
 from .parts import Part, build, check, from_signature
 
 if TYPE_CHECKING:
+    from ..arms import Law
     from ..problem import Problem
 
 #: What a spec says of a file: keys and values, sorted.
@@ -75,14 +76,36 @@ def build_arms(point: Mapping[str, Any], network: Any, files: Mapping[FileTable,
     from ..problem import Problem
 
     read = {key: files[named] for key, named in arm_files_of(point).items()}
-    table = {key: value for key, value in point["arms"].items() if key not in read}
-    change, log = table.pop("change", None), read.get("log")
+    table = {key: value for key, value in point["arms"].items() if key not in (*read, "change")}
+    log = read.get("log")
     if log is not None and "periods" in table and "horizon" in point:
         read = {**read, "log": log.with_periods(table["periods"], point["horizon"])}
     sets, laws = build("arms", {"arms": table}, network=network, **read)
     unmatched = {"unmatched": point["arms"]["unmatched"]} if "unmatched" in point["arms"] else {}
     problem = Problem(network, sets, laws, **unmatched)
-    return problem if change is None else problem.with_change(change)
+    return problem.with_change(point["arms"]["change"]) if "change" in point["arms"] else problem
+
+
+def without_change(point: Mapping[str, Any]) -> dict[str, Any]:
+    """A point whose arms do not change."""
+    return {**point, "arms": {key: value for key, value in point["arms"].items() if key != "change"}}
+
+
+def drawn_laws(point: Mapping[str, Any]) -> list[Law]:
+    """The laws of a point's arms before they change, whatever its network; none of arms that come from files."""
+    from ..networks.csr import Links
+
+    if arm_files_of(point):
+        return []
+    _, laws = build("arms", without_change(point), network=Links.from_pairs(1, []))
+    return list(laws)
+
+
+def changed(point: Mapping[str, Any], laws: Sequence[Law]) -> Sequence[Law]:
+    """The same laws as the point changes them."""
+    from ..arms.changes import read_change
+
+    return read_change(point["arms"]["change"])(laws) if laws and "change" in point["arms"] else laws
 
 
 def check_dynamics(point: Mapping[str, Any]) -> None:

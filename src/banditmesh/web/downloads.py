@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from nicegui import ui
 
 from ..errors import InputError
-from .choices import to_python, to_tables, to_toml
+from .choices import listed, to_python, to_tables, to_toml
 from .shell import Shell
 from .workers import Worker
+
+if TYPE_CHECKING:
+    from ..policies import Policy
+    from ..protocols import AnyProtocol
 
 _HEADER = """\
 # Made by the page of banditmesh serve. Run it with:   banditmesh run study.toml --out results
@@ -22,16 +27,27 @@ def spec_of(chosen: Mapping[str, str]) -> str:
     return f"{_HEADER}\n{to_toml(chosen, own_names=True)}"
 
 
-def node_toml(protocol: str, chosen: Mapping[str, str]) -> str:
-    """The lines of a node.toml that run a protocol live, with the policy that is chosen."""
+def node_toml(label: str, chosen: Mapping[str, str]) -> str:
+    """The lines of a node.toml that run live what a comparison of what is chosen calls by a label."""
+    from ..comparisons.entries import read_entries, read_policies
+    from ..protocols.notation import read
+
+    policies = read_policies(listed(chosen, "policies") or None)
+    known = read_entries([read(one, 4) for one in listed(chosen, "protocols")], policies)
+    if label not in known:
+        return node_lines(read(label, 4), None, chosen)
+    return node_lines(known[label].protocol, known[label].settings.get("policy"), chosen)
+
+
+def node_lines(protocol: AnyProtocol, policy: Policy | None, chosen: Mapping[str, str]) -> str:
+    """The lines of a node.toml that run a protocol live, with a policy or, without one, that which is chosen."""
     from ..live.template import protocol_lines
-    from ..protocols.notation import labels, read, split
     from ..settings.parts import build_policy
 
-    policy = {key: text for key, text in chosen.items() if key.startswith("policy.")}
-    tables = to_tables({**policy, "protocols": "none"})
-    known = labels([read(one, 4) for one in split(chosen["protocols"]) if one])
-    return protocol_lines(known.get(protocol) or read(protocol, 4), build_policy(tables))
+    if policy is None:
+        one = {key: text for key, text in chosen.items() if key.partition(".")[0] in ("policy", "memory")}
+        policy = build_policy(to_tables({**one, "protocols": "none"}))
+    return protocol_lines(protocol, policy)
 
 
 def download_buttons(
@@ -65,11 +81,11 @@ def download_buttons(
             ui.button("Spec (TOML)", on_click=spec).props('flat dense data-bm="take-toml"')
             lines = text(lambda: to_python(chosen()), "run.py")
             ui.button("Lines of Python", on_click=lines).props('flat dense data-bm="take-python"')
-            node_button(protocols, chosen)
+            node_button(protocols, lambda label: node_toml(label, chosen()))
 
 
-def node_button(protocols: Callable[[], Sequence[str]], chosen: Callable[[], Mapping[str, str]]) -> None:
-    """A button with a menu: the lines of a node.toml for one of the protocols."""
+def node_button(protocols: Callable[[], Sequence[str]], make: Callable[[str], str]) -> None:
+    """A button with a menu: the lines of a node.toml for one of the protocols, which are made by its name."""
     with ui.button("node.toml", on_click=lambda: fill()).props('flat dense data-bm="take-node"'):
         menu = ui.menu().props("no-parent-event")
 
@@ -84,6 +100,6 @@ def node_button(protocols: Callable[[], Sequence[str]], chosen: Callable[[], Map
 
         def hand_over(protocol: str) -> None:
             try:
-                ui.download.content(node_toml(protocol, chosen()), "protocol.node.toml")
+                ui.download.content(make(protocol), "protocol.node.toml")
             except InputError as error:
                 ui.notify(str(error), type="negative", position="bottom")

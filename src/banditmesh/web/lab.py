@@ -23,6 +23,7 @@ COLUMNS: Final = {
     "regret_sd": "±\u00a0sd",
     "messages": "transmissions",
     "messages_sd": "±\u00a0sd",
+    "first_share": "first pulls (of the regret)",
     "agent_worst": "worst agent's regret (reward)",
     "duplicate": "duplicates",
     "absorbed": "absorbed",
@@ -30,6 +31,11 @@ COLUMNS: Final = {
     "lost": "lost",
     "bytes": "traffic (bytes)",
 }
+#: How the browser writes numbers and shares in cells; what is not known is a dash.
+NUMBER_FORMAT: Final = (
+    "(value) => value === null ? '–' : value.toLocaleString('en', {maximumFractionDigits: value < 1e5 ? 2 : 0})"
+)
+SHARE_FORMAT: Final = "(value) => value === null ? '–' : value.toLocaleString('en', {style: 'percent'})"
 
 
 def show(shell: Shell) -> None:
@@ -101,14 +107,11 @@ class Lab:
                 columns = columns_of(
                     COLUMNS,
                     less=("duplicate", "absorbed", "expired", "lost", "bytes"),
-                    least=("messages_sd", "agent_worst"),
+                    least=("messages_sd", "first_share", "agent_worst"),
                 )
                 for column in columns[1:]:
                     column["align"] = "right"
-                    column[":format"] = (
-                        "(value) => value === null ? '–' : "
-                        "value.toLocaleString('en', {maximumFractionDigits: value < 1e5 ? 2 : 0})"
-                    )
+                    column[":format"] = SHARE_FORMAT if column["name"] == "first_share" else NUMBER_FORMAT
                 self._table = ui.table(columns=columns, rows=[], row_key="protocol").props(
                     'flat dense data-bm="results" no-data-label="Its rows come at the end of the run."'
                 )
