@@ -511,6 +511,14 @@ def test_spec_in_which_a_tree_meets_a_window_is_refused_when_it_is_read(lines, s
     assert "\n" not in line
 
 
+@pytest.mark.parametrize(
+    "lines", ['sweep.policy = ["ucb", "ucb+discount(2)"]', 'sweep.protocol = ["irs", "fwa(2)+growth(-1)"]']
+)
+def test_error_in_a_swept_text_is_about_the_sweep(lines):
+    with pytest.raises(bm.SpecError, match=r"^spec, line 5: sweep\.(policy|protocol): .*(gamma|factor) must be"):
+        bm.parse_spec(SMALL + lines)
+
+
 def test_window_and_tree_are_refused_before_anything_else_is_simulated(monkeypatch):
     monkeypatch.setattr("banditmesh.comparisons.compare.simulate", None)
     monkeypatch.setattr("banditmesh.comparisons.measuring.simulate", None)

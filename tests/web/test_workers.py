@@ -343,7 +343,7 @@ def test_frontier_takes_policies_side_by_side(monkeypatch):
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
-        ({"policies": "ucb*3"}, "policies: a policy must be written like"),
+        ({"policies": "ucb*3"}, "policies: policy.name must be one of klucb"),
         ({"policies": "ucb, ucb+discount(2)"}, r"policies: .*gamma must be from 0\.5"),
         ({"policies": "ucb, ucb"}, "policies must hold different values"),
         ({"policies": "ucb+window(9)", "protocols": "tree"}, "policies: .*'tree' merges statistics"),
