@@ -587,6 +587,15 @@ def test_spec_whose_runs_could_not_begin_is_refused_when_it_is_read(lines, said)
     assert "\n" not in str(caught.value)
 
 
+def test_spec_with_changes_that_all_come_is_read():
+    spec = bm.parse_spec(
+        SMALL
+        + "horizon = 30\narms = {n_arms = 12, per_agent = 4}\nsweep.arms.n_arms = [6, 12]\nsweep.arms.seed = [0, 1]\n"
+        'sweep.arms.change = ["switching(0.1)", "piecewise(30)", "wandering(0.1, hold=29)"]'
+    )
+    assert spec.n_points == 12
+
+
 def test_changes_of_arms_from_a_log_are_looked_at_before_anything_runs(tmp_path):
     (tmp_path / "log.csv").write_text("agent,arm,reward\n" + "".join(f"{k},x,1\n{k},y,0\n" for k in range(4)))
     arms = 'horizon = 9\narms = {law = "data", log = "log.csv", rewards = "bernoulli"}\n'

@@ -41,6 +41,8 @@ _GENERATORS: Final = [
 FILE_TABLES: Final = ("network", "arms")
 #: The keys of `[arms]` for arms that are drawn, whatever their law.
 _DRAWN_ARMS: Final = {"n_arms": "int", "per_agent": "int", "seed": "int", "means": "list[float]", "change": "change"}
+#: How many arms are drawn unless that is given.
+N_ARMS: Final = 50
 #: What an arm of an agent takes in lists of arm sets, in bytes.
 _LISTED_BYTES: Final = 60.0
 #: The keys of `[arms]` that name files.
@@ -97,7 +99,10 @@ def drawn_laws(point: Mapping[str, Any]) -> list[Law]:
 
     if arm_files_of(point):
         return []
-    _, laws = build("arms", without_change(point), network=Links.from_pairs(1, []))
+    table = without_change(point)["arms"]
+    # The only agent has them all: every arm needs a holder.
+    n_arms = len(table["means"]) if "means" in table else table.get("n_arms", N_ARMS)
+    _, laws = build("arms", {"arms": {**table, "per_agent": n_arms}}, network=Links.from_pairs(1, []))
     return list(laws)
 
 
@@ -325,7 +330,7 @@ def _bernoulli(**settings: Any) -> tuple[Any, list[Any]]:
 def _sets_and_laws(
     law: Callable[[float], Any],
     network: Any,
-    n_arms: int = 50,
+    n_arms: int = N_ARMS,
     per_agent: int = 20,
     seed: int = 0,
     means: list[float] | None = None,

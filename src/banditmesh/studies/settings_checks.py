@@ -166,8 +166,9 @@ def _check_changes(spec: Spec, first: Mapping[str, Any], problem: Problem) -> No
             seen.add(repr(table))
             is_first = without_change(settings)["arms"] == without_change(first)["arms"]
             with _about("arms", family):
-                laws = changed(settings, problem.laws if is_first else drawn_laws(settings))
+                before = problem.laws if is_first else drawn_laws(settings)
                 try:
+                    laws = changed(settings, before)
                     check_changes_come(problem.arms if is_first else range(len(laws)), laws, first["horizon"])
                 except InputError as error:
                     raise error.found_in("arms.change" if "change" in table else "arms") from None
