@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from os import PathLike
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import checks
-from ..arms import ChangingLaw
+from ..arms import ChangingLaw, Law
 from ..arms.base import MAX_REWARD
 from ..draws import MAX_COUNTER, fresh_seed
 from ..errors import BanditmeshWarning, InputError, UnsupportedError, warn
@@ -22,10 +22,10 @@ from ..machine import memory
 from ..machine.cores import count_cores
 from ..networks.csr import Links
 from ..networks.dynamic import DynamicNetwork
-from ..policies import UCB, Policy
+from ..policies import UCB, Memory, Policy
 from ..policies.choice import note_default
 from ..problem import Problem
-from ..protocols import AnyProtocol, Protocol
+from ..protocols import AnyProtocol, Delivery, Protocol
 from ..protocols.notation import as_protocol, write
 from ..rules import get_rules
 from ..settings.parts import as_policy
@@ -232,13 +232,9 @@ def read_run(
         agents=bool(agents),
         first=first,
     )
-    _check_network_lasts(problem, horizon)
-    check_changes_come(problem, horizon)
-    if not run.memory.merges and run.tree is not None:
-        raise InputError(
-            f"{protocol.name!r} merges statistics of all rounds, which {run.memory!r} cannot take apart; "
-            "take Discount(0.995), or another protocol"
-        )
+    check_network_lasts(problem, horizon)
+    check_changes_come(problem.arms, problem.laws, horizon)
+    check_memory_fits(protocol, run.memory)
     if run.tape is None and run.means is not None:
         raise InputError(
             "means are taken beside rewards, got none of those; leave them out, or give laws with these means"
@@ -480,19 +476,29 @@ def _records(horizon: int, record_every: int) -> NDArray[np.int64]:
     return rounds if rounds.size and rounds[-1] == horizon else np.append(rounds, np.int64(horizon))
 
 
-def _check_network_lasts(problem: Problem, horizon: int) -> None:
+def check_network_lasts(problem: Problem, horizon: int) -> None:
+    """Refuse a run that goes on after its network has ended."""
     network = problem.network
     if isinstance(network, DynamicNetwork) and network.n_rounds is not None and network.n_rounds < horizon:
         raise ended_early(horizon, network.n_rounds)
 
 
-def check_changes_come(problem: Problem, horizon: int) -> None:
+def check_changes_come(arms: Iterable[Hashable], laws: Iterable[Law], horizon: int) -> None:
     """Refuse a run that ends before an arm has changed as its law says it will, but for the beginning of a run."""
     if _beginning.get():
         return
-    for arm, law in zip(problem.arms, problem.laws, strict=True):
+    for arm, law in zip(arms, laws, strict=True):
         if isinstance(law, ChangingLaw) and law.least_horizon > horizon:
             raise InputError(
                 f"arm {arm!r} changes in round {law.least_horizon}, beyond the horizon of {horizon} rounds; "
                 "lengthen the horizon, or leave the change out"
             )
+
+
+def check_memory_fits(protocol: AnyProtocol, memory: Memory) -> None:
+    """Refuse a memory that cannot take apart what the protocol merges."""
+    if not memory.merges and protocol.delivery is Delivery.TREE:
+        raise InputError(
+            f"{protocol.name!r} merges statistics of all rounds, which {memory!r} cannot take apart; "
+            "take Discount(0.995), or another protocol"
+        )

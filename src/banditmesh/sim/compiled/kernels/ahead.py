@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ....draws import CENTRAL
-from .compiling import routine
+from .compiling import helper, routine
 from .lanes import padded
 from .layout import ZERO, Ahead, Floats, Int32s
 from .scalars import inlined_quantile, inlined_uniform, tail_quantile
+
+
+@helper
+def write_normals(begin: Any, end: Any, uniforms: Floats, normals: Floats) -> None:
+    """Write the normal quantiles: first as if all were central, without a branch; then those that are not."""
+    for i in range(begin, end):
+        normals[i] = inlined_quantile(uniforms[i] - 0.5)
+    for i in range(begin, end):
+        if abs(uniforms[i] - 0.5) > CENTRAL:
+            normals[i] = tail_quantile(uniforms[i])
 
 
 @routine
@@ -21,13 +33,7 @@ def draw_ahead(t: int, k0: int, k1: int, first: int, last: int, ahead: Ahead) ->
             uniforms[v * n_rounds + step] = inlined_uniform(k0, k1, np.int64(v), t + np.int64(step), ZERO, ZERO)
     if len(normals) == 0:
         return
-    # First as if all were central, without a branch; then those that are not.
-    begin, end = np.uint64(first) * n_rounds, np.uint64(last) * n_rounds
-    for i in range(begin, end):
-        normals[i] = inlined_quantile(uniforms[i] - 0.5)
-    for i in range(begin, end):
-        if abs(uniforms[i] - 0.5) > CENTRAL:
-            normals[i] = tail_quantile(uniforms[i])
+    write_normals(np.uint64(first) * n_rounds, np.uint64(last) * n_rounds, uniforms, normals)
 
 
 @routine
