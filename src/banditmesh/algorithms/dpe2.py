@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..problem import Problem
 
 BEST: Final = "best"
+ANSWER: Final = "answer"
 QUESTION: Final = "question"
 #: After how many rounds without an answer a neighbour is told again.
 PATIENCE: Final = 4
@@ -88,8 +89,8 @@ class DPE2(Algorithm):
 class GroupMember(Actor):
     """An agent of `DPE2` that follows: it pulls its leader's best arm, and passes on what it hears of any leader."""
 
-    kinds = (BEST, QUESTION)
-    kept: ClassVar[tuple[str, ...]] = ("asked", "asks")
+    kinds = (BEST, ANSWER, QUESTION)
+    kept: ClassVar[tuple[str, ...]] = ("asked",)
 
     def __init__(self, algorithm: DPE2, place: Place) -> None:
         self._algorithm = algorithm
@@ -119,11 +120,11 @@ class GroupMember(Actor):
         for leader, (said, arm) in sorted(self.latest.items()):
             for one in neighbours:
                 told, when = self.told.get((one, leader), (0, 0))
-                is_behind = self.heard.get((one, leader), 0) < said and now - when >= PATIENCE
-                if told < said or is_behind:
+                knows = self.heard.get((one, leader), 0) >= said
+                if told < said or not (knows or now - when < PATIENCE):
                     self.told[one, leader] = said, now
-                    parcels.append(self.note(one, BEST, arm, (leader, said)))
-        parcels += [self.note(one, BEST, None, (leader, 0)) for one, leader in self.asked if one in neighbours]
+                    parcels.append(self.note(one, ANSWER if knows else BEST, arm, (leader, said)))
+        parcels += [self.note(one, ANSWER, None, (leader, 0)) for one, leader in self.asked if one in neighbours]
         self.asked = []
         if self.asks is not None and now >= self.asks:
             self.asks = now + PATIENCE
@@ -141,8 +142,8 @@ class GroupMember(Actor):
         said = int(note.values[1])
         if leader == self._leader:
             self.asks = None
-        if said and said == self.heard.get((sender, leader)):
-            # It says so again: the answer was lost.
+        if note.kind == BEST and said == self.heard.get((sender, leader)):
+            # It says so again, as it has had no answer.
             self.told.pop((sender, leader), None)
         self.heard[sender, leader] = said
         known, _ = self.latest.get(leader, (0, None))
@@ -162,6 +163,7 @@ class GroupMember(Actor):
             "latest": [[leader, *known] for leader, known in self.latest.items()],
             "told": [[*key, *told] for key, told in self.told.items()],
             "heard": [[*key, heard] for key, heard in self.heard.items()],
+            "asks": self.asks,
         }
 
     @state.setter
@@ -171,6 +173,7 @@ class GroupMember(Actor):
         self.latest = {leader: (said, arm) for leader, said, arm in value["latest"]}
         self.told = {(one, leader): (said, when) for one, leader, said, when in value["told"]}
         self.heard = {(one, leader): said for one, leader, said in value["heard"]}
+        self.asks = value["asks"]
 
 
 class Leader(GroupMember):
