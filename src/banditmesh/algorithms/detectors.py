@@ -62,16 +62,17 @@ def usual_threshold(n: int, delta: float) -> float:
 def proved_threshold(n: int, delta: float) -> float:
     """The threshold for which the test is known to raise a false alarm, ever, with probability `delta` at most.
 
-    It is 2 T(log(3 n^1.5 / delta) / 2) + 6 log(1 + log n), where T(x) = 2 g((h(1 + x) + log(2 zeta(2))) / 2), h is the
-    inverse of u - log u for u >= 1, and g(x) = exp(1 / h(x)) h(x) if x >= h(1 / log 1.5), else 1.5 (x - log log 1.5).
+    It is 2 T(log(3 n^1.5 / delta) / 2) + 6 log(1 + log n), where T(x) = 2 g((k(1 + x) + log(2 zeta(2))) / 2), k is the
+    inverse of h(u) = u - log u for u >= 1, and g(x) = exp(1 / k(x)) k(x) if x >= h(1 / log 1.5), else
+    1.5 (x - log log 1.5): the two meet there.
 
     Examples
     --------
     >>> round(proved_threshold(100, 0.05), 3)
-    33.898
+    42.047
     """
     x = (_inverse(1.0 + usual_threshold(n, delta) / 2.0) + _LOG_TWO_ZETA) / 2.0
-    if x >= _inverse(1.0 / _LOG_THREE_HALVES):
+    if x >= 1.0 / _LOG_THREE_HALVES + math.log(_LOG_THREE_HALVES):
         bound = math.exp(1.0 / _inverse(x)) * _inverse(x)
     else:
         bound = 1.5 * (x - math.log(_LOG_THREE_HALVES))
@@ -151,7 +152,7 @@ class GLRTest(Detector):
     --------
     >>> test = GLRTest(delta=0.05)
     >>> [test.add(reward) for reward in [0.0] * 20 + [1.0] * 20].index(True)
-    29
+    22
     """
 
     def __init__(self, delta: float, sigma: float | None = None, every: int = 1, proved: bool = False) -> None:

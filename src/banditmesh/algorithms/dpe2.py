@@ -45,8 +45,9 @@ class DPE2(Algorithm):
     changes a finite number of times.
 
     A message names the leader, its best arm and the round in which it became that: a header of 16 bytes and two
-    numbers, 32 in all; a question (below) names the leader, 24 bytes. It goes from neighbour to neighbour, and each link carries it once in either direction: the way
-    back tells that it has arrived. A change costs two messages a link, however far the followers are.
+    numbers, 32 in all; a question (below) names the leader, 24 bytes. It goes from neighbour to neighbour, and each
+    link carries it once in either direction: the way back tells that it has arrived. So a change costs two messages a
+    link, however far the followers are.
 
     Ours: the leader is the agent with the most neighbours, the first of equals, of each group of agents that have the
     same arms and can reach each other (on a dynamic network, the first agent with these arms); agents of other groups
@@ -103,7 +104,7 @@ class GroupMember(Actor):
         self.latest: dict[int, tuple[int, Any]] = {}
         #: By neighbour and leader, the round that it was told and when, and the round that it has told.
         self.told: dict[tuple[Any, int], tuple[int, int]] = {}
-        self.heard: dict[tuple[Any, int], int] = {}
+        self.answers: dict[tuple[Any, int], int] = {}
         #: Who has asked about which leader, and from which round on the agent asks itself.
         self.asked: list[list[Any]] = []
         self.asks: int | None = self.place.now() if self.life else None
@@ -120,7 +121,7 @@ class GroupMember(Actor):
         for leader, (said, arm) in sorted(self.latest.items()):
             for one in neighbours:
                 told, when = self.told.get((one, leader), (0, 0))
-                knows = self.heard.get((one, leader), 0) >= said
+                knows = self.answers.get((one, leader), 0) >= said
                 if told < said or not (knows or now - when < PATIENCE):
                     self.told[one, leader] = said, now
                     parcels.append(self.note(one, ANSWER if knows else BEST, arm, (leader, said)))
@@ -136,16 +137,17 @@ class GroupMember(Actor):
         leader = int(note.values[0])
         if note.kind == QUESTION:
             self.told.pop((sender, leader), None)
-            if leader not in self.latest:
+            # Whoever asks itself does not know that there is nothing to know.
+            if leader not in self.latest and self.asks is None:
                 self.asked.append([sender, leader])
             return False
         said = int(note.values[1])
         if leader == self._leader:
             self.asks = None
-        if note.kind == BEST and said == self.heard.get((sender, leader)):
+        if note.kind == BEST and said == self.answers.get((sender, leader)):
             # It says so again, as it has had no answer.
             self.told.pop((sender, leader), None)
-        self.heard[sender, leader] = said
+        self.answers[sender, leader] = said
         known, _ = self.latest.get(leader, (0, None))
         if said <= known or leader == self.place.number:
             return False
@@ -162,17 +164,16 @@ class GroupMember(Actor):
         return super().state | {
             "latest": [[leader, *known] for leader, known in self.latest.items()],
             "told": [[*key, *told] for key, told in self.told.items()],
-            "heard": [[*key, heard] for key, heard in self.heard.items()],
+            "answers": [[*key, said] for key, said in self.answers.items()],
             "asks": self.asks,
         }
 
     @state.setter
     def state(self, value: dict[str, Any]) -> None:
-        put_back: Any = Actor.state.fset
-        put_back(self, value)
+        vars(Actor)["state"].fset(self, value)
         self.latest = {leader: (said, arm) for leader, said, arm in value["latest"]}
         self.told = {(one, leader): (said, when) for one, leader, said, when in value["told"]}
-        self.heard = {(one, leader): said for one, leader, said in value["heard"]}
+        self.answers = {(one, leader): said for one, leader, said in value["answers"]}
         self.asks = value["asks"]
 
 

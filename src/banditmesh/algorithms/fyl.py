@@ -43,8 +43,8 @@ class FollowYourLeader(Algorithm):
 
     A leader pulls the arm with the highest `mean + sqrt(alpha log(t) / n)`, where mean and n are of its own pulls and
     of those of its neighbours, and tells its followers which arm it pulled. Every agent tells the leaders among its
-    neighbours that have the arm what it was paid. So a leader learns from its whole star at once, mostly of the arm that it pulled last,
-    and each follower's regret is its leader's, one round later.
+    neighbours that have the arm what it was paid. So a leader learns from its whole star at once, and each follower's
+    regret is its leader's, one round later.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class StarMember(Hearer):
         if self.followed is not None and is_fresh and self.followed in positions:
             return self.followed
         width, estimates = math.sqrt(self._alpha * math.log(clock)), self.estimates
-        return self.indices(positions, lambda one: estimates.mean[one] + width * estimates.inv_root[one])
+        return self.highest(positions, lambda one: estimates.mean[one] + width * estimates.inv_root[one])
 
     def took(self, position: int, reward: float) -> None:
         """To be told of when the round is over."""

@@ -6,6 +6,7 @@ An observation travels as a `Message`, as it does in protocols, so that faults a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import Copy, Message, Receipt
@@ -43,8 +44,7 @@ class Hearer(Actor):
         self._n_learned += receipt.heard
         return receipt
 
-    def indices(self, positions: Any, index: Any) -> int:
-        """The position with the highest index, of which nothing is known first; the first of equals."""
+    def highest(self, positions: Sequence[int], index: Callable[[int], float]) -> int:
+        """The position with the highest index, or one of which nothing is known; the first of equals."""
         count = self.estimates.count
-        best: int = max(positions, key=lambda position: index(position) if count[position] else math.inf)
-        return best
+        return max(positions, key=lambda position: index(position) if count[position] else math.inf)

@@ -45,15 +45,16 @@ class MUCB(Restarting):
 
     Examples
     --------
+    A coin that paid little pays most from round 301 on; everybody starts both coins anew, once:
+
     >>> import banditmesh as bm
     >>> from banditmesh.arms import Bernoulli, Piecewise
-    >>> good, bad = Bernoulli(0.8), Bernoulli(0.2)
-    >>> arms = [Piecewise({1: good, 501: bad}), Piecewise({1: bad, 501: good})]
-    >>> problem = bm.Problem(bm.networks.ring(6), [[0, 1]] * 6, arms)
-    >>> detecting = bm.simulate(problem, "m-ucb(2)", horizon=1000, seed=0)
-    >>> plain = bm.simulate(problem, "flooding(2)", policy="ucb(2)", horizon=1000, seed=0, engine="reference")
-    >>> bool(detecting.regret[0, -1] < 0.5 * plain.regret[0, -1])
-    True
+    >>> arms = [Bernoulli(0.5), Piecewise({1: Bernoulli(0.1), 301: Bernoulli(0.9)})]
+    >>> problem = bm.Problem(bm.networks.ring(4), [[0, 1]] * 4, arms)
+    >>> simulation = bm.Simulation(problem, "m-ucb(2, explore=0.2, width=20, threshold=7)", horizon=600, seed=0)
+    >>> result = simulation.run()
+    >>> [agent.versions for agent in simulation.agents.values()]
+    [{0: 1, 1: 1}, {0: 1, 1: 1}, {0: 1, 1: 1}, {0: 1, 1: 1}]
     """
 
     width: int = 50

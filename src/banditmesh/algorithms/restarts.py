@@ -1,15 +1,16 @@
 """Shared restarts: agents that watch their own pulls for changes, and start an arm anew when one of them sees one.
 
-Every agent has a detector for each of its arms, which sees its own pulls of it and nothing else. A restart is a *version*
-of an arm, a number that begins at 0: whoever detects a change adds one, forgets what it knew of the arm, and tells its
-neighbours; whoever hears of a higher version than its own takes it over, forgets likewise, and passes it on. Observations
-travel with the version that they belong to; those of an older one are ignored and not passed on. So agents that see the
-same change at the same time agree on one version, and whatever was lost or late is made up for by the next message of
-the arm.
+Every agent has a detector for each of its arms, which sees its own pulls of it and nothing else. A restart is a
+*version* of an arm, a number that begins at 0: whoever detects a change adds one, forgets what it knew of the arm, and
+tells its neighbours; whoever hears of a higher version than its own takes it over, forgets likewise, and passes it on.
+Observations travel with the version that they belong to; those of an older one are ignored and not passed on. So agents
+that see the same change at the same time agree on one version, and whatever was lost or late is made up for by the next
+message of the arm.
 
 What the papers have for one agent is theirs: the tests, the indices, and pulls that are forced so that a change is seen
-in arms that are not pulled otherwise. That observations and restarts are shared is ours (Cheng and Maghsudi, "Distributed
-Consensus Algorithm for Decision-Making in Multi-agent Multi-armed Bandit", arXiv 2306.05998, also share restarts).
+in arms that are not pulled otherwise. That observations and restarts are shared is ours; Cheng and Maghsudi,
+"Distributed Consensus Algorithm for Decision-Making in Multi-agent Multi-armed Bandit", arXiv 2306.05998, also share
+restarts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ..core import Copy, Fate, Message, Note, Parcel, Place, Receipt
 from ..errors import InputError
 from ..protocols.base import MAX_TTL
 from ..protocols.messages import DUPLICATE, RECEIPTS
-from .base import HEADER_BYTES, NUMBER_BYTES, Algorithm
+from .base import HEADER_BYTES, NUMBER_BYTES, Actor, Algorithm
 from .detectors import Detector
 from .hearing import Hearer
 
@@ -148,7 +149,7 @@ class Watcher(Hearer):
         forced = self._algorithm.forced(self)
         if forced is not None and forced in positions:
             return forced
-        return self.indices(positions, lambda position: self._algorithm.index(self, position, clock))
+        return self.highest(positions, lambda position: self._algorithm.index(self, position, clock))
 
     def took(self, position: int, reward: float) -> None:
         """Watch for a change: it is told of, or else the observation."""
@@ -231,9 +232,8 @@ class Watcher(Hearer):
 
     @state.setter
     def state(self, value: dict[str, Any]) -> None:
-        put_back: Any = Hearer.state.fset
-        put_back(self, value)
-        self.versions = {arm: version for arm, version in value["versions"]}
+        vars(Actor)["state"].fset(self, value)
+        self.versions = dict(value["versions"])
         for detector, one in zip(self._detectors, value["detectors"], strict=True):
             detector.state = list(one)
         self._seen.state = value["seen"]
