@@ -212,13 +212,12 @@ def test_change_that_nobody_looks_at_is_found(hidden_change, text):
 
 @pytest.mark.slow
 def test_detectors_beat_sharing_alone_in_a_world_that_switches(capsys):
-    network = nx.connected_watts_strogatz_graph(12, 4, 0.3, seed=1)
-    arms = [bm.arms.Switching(Bernoulli(0.1 + 0.8 * arm / 7), 0.001, 0.0, 1.0) for arm in range(8)]
-    problem = bm.Problem(network, bm.arms.uniform_sets(12, 8, 4, seed=0), arms)
-    settings = {"horizon": 1500, "replicates": 5, "seed": 0, "progress": False}
+    arms = [bm.arms.Switching(Bernoulli(0.1 + 0.1 * arm), 0.001, 0.0, 1.0) for arm in range(8)]
+    problem = bm.Problem(bm.networks.ring(12), bm.arms.uniform_sets(12, 8, 4, seed=0), arms)
+    settings = {"horizon": 1500, "replicates": 3, "seed": 0, "progress": False, "engine": "reference"}
     plain = {
         policy: bm.simulate(problem, "flooding(3)", policy=policy, **settings).regret[:, -1]
-        for policy in ("ucb(2)", "ucb(0.5)", "klucb")
+        for policy in ("ucb(2)", "klucb")
     }
     found = {
         name: bm.simulate(problem, f"{name}(3)", **settings).regret[:, -1]
@@ -226,6 +225,6 @@ def test_detectors_beat_sharing_alone_in_a_world_that_switches(capsys):
     }
     with capsys.disabled():
         for name, regret in (plain | found).items():
-            print(f"\n{name}: {regret.mean():.0f} ± {regret.std(ddof=1) / 5**0.5:.0f}", end="")
+            print(f"\n{name}: {regret.mean():.0f} ± {regret.std(ddof=1) / 3**0.5:.0f}", end="")
     least = min(regret.mean() for regret in plain.values())
     assert all(regret.mean() < 0.85 * least for regret in found.values())

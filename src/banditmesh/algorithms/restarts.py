@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -55,6 +55,7 @@ class Restarting(Algorithm):
     ttl: int = 4
     explore: float = 0.05
 
+    refuses: ClassVar[Mapping[str, str]] = {}
     #: Whether a change of one arm restarts all arms of the agent that detects it.
     restarts_all: ClassVar[bool] = False
 
