@@ -61,10 +61,13 @@ def algorithm_cases() -> tuple[tuple[str, NamedProblem], ...]:
         ("", NamedProblem("one agent", alike(Links.from_pairs(1, [])))),
         ("", NamedProblem("three agents without a link", alike(Links.from_pairs(3, [])))),
         ("", NamedProblem("two components", alike(apart))),
-        ("", NamedProblem("a complete network with coins", alike(_complete(4), coins=True))),
-        (UNEQUAL, NamedProblem("a path with unequal arm sets", _problem(_path(5)))),
-        (DYNAMIC, NamedProblem("a ring whose links come and go", alike(EdgeMarkovian(_ring(6), 0.2, 0.3)))),
-        ("", NamedProblem("a path of seven agents", alike(_path(7)))),
+        ("", NamedProblem("a complete network with coins", alike(_links(networks.complete(4)), coins=True))),
+        (UNEQUAL, NamedProblem("a path with unequal arm sets", _problem(_links(networks.path(5))))),
+        (
+            DYNAMIC,
+            NamedProblem("a ring whose links come and go", alike(EdgeMarkovian(_links(networks.ring(6)), 0.2, 0.3))),
+        ),
+        ("", NamedProblem("a path of seven agents", alike(_links(networks.path(7))))),
     )
 
 
