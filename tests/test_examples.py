@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import networkx as nx
-import numpy as np
 import pytest
 
 import banditmesh as bm
