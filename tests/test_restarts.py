@@ -212,7 +212,7 @@ def test_change_that_nobody_looks_at_is_found(hidden_change, text):
 
 @pytest.mark.slow
 def test_detectors_beat_sharing_alone_in_a_world_that_switches(capsys):
-    arms = [bm.arms.Switching(Bernoulli(0.1 + 0.1 * arm), 0.001, 0.0, 1.0) for arm in range(8)]
+    arms = [bm.arms.Switching(Bernoulli(0.1 + 0.1 * arm), 0.004, 0.0, 1.0) for arm in range(8)]
     problem = bm.Problem(bm.networks.ring(12), bm.arms.uniform_sets(12, 8, 4, seed=0), arms)
     settings = {"horizon": 1500, "replicates": 3, "seed": 0, "progress": False, "engine": "reference"}
     plain = {
