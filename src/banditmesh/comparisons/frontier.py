@@ -42,7 +42,7 @@ from ..protocols import (
 from ..protocols.notation import as_emission, needs_ttl, protocol_or_class, write
 from ..rules import PUBLISHED
 from ..settings.parts import as_policy
-from ..sim.engine import check_changes_come
+from ..sim.engine import OWN_CHOICE, check_changes_come
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
 from .configurations import Configuration, Frontier
@@ -240,12 +240,18 @@ def frontier(
             max_link_load=max_link_load,
             tolerance=tolerance,
             confidence=confidence,
-            policy="" if len(choosing) > 1 else one.policy,
+            policy="" if len(choosing) > 1 else _policy_of(found.left.values()),
             struck=strikes,
             rounds_per_second=rounds_per_second,
             left_out=found.left_out,
         )
         return replace(whole, listening=_listening(bench, whole, settings.get("policy")))
+
+
+def _policy_of(measured: Iterable[Measured]) -> str:
+    """The policy of all that do not choose by their own rules, if there are such."""
+    by_policy = [one.policy for one in measured if not one.configuration.protocol.chooses]
+    return by_policy[0] if by_policy else OWN_CHOICE
 
 
 def _listening(bench: Bench, found: Frontier, policy: Any) -> Configuration | None:
