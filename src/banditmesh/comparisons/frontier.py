@@ -42,7 +42,7 @@ from ..protocols import (
 from ..protocols.notation import as_emission, needs_ttl, protocol_or_class, write
 from ..rules import PUBLISHED
 from ..settings.parts import as_policy
-from ..sim.engine import check_changes_come
+from ..sim.engine import OWN_CHOICE, check_changes_come
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
 from .configurations import Configuration, Frontier
@@ -243,12 +243,18 @@ def frontier(
             max_link_load=max_link_load,
             tolerance=tolerance,
             confidence=confidence,
-            policy="" if len(choosing) > 1 else one.policy,
+            policy="" if len(choosing) > 1 else _policy_of(found.left.values()),
             struck=strikes,
             rounds_per_second=rounds_per_second,
             left_out=found.left_out,
         )
         return replace(whole, listening=_listening(bench, whole, settings.get("policy")))
+
+
+def _policy_of(measured: Iterable[Measured]) -> str:
+    """The policy of all that do not choose by their own rules, if there are such."""
+    by_policy = [one.policy for one in measured if not one.configuration.protocol.chooses]
+    return by_policy[0] if by_policy else OWN_CHOICE
 
 
 def _listening(bench: Bench, found: Frontier, policy: Any) -> Configuration | None:
@@ -367,6 +373,8 @@ def cross(
 ) -> tuple[dict[str, AnyProtocol], dict[str, Policy]]:
     """Each of these protocols with each of these policies: protocols and policies by name.
 
+    An algorithm that chooses by its own rules is there once.
+
     Examples
     --------
     >>> import banditmesh as bm
@@ -374,10 +382,15 @@ def cross(
     ['irs, ucb', 'irs, ucb+discount(0.995)']
     """
     labelled = list(zip(policy_labels(policies), policies, strict=True))
-    return (
-        {f"{name}, {label}": protocol for name, protocol in grid.items() for label, _ in labelled},
-        {f"{name}, {label}": policy for name in grid for label, policy in labelled},
-    )
+    found: dict[str, AnyProtocol] = {}
+    choosing: dict[str, Policy] = {}
+    for name, protocol in grid.items():
+        if protocol.chooses:
+            found[name] = protocol
+            continue
+        for label, policy in labelled:
+            found[f"{name}, {label}"], choosing[f"{name}, {label}"] = protocol, policy
+    return found, choosing
 
 
 def _listed(given: Any) -> list[Any]:
@@ -397,8 +410,9 @@ def _variants(
     made: Any = kind
     if needs_ttl(kind):
         return [made(ttl, emission=emission) for ttl in ttls for emission in emissions]
-    # A protocol that never sends needs no emission.
-    return [made(emission=emission) for emission in emissions] if made().sends_messages else [made()]
+    # A protocol that never sends needs no emission, and an algorithm sends by its own rules.
+    sends = made.has_emission() and made().sends_messages
+    return [made(emission=emission) for emission in emissions] if sends else [made()]
 
 
 def read_ttls(name: str, text: str) -> list[int]:

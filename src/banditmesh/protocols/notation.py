@@ -108,7 +108,7 @@ def parse(text: str) -> dict[str, dict[str, Any]]:
         )
     name, given, emission, emission_given = match.groups() if match else ("", None, None, None)
     kind = get_class("protocols", name)
-    if emission not in (None, EveryPull.name):
+    if emission is not None and (emission != EveryPull.name or not kind.has_emission()):
         kind.check_takes_emission(emission)
     tables: dict[str, dict[str, Any]] = {"protocol": {"name": name, **_parameters(kind, given)}}
     if emission is not None:

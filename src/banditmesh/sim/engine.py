@@ -39,6 +39,8 @@ from .tracefile import writing_trace
 from .watching import Watch, WatchCallback
 
 ENGINES: Final = ("auto", "reference", "compiled")
+#: What a result says of the policy of an algorithm, which chooses by its own rules.
+OWN_CHOICE: Final = "own"
 #: What an event takes in memory.
 EVENT_BYTES: Final = 320.0
 #: A fallback to the reference engine that will take longer than this many seconds is worth a warning.
@@ -138,7 +140,6 @@ def simulate(
     >>> int(result.transmissions[0, -1] - result.transmissions[0, -2])
     11033
     """
-    note_default(problem, policy)
     log = writing_trace(trace) if isinstance(trace, str | PathLike) else nullcontext(trace)
     with log as handed_on:
         run = read_run(
@@ -158,6 +159,8 @@ def simulate(
             record_every=record_every,
             trace=handed_on,
         )
+        if not run.protocol.chooses:
+            note_default(problem, policy)
         return _simulate(run, checks.choice("engine", engine, ENGINES), _read_threads(threads), progress, watch)
 
 
@@ -233,6 +236,7 @@ def read_run(
         first=first,
     )
     check_network_lasts(problem, horizon)
+    protocol.check_run(problem, run.every.tolist(), run.faults)
     check_changes_come(problem.arms, problem.laws, horizon)
     check_memory_fits(protocol, run.memory)
     if run.tape is None and run.means is not None:
@@ -296,16 +300,24 @@ def _pick(run: Run, engine: str) -> str:
     return "reference"
 
 
-def settings_of(run: Run) -> dict[str, Any]:
-    """What a result says of how it was made."""
+def _policy_of(run: Run) -> dict[str, Any]:
+    """What a result says of how arms were chosen."""
+    if run.protocol.chooses:
+        return {"policy": OWN_CHOICE, "policy_name": OWN_CHOICE}
     # Told apart by how they are written, since a user's policy need not be hashable.
     policies = list({repr(policy): policy for policy in run.policies}.values())
+    if len(policies) == 1:
+        return {"policy": repr(policies[0]), "policy_name": policies[0].label}
+    return {"policy": [repr(policy) for policy in run.policies], "policy_name": "mixed"}
+
+
+def settings_of(run: Run) -> dict[str, Any]:
+    """What a result says of how it was made."""
     return {
         "protocol": repr(run.protocol),
         "protocol_name": run.protocol.name,
         "protocol_text": write(run.protocol),
-        "policy": repr(policies[0]) if len(policies) == 1 else [repr(policy) for policy in run.policies],
-        "policy_name": policies[0].label if len(policies) == 1 else "mixed",
+        **_policy_of(run),
         "rules": run.rules.name,
         "faults": repr(run.faults),
         "horizon": run.horizon,
@@ -496,7 +508,11 @@ def check_changes_come(arms: Iterable[Hashable], laws: Iterable[Law], horizon: i
 
 
 def check_memory_fits(protocol: AnyProtocol, memory: Memory) -> None:
-    """Refuse a memory that cannot take apart what the protocol merges."""
+    """Refuse a memory that an algorithm does not ask, or that cannot take apart what the protocol merges."""
+    if protocol.chooses and memory.forgets:
+        raise InputError(
+            f"{protocol.name!r} chooses by its own rules and has no memory that forgets, got {memory!r}; leave it out"
+        )
     if not memory.merges and protocol.delivery is Delivery.TREE:
         raise InputError(
             f"{protocol.name!r} merges statistics of all rounds, which {memory!r} cannot take apart; "
