@@ -176,6 +176,8 @@ def frontier(
     checks.callback("notice", notice)
     if prune is not None and not isinstance(prune, bool):
         raise InputError(f"prune must be True, False or None, got {checks.shown(prune)}")
+    if own := {"link_traffic", "record_every"} & set(settings):
+        raise InputError(f"frontier chooses {min(own)} itself, got {checks.shown(settings[min(own)])}; leave it out")
     if workers is not None:
         workers = checks.integer("workers", workers, at_least=1, at_most=MAX_WORKERS)
     if keep is not None and seed is None:
@@ -410,6 +412,23 @@ def _variants(
     # A protocol that never sends needs no emission, and an algorithm sends by its own rules.
     sends = made.has_emission() and made().sends_messages
     return [made(emission=emission) for emission in emissions] if sends else [made()]
+
+
+def read_ttls(name: str, text: str) -> list[int]:
+    """The ttls that a text gives, separated by commas.
+
+    Examples
+    --------
+    >>> read_ttls("ttl", "2, 4")
+    [2, 4]
+    """
+    found = []
+    for one in text.split(","):
+        try:
+            found.append(int(one))
+        except ValueError:
+            raise InputError(f"{name} must be integers separated by commas, got {one!r}") from None
+    return found
 
 
 def default_ttls(problem: Problem) -> tuple[int, ...]:
