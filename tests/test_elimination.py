@@ -203,3 +203,66 @@ def test_state_holds_notices_and_candidates():
 def test_notes_of_another_kind_are_refused(note):
     with pytest.raises(MessageError, match="takes notes of 'eliminated' with one number"):
         seat(["red", "blue"]).receive(Copy(note, 1), "ann", 1)
+
+
+# What the papers claim
+
+COINS = [bm.arms.Bernoulli(mean) for mean in (0.2, 0.5, 0.8)]
+
+
+def coins(network):
+    return bm.Problem(network, [range(3)] * len(network), COINS)
+
+
+def sent_until_all_agree(n_agents, horizon, rounds):
+    """How much is sent on a ring, until all agents have the best arm left."""
+    text = f"coop-se(5, alpha=0.5, horizon={horizon})"
+    result, candidates = run(coins(nx.cycle_graph(n_agents)), text, rounds)
+    assert candidates == [[2]] * n_agents
+    return int(result.traffic["sent"][0])
+
+
+def more_sent(plan):
+    """What each squaring of the horizon adds to what ten agents send, as a part of what log log T predicts, less 1.
+
+    log log T grows by log 2, and so does the log of the pulls that elimination takes: each arm of each agent is told
+    log(2) / log(1.25) = 3.1 times more. A statistic crosses the ring by two transmissions of its origin and four relays
+    on either side.
+    """
+    sent = [sent_until_all_agree(10, horizon, rounds) for horizon, rounds in plan]
+    return np.diff(sent) / (10 * 3 * math.log(2) / math.log(1.25) * 10) - 1
+
+
+def test_coop_se_sends_a_constant_more_each_time_that_the_horizon_is_squared():
+    assert abs(more_sent([(10**2, 150), (10**4, 300), (10**8, 500)])).max() < 0.2
+    # Nothing is sent after all agree.
+    assert sent_until_all_agree(10, 10**2, 150) == sent_until_all_agree(10, 10**2, 200)
+
+
+@pytest.mark.slow
+def test_coop_se_messages_grow_like_log_log_of_the_horizon():
+    deviations = more_sent([(10**2, 400), (10**4, 800), (10**8, 1600), (10**16, 3200)])
+    print(f"messages that a squared horizon adds, beyond what log log T predicts: {deviations.round(3)}")
+    assert abs(deviations).max() < 0.3
+
+
+def worst_agent(n_agents, replicates):
+    """The regret of the worst agent of a path, on average over replicates."""
+    found = bm.simulate(
+        coins(nx.path_graph(n_agents)), "coop-se(2, alpha=0.5, horizon=1000)", horizon=150, replicates=replicates, seed=0
+    )
+    return float(found.agent_regret.max(axis=1).mean())
+
+
+def test_regret_of_the_worst_agent_does_not_grow_with_the_diameter():
+    # Diameters of 7 and 31.
+    assert worst_agent(32, 2) < 1.5 * worst_agent(8, 2)
+
+
+@pytest.mark.slow
+def test_regret_of_the_worst_agent_is_independent_of_the_diameter():
+    worst = [worst_agent(n_agents, 8) for n_agents in (8, 16, 32, 64)]
+    deviations = np.array(worst) / worst[0] - 1
+    print(f"worst agent's regret for diameters of 7, 15, 31 and 63: {worst}, beyond the first: {deviations.round(3)}")
+    # The worst of eight times as many agents is a little worse by chance; the diameter is nine times as long.
+    assert worst[-1] < 1.7 * worst[0]

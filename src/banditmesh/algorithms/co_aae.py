@@ -48,7 +48,7 @@ class CoAAE(Algorithm):
     (True, True)
     """
 
-    ttl: int
+    ttl: int = 4
     alpha: float = 3.0
     name: ClassVar[str] = "co-aae"
     refuses: ClassVar[Mapping[str, str]] = {}

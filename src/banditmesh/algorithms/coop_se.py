@@ -64,7 +64,7 @@ class CoopSE(Algorithm):
     (0, 0)
     """
 
-    ttl: int
+    ttl: int = 4
     factor: float = 0.25
     alpha: float = 2.0
     horizon: int = 10_000
