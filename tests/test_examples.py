@@ -6,16 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import networkx as nx
-import numpy as np
 import pytest
 
 import banditmesh as bm
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-BESIDE = ["fwa(4)", "flooding(4)", "flooding(8)+growth(0.25)"]
 ROWS = {
-    "coop_ucb2.py": [*BESIDE, "coop-ucb2"],
     "outside_choices.py": [],
     "own_data.py": ["none", "tree+growth(0.05)", "irs+growth(0.25)", "irs", "fwa(3)+growth(0.25)"],
     "own_policy.py": ["ucb", "optimal-ucb", "explore-first"],
@@ -60,11 +56,6 @@ def test_examples_keep_to_their_contracts():
     bm.testing.check_protocol(runpy.run_path(str(EXAMPLES / "own_protocol.py"))["ShyHubs"](4), compiled=False)
 
 
-def easy_problem():
-    arms = [bm.arms.Gaussian(mean, 0.1) for mean in (0.0, 1.0, 0.5)]
-    return bm.Problem(nx.path_graph(4), [[0, 1], [1, 2], [0, 2], [0, 1, 2]], arms)
-
-
 def test_agents_driven_by_hand_learn_from_each_other():
     lines = run("three_agents.py")
     known = {(words[0], words[1]): int(words[7]) for words in lines[1:]}
@@ -82,19 +73,6 @@ def test_outside_program_chooses_for_its_agent():
     problem = bm.Problem.random(bm.networks.ring(10), n_arms=8, per_agent=4, seed=1)
     best = problem.arms[problem.arm_set(3)[problem.gaps[3, problem.arm_set(3)].argmin()]]
     assert str(best) in lines[3]
-
-
-def test_consensus_keeps_sums_and_reaches_everybody():
-    names = runpy.run_path(str(EXAMPLES / "coop_ucb2.py"))
-    problem = easy_problem()
-    mixing = names["mixing_matrix"](problem.network)
-    np.testing.assert_allclose(mixing.sum(axis=0), 1.0)
-    np.testing.assert_array_equal(mixing, mixing.T)
-    regret, counts = names["coop_ucb2"](problem, 300, seed=0, replicate=0)
-    assert counts.sum() == pytest.approx(4 * 300)
-    # Agent 0 does not have arm 2, and hears of it all the same.
-    assert counts[0, 2] > 10
-    assert regret < 0.1 * bm.simulate(problem, bm.NoCooperation(), horizon=300, seed=0, policy=bm.UCB()).regret[0, -1]
 
 
 def test_student_reproduces_invents_checks_compares_draws_and_sweeps():
