@@ -11,7 +11,7 @@ import pytest
 import banditmesh as bm
 from banditmesh.core import Agent, Copy, Message, Place, Silent
 from banditmesh.errors import MessageError
-from banditmesh.live.config import refuse_live
+from banditmesh.live.template import refuse_live
 from banditmesh.policies import Arms
 from banditmesh.policies.discount import FLOOR, scale_of, weight_of
 

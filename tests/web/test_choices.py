@@ -4,6 +4,7 @@ import ast
 import contextlib
 import re
 import tomllib
+from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
 import pytest
@@ -50,6 +51,17 @@ def test_spec_link_and_python_say_the_same(chosen):
     exec(re.sub(r"^\)$", "    engine='reference',\n)", code, flags=re.MULTILINE), scope)
     expected = bm.compare(case.problem, case.protocols, **settings)
     assert scope["comparison"].results == expected.results
+
+
+@pytest.mark.parametrize("horizon", ["20", "5000"])
+def test_lines_of_python_give_a_frontier_only_what_it_takes(monkeypatch, horizon):
+    taken = {}
+    monkeypatch.setattr(
+        bm, "frontier", lambda problem, **settings: taken.update(settings) or SimpleNamespace(advice="")
+    )
+    exec(to_python({**DEFAULTS, **SMALL, **RING, "horizon": horizon, "protocols": "irs"}, {"ttls": "[2]"}), {})
+    assert (taken["protocols"], taken["ttls"], taken["horizon"]) == (["irs"], [2], int(horizon))
+    assert "record_every" not in taken
 
 
 @pytest.mark.parametrize(

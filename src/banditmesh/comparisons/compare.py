@@ -18,7 +18,7 @@ from ..problem import Problem
 from ..sim.engine import simulate
 from ..sim.result import Result
 from ..sim.run import ProgressCallback
-from ..text_tables import as_html, as_text
+from ..text_tables import as_html, as_text, known
 from .entries import Comparable, read_entries, read_policies
 from .first_pulls import first_regret
 from .intervals import paired_interval
@@ -161,16 +161,11 @@ class Comparison:
         values: dict[str, Any] = {}
         for name, row in self.table(agents).iterrows():
             values[str(name)] = {
-                what: {
-                    "mean": row[what],
-                    "sd": None if row[f"{what}_sd"] != row[f"{what}_sd"] else row[f"{what}_sd"],
-                }
-                for what in ("regret", "messages")
+                what: {"mean": row[what], "sd": known(row[f"{what}_sd"])} for what in ("regret", "messages")
             }
             values[str(name)] |= {key: float(row[key]) for key in row.index if key.startswith("agent_")}
             if str(name) in self.first_regret:
-                first = float(self.first_regret[str(name)].mean())
-                values[str(name)]["first_regret"] = None if np.isnan(first) else first
+                values[str(name)]["first_regret"] = known(self.first_regret[str(name)].mean())
             if rounds_per_second is not None:
                 horizon = self.results[str(name)].horizon
                 values[str(name)]["messages_per_second"] = row["messages"] / horizon * rounds_per_second

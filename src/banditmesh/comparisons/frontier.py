@@ -42,7 +42,7 @@ from ..protocols import (
 from ..protocols.notation import as_emission, needs_ttl, protocol_or_class, write
 from ..rules import PUBLISHED
 from ..settings.parts import as_policy
-from ..sim.engine import check_changes_come
+from ..sim.engine import OWN_CHOICE, check_changes_come
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
 from .configurations import Configuration, Frontier
@@ -176,6 +176,8 @@ def frontier(
     checks.callback("notice", notice)
     if prune is not None and not isinstance(prune, bool):
         raise InputError(f"prune must be True, False or None, got {checks.shown(prune)}")
+    if own := {"link_traffic", "record_every"} & set(settings):
+        raise InputError(f"frontier chooses {min(own)} itself, got {checks.shown(settings[min(own)])}; leave it out")
     if workers is not None:
         workers = checks.integer("workers", workers, at_least=1, at_most=MAX_WORKERS)
     if keep is not None and seed is None:
@@ -240,12 +242,18 @@ def frontier(
             max_link_load=max_link_load,
             tolerance=tolerance,
             confidence=confidence,
-            policy="" if len(choosing) > 1 else one.policy,
+            policy="" if len(choosing) > 1 else _policy_of(found.left.values()),
             struck=strikes,
             rounds_per_second=rounds_per_second,
             left_out=found.left_out,
         )
         return replace(whole, listening=_listening(bench, whole, settings.get("policy")))
+
+
+def _policy_of(measured: Iterable[Measured]) -> str:
+    """The policy of all that do not choose by their own rules, if there are such."""
+    by_policy = [one.policy for one in measured if not one.configuration.protocol.chooses]
+    return by_policy[0] if by_policy else OWN_CHOICE
 
 
 def _listening(bench: Bench, found: Frontier, policy: Any) -> Configuration | None:
@@ -404,6 +412,23 @@ def _variants(
     sends = made.has_emission() and made(**hops[0]).sends_messages
     sending = [{"emission": emission} for emission in emissions] if sends else [{}]
     return [made(**hop, **more) for hop in hops for more in sending]
+
+
+def read_ttls(name: str, text: str) -> list[int]:
+    """The ttls that a text gives, separated by commas.
+
+    Examples
+    --------
+    >>> read_ttls("ttl", "2, 4")
+    [2, 4]
+    """
+    found = []
+    for one in text.split(","):
+        try:
+            found.append(int(one))
+        except ValueError:
+            raise InputError(f"{name} must be integers separated by commas, got {one!r}") from None
+    return found
 
 
 def default_ttls(problem: Problem) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
@@ -157,7 +157,8 @@ def load(name: str) -> Any:
                 f"{module_name} must have the source that it had when {plain(name)} was looked up, got another one; "
                 "install the same version everywhere, or start again"
             )
-        module = _importing(module_name, lambda: importlib.import_module(module_name))
+        with _guarded(f"cannot import {module_name}:"):
+            module = importlib.import_module(module_name)
     if not hasattr(module, what):
         near = checks.meant(what, [key for key in vars(module) if not key.startswith("_")])
         raise InputError(f"{plain(name)} must be in {module_name}, got nothing of that name there{near}")
@@ -197,17 +198,20 @@ def parameters_of(make: Any, name: str) -> dict[str, Any]:
     return found
 
 
-@contextmanager
-def blamed(name: object) -> Iterator[None]:
+def blamed(name: object) -> AbstractContextManager[None]:
     """Turn any error in user code into one line that names it; leave errors in other code as they are."""
+    return _guarded(f"{plain(str(name))} failed with") if is_name(name) else nullcontext()
+
+
+@contextmanager
+def _guarded(line: str) -> Iterator[None]:
+    """Any error of the block, which may run user code, becomes one line that begins like this."""
     try:
         yield
     except BanditmeshError:
         raise
     except Exception as error:  # user code may raise anything
-        if not is_name(name):
-            raise
-        raise InputError(f"{plain(str(name))} failed with {_in_words(error)}") from error
+        raise InputError(f"{line} {_in_words(error)}") from error
 
 
 def _addressed(name: str, folder: Path) -> str:
@@ -258,7 +262,8 @@ def _imports(tree: ast.Module) -> set[str]:
 
 
 def _hash_installed(module: str, folder: Path | None = None) -> str:
-    spec = _importing(module, lambda: importlib.util.find_spec(module))
+    with _guarded(f"cannot import {module}:"):
+        spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
         where = "" if folder is None else f" in {folder.absolute()} nor"
         raise InputError(
@@ -272,16 +277,6 @@ def _hash(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
-def _importing(module: str, do: Any) -> Any:
-    """Run a block that may import a module; any error in it becomes one line."""
-    try:
-        return do()
-    except BanditmeshError:
-        raise
-    except Exception as error:  # a user's module may raise anything
-        raise InputError(f"cannot import {module}: {_in_words(error)}") from error
-
-
 def _load_text(name: str, hashed: str) -> ModuleType:
     """The module with that hash, loaded once; anything else imported under its name is left alone."""
     with _lock:
@@ -290,7 +285,8 @@ def _load_text(name: str, hashed: str) -> ModuleType:
             hidden = {one: sys.modules.pop(one) for one in _texts[hashed] if one in sys.modules}
             sys.meta_path.insert(0, finder)
             try:
-                _loaded[hashed] = _importing(name, lambda: importlib.import_module(name))
+                with _guarded(f"cannot import {name}:"):
+                    _loaded[hashed] = importlib.import_module(name)
             finally:
                 sys.meta_path.remove(finder)
                 for one in _texts[hashed]:

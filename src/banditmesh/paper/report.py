@@ -10,7 +10,6 @@ import base64
 import html
 import json
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -285,13 +284,7 @@ def _section(reproduction: Reproduction, values: Mapping[str, Any], figures: Map
 
 
 def _picture(caption: str, figure: Figure) -> str:
-    import matplotlib as mpl
-
-    stream = BytesIO()
-    plots.settle(figure)
-    with mpl.rc_context({"svg.hashsalt": "banditmesh"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    data = base64.b64encode(stream.getvalue()).decode()
+    data = base64.b64encode(plots.as_bytes(figure, "svg")).decode()
     narrow = ' class="narrow"' if figure.get_figwidth() < 4 else ""
     caption = html.escape(caption)
     image = f'<img alt="{caption}" src="data:image/svg+xml;base64,{data}">'

@@ -163,7 +163,7 @@ def own_part(table: str, address: str) -> Part:
     given = own.parameters_of(make, address)
     if table == "dynamics" and "start" not in given:
         raise InputError(f"{own.plain(address)} must take start, the network that it changes, got {', '.join(given)}")
-    part = _from_signature(make)
+    part = from_signature(make)
     return part if table == "network" else part.without("start")
 
 
@@ -180,7 +180,7 @@ def _own_law(address: str) -> Part:
         raise InputError(f"{name} must take the mean of an arm, got {', '.join(given) or 'no parameters'}; add mean")
     if taken := [key for key in given if key in _DRAWN_ARMS]:
         raise InputError(f"{name} must not take {taken[0]}, which [arms] has for all laws; call it something else")
-    part = _from_signature(kind).without("mean")
+    part = from_signature(kind).without("mean")
     law: Any = kind
 
     def make(**settings: Any) -> tuple[Any, list[Any]]:
@@ -200,13 +200,13 @@ def _own_law(address: str) -> Part:
 def _networks() -> dict[str, Part]:
     from .. import networks
 
-    known = {name: _from_signature(getattr(networks, name)) for name in _GENERATORS}
+    known = {name: from_signature(getattr(networks, name)) for name in _GENERATORS}
     for name in ("er", "ba", "sbm"):
         known[name] = replace(known[name], make=partial(_paper_or, name, known[name].make), all_or_nothing=True)
     known["dynamic-er"] = Part(lambda: networks.paper("dynamic-er"), {}, frozenset())
     # As names and arrays: the networkx graph of an edge list would take several times the memory.
-    known["file"] = _from_signature(networks.read_any).without("progress")
-    known["trace"] = _from_signature(networks.read_contact_trace)
+    known["file"] = from_signature(networks.read_any).without("progress")
+    known["trace"] = from_signature(networks.read_contact_trace)
     return known
 
 
@@ -227,7 +227,7 @@ def _dynamics() -> dict[str, Part]:
         "churn": networks.Churn,
     }
     for name, kind in kinds.items():
-        known[name] = _from_signature(kind).without("start")
+        known[name] = from_signature(kind).without("start")
     return known
 
 
@@ -320,14 +320,6 @@ def _sets_and_laws(
     memory.check(_LISTED_BYTES * len(problem.arm_indices), "the arm sets", "take fewer arms per agent")
     sets = [problem.arm_set(agent).tolist() for agent in range(problem.n_agents)]
     return sets, laws if means is not None else [law(mean) for mean in problem.means.tolist()]
-
-
-def _from_signature(make: Callable[..., Any]) -> Part:
-    """A part that a function makes; one that draws has the seed 0 unless it is given."""
-    part = from_signature(make)
-    if "seed" not in part.parameters:
-        return part
-    return replace(part, make=partial(make, seed=0), required=part.required - {"seed"})
 
 
 #: What each table may name.

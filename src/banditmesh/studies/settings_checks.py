@@ -84,7 +84,9 @@ def check_settings(spec: Spec, by_hand: set[str]) -> None:
             written = f"{names} {[family.settings[one] for one in names]!r} {list(family.free_in(*names))}"
             if written not in seen:
                 seen.add(written)
-                _check_setting(name, names, family)
+                with _about(name, family):
+                    for settings in family.variants(*names):
+                        _CHECKS[name](settings)
     if unused:
         key = min(unused)
         table, _, _ = key.partition(".")
@@ -94,7 +96,8 @@ def check_settings(spec: Spec, by_hand: set[str]) -> None:
         if table == "emission" and not any("emission" in family.settings for family in spec.families()):
             reason = "the protocol takes no emission; remove it, or take another protocol"
             raise InputError(f"has no effect: {reason}", key=where)
-        known = sorted({p for part in _named_parts(spec, table) for p in part.parameters} | {NAME_KEYS[table]})
+        named = {family.settings[table][NAME_KEYS[table]] for family in spec.families(table)}
+        known = sorted({p for one in named for p in get_part(table, one).parameters} | {NAME_KEYS[table]})
         raise InputError(f"is an unknown key, or has no effect; [{table}] takes {', '.join(known)} here", key=where)
 
 
@@ -132,18 +135,6 @@ def _most_links(table: Mapping[str, Any]) -> int:
     sides = [table[key] for key in ("n", "rows", "columns", "n_agents") if isinstance(table.get(key), int)]
     n_agents: int = math.prod(sides or [100])
     return n_agents**2
-
-
-def _named_parts(spec: Spec, table: str) -> list[Any]:
-    names = {family.settings[table][NAME_KEYS[table]] for family in spec.families(table)}
-    return [get_part(table, name) for name in names]
-
-
-def _check_setting(name: str, names: tuple[str, ...], family: Family) -> None:
-    """Whether all values of one setting are right."""
-    with _about(name, family):
-        for settings in family.variants(*names):
-            _CHECKS[name](settings)
 
 
 @contextmanager

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from .. import checks
 from ..errors import InputError
+from ..faults import Faults
 from ..files.contents import MAX_TEXT
 from ..protocols.notation import split
 from ..rules import RULE_SETS
-from ..settings.parts import NAME_KEYS, get_part, parts
+from ..settings.parts import FAULT_TABLES, NAME_KEYS, get_part, parts
 from ..settings.toml_text import value_text, write
 
 #: What is chosen at first.
@@ -63,16 +65,8 @@ MAX_UNPACKED: Final = 64 * 2**20
 #: The tables whose keys go by the part that they name, and those of faults.
 TABLES: Final = ("network", "dynamics", "arms", "policy")
 FAULTS: Final = (
-    "faults.loss",
-    "faults.delay",
-    "faults.jitter",
-    "faults.link_cap",
-    "faults.outages.down",
-    "faults.outages.up",
-    "faults.outages.memory",
-    "faults.corruption.kind",
-    "faults.corruption.probability",
-    "faults.corruption.scale",
+    *(f"faults.{one.name}" for one in fields(Faults) if one.name not in FAULT_TABLES),
+    *(f"faults.{name}.{one.name}" for name, kind in FAULT_TABLES.items() for one in fields(kind)),
 )
 #: Parameters of parts that have no field.
 _NO_FIELD: Final = frozenset({"max_bytes", "prior", "fmt", "format", "progress"})
@@ -83,7 +77,6 @@ _RUN: Final = ("horizon", "replicates", "seed", "rules")
 _REST: Final = "the fields show the rest of this link"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,400}")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_DYNAMICS: Final = {"edge-markovian": "EdgeMarkovian", "link-failures": "LinkFailures", "churn": "Churn"}
 
 
 def known_keys(choices: Mapping[str, str]) -> list[str]:
@@ -195,8 +188,8 @@ def to_toml(choices: Mapping[str, str], *, own_names: bool = False) -> str:
     return write(to_tables(choices, own_names=own_names))
 
 
-def to_python(choices: Mapping[str, str]) -> str:
-    """Lines of Python that do what the page does, with the same numbers."""
+def to_python(choices: Mapping[str, str], frontier: Mapping[str, str] | None = None) -> str:
+    """Lines of Python that do what the page does, with the same numbers: compare or, with its arguments, a frontier."""
     tables = _values(choices, own_names=True)
     protocols = ", ".join(value_text(one) for one in split(choices.get("protocols", "")) if one)
     lines = [
@@ -209,10 +202,17 @@ def to_python(choices: Mapping[str, str]) -> str:
     settings += [f"{name}={_as_python(tables[name])}" for name in _RUN if name in tables]
     horizon = tables.get("horizon")
     step = record_every(horizon) if isinstance(horizon, int) and horizon > 0 else 1
-    settings += [f"record_every={step}"] if step > 1 else []
+    # A frontier chooses its own records.
+    settings += [f"record_every={step}"] if step > 1 and frontier is None else []
     settings += _faults(tables.get("faults", {}))
-    lines += ["comparison = bm.compare(", "    problem,", f"    [{protocols}],"]
-    return "\n".join([*lines, *(f"    {one}," for one in settings), ")", "print(comparison)", ""])
+    if frontier is None:
+        begin, end = "comparison = bm.compare(", "print(comparison)"
+        settings = [f"[{protocols}]", *settings]
+    else:
+        begin, end = "found = bm.frontier(", "print(found.advice)"
+        settings = [*([f"protocols=[{protocols}]"] if protocols else []), *settings]
+        settings += [f"{name}={value}" for name, value in frontier.items()]
+    return "\n".join([*lines, begin, "    problem,", *(f"    {one}," for one in settings), ")", end, ""])
 
 
 def record_every(horizon: int) -> int:
@@ -282,8 +282,11 @@ def _network(tables: Mapping[str, Any]) -> str:
         seed = ", seed=0" if drawn and "seed" not in table else ""
         made = f"bm.networks.{name}({given}{seed})"
     dynamics = tables.get("dynamics", {})
-    kind = _DYNAMICS.get(dynamics.get("name", "none"))
-    return f"network = {made}" if kind is None else f"network = bm.networks.{kind}({made}, {_arguments(dynamics)})"
+    name = dynamics.get("name", "none")
+    if name == "none":
+        return f"network = {made}"
+    kind: Any = get_part("dynamics", name).make
+    return f"network = bm.networks.{kind.__name__}({made}, {_arguments(dynamics)})"
 
 
 def _problem(arms: Mapping[str, Any], horizon: int) -> list[str]:
@@ -326,7 +329,8 @@ def _policy(table: Mapping[str, Any]) -> str:
 
 
 def _faults(table: Mapping[str, Any]) -> list[str]:
-    inner = {"outages": "Outages", "corruption": "Corruption"}
-    given = [_arguments(table, but=tuple(inner))] if set(table) - set(inner) else []
-    given += [f"{name}=bm.{kind}({_arguments(table[name])})" for name, kind in inner.items() if name in table]
+    given = [_arguments(table, but=tuple(FAULT_TABLES))] if set(table) - set(FAULT_TABLES) else []
+    given += [
+        f"{name}=bm.{kind.__name__}({_arguments(table[name])})" for name, kind in FAULT_TABLES.items() if name in table
+    ]
     return [f"faults=bm.Faults({', '.join(given)})"] if given else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -11,6 +12,7 @@ from nicegui import ui
 
 from .. import checks
 from ..comparisons.configurations import COSTS, Configuration, Frontier
+from ..protocols.notation import split
 from . import charts, choices
 from .downloads import download_buttons, hand_over, spec_of
 from .form import Form
@@ -259,21 +261,12 @@ class Compare:
         return spec_of({**self._ran, "protocols": names})
 
     def _python(self) -> str:
-        lines = choices.to_python(self._ran).replace("comparison = bm.compare(", "found = bm.frontier(")
         ttls = [int(one) for one in self._wanted["ttls"].split(",") if one.strip()]
         given = {"ttls": f"{ttls}"} if ttls else {}
         if self._wanted["emissions"].strip():
-            from ..protocols.notation import split
-
             given["emissions"] = repr(split(self._wanted["emissions"]))
         given |= {name: f"{self._limit(name):g}" for name in _BUDGETS if self._limit(name) is not None}
-        more = "".join(f"    {name}={value},\n" for name, value in given.items())
-        lines = (
-            lines.replace("    [],\n", "")
-            .replace("    problem,\n    [", "    problem,\n    protocols=[")
-            .replace(")\nprint(comparison)", f"{more})")
-        )
-        return f"{lines}print(found.advice)\n"
+        return choices.to_python(self._ran, given)
 
 
 class _Slider(ui.slider):  # type: ignore[misc]
@@ -307,58 +300,29 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
         points = [one for one in found.configurations if one.protocol.name == name]
         data = [{"name": one.name, "value": [one.mean(cost), one.mean("regret")]} for one in points]
         colour = charts.colour_of(name, names, is_dark)
-        series.append(
-            {
-                "id": name,
-                "name": name,
-                "type": "scatter",
-                "symbol": charts.symbol_of(name),
-                "symbolSize": 10,
-                "data": data,
-                "itemStyle": {"color": colour, "borderColor": colour, "borderWidth": 1},
-                "tooltip": {"formatter": "{b}: {c}"},
-            }
-        )
-    front = [found[name] for name in found.fronts[cost]]
+        style = {"color": colour, "borderColor": colour, "borderWidth": 1}
+        series.append(charts.scatter(name, data, charts.symbol_of(name), 10, style, tooltip={"formatter": "{b}: {c}"}))
+
+    def places(names: Iterable[str]) -> list[list[float]]:
+        return [[found[name].mean(cost), found[name].mean("regret")] for name in names]
+
     limit = found.limits.get(cost)
-    line: dict[str, Any] = {
-        "id": "front",
-        "name": "front",
-        "type": "line",
-        "step": "end",
-        "symbol": "none",
-        "data": [[one.mean(cost), one.mean("regret")] for one in front],
-        "lineStyle": {"color": text, "width": 1.5},
-        "itemStyle": {"color": text},
-        "silent": True,
-    }
+    line = charts.line("front", places(found.fronts[cost]), text, step="end", silent=True)
     if limit is not None:
         mark = {"lineStyle": {"type": "dashed", "color": text}, "label": {"show": False}}
         line["markLine"] = {"silent": True, "symbol": "none", "data": [{"xAxis": limit}], **mark}
     series.append(line)
-    chosen = [] if found.recommended is None else [found[found.recommended]]
+    chosen = places([] if found.recommended is None else [found.recommended])
     ring = {"color": "transparent", "borderColor": "#D55E00", "borderWidth": 2.5}
-    series.append(
-        {
-            "id": "recommended",
-            "name": "recommended",
-            "type": "scatter",
-            "symbol": "circle",
-            "symbolSize": 20,
-            "silent": True,
-            "itemStyle": ring,
-            "data": [[one.mean(cost), one.mean("regret")] for one in chosen],
-        }
-    )
+    series.append(charts.scatter("recommended", chosen, "circle", 20, ring, silent=True))
     for which, symbol in (("upper", charts.DOWN), ("lower", "triangle")):
         marks = [
             [found[name].mean(cost), value]
             for name, ends in bounds.items()
             if (value := ends[which]) is not None and value > 0
         ]
-        look = {"type": "scatter", "symbol": symbol, "symbolSize": 9, "silent": True}
         hollow = {"color": "transparent", "borderColor": text, "borderWidth": 1.5}
-        series.append({"id": which, "name": f"{which} bound", **look, "itemStyle": hollow, "data": marks})
+        series.append(charts.scatter(f"{which} bound", marks, symbol, 9, hollow, silent=True))
     options["series"] = series
     more = ["upper bound", "lower bound"] if bounds else []
     return charts.with_legend(options, [*names, "front", "recommended", *more])

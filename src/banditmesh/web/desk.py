@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from ..animations.sites import short
 from ..errors import InputError, SpecError
 from ..files.contents import RAISE_LIMIT
+from ..plots import as_bytes
 from ..settings.parts import is_within
 from . import uploads
 from .choices import FILES, FOLLOWED, record_every, to_tables
@@ -115,7 +115,7 @@ class Desk:
 
     def curves_picture(self, kind: str) -> bytes:
         """The curves as PNG or SVG, as in the documents."""
-        return _picture(self._compared().plot(), kind)
+        return as_bytes(self._compared().plot(), kind)
 
     def _compared(self) -> Comparison:
         if self._comparison is None:
@@ -251,7 +251,7 @@ class Desk:
 
     def frontier(self, choices: Mapping[str, str], folder: Path, wanted: Mapping[str, str]) -> Any:
         """The frontier of the problem; reports how much is done."""
-        from ..comparisons.frontier import frontier
+        from ..comparisons.frontier import frontier, read_ttls
         from ..protocols import notation
 
         case = _one_case(choices, folder)
@@ -264,12 +264,12 @@ class Desk:
                 self._tell(done / total)
 
         names = [one for one in notation.split(choices.get("protocols", "")) if one]
-        ttls = [one.strip() for one in wanted.get("ttls", "").split(",") if one.strip()]
+        ttls = wanted.get("ttls", "").strip(" ,")
         emissions = [one for one in notation.split(wanted.get("emissions", "")) if one]
         return frontier(
             case.problem,
             protocols=[notation.protocol_or_class(name) for name in names] or None,
-            ttls=[_integer("ttl", one) for one in ttls] or None,
+            ttls=read_ttls("ttl", ttls) if ttls else None,
             emissions=[notation.read_emission(one) for one in emissions] or None,
             progress=look,
             **case.settings,
@@ -277,7 +277,7 @@ class Desk:
 
     def frontier_picture(self, found: Any, kind: str) -> bytes:
         """A frontier as PNG or SVG, as in the documents."""
-        return _picture(found.plot(), kind)
+        return as_bytes(found.plot(), kind)
 
     def bounds(
         self, choices: Mapping[str, str], folder: Path, protocols: list[str]
@@ -450,25 +450,10 @@ def _named(values: Any, text: str, what: str) -> Any:
     raise InputError(f"{what} must be one of the problem's, got {text!r}")
 
 
-def _integer(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"{name} must be integers separated by commas, got {text!r}") from None
-
-
 def _bounds(one: Bounds, horizon: int) -> dict[str, float | None]:
     lower = one.lower_corrected
     values = {"upper": one.upper_corrected, "lower": None if lower is None else lower * float(np.log(horizon))}
     return {name: None if value is None or not np.isfinite(value) else float(value) for name, value in values.items()}
-
-
-def _picture(figure: Any, kind: str) -> bytes:
-    from ..plots.style import save
-
-    with tempfile.TemporaryDirectory() as folder:
-        [path] = save(figure, Path(folder) / "picture", (kind,))
-        return path.read_bytes()
 
 
 def _point(row: Any, columns: list[str]) -> str:
