@@ -40,6 +40,7 @@ ABOVE: Final = frozenset(
         "animations",
         "cli.py",
         "comparisons",
+        "integrations",
         "live",
         "mesh",
         "paper",
