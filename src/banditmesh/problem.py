@@ -368,6 +368,10 @@ class Problem:
     def _worlds(self) -> dict[tuple[int, int], World]:
         return {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the world that is kept: walks under way cannot be pickled."""
+        return {name: value for name, value in vars(self).items() if name != "_worlds"}
+
     @cached_property
     def means(self) -> NDArray[np.float64]:
         """The arms' mean rewards, in the order of `arms`; of arms that change see `means_at`."""

@@ -6,10 +6,8 @@ there is a lot to simulate, configurations run from coarse to fine, see `screeni
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Final, TypeAlias, TypeVar
@@ -19,7 +17,7 @@ from ..draws import fresh_seed
 from ..errors import InputError
 from ..faults import Faults
 from ..machine.cores import count_cores
-from ..machine.executors import MAX_WORKERS, open_executor
+from ..machine.executors import MAX_WORKERS, executor_or_none
 from ..networks.csr import Links
 from ..networks.distances import diameter
 from ..policies import Policy
@@ -216,14 +214,12 @@ def frontier(
         # What is beaten early may yet win where arms change later.
         prune = problem.n_agents * horizon * replicates * len(grid) > LARGE and not problem.changes
 
-    used = {**settings, "policies": choosing}
-
     def begun(first: Mapping[str, Measured]) -> None:
         if notice is not None:
             notice(_estimate(first, horizon, replicates, settings))
 
-    total, opening = len(grid) * horizon * replicates, _opened(executor, workers, problem, [*grid.values()], used)
-    with Progress(progress, total, "frontier") as bar, opening as opened:
+    total = len(grid) * horizon * replicates
+    with Progress(progress, total, "frontier") as bar, executor_or_none(executor, workers) as opened:
         bench = Bench(problem, simulated, opened, kept, bar)
         if prune:
             found = screen(bench, grid, horizon, replicates, limits, tolerance, problem.n_agents, begun, chosen)
@@ -285,31 +281,6 @@ def _budget(name: str, per_round: float | None, per_second: float | None, pace: 
     if pace is None:
         raise InputError(f"{in_seconds} needs rounds_per_second, got none; say how many rounds there are in a second")
     return checks.positive(in_seconds, per_second) / pace
-
-
-@contextmanager
-def _opened(
-    executor: Executor | str | None,
-    workers: int | None,
-    problem: Problem,
-    protocols: Sequence[AnyProtocol],
-    settings: Mapping[str, Any],
-) -> Iterator[Executor | None]:
-    """An executor for such tasks, or None for this process."""
-    if isinstance(executor, Executor) or (executor is None and workers is None):
-        yield executor
-        return
-    with open_executor(executor, workers, script=_of_script(problem, protocols, settings)) as (opened, _):
-        yield opened
-
-
-def _of_script(problem: Problem, protocols: Sequence[AnyProtocol], settings: Mapping[str, Any]) -> bool:
-    """Whether anything simulated belongs to a class that the user's script defines."""
-    network = problem.network if problem.is_dynamic else None
-    try:
-        return b"__main__" in pickle.dumps((problem.laws, network, protocols, dict(settings)))
-    except Exception:  # anything that cannot be pickled is refused where it is sent
-        return True
 
 
 def _estimate(first: Mapping[str, Measured], horizon: int, replicates: int, settings: Mapping[str, Any]) -> str:

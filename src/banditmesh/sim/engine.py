@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from os import PathLike
@@ -32,6 +33,7 @@ from ..settings.parts import as_policy
 from ..version import __version__
 from . import reference
 from .limits import MAX_ROUNDS, check_result_fits
+from .processes import read_workers, run_all
 from .progress import Progress
 from .result import Result, assemble
 from .run import Event, ProgressCallback, Run, ended_early
@@ -68,6 +70,7 @@ def simulate(
     faults: Faults | None = None,
     record_every: int = 1,
     threads: int | None = None,
+    workers: int | Executor | None = None,
     progress: bool | ProgressCallback | None = None,
     trace: bool | Callable[[Event], object] | str | PathLike[str] = False,
     watch: WatchCallback | None = None,
@@ -117,6 +120,10 @@ def simulate(
     threads : int, optional
         How many replicates the compiled engine runs side by side; by default as many as there are cores.
         Results do not depend on it.
+    workers : int or concurrent.futures.Executor, optional
+        How many processes the reference engine runs replicates in, side by side, or an executor to run them on; by
+        default this process alone. Results do not depend on it. Runs with a `trace` stay in this process, and so, with
+        a warning, does what cannot be pickled; classes of a script or notebook can be.
     progress : bool or callable, optional
         A callable gets the number of rounds done and the number in all, over all replicates. True shows a bar, False
         nothing; by default a bar appears in a terminal when a run takes more than two seconds.
@@ -161,19 +168,21 @@ def simulate(
         )
         if not run.protocol.chooses:
             note_default(problem, policy)
-        return _simulate(run, checks.choice("engine", engine, ENGINES), _read_threads(threads), progress, watch)
+        chosen, n_threads = checks.choice("engine", engine, ENGINES), _read_threads(threads)
+        return _simulate(run, chosen, n_threads, read_workers(workers), progress, watch)
 
 
 def _simulate(
     run: Run,
     engine: str,
     n_threads: int,
+    workers: int | Executor,
     progress: bool | ProgressCallback | None,
     watch: WatchCallback | None,
 ) -> Result:
     watching = Watch(run.records, run.replicates, watch)
     with Progress(progress, run.horizon * run.replicates, run.protocol.name) as bar:
-        chosen = _pick(run, engine)
+        chosen = _pick(run, engine, workers)
         if chosen == "compiled":
             from .compiled import engine as compiled
             from .compiled.warmup import announced
@@ -182,9 +191,7 @@ def _simulate(
             with announced(run):
                 outcomes = compiled.run_all(run, n_threads, bar.advance, watching)
         else:
-            outcomes = [
-                reference.run_replicate(run, replicate, bar.advance, watching) for replicate in range(run.replicates)
-            ]
+            outcomes = run_all(run, workers, bar.advance, watching)
     watching.look(is_over=True)
     return assemble(run, chosen, outcomes, settings_of(run))
 
@@ -275,7 +282,7 @@ def check_log_fits(run: Run) -> None:
         )
 
 
-def _pick(run: Run, engine: str) -> str:
+def _pick(run: Run, engine: str, workers: int | Executor) -> str:
     """The engine to use: the compiled one wherever it runs this, unless the reference was asked for."""
     if engine == "reference":
         return engine
@@ -294,7 +301,8 @@ def _pick(run: Run, engine: str) -> str:
     if engine == "compiled":
         message = f'the compiled engine does not run this: {reason}; use engine="auto" or "reference"'
         raise UnsupportedError(message, reason=reason)
-    seconds = reference.estimated_seconds(run)
+    at_once = min(workers, run.replicates) if isinstance(workers, int) else run.replicates
+    seconds = reference.estimated_seconds(run) / at_once
     if seconds > LONG_FALLBACK:
         warn(f"the compiled engine does not run this: {reason}; the reference engine will take about {seconds:,.0f} s")
     return "reference"

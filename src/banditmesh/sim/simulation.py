@@ -184,6 +184,15 @@ class Simulation:
         self._check_not_over()
         return [self.problem.agents[number] for number in self._stepper.turn()]
 
+    def can_pull(self) -> dict[Hashable, list[Hashable]]:
+        """The arms that each agent of `turn` can pull in the round that comes next: those that are not used up."""
+        self._check_not_over()
+        arms, names, found = self.problem.arms, self.problem.agents, {}
+        for number in self._stepper.turn():
+            held, places = self.problem.arm_set(number), self._stepper.open(number)
+            found[names[number]] = [arms[arm] for arm in (held if places is None else held[places])]
+        return found
+
     def step(self, actions: Mapping[Hashable, Hashable] | None = None) -> Round:
         """Play one round.
 
