@@ -45,6 +45,7 @@ ABOVE: Final = frozenset(
         "paper",
         "plots",
         "studies",
+        "suite",
         "testing",
         "theory",
         "verbs",
