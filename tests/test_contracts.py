@@ -1,6 +1,7 @@
 """Every protocol, policy and emission that the package ships keeps to its contract, alone and with every other.
 
-Nothing is listed here: a new file in `policies/` or `protocols/` is found and checked as it is.
+Nothing is listed here: a new file in `policies/` or `protocols/` is found and checked as it is. Algorithms are checked
+in test_algorithms.py.
 """
 
 import functools
@@ -29,7 +30,7 @@ def make(kind):
     return kind(**{name: ARGUMENTS.get(name, ARGUMENTS.get(str(annotation))) for name, annotation in needed.items()})
 
 
-PROTOCOLS = [make(kind) for kind in shipped(bm.protocols.AnyProtocol)]
+PROTOCOLS = [make(kind) for kind in shipped(bm.protocols.AnyProtocol) if not issubclass(kind, bm.algorithms.Algorithm)]
 POLICIES = [make(kind) for kind in shipped(bm.Policy)]
 EMISSIONS = [make(kind) for kind in shipped(bm.Emission)]
 #: What protocols have unless they are given another. With it the contracts of protocols and policies compare engines.
@@ -141,11 +142,11 @@ def test_everything_public_is_found(base):
     assert public == set(shipped(base))
 
 
-@pytest.mark.parametrize("folder", ["policies", "protocols"])
+@pytest.mark.parametrize("folder", ["policies", "protocols", "algorithms"])
 def test_a_new_file_is_found(folder, monkeypatch, tmp_path):
-    base = {"policies": bm.Policy, "protocols": bm.Protocol}[folder]
+    base = {"policies": bm.Policy, "protocols": bm.Protocol, "algorithms": bm.algorithms.Algorithm}[folder]
     module, kind = f"brand_new_{folder}", f"BrandNew{base.__name__}"
-    code = f"import banditmesh as bm\n\n\nclass {kind}(bm.{base.__name__}):\n    name = 'brand-new'\n"
+    code = f"import {base.__module__}\n\n\nclass {kind}({base.__module__}.{base.__name__}):\n    name = 'brand-new'\n"
     (tmp_path / f"{module}.py").write_text(code)
     package = getattr(bm, folder)
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])

@@ -113,8 +113,8 @@ def read_entries(
 
 
 def _with_each(entry: Entry, policies: Sequence[Policy]) -> list[tuple[str, Entry]]:
-    """The entry with each of these policies and what that is called, or as it is if it has one or there are none."""
-    if "policy" in entry.settings or not policies:
+    """The entry with each of these policies and what that is called, or as it is if it has one or needs none."""
+    if "policy" in entry.settings or not policies or entry.protocol.chooses:
         return [("", entry)]
     return [
         (label, Entry(entry.protocol, {"policy": policy, **entry.settings}))

@@ -364,6 +364,8 @@ def cross(
 ) -> tuple[dict[str, AnyProtocol], dict[str, Policy]]:
     """Each of these protocols with each of these policies: protocols and policies by name.
 
+    An algorithm that chooses by its own rules is there once.
+
     Examples
     --------
     >>> import banditmesh as bm
@@ -371,10 +373,15 @@ def cross(
     ['irs, ucb', 'irs, ucb+discount(0.995)']
     """
     labelled = list(zip(policy_labels(policies), policies, strict=True))
-    return (
-        {f"{name}, {label}": protocol for name, protocol in grid.items() for label, _ in labelled},
-        {f"{name}, {label}": policy for name in grid for label, policy in labelled},
-    )
+    found: dict[str, AnyProtocol] = {}
+    choosing: dict[str, Policy] = {}
+    for name, protocol in grid.items():
+        if protocol.chooses:
+            found[name] = protocol
+            continue
+        for label, policy in labelled:
+            found[f"{name}, {label}"], choosing[f"{name}, {label}"] = protocol, policy
+    return found, choosing
 
 
 def _listed(given: Any) -> list[Any]:
@@ -394,8 +401,9 @@ def _variants(
     made: Any = kind
     if needs_ttl(kind):
         return [made(ttl, emission=emission) for ttl in ttls for emission in emissions]
-    # A protocol that never sends needs no emission.
-    return [made(emission=emission) for emission in emissions] if made().sends_messages else [made()]
+    # A protocol that never sends needs no emission, and an algorithm sends by its own rules.
+    sends = made.has_emission() and made().sends_messages
+    return [made(emission=emission) for emission in emissions] if sends else [made()]
 
 
 def default_ttls(problem: Problem) -> tuple[int, ...]:

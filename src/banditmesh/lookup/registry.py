@@ -1,8 +1,9 @@
 """The protocols, policies and emissions that the package ships: looked up here, and nowhere else.
 
-Rules kept here: a class is shipped if a module of its base's package defines it and gives it its own short name. So
-specs, the command line, `support` and the checks in `testing` know a new file in `protocols/` or `policies/` at once.
-Classes come in the order in which their package exports them.
+Rules kept here: a class is shipped if a module of its base's package defines it and gives it its own short name; of
+protocols, also if a module of `algorithms` does. So specs, the command line, `support` and the checks in `testing` know
+a new file in `protocols/`, `algorithms/` or `policies/` at once. Classes come in the order in which their package
+exports them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from functools import cache
-from typing import Any
+from types import ModuleType
+from typing import Any, Final
+
+#: The package of classes that derive from a base of another package, by that package's name.
+_BESIDE: Final = {"protocols": "algorithms"}
 
 
 def shipped(base: type[Any]) -> list[type[Any]]:
@@ -22,9 +27,15 @@ def shipped(base: type[Any]) -> list[type[Any]]:
     >>> [kind.__name__ for kind in shipped(bm.Emission)]
     ['Contested', 'EveryPull', 'Growth']
     """
-    package = importlib.import_module(base.__module__.rpartition(".")[0])
-    known = _classes(package.__name__, tuple(package.__path__))
+    home = base.__module__.rpartition(".")[0]
+    root, _, name = home.rpartition(".")
+    packages = [home, f"{root}.{_BESIDE[name]}"] if name in _BESIDE else [home]
+    known = [kind for package in map(importlib.import_module, packages) for kind in _classes(*_place(package))]
     return [kind for kind in known if issubclass(kind, base) and kind is not base]
+
+
+def _place(package: ModuleType) -> tuple[str, tuple[str, ...]]:
+    return package.__name__, tuple(package.__path__)
 
 
 def by_name(base: type[Any]) -> dict[str, type[Any]]:

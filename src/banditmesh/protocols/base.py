@@ -22,6 +22,7 @@ exception; so a rule should be defined for all its inputs. Both hold for emissio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, is_dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
@@ -35,6 +36,7 @@ from .relaying import Relaying
 
 if TYPE_CHECKING:
     from ..core import Agent, Place
+    from ..faults import Faults
     from ..problem import Problem
 
 # A draw's counter holds ttl and pick number in 16 bits each (see draws.py).
@@ -146,6 +148,8 @@ class AnyProtocol:
     emission: Emission = EveryPull()
     name: ClassVar[str] = "protocol"
     delivery: ClassVar[Delivery] = Delivery.OWN
+    #: Whether its agents choose arms by the protocol's own rules, so that the run's policy is not asked.
+    chooses: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -166,17 +170,29 @@ class AnyProtocol:
 
     def with_emission(self, emission: Emission) -> Self:
         """The same protocol with another emission."""
-        if "emission" not in getattr(self, "__dataclass_fields__", ()):
-            raise InputError(
-                f"protocol {self.name!r} sends by rules of its own and takes no emission, got {emission!r}"
-            )
+        if not self.has_emission():
+            self.check_takes_emission(repr(emission))
         changed: Any = self
         other: Self = replace(changed, emission=emission)
         return other
 
     @classmethod
+    def has_emission(cls) -> bool:
+        """Whether it has an emission as a field; algorithms that send by rules of their own have none."""
+        return "emission" in getattr(cls, "__dataclass_fields__", ())
+
+    @classmethod
+    def takes_emission(cls) -> bool:
+        """Whether an emission makes a difference to it."""
+        return cls.has_emission() and cls.delivery is not Delivery.EVERYONE
+
+    @classmethod
     def check_takes_emission(cls, emission: str) -> None:
-        """Refuse an emission, by its name, that would have no effect because everybody hears everything anyway."""
+        """Refuse an emission, by its name, that would have no effect."""
+        if not cls.has_emission():
+            raise InputError(
+                f"protocol {cls.name!r} sends by rules of its own and takes no emission, got {emission}; leave it out"
+            )
         if cls.delivery is Delivery.EVERYONE:
             raise InputError(
                 f"protocol {cls.name!r} takes no emission, since everybody hears every observation at once, "
@@ -255,6 +271,9 @@ class AnyProtocol:
 
     def check_network(self, is_static: bool) -> None:
         """Refuse a network that the protocol cannot work on; any is fine unless a protocol says otherwise."""
+
+    def check_run(self, problem: Problem, every: Sequence[int], faults: Faults | None) -> None:
+        """Refuse a problem, intervals between pulls (one for each agent) or faults that it cannot work with."""
 
 
 def has_method(protocol: AnyProtocol, method: Any) -> bool:

@@ -135,7 +135,7 @@ def parse(text: str) -> Written:
         )
     name, given, emission, emission_given = match.groups() if match else ("", None, None, None)
     kind = get_class("protocols", name)
-    if emission not in (None, EveryPull.name):
+    if emission is not None and (emission != EveryPull.name or not kind.has_emission()):
         kind.check_takes_emission(emission)
     return Written(
         name,

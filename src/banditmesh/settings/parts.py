@@ -195,9 +195,14 @@ def build(table: str, tables: Mapping[str, Any], **more: Any) -> Any:
     """
     part, given = part_of(table, tables[table])
     part.check(table, given)
+    kind: Any = part.make
     for inner in (inner for inner, outer in GOES_INTO.items() if outer == table and inner in tables):
         made = build(inner, tables)
-        more |= {} if made is None else {inner: made}
+        if made is None:
+            continue
+        if inner == "emission" and not kind.has_emission():
+            kind.check_takes_emission(made.name)
+        more[inner] = made
     try:
         with own.blamed(tables[table][NAME_KEYS[table]]):
             return part.make(**given, **more)

@@ -39,6 +39,8 @@ from .tracefile import writing_trace
 from .watching import Watch, WatchCallback
 
 ENGINES: Final = ("auto", "reference", "compiled")
+#: What a result says of the policy of an algorithm, which chooses by its own rules.
+OWN_CHOICE: Final = "own"
 #: What an event takes in memory.
 EVENT_BYTES: Final = 320.0
 #: A fallback to the reference engine that will take longer than this many seconds is worth a warning.
@@ -233,6 +235,12 @@ def read_run(
         first=first,
     )
     _check_network_lasts(problem, horizon)
+    protocol.check_run(problem, run.every.tolist(), run.faults)
+    if protocol.chooses and run.memory.forgets:
+        raise InputError(
+            f"{protocol.name!r} chooses by its own rules and has no memory that forgets, got {run.memory!r}; "
+            "leave it out"
+        )
     check_changes_come(problem, horizon)
     if not run.memory.merges and run.tree is not None:
         raise InputError(
@@ -300,16 +308,24 @@ def _pick(run: Run, engine: str) -> str:
     return "reference"
 
 
-def settings_of(run: Run) -> dict[str, Any]:
-    """What a result says of how it was made."""
+def _policy_of(run: Run) -> dict[str, Any]:
+    """What a result says of how arms were chosen."""
+    if run.protocol.chooses:
+        return {"policy": OWN_CHOICE, "policy_name": OWN_CHOICE}
     # Told apart by how they are written, since a user's policy need not be hashable.
     policies = list({repr(policy): policy for policy in run.policies}.values())
+    if len(policies) == 1:
+        return {"policy": repr(policies[0]), "policy_name": policies[0].label}
+    return {"policy": [repr(policy) for policy in run.policies], "policy_name": "mixed"}
+
+
+def settings_of(run: Run) -> dict[str, Any]:
+    """What a result says of how it was made."""
     return {
         "protocol": repr(run.protocol),
         "protocol_name": run.protocol.name,
         "protocol_text": write(run.protocol),
-        "policy": repr(policies[0]) if len(policies) == 1 else [repr(policy) for policy in run.policies],
-        "policy_name": policies[0].label if len(policies) == 1 else "mixed",
+        **_policy_of(run),
         "rules": run.rules.name,
         "faults": repr(run.faults),
         "horizon": run.horizon,

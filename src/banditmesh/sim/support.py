@@ -65,6 +65,9 @@ def support() -> None:
     and, by the published rules, cumulative messages of agents that lose their memory need the reference. A user's own
     relay rule, index or emission runs compiled if it is a pure function that numba compiles.
 
+    The third table has the algorithms (see `algorithms`), which all run on the reference: with what they work, and "-"
+    where they refuse to run.
+
     Examples
     --------
     >>> import banditmesh as bm
@@ -75,6 +78,8 @@ def support() -> None:
     _print(support_table())
     print()
     _print(parts_table())
+    print()
+    _print(algorithms_table())
 
 
 def support_table() -> list[dict[str, str]]:
@@ -93,6 +98,36 @@ def parts_table() -> list[dict[str, str]]:
         row = rows.setdefault(key, dict(zip(("part", "name"), key, strict=True)))
         row[where] = _engine(runs)
     return list(rows.values())
+
+
+def algorithms_table() -> list[dict[str, str]]:
+    """The third table: rows of algorithms, with what each of them works with."""
+    [path, flickering], alike, gaussian = _networks().values(), [[0, 1]] * 3, [Gaussian(0.0, 1.0)] * 2
+    usual = Problem(path, alike, gaussian)
+    settings: dict[str, tuple[Problem, int, Faults | None]] = {
+        "unequal arms": (Problem(path, [[0, 1], [0], [1]], gaussian), 1, None),
+        "dynamic": (Problem(flickering, alike, gaussian), 1, None),
+        "every": (usual, 2, None),
+        **{fault: (usual, 1, faults) for fault, faults in _FAULTS.items()},
+    }
+    return [
+        {"algorithm": one.name, **{name: "yes" if _runs_with(one, *given) else "-" for name, given in settings.items()}}
+        for one in _instances(AnyProtocol)
+        if one.delivery is Delivery.OWN
+    ]
+
+
+def _runs_with(protocol: AnyProtocol, problem: Problem, every: int, faults: Faults | None) -> bool:
+    try:
+        protocol.check_run(problem, [every] * problem.n_agents, faults)
+    except InputError:
+        return False
+    return True
+
+
+def _relays() -> list[Any]:
+    """All protocols but algorithms, which have a table of their own."""
+    return [one for one in _instances(AnyProtocol) if one.delivery is not Delivery.OWN]
 
 
 def _print(rows: list[dict[str, str]]) -> None:
@@ -124,7 +159,7 @@ def _runs() -> Iterator[tuple[tuple[str, str, str], Run]]:
         for network_name, network in _networks().items():
             for law_name, law in laws.items():
                 problem = Problem(network, [[0]] * 3, [law])
-                for protocol in _instances(AnyProtocol):
+                for protocol in _relays():
                     yield (rules.name, network_name, law_name), _run(problem, rules, protocol)
 
 
@@ -134,9 +169,9 @@ def _part_runs() -> Iterator[tuple[tuple[str, str], str, list[Run]]]:
     for rules in RULE_SETS.values():
         for name, problem in problems.items():
             where = f"{rules.name}, {name}"
-            relays = [relay for relay in _instances(AnyProtocol) if _works(relay, problem)]
+            relays = [relay for relay in _relays() if _works(relay, problem)]
             for emission in _instances(Emission):
-                sending = [replace(relay, emission=emission) for relay in relays if _takes_emission(relay)]
+                sending = [replace(relay, emission=emission) for relay in relays if relay.takes_emission()]
                 yield ("emission", emission.name), where, [_run(problem, rules, relay) for relay in sending]
             for policy in _instances(Policy):
                 yield ("policy", policy.name), where, [_run(problem, rules, relay, policy) for relay in relays]
@@ -145,7 +180,7 @@ def _part_runs() -> Iterator[tuple[tuple[str, str], str, list[Run]]]:
                 forgetful = UCB(memory=memory)
                 yield ("memory", memory.name), where, [_run(problem, rules, relay, forgetful) for relay in fitting]
                 if memory.forgets:
-                    sums = [replace(relay, emission=Growth()) for relay in fitting if _takes_emission(relay)]
+                    sums = [replace(relay, emission=Growth()) for relay in fitting if relay.takes_emission()]
                     key = "memory", f"{memory.name}, sums"
                     yield key, where, [_run(problem, rules, relay, forgetful) for relay in sums if relay.sends_messages]
             listening = UCB(first_pulls="unknown")
@@ -161,10 +196,6 @@ def _works(protocol: AnyProtocol, problem: Problem) -> bool:
     except InputError:
         return False
     return True
-
-
-def _takes_emission(protocol: AnyProtocol) -> bool:
-    return protocol.delivery is not Delivery.EVERYONE
 
 
 def _instances(base: type[Any]) -> list[Any]:

@@ -22,7 +22,6 @@ from typing import Any, Final, cast
 from .. import checks
 from ..errors import InputError
 from ..lookup import own
-from ..protocols import Delivery
 from ..settings.parts import NAME_KEYS, has_key, is_within, leaves, part_of, tables_of, without_traffic
 
 #: A policy may be written out with its memory, and a protocol with its emission; agents that send nothing have no use
@@ -384,6 +383,6 @@ def _without_unused(tables: dict[str, Any]) -> dict[str, Any]:
         settings[table] = {key: value for key, value in tables[table].items() if key in known}
         if table == "protocol" and not kind.delivery.sends_messages:
             settings["faults"] = without_traffic(tables["faults"])
-            if kind.delivery is Delivery.EVERYONE:
-                del settings["emission"]
+        if table == "protocol" and not kind.takes_emission():
+            del settings["emission"]
     return settings

@@ -252,8 +252,8 @@ class SuiteResult:
         return "\n\n".join([*parts, NOTE])
 
     def __repr__(self) -> str:
-        n = len(self.record.problems)
-        return f"<SuiteResult: {self.record.suite}, {self.record.size}, {n} problem{'s' * (n != 1)}, {len(self.rows)} rows>"
+        problems = f"{len(self.record.problems)} problem{'s' * (len(self.record.problems) != 1)}"
+        return f"<SuiteResult: {self.record.suite}, {self.record.size}, {problems}, {len(self.rows)} rows>"
 
 
 #: What is said below the tables.

@@ -37,6 +37,7 @@ _PACKAGE: Final = Path(__file__).resolve().parents[3]
 ABOVE: Final = frozenset(
     {
         "__main__.py",
+        "algorithms",
         "animations",
         "cli.py",
         "comparisons",
