@@ -78,8 +78,8 @@ def picture(caption: str, figure: Figure) -> str:
     return f"<figure{narrow}>{image}<figcaption>{caption}</figcaption></figure>"
 
 
-def table(title: str, rows: Sequence[Sequence[str]]) -> str:
-    """A table with a caption; the first row is its headings, and all text is escaped.
+def table(title: str, rows: Sequence[Sequence[str]], kind: str = "") -> str:
+    """A table with a caption; the first row is its headings, and all text is escaped. "claims" have longer texts.
 
     Examples
     --------
@@ -88,4 +88,5 @@ def table(title: str, rows: Sequence[Sequence[str]]) -> str:
     """
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in rows[0])
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:])
-    return f"<table><caption>{html.escape(title)}</caption><tr>{head}</tr>{body}</table>"
+    kind = kind and f' class="{kind}"'
+    return f"<table{kind}><caption>{html.escape(title)}</caption><tr>{head}</tr>{body}</table>"

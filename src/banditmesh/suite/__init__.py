@@ -9,8 +9,9 @@ checking            runs a sample of a published file again
 page                the results as one HTML file
 """
 
+from .checking import check
 from .problems import PROBLEMS, SuiteProblem
 from .result import SuiteResult
 from .running import estimate, run
 
-__all__ = ["PROBLEMS", "SuiteProblem", "SuiteResult", "estimate", "run"]
+__all__ = ["PROBLEMS", "SuiteProblem", "SuiteResult", "check", "estimate", "run"]

@@ -12,13 +12,13 @@ import json
 import math
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 
 from ..errors import FileError
-from ..files import atomic
 from ..files.regular import open_regular
+from ..studies.store import write_whole
 
 FORMAT: Final = "banditmesh-suite"
 VERSION: Final = 1
@@ -27,6 +27,7 @@ MEASURES: Final = ("regret", "agent_worst", "messages_per_round", "bytes_per_rou
 #: A larger file is no file of a suite.
 MAX_BYTES: Final = 2**26
 
+Kind: TypeAlias = Literal["alone", "sends", "central"]
 _AtLeast1 = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -55,7 +56,7 @@ class RowRecord(msgspec.Struct, forbid_unknown_fields=True):
     protocol: str
     policy: str
     source: str
-    kind: Literal["alone", "sends", "central"]
+    kind: Kind
     decided_by: str
     values: dict[str, list[float]]
     refused: str = ""
@@ -112,13 +113,9 @@ def content_hash(suite: SuiteRecord) -> str:
 
 
 def write_record(suite: SuiteRecord, path: str | PathLike[str]) -> None:
-    """Write a file, whole or not at all; a failure is worded for the user."""
-    content = (json.dumps(msgspec.to_builtins(suite), indent=1, allow_nan=False) + "\n").encode()
-    try:
-        with atomic.writing(Path(path), durable=True) as stream:
-            stream.write(content)
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
+    """Write a file, whole or not at all."""
+    content = json.dumps(msgspec.to_builtins(suite), indent=1, allow_nan=False) + "\n"
+    write_whole(Path(path), content.encode())
 
 
 def read_record(path: str | PathLike[str]) -> SuiteRecord:

@@ -22,7 +22,7 @@ from ..protocols import IRS, AnyProtocol, Centralised, NoCooperation
 from ..rules import SOUND
 from ..text_tables import as_text, decimals
 from .problems import NAME, PROBLEMS
-from .records import MEASURES, ProblemRecord, SuiteRecord, read_record, write_record
+from .records import MEASURES, ProblemRecord, RowRecord, SuiteRecord, read_record, write_record
 from .rows import ALONE, BUDGETS, CENTRE, FLOODING
 
 #: The file of results in the folder of a run.
@@ -106,7 +106,8 @@ class SuiteResult:
         confidence interval.
         """
         found = self.frontier(problem)
-        best = found[self.best(problem)] if self.best(problem) else None
+        least = self.best(problem)
+        best = None if least is None else found[least]
         digits = {name: decimals(one.mean(name) for one in found.configurations) for name in MEASURES}
         rows = [list(_HEADINGS)]
         for one in sorted(found.configurations, key=lambda one: one.mean("regret")):
@@ -265,18 +266,9 @@ NOTE: Final = (
 
 
 def _frontier(name: str, record: ProblemRecord) -> Frontier:
-    nothing = np.full(record.replicates, np.nan)
     rows = {row: one for row, one in record.rows.items() if one.values}
     return Frontier(
-        configurations=tuple(
-            Configuration(
-                name=row,
-                protocol=_STANDS_FOR[one.kind],
-                link_peak=nothing,
-                **{measure: np.array(values) for measure, values in one.values.items()},
-            )
-            for row, one in rows.items()
-        ),
+        configurations=tuple(_configuration(row, one) for row, one in rows.items()),
         problem=repr(PROBLEMS[name].problem),
         horizon=record.horizon,
         replicates=record.replicates,
@@ -289,6 +281,11 @@ def _frontier(name: str, record: ProblemRecord) -> Frontier:
         confidence=CONFIDENCE,
         struck=PROBLEMS[name].faults,
     )
+
+
+def _configuration(name: str, row: RowRecord) -> Configuration:
+    values: dict[str, Any] = {measure: np.array(values) for measure, values in row.values.items()}
+    return Configuration(name, _STANDS_FOR[row.kind], link_peak=np.full(1, np.nan), **values)
 
 
 def _compared(one: Configuration, best: Configuration) -> str:

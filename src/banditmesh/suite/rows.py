@@ -96,7 +96,7 @@ def row_texts(problem: SuiteProblem) -> list[str]:
         texts += _ECHOING
     if problem.memory:
         texts += [f"{text}, {problem.memory}" for text in texts]
-    parametrised = {notation.parse(_resolved(text, 1)).name for text in _PROTOCOLS}
+    parametrised = {notation.parse(without_diameter(text, 1)).name for text in _PROTOCOLS}
     return texts + [name for name in registry.by_name(AnyProtocol) if name not in parametrised]
 
 
@@ -109,7 +109,7 @@ def read_row(text: str, problem: SuiteProblem) -> Row:
     >>> read_row("flooding(diameter)+growth(1)", PROBLEMS["equal-ring"]).protocol
     Flooding(ttl=18, emission=Growth(factor=1.0, echoes=0))
     """
-    protocol, *policy = notation.split(_resolved(text, problem.diameter))
+    protocol, *policy = notation.split(without_diameter(text, problem.diameter))
     if len(policy) > 1:
         raise InputError(f"a row must be written like fwa(4) or 'fwa(4), ucb(0.5)', got {checks.shown(text)}")
     built = notation.read(protocol, ttl=max(1, problem.diameter))
@@ -158,7 +158,14 @@ def _written(entry: object) -> str:
     return notation.write(entry) if isinstance(entry, AnyProtocol) else own.plain(str(entry))
 
 
-def _resolved(text: str, diameter: int) -> str:
+def without_diameter(text: str, diameter: int) -> str:
+    """A row's text with the diameter of a network instead of the word.
+
+    Examples
+    --------
+    >>> without_diameter("gossip(diameter, fanout=2)", 9)
+    'gossip(9, fanout=2)'
+    """
     return _DIAMETER.sub(str(max(1, diameter)), text)
 
 

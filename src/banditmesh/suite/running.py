@@ -29,7 +29,7 @@ from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
 from ..studies.manifest import versions
 from .problems import NAME, PROBLEMS, SEED, SIZES
-from .records import FORMAT, MEASURES, VERSION, ProblemRecord, RowRecord, SuiteRecord, content_hash, decided_by
+from .records import FORMAT, MEASURES, VERSION, Kind, ProblemRecord, RowRecord, SuiteRecord, content_hash, decided_by
 from .result import RESULTS, SuiteResult
 from .rows import UNKNOWN_SOURCE, Entry, Row, make_row, read_entries, read_row, row_texts
 
@@ -150,7 +150,7 @@ def estimate(size: str = "full", **chosen: Any) -> dict[str, float]:
     size : str
         "small" or "full".
     **chosen
-        problems, rows, entries and engine, as for `run`.
+        problems, rows, entries, horizon, replicates and engine, as for `run`.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def estimate(size: str = "full", **chosen: Any) -> dict[str, float]:
     ['equal-ring']
     """
     seconds: dict[str, float] = {}
-    for cell in _cells(size, **{"problems": None, "rows": None, "entries": (), "engine": "auto"} | chosen):
+    for cell in _cells(size, **{"problems": None, "rows": None, "entries": ()} | chosen):
         rounds = max(_LEAST_TRIED, int(_TRIED * cell.horizon))
         given = run_cell(replace(cell, horizon=rounds, first=0, replicates=1, timed=True).pack())
         per_round = given.get("seconds", 0.0)
@@ -291,7 +291,7 @@ def _record(size: str, entries: list[str], found: Mapping[Cell, Given], cells: S
         problem = suite.problems.setdefault(
             cell.problem, ProblemRecord(PROBLEMS[cell.problem].hash, cell.horizon, cell.in_all, SEED, {})
         )
-        row = problem.rows.setdefault(cell.row.name, _row_record(cell))
+        row = problem.rows.setdefault(cell.row.name, row_record(cell.problem, cell.row))
         given = found[cell]
         row.refused, row.failed = row.refused or given.get("refused", ""), row.failed or given.get("failed", "")
         for name in MEASURES if set(MEASURES) <= set(given) else ():
@@ -304,8 +304,8 @@ def _record(size: str, entries: list[str], found: Mapping[Cell, Given], cells: S
     return suite
 
 
-def _row_record(cell: Cell) -> RowRecord:
-    row, protocol = cell.row, cell.row.protocol
-    policy = as_policy(PROBLEMS[cell.problem].policy) if row.policy is None else row.policy
-    kind = "central" if protocol.is_central else "sends" if protocol.sends_messages else "alone"
-    return RowRecord(repr(protocol), repr(policy), row.source, kind, "", {})
+def row_record(problem: str, row: Row) -> RowRecord:
+    """What a file says of a row, without its values."""
+    policy = as_policy(PROBLEMS[problem].policy) if row.policy is None else row.policy
+    kind: Kind = "central" if row.protocol.is_central else "sends" if row.protocol.sends_messages else "alone"
+    return RowRecord(repr(row.protocol), repr(policy), row.source, kind, "", {})
