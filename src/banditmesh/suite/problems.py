@@ -245,6 +245,8 @@ _ALL: Final = (
         "Every transmission comes five rounds late, and up to many more: who does without fresh news?",
         _er60,
         faults=Faults(delay=5, jitter=5.0),
+        rounds=(100, 500),
+        replicates=(3, 5),
     ),
     SuiteProblem(
         "asynchronous",

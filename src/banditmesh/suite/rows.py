@@ -130,7 +130,7 @@ def read_entries(given: Entry | Iterable[Entry] | Mapping[str, Entry]) -> dict[s
     if isinstance(given, Mapping):
         named = dict(given)
     else:
-        several = [given] if isinstance(given, str | AnyProtocol | tuple) else list(given)
+        several = [given] if isinstance(given, str | AnyProtocol) else list(given)
         named = {_written(one): one for one in several}
         if len(named) < len(several):
             raise InputError("entries must differ from each other, got the same one twice; name them in a mapping")

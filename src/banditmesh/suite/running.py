@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
@@ -53,7 +54,6 @@ class Cell:
     replicates: int
     in_all: int
     engine: str = "auto"
-    timed: bool = False
 
     @property
     def n_pulls(self) -> int:
@@ -160,11 +160,21 @@ def estimate(size: str = "full", **chosen: Any) -> dict[str, float]:
     """
     seconds: dict[str, float] = {}
     for cell in _cells(size, **{"problems": None, "rows": None, "entries": ()} | chosen):
-        rounds = max(_LEAST_TRIED, int(_TRIED * cell.horizon))
-        given = run_cell(replace(cell, horizon=rounds, first=0, replicates=1, timed=True).pack())
-        per_round = given.get("seconds", 0.0)
-        seconds[cell.problem] = seconds.get(cell.problem, 0.0) + per_round * cell.horizon * cell.replicates
+        before = seconds.get(cell.problem, 0.0)
+        seconds[cell.problem] = before + _per_round(cell) * cell.horizon * cell.replicates
     return seconds
+
+
+def _per_round(cell: Cell) -> float:
+    """Seconds of a core for a round of one replicate, from a few rounds: those of other processes do not count."""
+    rounds = max(_LEAST_TRIED, int(_TRIED * cell.horizon))
+    times = []
+    # Of two runs of one round, the first compiles the kernels, and the second has the fixed cost of any run.
+    for horizon in (1, 1, rounds):
+        began = time.process_time()
+        run_cell(replace(cell, horizon=horizon, first=0, replicates=1).pack())
+        times.append(time.process_time() - began)
+    return max(0.0, times[2] - times[1]) / (rounds - 1)
 
 
 def run_cell(packed: own.Packed) -> Given:
@@ -176,7 +186,6 @@ def run_cell(packed: own.Packed) -> Given:
         cell.row.protocol,
         cell.horizon,
         cell.replicates,
-        timed=cell.timed,
         first=cell.first,
         policy=cell.row.policy,
     )
@@ -189,8 +198,7 @@ def run_cell(packed: own.Packed) -> Given:
         return {"refused": _one_line(error)}
     except Exception as error:  # whatever goes wrong in a row is that row's result
         return {"failed": f"{type(error).__name__}: {_one_line(error)}"}
-    values: Given = {name: getattr(measured.configuration, name).tolist() for name in MEASURES}
-    return {**values, "seconds": measured.seconds} if cell.timed else values
+    return {name: getattr(measured.configuration, name).tolist() for name in MEASURES}
 
 
 def _one_line(error: Exception) -> str:

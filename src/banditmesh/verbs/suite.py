@@ -18,6 +18,14 @@ _ENTRY_HELP = (
     "ttl and has none gets the diameter."
 )
 
+_engine = click.option(
+    "--engine",
+    type=click.Choice(["auto", "reference", "compiled"]),
+    default="auto",
+    show_default=True,
+    help="Which engine; results do not depend on it.",
+)
+
 
 @click.group("suite", invoke_without_command=True, short_help="Protocols and algorithms on a fixed set of problems.")
 @click.option("--size", type=click.Choice(["small", "full"]), default="small", show_default=True, help="Which size.")
@@ -29,6 +37,7 @@ _ENTRY_HELP = (
 @click.option("--estimate", is_flag=True, help="Only say how long it would take, from short runs of all rows.")
 @click.option("--workers", type=click.IntRange(min=1), help="Local processes; one per core by default.")
 @click.option("--executor", metavar="NAME", help="dask, dask:ADDRESS, ray or ray:ADDRESS instead of local processes.")
+@_engine
 @click.option(
     "--out", default="suite-output", show_default=True, type=click.Path(file_okay=False), help="The folder to write to."
 )
@@ -71,7 +80,7 @@ def suite_verb(
         "entries": entries,
     }
     if estimate:
-        chosen |= {name: settings[name] for name in ("horizon", "replicates")}
+        chosen |= {name: settings[name] for name in ("horizon", "replicates", "engine")}
         _tell_estimate(suite.estimate(size, **chosen), size, settings["workers"], as_json)
         return
     check_folder("--out", out)
@@ -126,6 +135,7 @@ def show_verb(path: str, page: str | None, docs: str, as_json: bool) -> None:
 @click.option("--rows", help="Only rows whose name contains this.")
 @click.option("--seed", type=int, help="Draws the sample; a fresh one by default.")
 @click.option("--entry", "entries", metavar="ENTRY", multiple=True, help="An entry of the author's that may be run.")
+@_engine
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check_verb(path: str, as_json: bool, **settings: Any) -> None:
     r"""Check the hashes of a file of results, run a sample of it again, and say which rows hold.
