@@ -2,12 +2,35 @@
 
     base       what an algorithm and its agents are, what they may refuse, and what a note costs in bytes
     gosine     GosInE: recommendations by gossip
+    elimination   a policy: candidates, pulled in turn and eliminated for good
+    co_aae     CO-AAE: elimination over flooding, with silent agents
+    coop_se    Coop-SE: elimination with growing statistics and elimination notices
+    odc        ODC: pairs of neighbours exchange on demand
+    noting     an agent of the core that takes notes as well
+    named      ComEx, UCB-Network, MP-UCB and CO-UCB: protocols of the package by their published names
 
 They are named and used wherever protocols are: `bm.simulate(problem, "gosine(alpha=2)")`. docs/algorithms.md has them
 side by side, with their sources.
 """
 
 from .base import Actor, Algorithm
+from .co_aae import CoAAE
+from .coop_se import CoopSE
+from .elimination import Elimination
 from .gosine import GosInE
+from .named import MPUCB, ComEx, CoUCB, UCBNetwork
+from .odc import ODC
 
-__all__ = ["Actor", "Algorithm", "GosInE"]
+__all__ = [
+    "MPUCB",
+    "ODC",
+    "Actor",
+    "Algorithm",
+    "CoAAE",
+    "CoUCB",
+    "ComEx",
+    "CoopSE",
+    "Elimination",
+    "GosInE",
+    "UCBNetwork",
+]

@@ -14,7 +14,7 @@ Its agents derive from `Actor`, in which the calls of a driver arrive as a few m
     over()                    the round is over
     drop()                    what waits to be sent is gone
 
-What an actor remembers is in the attributes that it lists in `kept`: lists, texts and numbers.
+What an actor remembers is in the attributes that it lists in `kept`: lists, texts, numbers and arrays of numbers.
 
 Notes are counted in bytes: a header of 16 (origin, number, kind and the arm that it is about) and 8 for each of its
 numbers. An observation, which is a header and a reward, takes the same 24 as elsewhere.
@@ -271,10 +271,13 @@ class Actor(Agent):
     def state(self) -> dict[str, Any]:
         """All that changes: put it back, and the agent goes on from there."""
         kept = {name: getattr(self, name) for name in self.kept}
-        return super().state | {"kept": copying.deepcopy(kept)}
+        plain = {
+            name: one.tolist() if isinstance(one, np.ndarray) else copying.deepcopy(one) for name, one in kept.items()
+        }
+        return super().state | {"kept": plain}
 
     @state.setter
     def state(self, value: dict[str, Any]) -> None:
         vars(Agent)["state"].fset(self, value)
         for name, one in copying.deepcopy(value["kept"]).items():
-            setattr(self, name, one)
+            setattr(self, name, np.array(one) if isinstance(getattr(self, name), np.ndarray) else one)

@@ -399,11 +399,11 @@ def _variants(
     if not isinstance(kind, type) or not issubclass(kind, AnyProtocol):
         raise InputError(f"protocols must be protocols such as FwA(4) or classes such as FwA, got {checks.shown(kind)}")
     made: Any = kind
-    if needs_ttl(kind):
-        return [made(ttl, emission=emission) for ttl in ttls for emission in emissions]
+    hops = [{"ttl": ttl} for ttl in ttls] if needs_ttl(kind) else [{}]
     # A protocol that never sends needs no emission, and an algorithm sends by its own rules.
-    sends = made.has_emission() and made().sends_messages
-    return [made(emission=emission) for emission in emissions] if sends else [made()]
+    sends = made.has_emission() and made(**hops[0]).sends_messages
+    sending = [{"emission": emission} for emission in emissions] if sends else [{}]
+    return [made(**hop, **more) for hop in hops for more in sending]
 
 
 def default_ttls(problem: Problem) -> tuple[int, ...]:

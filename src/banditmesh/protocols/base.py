@@ -165,7 +165,7 @@ class AnyProtocol:
         if n_echoes and not self.emission.cumulative:
             name = self.emission.name
             raise InputError(f"echoes need an emission of counts and sums (cumulative), got {name!r} of single pulls")
-        if self.emission != EveryPull():
+        if self.has_emission() and self.emission != EveryPull():
             self.check_takes_emission(self.emission.name)
 
     def with_emission(self, emission: Emission) -> Self:
@@ -178,8 +178,9 @@ class AnyProtocol:
 
     @classmethod
     def has_emission(cls) -> bool:
-        """Whether it has an emission as a field; algorithms that send by rules of their own have none."""
-        return "emission" in getattr(cls, "__dataclass_fields__", ())
+        """Whether it can be given an emission; algorithms that send by rules of their own cannot."""
+        known: dict[str, Any] = getattr(cls, "__dataclass_fields__", {})
+        return "emission" in known and bool(known["emission"].init)
 
     @classmethod
     def takes_emission(cls) -> bool:

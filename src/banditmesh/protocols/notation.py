@@ -248,7 +248,9 @@ def needs_ttl(kind: type[Any]) -> bool:
 
 
 def _goes_without_saying(protocol: AnyProtocol) -> bool:
-    """Whether the emission is every pull, and is so if nothing is said."""
+    """Whether the emission is every pull, and is so if nothing is said; or cannot be another."""
+    if not protocol.has_emission():
+        return True
     made: Any = protocol
     default = next((one.default_factory for one in fields(made) if one.name == "emission"), EveryPull)
     return protocol.emission == EveryPull() and default is not MISSING and default() == EveryPull()

@@ -140,7 +140,6 @@ def simulate(
     >>> int(result.transmissions[0, -1] - result.transmissions[0, -2])
     11033
     """
-    note_default(problem, policy)
     log = writing_trace(trace) if isinstance(trace, str | PathLike) else nullcontext(trace)
     with log as handed_on:
         run = read_run(
@@ -160,6 +159,8 @@ def simulate(
             record_every=record_every,
             trace=handed_on,
         )
+        if not run.protocol.chooses:
+            note_default(problem, policy)
         return _simulate(run, checks.choice("engine", engine, ENGINES), _read_threads(threads), progress, watch)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from functools import cache
 from typing import NamedTuple
 
+from ..algorithms.base import DYNAMIC, UNEQUAL
 from ..arms import Bernoulli, Gaussian, Law
 from ..errors import InputError
 from ..networks import Churn, DynamicNetwork, EdgeMarkovian, Links
@@ -41,6 +42,28 @@ def cases(deep: bool) -> tuple[NamedProblem, ...]:
             NamedProblem("coins on links that come and go", _problem(EdgeMarkovian(_chords(12), 0.1, 0.3), coins=True)),
         ]
     return tuple(made)
+
+
+@cache
+def algorithm_cases() -> tuple[tuple[str, NamedProblem], ...]:
+    """Problems with named agents and arms for algorithms, and what is unusual of each: equal arm sets are usual."""
+
+    def alike(network: Links | DynamicNetwork, coins: bool = False) -> Problem:
+        means = (0.1, 0.3, 0.5, 0.7, 0.9)
+        arms: dict[Hashable, Law] = {f"arm {mean}": Bernoulli(mean) if coins else Gaussian(mean, 1.0) for mean in means}
+        named = [f"agent {v}" for v in range(network.n_agents)], network
+        return Problem(named if isinstance(network, Links) else network, [list(arms)] * network.n_agents, arms)
+
+    apart = Links.from_pairs(5, [(0, 1), (1, 2), (3, 4)])
+    return (
+        ("", NamedProblem("one agent", alike(Links.from_pairs(1, [])))),
+        ("", NamedProblem("three agents without a link", alike(Links.from_pairs(3, [])))),
+        ("", NamedProblem("two components", alike(apart))),
+        ("", NamedProblem("a complete network with coins", alike(_complete(4), coins=True))),
+        (UNEQUAL, NamedProblem("a path with unequal arm sets", _problem(_path(5)))),
+        (DYNAMIC, NamedProblem("a ring whose links come and go", alike(EdgeMarkovian(_ring(6), 0.2, 0.3)))),
+        ("", NamedProblem("a path of seven agents", alike(_path(7)))),
+    )
 
 
 def cases_for(protocol: AnyProtocol, deep: bool) -> tuple[NamedProblem, ...]:

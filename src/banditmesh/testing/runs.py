@@ -61,8 +61,8 @@ def check_books(trial: Trial, case: NamedProblem) -> None:
             check_balance(trial, f"{case.name}{how} by the {rules} rules", case, trial.run(case, **settings))
 
 
-def check_balance(trial: Trial, where: str, case: NamedProblem, result: Result) -> None:
-    """The totals of one result add up."""
+def check_balance(trial: Trial, where: str, case: NamedProblem, result: Result, n_bytes: int | None = None) -> None:
+    """The totals of one result add up, to that many bytes if they are known."""
     counts = {name: int(totals.sum()) for name, totals in result.traffic.items()}
     assert result.link_traffic is not None
     identities = {
@@ -74,11 +74,12 @@ def check_balance(trial: Trial, where: str, case: NamedProblem, result: Result) 
         "sent + control = transmissions": (counts["sent"] + counts["control"], int(result.transmissions[:, -1].sum())),
         "sent = events": (counts["sent"], len(result.trace)),
         "sent = link traffic": (counts["sent"], int(result.link_traffic.sum())),
-        "bytes = sent * n_bytes + control * 16": (
-            counts["bytes"],
-            counts["sent"] * trial.protocol.n_bytes + counts["control"] * CONTROL_BYTES,
-        ),
     }
+    if n_bytes is None:
+        total = counts["sent"] * trial.protocol.n_bytes + counts["control"] * CONTROL_BYTES
+        identities["bytes = sent * n_bytes + control * 16"] = counts["bytes"], total
+    else:
+        identities["bytes = the sum of all sizes"] = counts["bytes"], n_bytes
     for identity, (left, right) in identities.items():
         if not (left == right):
             raise ContractError(
