@@ -8,20 +8,29 @@
     odc        ODC: pairs of neighbours exchange on demand
     noting     an agent of the core that takes notes as well
     named      ComEx, UCB-Network, MP-UCB and CO-UCB: protocols of the package by their published names
+    lcc_ucb    LCC-UCB-GRAPH: recommendations after epochs of doubling length
+    dducb      DDUCB: averages of all agents' sums and counts, by accelerated or plain gossip
+    a2c_ucb    after A2C-UCB: mass-preserving averages, for agents with access to different arms
 
 They are named and used wherever protocols are: `bm.simulate(problem, "gosine(alpha=2)")`. docs/algorithms.md has them
 side by side, with their sources.
 """
 
+from .a2c_ucb import A2CUCB
 from .base import Actor, Algorithm
 from .co_aae import CoAAE
 from .coop_se import CoopSE
+from .dducb import DDUCB
 from .elimination import Elimination
 from .gosine import GosInE
+from .lcc_ucb import LCCUCB
 from .named import MPUCB, ComEx, CoUCB, UCBNetwork
 from .odc import ODC
 
 __all__ = [
+    "A2CUCB",
+    "DDUCB",
+    "LCCUCB",
     "MPUCB",
     "ODC",
     "Actor",

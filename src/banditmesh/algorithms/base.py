@@ -14,7 +14,8 @@ Its agents derive from `Actor`, in which the calls of a driver arrive as a few m
     over()                    the round is over
     drop()                    what waits to be sent is gone
 
-What an actor remembers is in the attributes that it lists in `kept`: lists, texts, numbers and arrays of numbers.
+What an actor remembers is in the attributes that it lists in `kept`: lists, texts and numbers, arrays of numbers, and
+dictionaries of such.
 
 Notes are counted in bytes: a header of 16 (origin, number, kind and the arm that it is about) and 8 for each of its
 numbers. An observation, which is a header and a reward, takes the same 24 as elsewhere.
@@ -26,13 +27,14 @@ import copy as copying
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from .. import checks
 from ..core import Agent, Choice, Copy, Fate, Message, Note, Parcel, Place, Receipt, Silent
 from ..errors import InputError, MessageError
+from ..networks.csr import Links
 from ..policies import UCB
 from ..protocols import AnyProtocol, Delivery
 from ..protocols.messages import RECEIPTS
@@ -83,6 +85,63 @@ def traits(problem: Problem, every: Sequence[int], faults: Faults | None) -> Ite
         CORRUPTION: faults is not None and faults.corruption is not None,
     }
     return (trait for trait in TRAITS if found[trait])
+
+
+class Standing(NamedTuple):
+    """Which agent of how many one is, among those that it can reach at all."""
+
+    number: int
+    n_agents: int
+
+    def block(self, n_arms: int) -> list[int]:
+        """Its share of the arms: as many for each agent, in order, beginning again with the first after the last.
+
+        Examples
+        --------
+        >>> [Standing(number, 3).block(5) for number in range(3)]
+        [[0, 1], [2, 3], [4, 0]]
+        """
+        n_own = -(-n_arms // self.n_agents)
+        return [(self.number * n_own + k) % n_arms for k in range(n_own)]
+
+
+def standings(problem: Problem) -> list[Standing]:
+    """Each agent's standing: every component of a static network is one by itself.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> problem = bm.Problem(bm.networks.Links.from_pairs(3, [(0, 2)]), [[0]] * 3, [bm.arms.Gaussian(0.0, 1.0)])
+    >>> [tuple(one) for one in standings(problem)]
+    [(0, 2), (0, 1), (1, 2)]
+    """
+    if problem.is_dynamic:
+        return [Standing(number, problem.n_agents) for number in range(problem.n_agents)]
+    found: dict[int, Standing] = {}
+    for members, _ in components(problem):
+        found |= {agent: Standing(number, len(members)) for number, agent in enumerate(members)}
+    return [found[agent] for agent in range(problem.n_agents)]
+
+
+def components(problem: Problem) -> list[tuple[list[int], Links]]:
+    """The agents of each component of a static network, ascending, and their links among themselves.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> problem = bm.Problem(bm.networks.Links.from_pairs(3, [(0, 2)]), [[0]] * 3, [bm.arms.Gaussian(0.0, 1.0)])
+    >>> [(members, links.n_links) for members, links in components(problem)]
+    [([0, 2], 1), ([1], 0)]
+    """
+    whole = problem.network
+    assert isinstance(whole, Links)
+    parts, pairs = whole.components(), whole.pairs()
+    found = []
+    for part in range(int(parts.max()) + 1):
+        members = np.flatnonzero(parts == part)
+        inside = np.searchsorted(members, pairs[parts[pairs[:, 0]] == part])
+        found.append((members.tolist(), Links.from_pairs(len(members), inside)))
+    return found
 
 
 @dataclass(frozen=True)
@@ -270,14 +329,23 @@ class Actor(Agent):
     @property
     def state(self) -> dict[str, Any]:
         """All that changes: put it back, and the agent goes on from there."""
-        kept = {name: getattr(self, name) for name in self.kept}
-        plain = {
-            name: one.tolist() if isinstance(one, np.ndarray) else copying.deepcopy(one) for name, one in kept.items()
-        }
-        return super().state | {"kept": plain}
+        return super().state | {"kept": {name: _plain(getattr(self, name)) for name in self.kept}}
 
     @state.setter
     def state(self, value: dict[str, Any]) -> None:
         vars(Agent)["state"].fset(self, value)
-        for name, one in copying.deepcopy(value["kept"]).items():
-            setattr(self, name, np.array(one) if isinstance(getattr(self, name), np.ndarray) else one)
+        for name, plain in copying.deepcopy(value["kept"]).items():
+            before = getattr(self, name)
+            if isinstance(before, np.ndarray):
+                setattr(self, name, np.array(plain, dtype=before.dtype))
+            else:
+                setattr(self, name, dict(plain) if isinstance(before, dict) else plain)
+
+
+def _plain(value: Any) -> Any:
+    """Arrays as lists, and dictionaries as lists of pairs, since not all keys are texts."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, dict):
+        return [[key, _plain(one)] for key, one in value.items()]
+    return copying.deepcopy(value)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from .. import checks
 from ..core import Note, Parcel, Place
 from ..errors import InputError
-from .base import NOTES_ARE_EXACT, UNEQUAL, Actor, Algorithm
+from .base import NOTES_ARE_EXACT, UNEQUAL, Actor, Algorithm, Standing, standings
+
+if TYPE_CHECKING:
+    from ..problem import Problem
 
 REQUEST: Final = "request"
 RECOMMENDATION: Final = "recommendation"
@@ -44,7 +47,8 @@ class GosInE(Algorithm):
     a transmission: two for each agent with a neighbour and phase, about 2 N T ** (1 / beta) in all. No reward is sent.
 
     What differs: an answer takes a message, so that it comes one round after the phase has ended (in the paper at
-    once). Agents that go down, or whose answers are lost or late, ask again at the end of their next phase.
+    once). On a network of several components, each is a network by itself. Agents that go down, or whose answers are
+    lost or late, ask again at the end of their next phase.
 
     Examples
     --------
@@ -72,6 +76,10 @@ class GosInE(Algorithm):
             raise InputError(f"must be above 1, so that phases grow, got {self.beta:g}", key="beta")
         object.__setattr__(self, "spread", checks.non_negative("spread", self.spread))
 
+    def plan(self, problem: Problem) -> list[Standing]:
+        """Which of how many agents each one is."""
+        return standings(problem)
+
     def seat(self, place: Place) -> Gossiper:
         """The agent at a place."""
         return Gossiper(self, place)
@@ -86,11 +94,10 @@ class Gossiper(Actor):
     def __init__(self, algorithm: GosInE, place: Place) -> None:
         self._algorithm = algorithm
         n_arms = len(place.arms.names)
-        n_sticky = -(-n_arms // place.n_agents)
-        first = place.number * n_sticky
+        standing = Standing(place.number, place.n_agents) if place.plan is None else place.plan[place.number]
         #: The positions of its sticky arms, and of U and L at first.
-        self._sticky = [(first + k) % n_arms for k in range(n_sticky)]
-        self._others = [(first + n_sticky + k) % n_arms for k in (0, 1)]
+        self._sticky = standing.block(n_arms)
+        self._others = [(self._sticky[-1] + k) % n_arms for k in (1, 2)]
         super().__init__(place)
 
     def start(self) -> None:
