@@ -16,11 +16,12 @@ from ..protocols.notation import get_class, parse, split
 from ..studies.store import write_whole
 from .problems import PROBLEMS
 from .result import NOTE, SuiteResult
-from .rows import without_diameter
+from .rows import with_numbers
 
 _ABOUT: Final = (
     "Protocols and algorithms on the same problems, with the same rewards and networks. A row is a protocol or an "
-    "algorithm with its parameters; where they hold the word diameter, it is that of the problem's network. Group "
+    "algorithm with its parameters; diameter is that of the problem's network, and width that of the confidence bounds "
+    "of its policy. Group "
     "regret is the sum over all agents at the last round: what they would have gained more by always pulling the best "
     "of their own arms. Lower is better in every column."
 )
@@ -100,6 +101,10 @@ def _described(row: str, docs: str) -> str:
 def _class_of(row: str) -> type[AnyProtocol] | None:
     """The shipped class of a row; None for anything else: no code that a file names is loaded to describe it."""
     try:
-        return None if ":" in row else get_class("protocols", parse(split(without_diameter(row, 1))[0]).name)
+        return (
+            None
+            if ":" in row
+            else get_class("protocols", parse(split(with_numbers(row, next(iter(PROBLEMS.values()))))[0]).name)
+        )
     except InputError:
         return None

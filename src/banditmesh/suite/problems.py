@@ -58,6 +58,8 @@ class SuiteProblem:
         The horizon of the small and of the full size.
     replicates : (int, int)
         The replicates of the small and of the full size.
+    width : float
+        The width of confidence bounds, `alpha` of `UCB`, for algorithms that choose by their own rule: as the policy's.
     memory : str
         A policy that forgets, for problems whose arms change: rows run with it too. Empty for others.
     faults : Faults or None
@@ -78,6 +80,7 @@ class SuiteProblem:
     policy: str = "ucb"
     rounds: tuple[int, int] = (200, 1000)
     replicates: tuple[int, int] = (3, 10)
+    width: float = 3.0
     memory: str = ""
     faults: Faults | None = None
     paces: tuple[int, ...] = (1,)
@@ -175,9 +178,10 @@ def _er36() -> nx.Graph:
     return first_connected(lambda seed: networks.er(36, 0.12, seed))[0]
 
 
-_EQUAL: Final[dict[str, Any]] = {"policy": "ucb(0.5)", "rounds": (400, 2000)}
+_EQUAL: Final[dict[str, Any]] = {"policy": "ucb(0.5)", "width": 0.5, "rounds": (400, 2000)}
 _CHANGING: Final[dict[str, Any]] = {
     "policy": "ucb(0.5)",
+    "width": 0.5,
     "memory": "ucb(0.5)+discount(0.995)",
     "rounds": (400, 2000),
 }
@@ -217,6 +221,7 @@ _ALL: Final = (
         "Eight agents with the same two hundred arms: who shares out the exploration?",
         _equal(lambda: networks.ring(8), n_arms=200),
         policy="ucb(0.5)",
+        width=0.5,
         rounds=(1000, 10_000),
     ),
     SuiteProblem(
@@ -231,6 +236,7 @@ _ALL: Final = (
         "Coins that rarely pay, on a network with hubs: who learns from few successes?",
         _rare_coins,
         policy="klucb",
+        width=0.1,  # 2 p (1 - p) of the best coins
         rounds=(200, 2000),
         replicates=(3, 5),
     ),

@@ -1,8 +1,10 @@
 """The rows of the suite: what is compared on every problem.
 
 Rules kept here: a row is a text, "PROTOCOL" or "PROTOCOL, POLICY", in which the word `diameter` stands for the diameter
-of a problem's network. The shipped protocols have the parameters given here. Every other protocol or algorithm that
-the registry knows is a row by its plain name, with its own defaults, and a new one becomes a row by itself.
+of a problem's network, and `width` for that of confidence bounds. The shipped protocols have the parameters given here.
+Every other protocol or algorithm that the registry knows is a row too, and a new one becomes one by itself: with the
+diameter as its ttl and the width as its alpha, if it has these, so that rows differ in what agents tell each other and
+not in how cautiously they explore; the rest is as its author set it.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, Final, TypeAlias
 
 from .. import checks
 from ..errors import InputError
@@ -54,8 +56,17 @@ _PROTOCOLS: Final = (
     "tree(16)+growth(0.25)",
     CENTRE,
 )
-#: The word as a parameter, and not as part of a name.
-_DIAMETER: Final = re.compile(r"(?<=[(=,\s])diameter(?=\s*[,)])")
+#: Published names of what is a row already.
+SAME: Final = {
+    "co-ucb": FLOODING,
+    "comex": "flooding(diameter)+contested",
+    "mp-ucb": FLOODING,
+    "ucb-network": "irs",
+}
+#: The words as parameters, and not as parts of names.
+_WORDS: Final = re.compile(r"(?<=[(=,\s])(diameter|width)(?=\s*[,)])")
+#: What the words are given to.
+_GIVEN: Final = {"ttl": "diameter", "alpha": "width"}
 #: Also, where transmissions are lost: statistics that are sent again.
 _ECHOING: Final = ("flooding(diameter)+growth(0.25, echoes=1)", "tree(8)+growth(0.05, echoes=1)")
 
@@ -96,8 +107,13 @@ def row_texts(problem: SuiteProblem) -> list[str]:
         texts += _ECHOING
     if problem.memory:
         texts += [f"{text}, {problem.memory}" for text in texts]
-    parametrised = {notation.parse(without_diameter(text, 1)).name for text in _PROTOCOLS}
-    return texts + [name for name in registry.by_name(AnyProtocol) if name not in parametrised]
+    there = {notation.parse(with_numbers(text, problem)).name for text in _PROTOCOLS} | set(SAME)
+    return texts + [_plain_row(kind) for name, kind in registry.by_name(AnyProtocol).items() if name not in there]
+
+
+def _plain_row(kind: Any) -> str:
+    words = [f"{one.name}={_GIVEN[one.name]}" for one in fields(kind) if one.init and one.name in _GIVEN]
+    return f"{kind.name}({', '.join(words)})" if words else str(kind.name)
 
 
 def read_row(text: str, problem: SuiteProblem) -> Row:
@@ -109,7 +125,7 @@ def read_row(text: str, problem: SuiteProblem) -> Row:
     >>> read_row("flooding(diameter)+growth(1)", PROBLEMS["equal-ring"]).protocol
     Flooding(ttl=18, emission=Growth(factor=1.0, echoes=0))
     """
-    protocol, *policy = notation.split(without_diameter(text, problem.diameter))
+    protocol, *policy = notation.split(with_numbers(text, problem))
     if len(policy) > 1:
         raise InputError(f"a row must be written like fwa(4) or 'fwa(4), ucb(0.5)', got {checks.shown(text)}")
     built = notation.read(protocol, ttl=max(1, problem.diameter))
@@ -158,15 +174,17 @@ def _written(entry: object) -> str:
     return notation.write(entry) if isinstance(entry, AnyProtocol) else own.plain(str(entry))
 
 
-def without_diameter(text: str, diameter: int) -> str:
-    """A row's text with the diameter of a network instead of the word.
+def with_numbers(text: str, problem: SuiteProblem) -> str:
+    """A row's text with the numbers of a problem instead of the words.
 
     Examples
     --------
-    >>> without_diameter("gossip(diameter, fanout=2)", 9)
-    'gossip(9, fanout=2)'
+    >>> from banditmesh.suite import PROBLEMS
+    >>> with_numbers("coop-se(ttl=diameter, alpha=width)", PROBLEMS["equal-ring"])
+    'coop-se(ttl=18, alpha=0.5)'
     """
-    return _DIAMETER.sub(str(max(1, diameter)), text)
+    numbers = {"diameter": f"{max(1, problem.diameter)}", "width": f"{problem.width!r}"}
+    return _WORDS.sub(lambda found: numbers[found[0]], text)
 
 
 def _source_of(*objects: object) -> str:
