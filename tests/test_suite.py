@@ -335,14 +335,26 @@ STANDING = {
 @pytest.mark.parametrize(
     ("regret", "sent", "sentence"),
     [
-        ([40, 50, 60], 20, "better than a, {}: group regret 50.0 instead of 60.0, less by 10.0 [10.0, 10.0] (16.7%)"),
-        ([61, 70, 80], 10, "worse than a, {}: group regret 70.3 instead of 60.0, more by 10.3 [8.9, 11.8] (17.2%)"),
+        (
+            [40, 50, 60],
+            20,
+            "better than a, {}: group regret 50.0 instead of 60.0, a difference of -10.0 [-10.0, -10.0] (-16.7%)",
+        ),
+        (
+            [61, 70, 80],
+            10,
+            "worse than a, {}: group regret 70.3 instead of 60.0, a difference of +10.3 [+8.9, +11.8] (+17.2%)",
+        ),
         (
             [49, 62, 68],
             30,
-            "not told apart from a, {}: group regret 59.7 instead of 60.0, less by 0.3 [-4.8, 5.5] (0.6%)",
+            "not told apart from a, {}: group regret 59.7 instead of 60.0, a difference of -0.3 [-5.5, +4.8] (-0.6%)",
         ),
-        ([90, 92, 94], 5, "better than none, {}: group regret 92 instead of 102, less by 10 [10, 10] (9.8%)"),
+        (
+            [90, 92, 94],
+            5,
+            "better than none, {}: group regret 92 instead of 102, a difference of -10 [-10, -10] (-9.8%)",
+        ),
     ],
 )
 def test_a_sentence_says_whether_an_entry_is_better_than_what_costs_no_more(regret, sent, sentence):

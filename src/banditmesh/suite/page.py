@@ -100,11 +100,10 @@ def _described(row: str, docs: str) -> str:
 
 def _class_of(row: str) -> type[AnyProtocol] | None:
     """The shipped class of a row; None for anything else: no code that a file names is loaded to describe it."""
+    if ":" in row:
+        return None
     try:
-        return (
-            None
-            if ":" in row
-            else get_class("protocols", parse(split(with_numbers(row, next(iter(PROBLEMS.values()))))[0]).name)
-        )
+        text = split(with_numbers(row, next(iter(PROBLEMS.values()))))[0]
+        return get_class("protocols", parse(text).name)
     except InputError:
         return None

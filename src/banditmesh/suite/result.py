@@ -290,24 +290,18 @@ def _configuration(name: str, row: RowRecord) -> Configuration:
 
 def _compared(one: Configuration, best: Configuration) -> str:
     """Whether one has less regret than another, by how much and how surely."""
-    gain = best.regret - one.regret
-    mean, (low, high) = float(gain.mean()), paired_interval(gain, CONFIDENCE)
+    more = one.regret - best.regret
+    low, high = paired_interval(more, CONFIDENCE)
     against = f"{best.name}, the best of what sends no more bytes"
     digits = decimals([best.mean("regret")])
     by = f"group regret {one.mean('regret'):,.{digits}f} instead of {best.mean('regret'):,.{digits}f}"
-    if len(gain) < 2:
+    if len(more) < 2:
         return f"{by} of {against}; one replicate says nothing of how surely"
-    if low > 0:
-        word = "better than"
-    elif high < 0:
-        word, mean, low, high = "worse than", -mean, -high, -low
-    else:
-        word = "not told apart from"
-    share = f" ({mean / best.mean('regret'):.1%})" if best.mean("regret") else ""
-    size = "more" if word == "worse than" else "less"
+    word = "better than" if high < 0 else "worse than" if low > 0 else "not told apart from"
+    share = f" ({more.mean() / best.mean('regret'):+.1%})" if best.mean("regret") else ""
     return (
-        f"{word} {against}: {by}, {size} by {mean:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]{share}, with "
-        f"{CONFIDENCE:.0%} confidence over {len(gain)} paired replicates"
+        f"{word} {against}: {by}, a difference of {_signed(more, digits)}{share}, with {CONFIDENCE:.0%} confidence over "
+        f"{len(more)} paired replicates"
     )
 
 
