@@ -140,11 +140,16 @@ def test_rows_forget_where_arms_change_and_echo_where_transmissions_are_lost():
     assert not any("echoes" in text or "discount" in text for text in row_texts(PROBLEMS["paper-er"]))
 
 
+def test_what_would_take_hours_is_left_out_with_that_reason():
+    found = bm.suite.run(problems="rare-coins", rows=["none", "co-aae(2)"], **{**QUICK, "horizon": 2})
+    assert found.refusals("rare-coins") == {"co-aae(2)": "co-aae would take hours here, and is left out of the suite"}
+
+
 def test_words_are_numbers_of_the_problem_and_a_ttl_that_is_missing_is_the_diameter():
     ring = PROBLEMS["equal-ring"]
     assert read_row("flooding(diameter)", ring).protocol == bm.Flooding(18)
     assert read_row("flooding", ring).protocol == bm.Flooding(18)
-    assert with_numbers("diameter:width(ttl=diameter, alpha=width)", ring) == "diameter:width(ttl=18, alpha=0.5)"
+    assert with_numbers("diameter:width(diameter, near, width)", ring) == "diameter:width(18, 4, 0.5)"
 
 
 # Runs

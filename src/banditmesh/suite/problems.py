@@ -66,6 +66,8 @@ class SuiteProblem:
         What goes wrong.
     paces : tuple of int
         Agent v pulls in every n-th round, n being `paces[v % len(paces)]`.
+    too_long : tuple of str
+        Short names of what would take hours here, and is left out.
 
     Examples
     --------
@@ -79,11 +81,12 @@ class SuiteProblem:
     make: Callable[[], Problem]
     policy: str = "ucb"
     rounds: tuple[int, int] = (200, 1000)
-    replicates: tuple[int, int] = (3, 10)
+    replicates: tuple[int, int] = (2, 5)
     width: float = 3.0
     memory: str = ""
     faults: Faults | None = None
     paces: tuple[int, ...] = (1,)
+    too_long: tuple[str, ...] = ()
 
     @cached_property
     def problem(self) -> Problem:
@@ -178,7 +181,7 @@ def _er36() -> nx.Graph:
     return first_connected(lambda seed: networks.er(36, 0.12, seed))[0]
 
 
-_EQUAL: Final[dict[str, Any]] = {"policy": "ucb(0.5)", "width": 0.5, "rounds": (400, 2000)}
+_EQUAL: Final[dict[str, Any]] = {"policy": "ucb(0.5)", "width": 0.5, "rounds": (400, 2000), "replicates": (2, 10)}
 _CHANGING: Final[dict[str, Any]] = {
     "policy": "ucb(0.5)",
     "width": 0.5,
@@ -229,7 +232,7 @@ _ALL: Final = (
         "A thousand agents with five of ten arms each: whose traffic does not explode?",
         _few_arms,
         rounds=(40, 300),
-        replicates=(2, 5),
+        too_long=("co-aae",),
     ),
     SuiteProblem(
         "rare-coins",
@@ -238,7 +241,7 @@ _ALL: Final = (
         policy="klucb",
         width=0.1,  # 2 p (1 - p) of the best coins
         rounds=(200, 2000),
-        replicates=(3, 5),
+        too_long=("co-aae",),
     ),
     SuiteProblem(
         "faults",
@@ -252,7 +255,6 @@ _ALL: Final = (
         _er60,
         faults=Faults(delay=5, jitter=5.0),
         rounds=(100, 500),
-        replicates=(3, 5),
     ),
     SuiteProblem(
         "asynchronous",

@@ -1,7 +1,8 @@
 """The rows of the suite: what is compared on every problem.
 
 Rules kept here: a row is a text, "PROTOCOL" or "PROTOCOL, POLICY", in which the word `diameter` stands for the diameter
-of a problem's network, and `width` for that of confidence bounds. The shipped protocols have the parameters given here.
+of a problem's network, `near` for that or 4, whichever is less, and `width` for that of confidence bounds. The shipped
+protocols have the parameters given here.
 Every other protocol or algorithm that the registry knows is a row too, and a new one becomes one by itself: with the
 diameter as its ttl and the width as its alpha, if it has these, so that rows differ in what agents tell each other and
 not in how cautiously they explore; the rest is as its author set it.
@@ -37,6 +38,9 @@ UNKNOWN_SOURCE: Final = "unknown"
 #: What users enter: a protocol or algorithm, or a text of one, or a pair of it and a policy.
 Entry: TypeAlias = AnyProtocol | str | tuple[AnyProtocol | str, Policy | str]
 
+#: The ttl of the paper.
+NEAR: Final = 4
+
 _PROTOCOLS: Final = (
     ALONE,
     "irs",
@@ -63,8 +67,10 @@ SAME: Final = {
     "mp-ucb": FLOODING,
     "ucb-network": "irs",
 }
+#: Rows with other parameters than most: CO-AAE floods every observation, and on the reference engine that takes long.
+_OTHERWISE: Final = {"co-aae": "co-aae(ttl=near, alpha=width)"}
 #: The words as parameters, and not as parts of names.
-_WORDS: Final = re.compile(r"(?<=[(=,\s])(diameter|width)(?=\s*[,)])")
+_WORDS: Final = re.compile(r"(?<=[(=,\s])(diameter|near|width)(?=\s*[,)])")
 #: What the words are given to.
 _GIVEN: Final = {"ttl": "diameter", "alpha": "width"}
 #: Also, where transmissions are lost: statistics that are sent again.
@@ -112,6 +118,8 @@ def row_texts(problem: SuiteProblem) -> list[str]:
 
 
 def _plain_row(kind: Any) -> str:
+    if kind.name in _OTHERWISE:
+        return _OTHERWISE[kind.name]
     words = [f"{one.name}={_GIVEN[one.name]}" for one in fields(kind) if one.init and one.name in _GIVEN]
     return f"{kind.name}({', '.join(words)})" if words else str(kind.name)
 
@@ -183,8 +191,9 @@ def with_numbers(text: str, problem: SuiteProblem) -> str:
     >>> with_numbers("coop-se(ttl=diameter, alpha=width)", PROBLEMS["equal-ring"])
     'coop-se(ttl=18, alpha=0.5)'
     """
-    numbers = {"diameter": f"{max(1, problem.diameter)}", "width": f"{problem.width!r}"}
-    return _WORDS.sub(lambda found: numbers[found[0]], text)
+    hops = max(1, problem.diameter)
+    numbers = {"diameter": hops, "near": min(hops, NEAR), "width": problem.width}
+    return _WORDS.sub(lambda found: str(numbers[found[0]]), text)
 
 
 def _source_of(*objects: object) -> str:
