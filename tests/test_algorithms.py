@@ -86,7 +86,7 @@ per_agent = 3
 [sweep]
 protocol = ["gosine(2)", "gosine(3)"]
 """
-    study = bm.run_study(bm.parse_spec(text), tmp_path / "study")
+    study = bm.run_study(bm.parse_spec(text), tmp_path / "study", workers=1)
     assert study.is_complete
     emission = "[emission]\nname = 'growth'\n[sweep]"
     bm.parse_spec(text.replace("[sweep]", emission).replace("gosine(3)", "irs"))

@@ -313,8 +313,8 @@ def test_large_networks_are_placed_too():
 def test_colours_are_those_of_the_plots():
     import matplotlib as mpl
 
-    for name, colours in plots.MAPS.items():
-        assert [mpl.colors.to_hex(mpl.colormaps[name](place / 9)) for place in range(10)] == list(colours)
+    for name, colours in plots.map_colours().items():
+        assert [mpl.colors.to_hex(mpl.colormaps[name](place / 9)) for place in range(10)] == colours
     document = message_document(*GALLERY["path"].journeys())
     assert document["palette"]["fates"] == plots.FATE_COLOURS
     assert [panel["colour"] for panel in document["panels"]] == ["#0072B2", "#D55E00"]

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import networkx as nx
-import numpy as np
 import pytest
 
 import banditmesh as bm
@@ -16,7 +15,6 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 BESIDE = ["fwa(4)", "flooding(4)", "flooding(8)+growth(0.25)"]
 ROWS = {
     "co_aae.py": [*BESIDE, "co-aae"],
-    "coop_ucb2.py": [*BESIDE, "coop-ucb2"],
     "outside_choices.py": [],
     "own_entry.py": [],
     "own_data.py": ["none", "tree+growth(0.05)", "irs+growth(0.25)", "irs", "fwa(3)+growth(0.25)"],
@@ -116,19 +114,6 @@ def test_elimination_floods_while_nobody_is_silent():
     _, sent, n_silent = names["co_aae"](problem, bm.Flooding(4), 1e6, 25, seed=0, replicate=0)
     assert n_silent == 0
     assert sent == bm.simulate(problem, bm.Flooding(4), horizon=25, seed=0).transmissions[0, -1]
-
-
-def test_consensus_keeps_sums_and_reaches_everybody():
-    names = runpy.run_path(str(EXAMPLES / "coop_ucb2.py"))
-    problem = easy_problem()
-    mixing = names["mixing_matrix"](problem.network)
-    np.testing.assert_allclose(mixing.sum(axis=0), 1.0)
-    np.testing.assert_array_equal(mixing, mixing.T)
-    regret, counts = names["coop_ucb2"](problem, 300, seed=0, replicate=0)
-    assert counts.sum() == pytest.approx(4 * 300)
-    # Agent 0 does not have arm 2, and hears of it all the same.
-    assert counts[0, 2] > 10
-    assert regret < 0.1 * bm.simulate(problem, bm.NoCooperation(), horizon=300, seed=0, policy=bm.UCB()).regret[0, -1]
 
 
 def test_student_reproduces_invents_checks_compares_draws_and_sweeps():

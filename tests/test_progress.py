@@ -90,11 +90,11 @@ def test_bar_shows_a_remark(capsys):
 
 
 def test_a_bar_for_terminals_is_shown_nowhere_else(capsys, monkeypatch):
-    with progress.terminal_bar("paper", "simulations") as bar:
-        assert bar is None
+    with progress.terminal_bar("paper", "simulations") as show:
+        assert show is None
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with progress.terminal_bar("paper", "simulations") as bar:
-        bar.show(1, 2, "fwa on er")
+    with progress.terminal_bar("paper", "simulations") as show:
+        show(1, 2, "fwa on er")
     assert "fwa on er" in capsys.readouterr().err
 
 

@@ -27,6 +27,7 @@ BanditmeshWarning (UserWarning) is advice: nothing is wrong, but something else 
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import warnings
 from typing import Any
@@ -187,6 +188,17 @@ class InsufficientMemoryError(BanditmeshError, MemoryError):
 
 class MissingExtraError(BanditmeshError, ImportError):
     """An optional dependency is needed and missing."""
+
+
+def need(module: str, extra: str, what: str) -> Any:
+    """A module of an optional dependency, or `MissingExtraError`: which package `what` needs, and how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = module.partition(".")[0].replace("_", "-")
+        raise MissingExtraError(
+            f"{what} needs the package {package}; install it with: pip install 'banditmesh[{extra}]'"
+        ) from None
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

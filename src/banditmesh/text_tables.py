@@ -50,6 +50,18 @@ def decimals(values: Iterable[float]) -> int:
     return max(0, 2 - math.floor(math.log10(largest))) if largest else 0
 
 
+def spread(mean: float, half: float | None, digits: int = 0) -> str:
+    """A mean and how far values lie from it; the mean alone where that is not known.
+
+    Examples
+    --------
+    >>> spread(1234.5, 6.789, 1), spread(1234.5, None)
+    ('1,234.5 ± 6.8', '1,234')
+    """
+    is_known = half is not None and not math.isnan(half)
+    return f"{mean:,.{digits}f} ± {half:,.{digits}f}" if is_known else f"{mean:,.{digits}f}"
+
+
 def as_html(title: str, rows: Sequence[Sequence[str]] = (), notes: Sequence[str] = ()) -> str:
     """A title, a table whose first row is the headings, and notes below; all text is escaped.
 

@@ -114,7 +114,7 @@ def test_protocols_are_written_as_in_specs(tmp_path, text):
 
 
 WRONG = {
-    'lisen = "127.0.0.1:7700"': "unknown key lisen; did you mean listen?",
+    'lisen = "127.0.0.1:7700"': "lisen is an unknown key; did you mean 'listen'?",
     'listen = "7700"': "listen must be host:port",
     'listen = "127.0.0.1:70000"': "listen must have a port of at most 65535, got 70000",
     'listen = "10.0.0.1:7700"': "listen must be on loopback, such as 127.0.0.1:7700, where plain = true",
@@ -155,7 +155,7 @@ WRONG = {
     'api = {listen = "somewhere:80"}': '[api]: listen must be an IP address and a port, or "unix:PATH"',
     'api = {hosts = [""]}': "[api]: hosts[1] must be a string, got ''",
     "caps = {links = 0}": "[caps]: links must be an integer of at least 1, got 0",
-    "caps = {linsk = 1}": "[caps]: unknown key linsk; did you mean links?",
+    "caps = {linsk = 1}": "[caps]: linsk is an unknown key; did you mean 'links'?",
 }
 
 
@@ -189,7 +189,7 @@ def test_all_problems_are_shown_at_once(tmp_path):
     found = problems(tmp_path, text)
     assert [line.split(" must")[0].split(";")[0] for line in found] == [
         "mesh",
-        "unknown key lisen",
+        "lisen is an unknown key",
         "[[arms]] 1: sigma",
         "[[arms]] 1: law",
         "[api]: listen",

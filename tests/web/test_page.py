@@ -116,13 +116,13 @@ def test_numbers_are_those_of_the_library_and_can_be_taken_away(tab, chromium, t
     for key, names in (("Enter", ["fwa", "irs"]), ("Space", ["irs", "fwa"])):
         tab.keyboard.press(key)
         expect(tab.locator('[data-bm="results"] tbody td:first-child')).to_have_text(names)
-    data = list(csv.DictReader(io.StringIO(taken(tab, "take-curves.csv").decode())))
+    data = list(csv.DictReader(io.StringIO(taken(tab, "take-csv").decode())))
     for label, result in zip(shown, results.values(), strict=True):
         for replicate in range(2):
             rows = [row for row in data if row["protocol"] == label and row["replicate"] == str(replicate)]
             assert [float(row["regret"]) for row in rows] == result.regret[replicate].tolist()
             assert [int(row["messages"]) for row in rows] == result.transmissions[replicate].tolist()
-    assert taken(tab, "take-curves.png").startswith(b"\x89PNG")
+    assert taken(tab, "take-png").startswith(b"\x89PNG")
     spec = bm.parse_spec(taken(tab, "take-toml").decode())
     assert spec.settings.horizon == 40
     assert spec.grid == {"protocol": ["irs", "fwa(3)"]}

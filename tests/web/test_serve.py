@@ -12,7 +12,7 @@ from page_server import PROGRAM, cut_off
 
 from banditmesh.cli import cli
 from banditmesh.errors import MissingExtraError
-from banditmesh.web.server import need_nicegui
+from banditmesh.web.server import serve
 
 
 def run(*arguments):
@@ -28,7 +28,7 @@ def test_help_has_examples():
 def test_without_the_extra_a_line_has_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "nicegui", None)
     with pytest.raises(MissingExtraError, match=r"the page needs the package nicegui; install it with: pip install"):
-        need_nicegui()
+        serve()
 
 
 def test_mesh_must_be_addresses_of_sidecars():

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..networks.usual import usual_links
 from ..problem import Problem
 from .journeys import Journey
-from .sites import MAX_AGENTS, MAX_LINKS, Sites, short
+from .sites import MAX_AGENTS, MAX_LINKS, Sites, named_links, short
 
 FORMAT: Final = "banditmesh-animation"
 VERSION: Final = 1
@@ -45,7 +45,7 @@ def head(kind: str, sites: Sites, links: Iterable[tuple[int, int]], notes: list[
         "version": VERSION,
         "kind": kind,
         "notes": notes,
-        "palette": {"fates": plots.FATE_COLOURS, "learned": plots.LEARNED, "maps": plots.MAPS},
+        "palette": {"fates": plots.FATE_COLOURS, "learned": plots.LEARNED, "maps": plots.map_colours()},
         "network": sites.as_json(links),
     }
 
@@ -142,9 +142,8 @@ def _sites(problem: Problem, agents: list[Any]) -> Sites:
 
 
 def _static_links(problem: Problem, sites: Sites) -> set[tuple[int, int]]:
-    agents, known = problem.agents, sites.node_of
-    pairs = ((agents[i], agents[j]) for i, j in usual_links(problem.network).tolist())
-    return sites.links((one, other) for one, other in pairs if one in known and other in known)
+    known = sites.node_of
+    return sites.links((one, other) for one, other in named_links(problem) if one in known and other in known)
 
 
 def _between(links: Iterable[tuple[int, int]], node_at: dict[int, int]) -> list[tuple[int, int]]:

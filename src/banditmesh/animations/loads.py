@@ -6,19 +6,16 @@ agents heard each other.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..errors import InputError
-from ..networks.usual import usual_links
 from ..problem import Problem
 from ..sim.result import Result
-from .recorder import Film
-from .sites import Sites
+from .recorder import Film, Recording
+from .sites import Sites, named_links
 
 
-class LoadRecorder:
+class LoadRecorder(Recording):
     """Makes a document of a result, round by round, as `Recorder` does of a simulation.
 
     Parameters
@@ -48,7 +45,7 @@ class LoadRecorder:
         self._regret = np.zeros(problem.n_agents)
         self._round = 0
         self._is_dynamic = problem.is_dynamic
-        self._links = [(problem.agents[i], problem.agents[j]) for i, j in usual_links(problem.network).tolist()]
+        self._links = named_links(problem)
         sites = Sites.of_problem(problem)
         self._film = Film(sites, horizon, label, [], [], has_regret=True, links=self._links)
 
@@ -62,11 +59,6 @@ class LoadRecorder:
         """How many rounds have been taken."""
         return self._round
 
-    @property
-    def n_frames(self) -> int:
-        """How many frames there are."""
-        return len(self._film.frames)
-
     def add(self, result: Result) -> None:
         """Take the next round of a result's first replicate; every round's links and agents are recorded in it."""
         if result.link_traffic is None or result.agent_regret_curve is None or len(result.rounds) < result.horizon:
@@ -79,15 +71,3 @@ class LoadRecorder:
         self._round += 1
         messages = int(result.transmissions[0, self._round - 1])
         self._film.add(self._round, links, some, float(gaps.sum()), carried, messages, ())
-
-    def finish(self) -> None:
-        """Close the last frame."""
-        self._film.close()
-
-    def frames_since(self, number: int) -> list[dict[str, Any]]:
-        """The frames from that number on, counted from 0."""
-        return self._film.frames[number:]
-
-    def document(self) -> dict[str, Any]:
-        """The document so far."""
-        return self._film.document()

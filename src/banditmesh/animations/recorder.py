@@ -16,12 +16,11 @@ import numpy as np
 
 from .. import checks
 from ..errors import InputError
-from ..networks.usual import usual_links
 from ..problem import Problem
 from ..sim.run import Event
 from ..sim.simulation import Round
 from .documents import head
-from .sites import Sites, short
+from .sites import Sites, named_links, short
 
 #: About how many numbers all frames of a document have together, and the most frames.
 MAX_NUMBERS: Final = 2_000_000
@@ -29,7 +28,30 @@ MAX_FRAMES: Final = 1_000
 _MAX_ARMS: Final = 8
 
 
-class Recorder:
+class Recording:
+    """A film that is being made: its frames so far, and the document that they make."""
+
+    _film: Film
+
+    @property
+    def n_frames(self) -> int:
+        """How many frames there are."""
+        return len(self._film.frames)
+
+    def finish(self) -> None:
+        """Close the last frame, whose rounds may not be complete; later rounds start another one."""
+        self._film.close()
+
+    def frames_since(self, number: int) -> list[dict[str, Any]]:
+        """The frames from that number on, counted from 0."""
+        return self._film.frames[checks.integer("the number of a frame", number, at_least=0) :]
+
+    def document(self) -> dict[str, Any]:
+        """The document so far."""
+        return self._film.document()
+
+
+class Recorder(Recording):
     """Makes a document of a run, round by round.
 
     Parameters
@@ -74,30 +96,12 @@ class Recorder:
         sites = Sites.of_problem(problem)
         chosen = chosen_arms(problem, arms)
         holders = [problem.holders[arm] for arm in chosen]
-        agents, pairs = problem.agents, usual_links(problem.network).tolist()
-        links = [(agents[i], agents[j]) for i, j in pairs]
+        links = named_links(problem)
         self._film = Film(sites, horizon, label, chosen, holders, has_regret=True, links=links)
-
-    @property
-    def n_frames(self) -> int:
-        """How many frames there are."""
-        return len(self._film.frames)
 
     def add(self, one: Round) -> None:
         """Take the next round, as `Simulation.step` gives it."""
         self._film.add(one.round, one.links, one.gaps, one.regret, one.transmissions, one.messages, one.events)
-
-    def finish(self) -> None:
-        """Close the last frame, whose rounds may not be complete; later rounds start another one."""
-        self._film.close()
-
-    def frames_since(self, number: int) -> list[dict[str, Any]]:
-        """The frames from that number on, counted from 0."""
-        return self._film.frames[checks.integer("the number of a frame", number, at_least=0) :]
-
-    def document(self) -> dict[str, Any]:
-        """The document so far."""
-        return self._film.document()
 
 
 class Film:

@@ -98,6 +98,12 @@ class Sites:
         }
 
 
+def named_links(problem: Problem) -> list[tuple[Hashable, Hashable]]:
+    """The links of a problem's network, by the names of agents."""
+    agents = problem.agents
+    return [(agents[i], agents[j]) for i, j in usual_links(problem.network).tolist()]
+
+
 def short(name: Hashable) -> str:
     """A name as drawings show it."""
     text = str(name)

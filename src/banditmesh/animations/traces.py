@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..networks.usual import usual_links
 from ..problem import Problem
 from ..sim.result import Result
 from ..sim.run import Event
 from .recorder import Film, chosen_arms
-from .sites import Sites
+from .sites import Sites, named_links
 
 
 def trace_document(events: Iterable[Event], problem: Problem | None = None, replicate: int = 0) -> dict[str, Any]:
@@ -81,10 +80,8 @@ def result_document(result: Result, problem: Problem | None = None, replicate: i
 
 
 def _from_problem(problem: Problem) -> tuple[Sites, list[Any], list[Any], list[Any]]:
-    agents = problem.agents
-    links = [(agents[i], agents[j]) for i, j in usual_links(problem.network).tolist()]
     arms = chosen_arms(problem, None)
-    return Sites.of_problem(problem), links, arms, [problem.holders[arm] for arm in arms]
+    return Sites.of_problem(problem), named_links(problem), arms, [problem.holders[arm] for arm in arms]
 
 
 def _from_log(log: list[Event]) -> tuple[Sites, list[Any], list[Any], list[Any]]:

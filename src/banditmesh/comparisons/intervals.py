@@ -21,14 +21,12 @@ def paired_interval(differences: NDArray[Any], confidence: float = 0.95) -> tupl
     >>> round(low, 3), round(high, 3)
     (-0.484, 4.484)
     """
-    from scipy.stats import t
-
     checks.probability("confidence", confidence)
     n = len(differences)
     if n < 2:
         return float("nan"), float("nan")
     mean = float(np.mean(differences))
-    half = float(t.ppf(0.5 + confidence / 2, n - 1)) * float(np.std(differences, ddof=1)) / n**0.5
+    half = _quantile(0.5 + confidence / 2, n - 1) * float(np.std(differences, ddof=1)) / n**0.5
     return mean - half, mean + half
 
 
@@ -65,13 +63,11 @@ def mean_interval(values: NDArray[Any], confidence: float = 0.95) -> tuple[float
     >>> [round(value, 3) for value in mean_interval(np.array([[1.0, 2.0, 3.0], [11.0, 12.0, 13.0]]))]
     [7.0, 5.867, 8.133]
     """
-    from scipy.stats import t
-
     checks.probability("confidence", confidence)
     instances, replicates = values.shape
     mean = float(values.mean())
     if replicates < 2:
         return mean, float("nan"), float("nan")
     error = float(np.sqrt(values.var(axis=1, ddof=1).mean() / (replicates * instances)))
-    half = float(t.ppf(0.5 + confidence / 2, instances * (replicates - 1))) * error
+    half = _quantile(0.5 + confidence / 2, instances * (replicates - 1)) * error
     return mean, mean - half, mean + half

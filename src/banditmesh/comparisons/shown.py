@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from ..text_tables import decimals
+from ..text_tables import decimals, spread
 
 if TYPE_CHECKING:
     from .compare import Comparison
@@ -43,7 +43,7 @@ def comparison_rows(
     digits = {"regret": decimals(table["regret"]), "messages": 0}
     of_agents = {share: decimals(table[share]) for share in shares}
     for name, row in table.iterrows():
-        cells = [_with_spread(row[what], row[f"{what}_sd"], digits[what]) for what in digits]
+        cells = [spread(row[what], row[f"{what}_sd"], digits[what]) for what in digits]
         if first:
             cells.append(first_share(float(comparison.first_regret[str(name)].mean()), row["regret"]))
         if rounds_per_second is not None:
@@ -131,8 +131,8 @@ def _cells(found: Frontier, one: Configuration, regret_digits: int) -> list[str]
         mean, _, high = found.interval(one, measure)
         digits = 0 if measure == "bytes_per_round" or mean >= 100 else 2
         digits = regret_digits if measure == "regret" else digits
-        spread = f" ± {high - mean:,.{digits}f}" if found.replicates > 1 and measure != "link_peak" else ""
-        cells.append(f"{mean:,.{digits}f}{spread}")
+        has_spread = found.replicates > 1 and measure != "link_peak"
+        cells.append(spread(mean, high - mean if has_spread else None, digits))
     return [cells[0], first_share(one.mean("first_regret"), one.mean("regret")), *cells[1:]]
 
 
@@ -140,7 +140,3 @@ def _with_interval(row: Any, what: str, digits: int) -> str:
     # Plus 0.0, so that nothing is shown as -0.00.
     mean, low, high = (f"{round(row[what + end], digits) + 0.0:+,.{digits}f}" for end in ("", "_low", "_high"))
     return mean if math.isnan(row[f"{what}_low"]) else f"{mean} [{low}, {high}]"
-
-
-def _with_spread(mean: float, sd: float, digits: int) -> str:
-    return f"{mean:,.{digits}f}" if math.isnan(sd) else f"{mean:,.{digits}f} ± {sd:,.{digits}f}"

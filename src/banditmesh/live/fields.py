@@ -7,35 +7,31 @@ known one that it resembles is named.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
-import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from .. import checks
 from ..errors import ConfigError, InputError
+from ..settings import toml_text
 from .names import Address
 
 #: Takes the name of a key and its value, and returns the value as it is used.
 Check: TypeAlias = Callable[[str, Any], Any]
-_DEEPEST: Final = 20
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file holds."""
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        return toml_text.load(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} must be a text file in UTF-8, got binary data") from None
-    except ValueError as error:  # tomllib's own, or Python's of an integer of thousands of digits
-        raise ConfigError(f"{path} is not valid TOML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise ConfigError(f"{path} must have tables and lists at most {_DEEPEST} deep, got more") from None
+    except InputError as error:
+        raise ConfigError(f"{path} {error}") from None
 
 
 def build(kind: type[Any], keys: Mapping[str, Check], raw: object, where: str = "") -> Any:
@@ -72,7 +68,8 @@ def build(kind: type[Any], keys: Mapping[str, Check], raw: object, where: str = 
     values: dict[str, Any] = {}
     for key, value in raw.items():
         if key not in keys:
-            problems.append(f"{begin}unknown key {key}{resembling(key, keys)}")
+            near = checks.meant(key, keys) or f"; known are {', '.join(keys)}"
+            problems.append(f"{begin}{key} is an unknown key{near}")
             continue
         try:
             values[key] = keys[key](key, value)
@@ -120,19 +117,6 @@ def tables(kind: type[Any], keys: Mapping[str, Check]) -> Check:
         return values
 
     return checked
-
-
-def resembling(word: str, known: Iterable[str]) -> str:
-    """What to say of an unknown word: the known one that it resembles, or all of them.
-
-    Examples
-    --------
-    >>> resembling("lisen", ["listen", "state"]), resembling("colour", ["listen", "state"])
-    ('; did you mean listen?', '; known are listen, state')
-    """
-    known = list(known)
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"
 
 
 def one_of(*allowed: str) -> Check:

@@ -184,7 +184,7 @@ class Node:
             notation.write(config.protocol),
             write=self._committer.write,
             heard_something=self._something_changed,
-            member_expelled=self._part_from_unwelcome,
+            member_expelled=lambda: self._links.part_from_unwelcome(),
         )
         self._links = NodeLinks(
             config.mesh,
@@ -548,9 +548,6 @@ class Node:
     def _something_changed(self) -> None:
         self._committer.look()
         self._links.wake()
-
-    def _part_from_unwelcome(self) -> None:
-        self._links.part_from_unwelcome()
 
     @property
     def _certificates(self) -> Contexts | None:

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, Final, TypeVar
 
 from .. import checks
-from ..errors import InputError, MissingExtraError, StudyError
+from ..errors import InputError, StudyError, need
 from .cores import count_cores
 
 T = TypeVar("T")
@@ -176,12 +176,7 @@ def _processes(workers: int, script: bool) -> Iterator[tuple[Executor, int]]:
 
 @contextmanager
 def _dask(address: str, workers: int | None) -> Iterator[tuple[Executor, int]]:
-    try:
-        import distributed  # noqa: F401 (asked for here, used below)
-    except ImportError:
-        raise MissingExtraError(
-            "the dask executor needs the package distributed; install it with: pip install 'banditmesh[dask]'"
-        ) from None
+    need("distributed", "dask", "the dask executor")
     with _quiet("distributed"), _dask_client(address, workers) as client:
         n_threads = sum(client.nthreads().values())
         if not n_threads:
@@ -240,12 +235,7 @@ def _quiet(name: str) -> Iterator[None]:
 
 @contextmanager
 def _ray(address: str, workers: int | None) -> Iterator[tuple[Executor, int]]:
-    try:
-        import ray
-    except ImportError:
-        raise MissingExtraError(
-            "the ray executor needs the package ray; install it with: pip install 'banditmesh[ray]'"
-        ) from None
+    ray = need("ray", "ray", "the ray executor")
     try:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if address:

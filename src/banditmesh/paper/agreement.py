@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -36,12 +37,9 @@ def entry(values: Any, theirs: float | None, their_sd: float | None = None) -> d
 
 def to_json(reproduction: Reproduction) -> dict[str, Any]:
     """A reproduction as plain values: figure -> network -> protocol -> regret and messages -> mean, sd, published."""
-    values: dict[str, Any] = {
-        "rules": reproduction.rules,
-        "horizon": reproduction.horizon,
-        "replicates": reproduction.replicates,
-        "instances": reproduction.instances,
-        "seed": reproduction.seed,
+    names = ("rules", "horizon", "replicates", "instances", "seed")
+    values: dict[str, Any] = {name: getattr(reproduction, name) for name in names}
+    values |= {
         "sd_over": "arm instances" if reproduction.instances > 1 else "replicates",
         "comparable": reproduction.comparable,
         "engine": "+".join(sorted(reproduction.engines)),
@@ -102,12 +100,9 @@ def order_agrees(reproduction: Reproduction) -> dict[str, Any]:
     pairs, against = 0, []
     for name, protocols in reproduction.runs.items():
         rows = {short: row["regret"] for short, row in _ends(name, protocols).items()}
-        for first in rows:
-            for second in rows:
-                theirs = rows[second]["published"] - rows[first]["published"]
-                spread = max(rows[first]["sd"] or 0.0, rows[second]["sd"] or 0.0)
-                if theirs <= spread:
-                    continue
+        for first, second in itertools.permutations(rows, 2):
+            theirs = rows[second]["published"] - rows[first]["published"]
+            if theirs > max(rows[first]["sd"] or 0.0, rows[second]["sd"] or 0.0):
                 pairs += 1
                 if rows[second]["mean"] <= rows[first]["mean"]:
                     against.append(f"{first} before {second} on {name}")

@@ -8,7 +8,7 @@ same rewards and the same networks. Words such as "about" and "at par" are given
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -44,7 +44,7 @@ class Claim:
 
     def to_json(self) -> dict[str, str]:
         """The claim as plain values."""
-        return {name: getattr(self, name) for name in ("figure", "claim", "where", "verdict", "evidence")}
+        return asdict(self)
 
 
 def judge(reproduction: Reproduction) -> list[Claim]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import networks
+from ..text_tables import spread
 from . import published
 from .reproduction import Reproduction, Runs
 
@@ -79,7 +80,7 @@ def _fit_table(fits: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _spread(mean: float, sd: float | None, digits: int) -> str:
-    return f"{mean:,.{digits}f}" if not sd else f"{mean:,.{digits}f} ± {sd:,.{digits}f}"
+    return spread(mean, sd or None, digits)
 
 
 def csv_files(values: Mapping[str, Any], reproduction: Reproduction) -> dict[str, str]:

@@ -13,12 +13,11 @@ from .maps import heat_network, trajectory
 from .network import Way, draw_network
 from .places import fitted, places
 from .points import against_delta, over_key, tradeoff
-from .style import FATE_COLOURS, LEARNED, MAPS, Look, save, settle, style_of
+from .style import FATE_COLOURS, LEARNED, Look, map_colours, save, settle, style_of
 
 __all__ = [
     "FATE_COLOURS",
     "LEARNED",
-    "MAPS",
     "Curves",
     "Look",
     "Panel",
@@ -30,6 +29,7 @@ __all__ = [
     "frontier",
     "heat_network",
     "link_load",
+    "map_colours",
     "over_key",
     "places",
     "regret_and_bounds",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .style import MAX_POINTS, Look, for_print, legend, new_figure, note, state_band, style_of
+from .style import MAX_POINTS, Look, fold, for_print, legend, new_figure, note, state_band, style_of
 from .sweeps import MAX_NAMES, Sweep, find_sweep
 
 if TYPE_CHECKING:
@@ -69,11 +69,8 @@ def _swept(curves: Mapping[str, Curves], sweep: Sweep, look: Look, marks: Sequen
         shown = {name: one for name, one in curves.items() if sweep.panels.get(name, panel) == panel}
         _over_time(grid[:, column], shown, look, sweep)
         _mark(grid[:, column], marks)
-        grid[0, column].set_title(sweep.title(panel))
-        grid[0, column].set_xlabel("")
-        if column:
-            grid[0, column].set_ylabel("")
-            grid[1, column].set_ylabel("")
+        grid[0, column].set_title(fold(panel, 24))
+    _label_outer(grid)
     sweep.bar(figure, list(grid.flat))
     plain = len(curves) - len(sweep.values)
     legend(figure, grid[0, 0], 2 if plain else 0, look)
@@ -97,10 +94,7 @@ def by_network(networks: Mapping[str, Mapping[str, Curves]]) -> Figure:
     for column, (name, curves) in enumerate(networks.items()):
         _over_time(grid[:, column], curves, Look())
         grid[0, column].set_title(name)
-        grid[0, column].set_xlabel("")
-        if column:
-            grid[0, column].set_ylabel("")
-            grid[1, column].set_ylabel("")
+    _label_outer(grid)
     names = list(dict.fromkeys(name for curves in networks.values() for name in curves))
     legend(figure, grid[0, 0], len(names))
     state_band(figure, any(len(one[1]) > 1 for curves in networks.values() for one in curves.values()))
@@ -154,6 +148,14 @@ def _over_time(pair: Sequence[Axes], curves: Mapping[str, Curves], look: Look, s
         axes.set_ylabel(label)
         axes.set_xlabel("round")
         look.scale(axes)
+
+
+def _label_outer(grid: Any) -> None:
+    """Keep the labels of rounds below the last row, and those of values beside the first column."""
+    for axes in grid[:-1].flat:
+        axes.set_xlabel("")
+    for axes in grid[:, 1:].flat:
+        axes.set_ylabel("")
 
 
 def _mark(pair: Sequence[Axes], rounds: Sequence[int] | NDArray[np.int64]) -> None:

@@ -54,33 +54,8 @@ FATE_COLOURS: Final = {
 }
 #: The colour of agents that have an arm and learn about it.
 LEARNED: Final = "#009E73"
-#: The colour maps of loads and of agents, from high to low, and some of their colours for drawings made elsewhere.
-MAPS: Final = {
-    "inferno": (
-        "#000004",
-        "#1b0c41",
-        "#4a0c6b",
-        "#781c6d",
-        "#a52c60",
-        "#cf4446",
-        "#ed6925",
-        "#fb9b06",
-        "#f7d13d",
-        "#fcffa4",
-    ),
-    "viridis": (
-        "#440154",
-        "#482878",
-        "#3e4989",
-        "#31688e",
-        "#26828e",
-        "#1f9e89",
-        "#35b779",
-        "#6ece58",
-        "#b5de2b",
-        "#fde725",
-    ),
-}
+#: The colour maps of loads and of agents, from high to low.
+_MAPS: Final = ("inferno", "viridis")
 _OTHERS: Final = ("#7F7F7F", "#BCBD22", "#9467BD", "#17BECF")
 _LINES: Final[tuple[Any, ...]] = ("-", "--", ":", "-.", (0, (1, 3)), (0, (7, 1, 1, 1, 1, 1)))
 _FILLS: Final = ("full", "none", "left", "right", "bottom", "top")
@@ -292,6 +267,15 @@ def style_of(name: str, names: Collection[str]) -> tuple[str, Any]:
         return _STYLES[base][0], _LINES[variants.index(name) % len(_LINES)]
     place = [other for other in names if base_of(other) not in _STYLES].index(name)
     return _OTHERS[place % len(_OTHERS)], _LINES[place // len(_OTHERS) % len(_LINES)]
+
+
+@functools.cache
+def map_colours(n: int = 10) -> dict[str, list[str]]:
+    """Some colours of each colour map, for drawings made elsewhere."""
+    import matplotlib as mpl
+    from matplotlib.colors import to_hex
+
+    return {name: [to_hex(colour) for colour in mpl.colormaps[name](np.linspace(0, 1, n))] for name in _MAPS}
 
 
 def marker_of(name: str) -> str:

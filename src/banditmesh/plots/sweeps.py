@@ -11,8 +11,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from .style import fold
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -71,10 +69,6 @@ class Sweep:
         whole = all(value.is_integer() for value in self.values.values()) and not isinstance(norm, LogNorm)
         ticks = MaxNLocator(integer=True) if whole else None
         figure.colorbar(ScalarMappable(norm, colours), ax=axes, label=self.key, aspect=30, ticks=ticks)
-
-    def title(self, panel: str) -> str:
-        """A panel's title."""
-        return fold(panel, 24)
 
 
 def find_sweep(names: Collection[str]) -> Sweep | None:

@@ -27,8 +27,8 @@ from ..faults import Corruption, Faults, Outages
 from ..lookup import own, registry
 
 if TYPE_CHECKING:
-    from ..policies import Memory, Policy
-    from ..protocols import AnyProtocol, Emission
+    from ..policies import Policy
+    from ..protocols import AnyProtocol
 
 #: The tables that name parts and, for each, the key that names the part.
 NAME_KEYS: Final = {
@@ -268,24 +268,6 @@ def as_policy(value: object) -> Any:
     KLUCB(c=0.0, memory=Window(rounds=500, blocks=16))
     """
     return build_policy(parse_policy(value)) if isinstance(value, str) else value
-
-
-def build_memory(tables: Mapping[str, Any]) -> Memory | None:
-    """The memory that tables name; None if it is the policy's own.
-
-    Examples
-    --------
-    >>> build_memory({"memory": {"name": "discount", "gamma": 0.995}})
-    Discount(gamma=0.995)
-    """
-    memory: Memory | None = build("memory", tables)
-    return memory
-
-
-def build_emission(tables: Mapping[str, Any]) -> Emission | None:
-    """The emission that tables name; None if it is the protocol's own."""
-    emission: Emission | None = build("emission", tables)
-    return emission
 
 
 def build_protocol(tables: Mapping[str, Any]) -> AnyProtocol:

@@ -69,14 +69,14 @@ class Bar:
 
 
 @contextmanager
-def terminal_bar(label: str, unit: str, elapsed: bool = False) -> Iterator[Bar | None]:
-    """A bar, if there is a terminal to show it on."""
+def terminal_bar(label: str, unit: str, elapsed: bool = False) -> Iterator[Callable[..., None] | None]:
+    """What shows (done, total, remark) on a bar, if there is a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     bar = Bar(label, unit, elapsed)
     try:
-        yield bar
+        yield bar.show
     finally:
         bar.stop()
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks, plots
-from ..errors import FileError, InputError, MissingExtraError
+from ..errors import FileError, InputError, need
 from ..text_tables import as_html
 from . import files
 from .run import TRAFFIC, Event, Outcome, Run, agent_regret
@@ -234,13 +234,7 @@ class Result:
 
         Names that are not plain strings or numbers, such as the coordinates of a grid, become strings.
         """
-        try:
-            import xarray as xr
-        except ImportError:
-            raise MissingExtraError(
-                "to_xarray needs the package xarray; install it with: pip install 'banditmesh[xarray]'"
-            ) from None
-
+        xr = need("xarray", "xarray", "to_xarray")
         variables: dict[str, Any] = {
             "regret": (("replicate", "round"), self.regret),
             "messages": (("replicate", "round"), self.transmissions),

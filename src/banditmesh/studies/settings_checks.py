@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from .. import checks
@@ -17,8 +18,7 @@ from ..errors import InputError
 from ..rules import get_rules
 from ..settings.parts import (
     NAME_KEYS,
-    build_emission,
-    build_memory,
+    build,
     build_policy,
     build_protocol,
     check,
@@ -168,16 +168,16 @@ def _check_engine(settings: Mapping[str, Any]) -> None:
 
 #: How the settings of a family are checked; an emission and a memory before what is made with it.
 _CHECKS: Final[dict[str, Callable[[Mapping[str, Any]], object]]] = {
-    "horizon": lambda settings: _check_range(settings, "horizon"),
-    "every": lambda settings: _check_range(settings, "every"),
+    "horizon": partial(_check_range, name="horizon"),
+    "every": partial(_check_range, name="every"),
     "rules": lambda settings: get_rules(settings["rules"]),
     "engine": _check_engine,
-    "network": lambda settings: check("network", settings),
+    "network": partial(check, "network"),
     "dynamics": check_dynamics,
     "arms": check_arms,
-    "memory": build_memory,
+    "memory": partial(build, "memory"),
     "policy": build_policy,
-    "emission": build_emission,
+    "emission": partial(build, "emission"),
     "protocol": build_protocol,
     "faults": lambda settings: read_faults(settings["faults"]),
 }

@@ -299,10 +299,8 @@ def _compared(one: Configuration, best: Configuration) -> str:
         return f"{by} of {against}; one replicate says nothing of how surely"
     word = "better than" if high < 0 else "worse than" if low > 0 else "not told apart from"
     share = f" ({more.mean() / best.mean('regret'):+.1%})" if best.mean("regret") else ""
-    return (
-        f"{word} {against}: {by}, a difference of {_signed(more, digits)}{share}, with {CONFIDENCE:.0%} confidence over "
-        f"{len(more)} paired replicates"
-    )
+    surely = f"with {CONFIDENCE:.0%} confidence over {len(more)} paired replicates"
+    return f"{word} {against}: {by}, a difference of {_signed(more, digits)}{share}, {surely}"
 
 
 def _signed(differences: Any, digits: int) -> str:

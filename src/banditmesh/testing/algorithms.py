@@ -41,7 +41,7 @@ from ..sim.simulation import Simulation
 from ..sim.stepper import Stepper
 from ..sim.transit import Transmission
 from .cases import NamedProblem, algorithm_cases
-from .report import Report
+from .report import Report, in_words
 from .runs import HORIZON, Trial, check_balance, check_repeats, difference
 from .values import Unchanged, check_frozen_value, check_kind, check_name, check_pickle
 
@@ -205,8 +205,7 @@ class _Trial(Trial):
         except (ContractError, MemoryError):
             raise
         except Exception as error:
-            kind = "" if isinstance(error, BanditmeshError) else f"{type(error).__name__}: "
-            what = " ".join(f"{kind}{error}".split())
+            what = str(error) if isinstance(error, BanditmeshError) else in_words(error)
             raise ContractError(f"{self.subject} must run on {where}, got {what}") from error
 
     def check_watched(self, case: NamedProblem, how: str = "", **settings: Any) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from .. import networks
 from ..algorithms.base import DYNAMIC, UNEQUAL
 from ..arms import Bernoulli, Gaussian, Law
 from ..errors import InputError
 from ..networks import Churn, DynamicNetwork, EdgeMarkovian, Links
+from ..networks.csr import as_links
 from ..problem import Problem
 from ..protocols import AnyProtocol
 
@@ -28,15 +30,15 @@ def cases(deep: bool) -> tuple[NamedProblem, ...]:
     made = [
         NamedProblem("one agent", _problem(Links.from_pairs(1, []))),
         NamedProblem("three agents without a link", _problem(Links.from_pairs(3, []))),
-        NamedProblem("a path of five agents", _problem(_path(5))),
+        NamedProblem("a path of five agents", _problem(_links(networks.path(5)))),
         # Every copy meets others, and coins pay the same again and again.
-        NamedProblem("a complete network with coins", _problem(_complete(4), coins=True)),
-        NamedProblem("a ring whose links come and go", _problem(EdgeMarkovian(_ring(6), 0.2, 0.3))),
+        NamedProblem("a complete network with coins", _problem(_links(networks.complete(4)), coins=True)),
+        NamedProblem("a ring whose links come and go", _problem(EdgeMarkovian(_links(networks.ring(6)), 0.2, 0.3))),
     ]
     if deep:
         made += [
-            NamedProblem("a star", _problem(_star(9))),
-            NamedProblem("a ring with coins", _problem(_ring(12), coins=True)),
+            NamedProblem("a star", _problem(_links(networks.star(9)))),
+            NamedProblem("a ring with coins", _problem(_links(networks.ring(12)), coins=True)),
             NamedProblem("a ring with chords", _problem(_chords(20))),
             NamedProblem("agents that leave and join", _problem(Churn(_chords(12), 0.2, 0.4))),
             NamedProblem("coins on links that come and go", _problem(EdgeMarkovian(_chords(12), 0.1, 0.3), coins=True)),
@@ -59,10 +61,13 @@ def algorithm_cases() -> tuple[tuple[str, NamedProblem], ...]:
         ("", NamedProblem("one agent", alike(Links.from_pairs(1, [])))),
         ("", NamedProblem("three agents without a link", alike(Links.from_pairs(3, [])))),
         ("", NamedProblem("two components", alike(apart))),
-        ("", NamedProblem("a complete network with coins", alike(_complete(4), coins=True))),
-        (UNEQUAL, NamedProblem("a path with unequal arm sets", _problem(_path(5)))),
-        (DYNAMIC, NamedProblem("a ring whose links come and go", alike(EdgeMarkovian(_ring(6), 0.2, 0.3)))),
-        ("", NamedProblem("a path of seven agents", alike(_path(7)))),
+        ("", NamedProblem("a complete network with coins", alike(_links(networks.complete(4)), coins=True))),
+        (UNEQUAL, NamedProblem("a path with unequal arm sets", _problem(_links(networks.path(5))))),
+        (
+            DYNAMIC,
+            NamedProblem("a ring whose links come and go", alike(EdgeMarkovian(_links(networks.ring(6)), 0.2, 0.3))),
+        ),
+        ("", NamedProblem("a path of seven agents", alike(_links(networks.path(7))))),
     )
 
 
@@ -109,20 +114,8 @@ def _problem(network: Links | DynamicNetwork, coins: bool = False) -> Problem:
     return Problem(network, sets, laws)
 
 
-def _path(n_agents: int) -> Links:
-    return Links.from_pairs(n_agents, [(v, v + 1) for v in range(n_agents - 1)])
-
-
-def _ring(n_agents: int) -> Links:
-    return Links.from_pairs(n_agents, [(v, (v + 1) % n_agents) for v in range(n_agents)])
-
-
-def _star(n_agents: int) -> Links:
-    return Links.from_pairs(n_agents, [(0, v) for v in range(1, n_agents)])
-
-
-def _complete(n_agents: int) -> Links:
-    return Links.from_pairs(n_agents, [(v, w) for w in range(n_agents) for v in range(w)])
+def _links(graph: Any) -> Links:
+    return as_links(graph)[1]
 
 
 def _chords(n_agents: int) -> Links:

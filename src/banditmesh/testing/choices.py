@@ -19,6 +19,7 @@ from .. import checks
 from ..arms import BERNOULLI, GAUSSIAN, OTHER, UNIFORM
 from ..errors import ContractError, InputError
 from ..policies import Arms, Chooser, Estimates, Policy, Source
+from .report import in_words
 
 #: Kinds of laws, each with a sigma.
 LAWS: Final = ((GAUSSIAN, 1.0), (BERNOULLI, 0.5), (UNIFORM, 0.25), (OTHER, 2.0))
@@ -138,7 +139,7 @@ class _Agent:
             self.chooser.state = json.loads(other.stored())
         except Exception as error:
             raise ContractError(
-                f"a chooser of {self._subject} must take back its state, got {_in_words(error)}; give `state` a setter"
+                f"a chooser of {self._subject} must take back its state, got {in_words(error)}; give `state` a setter"
             ) from error
 
     def _guarded(self, method: str, where: object, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -153,7 +154,7 @@ class _Agent:
             ) from None
         except Exception as error:
             raise ContractError(
-                f"{method} of {self._subject} must answer in every round, got {_in_words(error)} for {where}"
+                f"{method} of {self._subject} must answer in every round, got {in_words(error)} for {where}"
             ) from error
 
 
@@ -260,7 +261,3 @@ def _questions() -> Iterator[_Question]:
 
 def _is_position(answer: object, n_arms: int) -> bool:
     return not isinstance(answer, bool) and isinstance(answer, numbers.Integral) and 0 <= int(answer) < n_arms
-
-
-def _in_words(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -11,7 +11,7 @@ from ..policies import UCB
 from ..protocols import Emission, Flooding, FwA, Gossip
 from .cases import cases
 from .report import Report
-from .runs import Trial, check_books, check_engines, check_learned_once, check_repeats
+from .runs import Trial, check_books, check_learned_once, check_sameness
 from .scalars import Rule, check_honest
 from .values import Unchanged, check_flags, check_frozen_value, check_kind, check_name, check_parameter, check_pickle
 
@@ -70,12 +70,7 @@ def check_emission(emission: Emission, *, deep: bool = False, compiled: bool = T
         check_books(trial, case)
         check_learned_once(trial, case)
     report.checks += ["balances its books", "never counts an observation twice"]
-    check_repeats(trials[0], cases(deep)[-1])
-    report.checks.append("gives the same result for the same seed")
-    if compiled:
-        for trial in trials:
-            check_engines(trial, report, cases(deep))
-        report.checks.append("gives the same result on both engines")
+    check_sameness(trials, report, cases(deep), compiled)
     unchanged.check()
     return report
 

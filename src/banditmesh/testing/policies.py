@@ -15,7 +15,7 @@ from ..protocols import Contested, Flooding, FwA, Growth, NoCooperation
 from .cases import NamedProblem, cases, easy, without_sigma
 from .choices import LAWS, check_choices, check_chooser, check_ties
 from .report import Report
-from .runs import Trial, check_books, check_engines, check_repeats
+from .runs import Trial, check_books, check_sameness
 from .scalars import UNIFORMS, Rule, check_honest
 from .values import Unchanged, check_flags, check_frozen_value, check_kind, check_name, check_parameter, check_pickle
 
@@ -96,12 +96,7 @@ def check_policy(policy: Policy, *, deep: bool = False, compiled: bool = True) -
     for trial, case in itertools.product(trials, cases(deep)):
         check_books(trial, case)
     report.checks.append("runs with observations and with received sums")
-    check_repeats(trials[0], cases(deep)[-1])
-    report.checks.append("gives the same result for the same seed")
-    if compiled:
-        for trial in trials:
-            check_engines(trial, report, cases(deep))
-        report.checks.append("gives the same result on both engines")
+    check_sameness(trials, report, cases(deep), compiled)
     unchanged.check()
     return report
 

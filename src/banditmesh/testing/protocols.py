@@ -14,7 +14,7 @@ from ..protocols.base import MAX_TTL
 from ..protocols.notation import read
 from .cases import cases_for
 from .report import Report
-from .runs import Trial, check_books, check_engines, check_learned_once, check_repeats
+from .runs import Trial, check_books, check_learned_once, check_sameness
 from .scalars import UNIFORMS, Rule, check_honest
 from .values import Unchanged, check_flags, check_frozen_value, check_kind, check_name, check_parameter, check_pickle
 
@@ -78,11 +78,7 @@ def check_protocol(protocol: AnyProtocol | str, *, deep: bool = False, compiled:
         check_books(trial, case)
         check_learned_once(trial, case)
     report.checks += ["balances its books", "never counts an observation twice"]
-    check_repeats(trial, works_on[-1])
-    report.checks.append("gives the same result for the same seed")
-    if compiled:
-        check_engines(trial, report, works_on)
-        report.checks.append("gives the same result on both engines")
+    check_sameness([trial], report, works_on, compiled)
     unchanged.check()
     return report
 

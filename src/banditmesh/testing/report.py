@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
+def in_words(error: Exception) -> str:
+    """An error of the user's code, on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
 @dataclass
 class Report:
     """What was checked.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,7 @@ from ..rules import RULE_SETS
 from ..sim.engine import simulate
 from ..sim.result import Result
 from .cases import NamedProblem
-from .report import Report
+from .report import Report, in_words
 
 #: Long enough for every arm set in `cases` to be gone through and for messages to expire.
 HORIZON: Final = 25
@@ -49,8 +49,7 @@ class Trial:
         except (BanditmeshError, MemoryError):
             raise
         except Exception as error:
-            what = " ".join(f"{type(error).__name__}: {error}".split())
-            raise ContractError(f"{self.subject} must run on {case.name}, got {what}") from error
+            raise ContractError(f"{self.subject} must run on {case.name}, got {in_words(error)}") from error
 
 
 def check_books(trial: Trial, case: NamedProblem) -> None:
@@ -172,6 +171,16 @@ def check_repeats(trial: Trial, case: NamedProblem) -> None:
             raise ContractError(f"a result of {trial.subject} must come back from a file, got another one")
 
 
+def check_sameness(trials: Sequence[Trial], report: Report, cases: tuple[NamedProblem, ...], compiled: bool) -> None:
+    """Results are the same for the same seed and, if asked for, on both engines."""
+    check_repeats(trials[0], cases[-1])
+    report.checks.append("gives the same result for the same seed")
+    if compiled:
+        for trial in trials:
+            check_engines(trial, report, cases)
+        report.checks.append("gives the same result on both engines")
+
+
 def check_engines(trial: Trial, report: Report, cases: tuple[NamedProblem, ...]) -> None:
     """Wherever the compiled engine runs it, the results equal the reference engine's to the last bit."""
     refused: set[tuple[str, bool, str]] = set()
@@ -182,9 +191,9 @@ def check_engines(trial: Trial, report: Report, cases: tuple[NamedProblem, ...])
         try:
             compiled = trial.run(case, engine="compiled", rules=rules, **settings)
         except UnsupportedError as error:
-            from ..sim.compiled.warmup import DIFFERS
+            from ..sim.compiled.warmup import Differs
 
-            if DIFFERS in error.reason:
+            if isinstance(error.reason, Differs):
                 raise _disagreement(trial, "number", f"a small network by the {rules} rules") from None
             refused.add(kind)
             if error.reason not in report.reference_only:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from .. import checks
 from ..errors import ContractError
+from .report import in_words
 
 #: Numbers in (0, 1), the smallest and the largest that are drawn among them.
 UNIFORMS: Final = (2.0**-53, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0 - 2.0**-53)
@@ -79,9 +80,8 @@ class Rule:
         try:
             return self._function(*given)
         except Exception as error:
-            what = " ".join(f"{type(error).__name__}: {error}".split())
             raise ContractError(
-                f"{self.label} must accept all its inputs, got {what} for {self.shown(given)}"
+                f"{self.label} must accept all its inputs, got {in_words(error)} for {self.shown(given)}"
             ) from error
 
 

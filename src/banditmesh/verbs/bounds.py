@@ -10,7 +10,7 @@ import click
 
 from ..errors import InputError
 from ..text_tables import as_text
-from .options import PROTOCOLS_HELP, check_picture, problem_options, read_case, refuse_idle
+from .options import PROTOCOLS_HELP, check_picture, problem_options, read_case, refuse_idle, say, spec_option
 
 if TYPE_CHECKING:
     from ..studies.case import Case
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("bounds", short_help="Regret and traffic bounds, published and corrected.")
 @click.argument("spec_path", metavar="[SPEC.toml]", required=False, type=click.Path(dir_okay=False))
 @problem_options
-@click.option(
+@spec_option(
     "--protocols",
     "names",
     default="none,irs,fwa,flooding",
@@ -79,9 +79,9 @@ def bounds_verb(
             settings: dict[str, Any] = {"faults": case.faults, "time_limit": time_limit}
             found.append(bounds(case.problem, protocol, alpha, case.horizon, cover, **settings))
         for warning in caught:
-            click.echo(f"banditmesh: {warning.message}", err=True)
+            say(warning.message)
     if case.rules != "sound":
-        click.echo("banditmesh: the bounds are for the sound rules; the published ones break their proofs", err=True)
+        say("the bounds are for the sound rules; the published ones break their proofs")
     if as_json:
         named = zip(labels(case.protocols), found, strict=True)
         click.echo(json.dumps({case.network: {name: one.to_json() for name, one in named}}, indent=2))

@@ -22,6 +22,7 @@ from .options import (
     problem_options,
     read_case,
     read_policies,
+    spec_option,
 )
 from .preset import PRESETS, run_preset
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 @policy_option
 @policies_option
 @fault_options
-@click.option(
+@spec_option(
     "--protocols",
     "names",
     default="none,irs,gossip,probabilistic,fwa,flooding",

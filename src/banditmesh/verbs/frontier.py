@@ -26,10 +26,18 @@ from .options import (
     read_policy,
     read_problem,
     refuse_options,
+    say,
+    spec_option,
 )
 
 if TYPE_CHECKING:
     from ..comparisons.configurations import Frontier
+
+#: The options that are arguments of `frontier` as they are.
+_PASSED = (
+    *("max_messages_per_round", "max_link_load", "rounds_per_second", "max_messages_per_second"),
+    *("max_link_load_per_second", "tolerance", "prune", "keep", "workers", "executor"),
+)
 
 
 @click.command("frontier", short_help="Regret against traffic on your network, and which protocol to use.")
@@ -38,18 +46,18 @@ if TYPE_CHECKING:
 @policy_option
 @policies_option
 @fault_options
-@click.option(
+@spec_option(
     "--protocols",
     "names",
     help=f"{PROTOCOLS_HELP} A plain name is combined with every ttl and emission. All if not given.",
 )
-@click.option(
+@spec_option(
     "--ttl",
     "ttls",
     metavar="T,T,...",
     help="Maximum numbers of hops of a message; by default chosen from the diameter.",
 )
-@click.option(
+@spec_option(
     "--emissions",
     show_default="every-pull,growth(0.1),growth(0.25),growth(1),contested",
     help="When an agent sends, and what; where transmissions are lost, growth(0.25, echoes=1) is a default too.",
@@ -83,22 +91,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(dir_okay=False), help="Also plot it to this file: .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def frontier_verb(
-    spec_path: str | None,
-    max_messages_per_round: float | None,
-    max_link_load: float | None,
-    rounds_per_second: float | None,
-    max_messages_per_second: float | None,
-    max_link_load_per_second: float | None,
-    tolerance: float,
-    prune: bool | None,
-    keep: str | None,
-    workers: int | None,
-    executor: str | None,
-    live: bool,
-    show_all: bool,
-    out: str | None,
-    as_json: bool,
-    **options: Any,
+    spec_path: str | None, live: bool, show_all: bool, out: str | None, as_json: bool, **options: Any
 ) -> None:
     r"""Regret against traffic: protocols, ttls and emissions side by side on the same rewards and networks.
 
@@ -121,29 +114,16 @@ def frontier_verb(
 
     if out is not None:
         check_picture("--out", out)
+    passed = {name: options.pop(name) for name in _PASSED}
     network, problem, settings = _read(spec_path, **options)
     if live:
         settings = _live_only(problem, **settings)
     try:
-        found = frontier(
-            problem,
-            max_messages_per_round=max_messages_per_round,
-            max_link_load=max_link_load,
-            rounds_per_second=rounds_per_second,
-            max_messages_per_second=max_messages_per_second,
-            max_link_load_per_second=max_link_load_per_second,
-            tolerance=tolerance,
-            prune=prune,
-            keep=keep,
-            workers=workers,
-            executor=executor,
-            notice=lambda line: click.echo(f"banditmesh: {line}", err=True),
-            **settings,
-        )
+        found = frontier(problem, notice=say, **passed, **settings)
     except KeyboardInterrupt:
-        if keep is None:
+        if passed["keep"] is None:
             raise
-        click.echo(f"banditmesh: interrupted; run the same command again to continue from {keep}", err=True)
+        say(f"interrupted; run the same command again to continue from {passed['keep']}")
         raise click.exceptions.Exit(130) from None
     policy = None if settings["policy"] in (None, UCB()) else repr(settings["policy"])
     lines = _node_toml(found, settings["policy"]) if live else None

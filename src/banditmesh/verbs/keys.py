@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
+from .options import token_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,9 +103,9 @@ def renew_verb(names: tuple[str, ...], authority: str, out: str, days: int, trus
 @click.argument("name", metavar="NAME")
 @_authority
 @click.option("--node", "url", metavar="URL", help="Ask the sidecar of this node which lives it knows.")
-@click.option("--token-file", type=click.Path(dir_okay=False), help="A file with the sidecar's token.")
+@token_option("A file with the sidecar's token.")
 @click.option("--epoch", "epochs", multiple=True, metavar="HEX", help="The epoch of a life, if known; may be repeated.")
-def retire_verb(name: str, authority: str, url: str | None, token_file: str | None, epochs: tuple[str, ...]) -> None:
+def retire_verb(name: str, authority: str, url: str | None, token: str | None, epochs: tuple[str, ...]) -> None:
     r"""Sign that what a member reported no longer counts, from all its lives or from some.
 
     \b
@@ -118,7 +119,7 @@ def retire_verb(name: str, authority: str, url: str | None, token_file: str | No
     check_name("NAME", name)
     if (url is None) == (not epochs):
         raise InputError("lives must be given by --node or by --epoch, got both or neither")
-    lives = list(epochs) if url is None else _lives(name, url, token_file)
+    lives = list(epochs) if url is None else _lives(name, url, token)
     if not lives:
         raise InputError(f"there must be a life of {name!r} to retire, but {url} knows none")
     _hand_in(keys.retire(authority, name, [parse_epoch(life) for life in lives]))
@@ -139,11 +140,10 @@ def expel_verb(name: str, authority: str) -> None:
     _hand_in(keys.expel(authority, name))
 
 
-def _lives(name: str, url: str, token_file: str | None) -> list[str]:
+def _lives(name: str, url: str, token: str | None) -> list[str]:
     from ..live.http.client import Client
-    from ..live.http.guard import read_token
 
-    with Client(url, None if token_file is None else read_token(token_file)) as node:
+    with Client(url, token) as node:
         return node.lives(name)
 
 

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from .options import NETWORK_FILE_OPTIONS, NETWORK_FILES, policy_option, read_network, read_policy, refuse_idle
+from .options import (
+    NETWORK_FILE_OPTIONS,
+    NETWORK_FILES,
+    policy_option,
+    read_network,
+    read_policy,
+    refuse_idle,
+    token_option,
+    with_options,
+)
 
 if TYPE_CHECKING:
     from ..mesh import MeshRun, Verdict
@@ -47,9 +56,7 @@ def _mesh_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--processes", type=int, help="Number of processes for the nodes; by default one per core."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return policy_option(command)
+    return policy_option(with_options(command, options))
 
 
 @mesh_verb.command("up", short_help="Run a mesh of real nodes over mutual TLS on loopback.")
@@ -66,11 +73,12 @@ def mesh_up(as_json: bool, folder: str | None, **options: Any) -> None:
       banditmesh mesh up --agents 12 --per-agent 5 --arms 10 --protocol 'fwa(4)+growth(0.25)' --pace 50
     """
     from ..mesh import run_mesh
+    from ..sim.progress import terminal_bar
 
     problem, protocol, settings = _read(options)
     if folder is not None and Path(folder).exists() and any(Path(folder).iterdir()):
         raise InputError(f"--folder must be new or empty, got {folder}; name another one")
-    with _progress() as progress:
+    with terminal_bar("mesh", "pulls", elapsed=True) as progress:
         run = run_mesh(problem, protocol, folder=folder, progress=progress, **settings)
     click.echo(json.dumps(_as_json(run), indent=2) if as_json else _as_text(run))
 
@@ -90,9 +98,10 @@ def mesh_verify(as_json: bool, replicates: int, **options: Any) -> None:
       banditmesh mesh verify --network ba --agents 20 --protocol 'flooding(4)+growth(0.25)' --horizon 500
     """
     from ..mesh import verify_mesh
+    from ..sim.progress import terminal_bar
 
     problem, protocol, settings = _read(options)
-    with _progress() as progress:
+    with terminal_bar("mesh", "pulls", elapsed=True) as progress:
         verdict = verify_mesh(problem, protocol, replicates=replicates, progress=progress, **settings)
     if as_json:
         click.echo(json.dumps(_verdict_as_json(verdict), indent=2))
@@ -104,10 +113,10 @@ def mesh_verify(as_json: bool, replicates: int, **options: Any) -> None:
 
 @mesh_verb.command("status", short_help="A live table of a running mesh.")
 @click.argument("urls", metavar="URL...", nargs=-1, required=True)
-@click.option("--token-file", type=click.Path(exists=True, dir_okay=False), help="File with the token of the sidecars.")
+@token_option("File with the token of the sidecars.")
 @click.option("--once", is_flag=True, help="Print the table once, as is done without a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, once.")
-def mesh_status(urls: tuple[str, ...], token_file: str | None, once: bool, as_json: bool) -> None:
+def mesh_status(urls: tuple[str, ...], token: str | None, once: bool, as_json: bool) -> None:
     r"""Show what the sidecars at these addresses say of their nodes, every second until Ctrl-C.
 
     \b
@@ -117,10 +126,8 @@ def mesh_status(urls: tuple[str, ...], token_file: str | None, once: bool, as_js
     """
     import sys
 
-    from ..live.http.guard import read_token
     from ..mesh.status import as_table, gather
 
-    token = None if token_file is None else read_token(token_file)
     if as_json:
         click.echo(json.dumps([row._asdict() for row in gather(urls, token)], indent=2))
     elif once or not sys.stdout.isatty():
@@ -153,28 +160,14 @@ def _read(options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
         for name in ("weights", "self_loops"):
             refuse_idle(click.get_current_context(), name, f"{network} is no file")
         graph = networks.like_paper(network, 50 if agents is None and network != "sbm" else agents or 48)
-        problem = Problem.random(graph, n_arms, per_agent, options["seed"])
     elif agents is not None:
         raise InputError(f"--agents has no effect: {network} has its own; leave it out")
     else:
         graph = read_network(network, options["seed"], None, weights, self_loops)
-        problem = Problem.random(graph, n_arms, per_agent, options["seed"])
+    problem = Problem.random(graph, n_arms, per_agent, options["seed"])
     protocol = notation.read(options.pop("protocol"))
     options["policy"] = read_policy(options["policy"])
     return problem, protocol, options
-
-
-def _progress() -> Any:
-    from contextlib import contextmanager
-
-    from ..sim.progress import terminal_bar
-
-    @contextmanager
-    def bar() -> Any:
-        with terminal_bar("mesh", "pulls", elapsed=True) as shown:
-            yield None if shown is None else shown.show
-
-    return bar()
 
 
 def _as_json(run: MeshRun) -> dict[str, Any]:

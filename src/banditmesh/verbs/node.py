@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
+from .options import token_option
 
 if TYPE_CHECKING:
     from ..live.http.client import Client
@@ -88,22 +89,20 @@ def check_verb(path: str) -> None:
 def _reach(command: Any) -> Any:
     """The options by which a running node is reached."""
     url = "Where its sidecar listens: http://HOST:PORT or unix:PATH."
-    token = "File with the token, if the sidecar needs one."
-    command = click.option("--token-file", type=click.Path(dir_okay=False), help=token)(command)
+    command = token_option("File with the token, if the sidecar needs one.")(command)
     return click.option("--url", default="http://127.0.0.1:7780", show_default=True, help=url)(command)
 
 
-def _client(url: str, token_file: str | None) -> Client:
+def _client(url: str, token: str | None) -> Client:
     from ..live.http.client import Client
-    from ..live.http.guard import read_token
 
-    return Client(url, None if token_file is None else read_token(token_file), timeout=60.0)
+    return Client(url, token, timeout=60.0)
 
 
 @node_verb.command("backup", short_help="Copy the state of a running node.")
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False))
 @_reach
-def backup_verb(path: str, url: str, token_file: str | None) -> None:
+def backup_verb(path: str, url: str, token: str | None) -> None:
     r"""Copy the state of a running node into a file. What is restored from it begins a new life.
 
     \b
@@ -114,7 +113,7 @@ def backup_verb(path: str, url: str, token_file: str | None) -> None:
 
     from ..files.atomic import PRIVATE, writing
 
-    with _client(url, token_file) as node:
+    with _client(url, token) as node:
         data = node.backup()
     with writing(Path(path), durable=True, mode=PRIVATE) as file:
         file.write(data)
@@ -124,7 +123,7 @@ def backup_verb(path: str, url: str, token_file: str | None) -> None:
 @node_verb.command("notice", short_help="Give a running node a notice of the authority.")
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False))
 @_reach
-def notice_verb(path: str, url: str, token_file: str | None) -> None:
+def notice_verb(path: str, url: str, token: str | None) -> None:
     r"""Give a notice to a running node, which passes it on to all others.
 
     \b
@@ -134,6 +133,6 @@ def notice_verb(path: str, url: str, token_file: str | None) -> None:
     from pathlib import Path
 
     data = Path(path).read_bytes()
-    with _client(url, token_file) as node:
+    with _client(url, token) as node:
         node.notice(data)
     click.echo(f"{click.format_filename(path)}: taken")

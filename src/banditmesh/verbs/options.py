@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,17 +29,24 @@ PROTOCOLS_HELP = (
 )
 
 
+class SpecOption(click.Option):
+    """An option whose place a spec takes, see `refuse_options`."""
+
+
+spec_option = partial(click.option, cls=SpecOption)
+
+
 NETWORK_FILES = "edge list, adjacency list, GraphML, GML, JSON, Matrix Market"
 #: What to do with what a network file holds and no network of agents has.
 NETWORK_FILE_OPTIONS = (
-    click.option(
+    spec_option(
         "--weights",
         type=click.Choice(["refuse", "ignore"]),
         default="refuse",
         show_default=True,
         help="What to do with a network file's weights other than 1.",
     ),
-    click.option(
+    spec_option(
         "--self-loops",
         type=click.Choice(["refuse", "drop"]),
         default="refuse",
@@ -48,62 +56,85 @@ NETWORK_FILE_OPTIONS = (
 )
 
 
+def say(line: object) -> None:
+    """A line for the user on standard error."""
+    click.echo(f"banditmesh: {line}", err=True)
+
+
+def with_options(command: Callable[..., Any], options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    """A command with these options, in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def token_option(text: str) -> Callable[..., Any]:
+    """The option that names the file of a token; what a verb gets is the token."""
+
+    def read(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+        from ..live.http.guard import read_token
+
+        return None if path is None else read_token(path)
+
+    return click.option("--token-file", "token", type=click.Path(dir_okay=False), callback=read, help=text)
+
+
 def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callable[..., Any]:
     """The options that describe a problem and how long to simulate it, with a ttl for all protocols or without."""
     options = [
-        click.option(
+        spec_option(
             "--network",
             default="er",
             show_default=True,
             help="er, ba, sbm or dynamic-er (the paper's); a generator as in ring:12, grid:5x5 or powerlaw:3000,3; "
             f"or a file: {NETWORK_FILES}.",
         ),
-        click.option("--max-bytes", type=int, help="Maximum size of a file in bytes, unpacked."),
+        spec_option("--max-bytes", type=int, help="Maximum size of a file in bytes, unpacked."),
         *NETWORK_FILE_OPTIONS,
-        click.option("--arms", "n_arms", default=50, show_default=True, help="Number of arms."),
-        click.option("--per-agent", default=20, show_default=True, help="Number of arms per agent."),
-        click.option(
+        spec_option("--arms", "n_arms", default=50, show_default=True, help="Number of arms."),
+        spec_option("--per-agent", default=20, show_default=True, help="Number of arms per agent."),
+        spec_option(
             "--catalogue", metavar="FILE", help="Which agents have which arms: agent,arm. Needs --laws or --log."
         ),
-        click.option("--laws", metavar="FILE", help="What arms pay: arm,law,parameters or arm,successes,trials."),
-        click.option("--log", metavar="FILE", help="Logged rewards, instead of --laws: agent,arm,reward."),
-        click.option(
+        spec_option("--laws", metavar="FILE", help="What arms pay: arm,law,parameters or arm,successes,trials."),
+        spec_option("--log", metavar="FILE", help="Logged rewards, instead of --laws: agent,arm,reward."),
+        spec_option(
             "--columns",
             metavar="AGENT,ARM,REWARD[,TIME]",
             help="What these columns are called in the files, as in user,movie,rating.",
         ),
-        click.option(
+        spec_option(
             "--periods",
             type=int,
             metavar="N",
             help="Cut a log with times into N spans, from one to the next arms change.",
         ),
-        click.option(
+        spec_option(
             "--change",
             metavar="RECIPE",
             help="How arms change: switching(RATE), wandering(STEP), seasonal(AMPLITUDE, PERIOD), drifting(FIRST, "
             "LAST) or piecewise(ROUND, ...).",
         ),
-        click.option(
+        spec_option(
             "--log-rewards",
             type=click.Choice(LOG_REWARDS),
             default="auto",
             show_default=True,
             help="How logged rewards are used; replay uses each one once.",
         ),
-        click.option(
+        spec_option(
             "--unmatched",
             type=click.Choice(["refuse", "drop"]),
             default="refuse",
             show_default=True,
             help="What to do with agents and arms in these files that match no name.",
         ),
-        click.option("--horizon", default=1000, show_default=True, help="Number of rounds."),
-        click.option("--replicates", default=10, show_default=True, help="Number of repetitions."),
-        click.option(
+        spec_option("--horizon", default=1000, show_default=True, help="Number of rounds."),
+        spec_option("--replicates", default=10, show_default=True, help="Number of repetitions."),
+        spec_option(
             "--seed", default=0, show_default=True, help="Seed of arms, rewards and everything else that is random."
         ),
-        click.option(
+        spec_option(
             "--rules",
             type=click.Choice(["sound", "published"]),
             default="sound",
@@ -112,17 +143,15 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
         ),
     ]
     if ttl:
-        options.append(click.option("--ttl", default=4, show_default=True, help="Maximum number of hops of a message."))
-    for option in reversed(options):
-        command = option(command)
-    return command
+        options.append(spec_option("--ttl", default=4, show_default=True, help="Maximum number of hops of a message."))
+    return with_options(command, options)
 
 
 def policy_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option that names a policy; a spec can give its parameters as well."""
     names = "ucb, klucb, thompson, ucb-v, moss, epsilon-greedy, or yours as in my_module:MyPolicy"
     text = f"How agents choose, and what they forget: {names}; with parameters and a memory, ucb(0.5)+discount(0.995)."
-    return click.option("--policy", metavar="NAME", default="ucb", show_default=True, help=text)(command)
+    return spec_option("--policy", metavar="NAME", default="ucb", show_default=True, help=text)(command)
 
 
 def policies_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -168,23 +197,21 @@ def note_policy(problem: Problem, chosen: bool, in_spec: bool = False) -> None:
 
     if not chosen and suits_rates(problem):
         where = "[policy] in the spec" if in_spec else "--policy klucb or --policy thompson"
-        click.echo(f"banditmesh: {ADVICE}: {where}", err=True)
+        say(f"{ADVICE}: {where}")
 
 
 def fault_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options for faults; a spec can say more."""
     options = [
-        click.option("--loss", default=0.0, show_default=True, help="Probability that a transmission is lost."),
-        click.option(
+        spec_option("--loss", default=0.0, show_default=True, help="Probability that a transmission is lost."),
+        spec_option(
             "--outages",
             type=(float, float),
             metavar="DOWN UP",
             help="Probabilities, each round, that an agent goes down and that it comes back up.",
         ),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(command, options)
 
 
 def read_faults(loss: float, outages: tuple[float, float] | None) -> Faults | None:
@@ -282,35 +309,9 @@ def is_given(context: click.Context, name: str) -> bool:
 
 def refuse_options(context: click.Context, but: tuple[str, ...]) -> None:
     """Refuse options that a spec replaces, except those that may go with it."""
-    spoken = (
-        "network",
-        "n_arms",
-        "per_agent",
-        "max_bytes",
-        "weights",
-        "self_loops",
-        "catalogue",
-        "laws",
-        "log",
-        "columns",
-        "log_rewards",
-        "unmatched",
-        "periods",
-        "change",
-        "ttl",
-        "horizon",
-        "replicates",
-        "seed",
-        "rules",
-        "names",
-        "policy",
-        "ttls",
-        "emissions",
-        "loss",
-        "outages",
-    )
     for parameter in context.command.params:
-        if parameter.name in spoken and parameter.name not in but and is_given(context, parameter.name):
+        name = parameter.name or ""
+        if isinstance(parameter, SpecOption) and name not in but and is_given(context, name):
             raise InputError(f"give a spec file or {parameter.opts[0]}, got both; change the spec instead")
 
 
@@ -372,9 +373,9 @@ def read_problem(
     except ArmError as error:
         raise ArmError(f"{error}; {hint}; name your file" if hint else str(error)) from None
     if hint:
-        click.echo(f"banditmesh: {hint}", err=True)
+        say(hint)
     if problem.unmatched:
-        click.echo(f"banditmesh: left out: {problem.unmatched}", err=True)
+        say(f"left out: {problem.unmatched}")
     return problem if change is None else problem.with_change(change)
 
 

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import click
 
 from .options import check_folder
-
-if TYPE_CHECKING:
-    from ..sim.progress import StepCallback
 
 
 @click.command("paper", short_help="The published experiments, compared with the published values.")
@@ -38,9 +32,7 @@ if TYPE_CHECKING:
     "--out", default="paper-output", show_default=True, type=click.Path(file_okay=False), help="The folder to write to."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def paper_verb(
-    figure: str, rules: str, replicates: int, horizon: int, seed: int, instances: int, out: str, as_json: bool
-) -> None:
+def paper_verb(figure: str, rules: str, out: str, as_json: bool, **options: int) -> None:
     r"""Repeat the paper's experiments, and write tables, pictures and an HTML report.
 
     \b
@@ -52,24 +44,17 @@ def paper_verb(
     from ..paper.agreement import to_json
     from ..paper.report import write_paper
     from ..paper.reproduction import reproduce
+    from ..sim.progress import terminal_bar
 
     check_folder("--out", out)
     reproductions = []
     for one in ("published", "sound") if rules == "both" else (rules,):
-        with step_progress("paper") as progress:
-            reproductions.append(
-                reproduce(
-                    figure,
-                    rules=one,
-                    replicates=replicates,
-                    horizon=horizon,
-                    seed=seed,
-                    instances=instances,
-                    progress=progress,
-                )
-            )
-    options = ["--figure", figure, "--rules", rules, "--replicates", replicates, "--horizon", horizon, "--seed", seed]
-    command = shlex.join(["banditmesh", "paper", *map(str, options), "--instances", str(instances)])
+        with terminal_bar("paper", "simulations") as progress:
+            reproductions.append(reproduce(figure, rules=one, progress=progress, **options))
+    given = {"figure": figure, "rules": rules}
+    given |= {name: str(options[name]) for name in ("replicates", "horizon", "seed", "instances")}
+    written_out = [word for name, value in given.items() for word in (f"--{name}", value)]
+    command = shlex.join(["banditmesh", "paper", *written_out])
     written = write_paper(reproductions, out, command)
     if as_json:
         click.echo(written[1].read_text(), nl=False)
@@ -98,12 +83,3 @@ def _tell(values: dict[str, object]) -> None:
     click.echo(f"\nThe paper's claims, by the {values['rules']} rules")
     click.echo(as_text(rows, left=None))
     click.echo("\n" + "\n".join(summary_lines(values)))
-
-
-@contextmanager
-def step_progress(label: str) -> Iterator[StepCallback | None]:
-    """Progress of simulations as a bar, if there is a terminal."""
-    from ..sim.progress import terminal_bar
-
-    with terminal_bar(label, "simulations") as bar:
-        yield None if bar is None else bar.show

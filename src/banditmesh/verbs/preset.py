@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from ..errors import InputError
-from .paper import step_progress
+from ..text_tables import as_text, spread
+from .options import is_given
 
 if TYPE_CHECKING:
     from ..comparisons.presets.beyond import Beyond
@@ -21,23 +21,19 @@ _TAKEN = ("preset", "replicates", "seed", "as_json")
 
 def run_preset(context: click.Context, preset: str, replicates: int, seed: int, as_json: bool) -> None:
     """Run the preset and print it."""
-    given = {
-        parameter.name: parameter
-        for parameter in context.command.params
-        if parameter.expose_value and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-    }
-    for name, parameter in given.items():
-        if name not in _TAKEN:
+    for parameter in context.command.params:
+        if parameter.expose_value and parameter.name not in _TAKEN and is_given(context, parameter.name or ""):
             raise InputError(
                 f"--preset decides networks, protocols and horizons, got {parameter.opts[0]} too; "
                 "--replicates and --seed may be given"
             )
     from ..comparisons.presets.beyond import beyond
     from ..comparisons.presets.losses import losses
+    from ..sim.progress import terminal_bar
 
-    settings: dict[str, Any] = {"replicates": replicates} if "replicates" in given else {}
+    settings: dict[str, Any] = {"replicates": replicates} if is_given(context, "replicates") else {}
     found: Beyond | Losses
-    with step_progress(preset) as progress:
+    with terminal_bar(preset, "simulations") as progress:
         if preset == "beyond":
             found = beyond(seed=seed, progress=progress, **settings)
             text = beyond_text(found)
@@ -49,8 +45,6 @@ def run_preset(context: click.Context, preset: str, replicates: int, seed: int, 
 
 def losses_text(found: Losses) -> str:
     """The tables that are printed, one for each network."""
-    from ..text_tables import as_text
-
     lines = [
         f"sound rules, {found.horizon:,} rounds, {found.instances} arm instances from seed {found.seed}, "
         f"{found.replicates} seeds each; ±: {found.confidence:.0%} confidence over seeds"
@@ -76,7 +70,6 @@ def _percent(values: dict[str, float | None]) -> str:
 def beyond_text(found: Beyond) -> str:
     """The tables that are printed, one for each network and horizon."""
     from ..comparisons.presets.beyond import QUESTIONS
-    from ..text_tables import as_text
 
     lines = [
         f"sound rules, {found.instances} arm instances from seed {found.seed}, {found.replicates} seeds each; "
@@ -98,10 +91,8 @@ def beyond_text(found: Beyond) -> str:
     return "\n".join(lines)
 
 
-def _cell(values: dict[str, float | None]) -> str:
-    mean, high = values["mean"], values["high"]
-    assert mean is not None
-    return f"{mean:,.0f}" if high is None else f"{mean:,.0f} ± {high - mean:,.0f}"
+def _cell(values: dict[str, Any]) -> str:
+    return spread(values["mean"], None if values["high"] is None else values["high"] - values["mean"])
 
 
 def _verdict(found: Beyond, network: str, horizon: int) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
+
+from .options import token_option
 
 
 @click.command("serve", short_help="Serve a local page that shows the network learn.")
@@ -10,7 +14,7 @@ import click
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on; all but loopback need a token."
 )
 @click.option("--port", default=8470, show_default=True, help="Port to listen on; 0 takes any free one.")
-@click.option("--token-file", type=click.Path(dir_okay=False), help="File with the token that users need.")
+@token_option("File with the token that users need.")
 @click.option(
     "--allow-host", "hosts", multiple=True, metavar="NAME", help="Another name of this server; may be repeated."
 )
@@ -22,15 +26,7 @@ import click
 )
 @click.option("--any-mesh", is_flag=True, help="Let visitors name any address for the page to ask.")
 @click.option("--open/--no-open", "opens", default=True, show_default=True, help="Open the page in the browser.")
-def serve_verb(
-    host: str,
-    port: int,
-    token_file: str | None,
-    hosts: tuple[str, ...],
-    mesh: tuple[str, ...],
-    any_mesh: bool,
-    opens: bool,
-) -> None:
+def serve_verb(host: str, port: int, opens: bool, **options: Any) -> None:
     r"""Serve a page with a lab, messages hop by hop, comparisons, studies and live meshes; Ctrl-C ends it.
 
     It works offline and contacts no other server. Simulations run in processes of their own.
@@ -42,7 +38,6 @@ def serve_verb(
       banditmesh serve --host 0.0.0.0 --token-file token --allow-host lab.example
       banditmesh serve --mesh http://127.0.0.1:7780 --mesh http://127.0.0.1:7781
     """
-    from ..live.http.guard import read_token
     from ..web.server import serve
 
     def ready(url: str) -> None:
@@ -50,5 +45,4 @@ def serve_verb(
         if opens:
             click.launch(url)
 
-    token = None if token_file is None else read_token(token_file)
-    serve(host, port, token=token, hosts=hosts, mesh=mesh, any_mesh=any_mesh, ready=ready)
+    serve(host, port, ready=ready, **options)

@@ -12,6 +12,7 @@ import click
 from .. import checks
 from ..errors import InputError, StudyError
 from ..text_tables import as_text
+from .options import say
 
 
 @click.command("new", short_help="Print a commented spec to start from.")
@@ -44,11 +45,9 @@ def run_verb(
     out: str,
     overrides: tuple[str, ...],
     loss: float | None,
-    workers: int | None,
-    executor: str | None,
     max_runs: int | None,
-    fail_fast: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     r"""Run the study of a spec. The same command again continues where it stopped.
 
@@ -68,17 +67,9 @@ def run_verb(
     spec = read_spec(spec_path, overrides, max_runs=MAX_RUNS if max_runs is None else max_runs)
     try:
         with study_progress(spec.settings.name) as progress:
-            study = run_study(
-                spec,
-                out,
-                executor=executor,
-                workers=workers,
-                fail_fast=fail_fast,
-                progress=progress,
-                notice=lambda line: click.echo(f"banditmesh: {line}", err=True),
-            )
+            study = run_study(spec, out, progress=progress, notice=say, **options)
     except KeyboardInterrupt:
-        click.echo(f"banditmesh: {_interrupted(out)}", err=True)
+        say(_interrupted(out))
         raise click.exceptions.Exit(130) from None
     _tell(study, as_json)
     if study.manifest["n_failed"]:
@@ -133,12 +124,8 @@ def study_progress(label: str) -> Iterator[Callable[[int, int, int], None] | Non
     """Progress of runs as a bar, if there is a terminal."""
     from ..sim.progress import terminal_bar
 
-    with terminal_bar(label, "runs", elapsed=True) as bar:
-        yield None if bar is None else lambda done, total, failed: bar.show(done, total, _failures(failed))
-
-
-def _failures(n_failed: int) -> str:
-    return f"{n_failed} failed" if n_failed else ""
+    with terminal_bar(label, "runs", elapsed=True) as show:
+        yield show and (lambda done, total, failed: show(done, total, f"{failed} failed" if failed else ""))
 
 
 @click.command("plot", short_help="Plot a study.")
@@ -211,10 +198,6 @@ def plot_verb(
         if not equals:
             raise InputError(f"--where must be KEY=VALUE, got {checks.shown(one)}")
         where.setdefault(key.strip(), []).append(value)
-
-    def notice(line: str) -> None:
-        click.echo(f"banditmesh: {line}", err=True)
-
-    paths = draw_study(found, Path(out or study), axis, kinds, look, where=where, by=by or None, notice=notice)
+    paths = draw_study(found, Path(out or study), axis, kinds, look, where=where, by=by or None, notice=say)
     for path in paths:
         click.echo(click.format_filename(path))

@@ -88,6 +88,13 @@ def frame(x: str, y: str, is_dark: bool, *, log_y: bool = False, **more: Any) ->
     }
 
 
+def draw(chart: Any, options: Mapping[str, Any]) -> None:
+    """Show other options in a chart that is there."""
+    chart.options.clear()
+    chart.options.update(options)
+    chart.update()
+
+
 def with_legend(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """The same chart with a legend of these names: one line with pages or, in a narrow chart, as many lines as needed.
 

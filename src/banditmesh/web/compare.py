@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from nicegui import ui
@@ -11,9 +12,9 @@ from nicegui import ui
 from .. import checks
 from ..comparisons.configurations import COSTS, Configuration, Frontier
 from . import charts, choices
-from .downloads import node_button, spec_of
+from .downloads import download_buttons, hand_over, spec_of
 from .form import Form
-from .shell import Notice, Shell, columns_of, narrow_note
+from .shell import Shell, Workspace, columns_of, narrow_note
 from .workers import StoppedError, WorkError
 
 _BUDGETS: Final = {
@@ -29,13 +30,12 @@ _DEFAULTS: Final = {
 _HINTS: Final = {"protocols": "fwa, flooding(8)+growth(0.25); if empty all of them, trees on static networks too"}
 #: What this view's link holds besides the choices.
 _OWN: Final = ("ttls", "emissions", "cost", *_BUDGETS)
+_EMPTY: Final = (
+    "Nothing has been compared yet: press Compare, or Ctrl-Enter. A plain name such as fwa is combined with every ttl "
+    "and emission; fwa(4) is taken as it is."
+)
 #: The slider's steps from the least cost to the most; the last one is no budget.
 _STEPS: Final = 100
-
-
-def show(shell: Shell) -> None:
-    """Fill the page with the comparison."""
-    Compare(shell)
 
 
 class Compare:
@@ -61,41 +61,20 @@ class Compare:
                 "budget", "bound", "agent", "link", "arm, arm set", "pull, reward", "policy", "message", "fault, lost",
                 "round, horizon", "replicate", "seed", "rules",
             )  # fmt: skip
-            with ui.element("div").classes("bm-split bm-form"):
-                with ui.element("div").classes("bm-stack"):
-                    self._buttons()
-                    with ui.element("div").classes("bm-card bm-fields"):
-                        for name, hint in (
-                            ("ttls", "2, 4, 8; from the diameter if empty"),
-                            ("emissions", "every-pull, growth(0.25); five if empty"),
-                        ):
-                            field = ui.input(name, value=self._own[name], on_change=self._setter(name))
-                            field.props(f'dense hint="{hint}" data-bm="{name}"')
-                    self._form = Form(shell, chosen, self._remember, _HINTS)
-                with ui.element("div").classes("bm-stack"):
-                    with ui.element("div").classes("bm-stack bm-told"):
-                        self._notice = Notice()
-                        self._progress = ui.linear_progress(0.0, show_value=False, size="8px")
-                        self._progress.props('instant-feedback aria-label="Progress"').set_visibility(False)
-                        self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="run-status"')
-                    self._empty = ui.label(
-                        "Nothing has been compared yet: press Compare, or Ctrl-Enter. A plain name such as fwa is "
-                        "combined with every ttl and emission; fwa(4) is taken as it is."
-                    ).classes("bm-empty")
-                    self._shown = ui.element("div").classes("bm-stack")
-                    self._shown.set_visibility(False)
-                    with self._shown:
-                        self._results()
-        self._notice.refuse(choices.misfit(shell.query, _DEFAULTS) or _misfit(self._own))
+            self._space = space = Workspace(shell, "Compare", self.run, self._worker.stop, _EMPTY)
+        with space.fields:
+            with ui.element("div").classes("bm-card bm-fields"):
+                for name, hint in (
+                    ("ttls", "2, 4, 8; from the diameter if empty"),
+                    ("emissions", "every-pull, growth(0.25); five if empty"),
+                ):
+                    field = ui.input(name, value=self._own[name], on_change=partial(self._set_own, name))
+                    field.props(f'dense hint="{hint}" data-bm="{name}"')
+            self._form = Form(shell, chosen, self._remember, _HINTS)
+        with space.results:
+            self._results()
+        space.notice.refuse(choices.misfit(shell.query, _DEFAULTS) or _misfit(self._own))
         shell.on_theme(self._redraw)
-
-    def _buttons(self) -> None:
-        with ui.element("div").classes("bm-buttons"):
-            self._run_button = ui.button("Compare", icon="play_arrow", on_click=self.run)
-            self._run_button.props('data-bm="run" data-bm-key="start"')
-            self._stop_button = ui.button("Cancel", icon="stop", on_click=self._worker.stop)
-            self._stop_button.props('outline data-bm="cancel" data-bm-key="stop"').disable()
-            ui.button("Copy link", icon="link", on_click=self._shell.copy_link).props("flat dense")
 
     def _results(self) -> None:
         self._advice = ui.label().classes("bm-note").props('role="status" data-bm="advice"')
@@ -130,17 +109,17 @@ class Compare:
             self._table = ui.table(columns=columns, rows=[], row_key="configuration")
             self._table.props('flat dense data-bm="results"')
             narrow_note()
-        with ui.element("div").classes("bm-card"):
-            ui.html("<h2>Downloads</h2>", sanitize=False)
-            with ui.element("div").classes("bm-buttons"):
-                ui.button("Data (CSV)", on_click=self._take_csv).props('flat dense data-bm="take-csv"')
-                for kind in ("png", "svg"):
-                    ui.button(f"Picture ({kind.upper()})", on_click=lambda kind=kind: self._take_picture(kind)).props(
-                        f'flat dense data-bm="take-{kind}"'
-                    )
-                ui.button("Spec (TOML)", on_click=self._take_spec).props('flat dense data-bm="take-toml"')
-                ui.button("Lines of Python", on_click=self._take_python).props('flat dense data-bm="take-python"')
-                node_button(self._names, lambda: self._ran)
+        download_buttons(
+            {
+                "csv": lambda: hand_over("frontier.csv", lambda: self._budgeted().table().to_csv()),
+                "png": partial(self._take_picture, "png"),
+                "svg": partial(self._take_picture, "svg"),
+                "toml": lambda: hand_over("study.toml", self._spec),
+                "python": lambda: hand_over("frontier.py", self._python),
+            },
+            self._names,
+            lambda: self._ran,
+        )
 
     def _slider(self, name: str, label: str) -> Any:
         with ui.element("div").classes("bm-slider"):
@@ -152,15 +131,14 @@ class Compare:
 
     async def run(self) -> None:
         """Compare what is chosen."""
-        self._notice.clear()
+        self._space.notice.clear()
         chosen, wanted = self._form.choices, {name: self._own[name] for name in ("ttls", "emissions")}
         found = await self._ask("frontier", "Comparing", chosen, self._shell.uploads.folder, wanted)
         if found is None:
             return
         self._found, self._bounds, self._ran, self._wanted = found, {}, chosen, wanted
         self._with_bounds.set_value(False)
-        self._empty.set_visibility(False)
-        self._shown.set_visibility(True)
+        self._space.show_results()
         self._say_what_is_shown()
         for name in _BUDGETS:
             self._place(name)
@@ -169,7 +147,7 @@ class Compare:
     def _say_what_is_shown(self) -> None:
         found = self._found
         if found is not None:
-            self._status.set_text(
+            self._space.status.set_text(
                 f"{len(found.configurations)} configurations on {found.problem}: {found.horizon} rounds, "
                 f"{found.replicates} replicates, seed {found.seed}, {found.rules} rules."
             )
@@ -179,30 +157,24 @@ class Compare:
         if self._worker.is_busy:
             ui.notify("Something else is still running; wait for it, or cancel it.", type="warning", position="bottom")
             return None
-        self._run_button.disable()
-        self._stop_button.enable()
-        self._progress.set_value(0.0)
-        self._progress.set_visibility(True)
-        self._status.set_text(f"{doing} ...")
+        space = self._space
+        space.begin(f"{doing} ...")
 
         def told(done: float | str) -> None:
             if isinstance(done, str):
-                self._notice.say(done)
-                return
-            self._progress.set_value(done)
-            self._status.set_text(f"{doing}: {done:.0%} done.")
+                space.notice.say(done)
+            else:
+                space.show_progress(done, f"{doing}: {done:.0%} done.")
 
         try:
             return await self._worker.ask(question, *given, tell=told)
         except StoppedError:
-            self._status.set_text("Cancelled.")
+            space.status.set_text("Cancelled.")
         except WorkError as error:
-            self._notice.fail(str(error))
-            self._status.set_text("")
+            space.notice.fail(str(error))
+            space.status.set_text("")
         finally:
-            self._run_button.enable()
-            self._stop_button.disable()
-            self._progress.set_visibility(False)
+            space.set_running(False)
         return None
 
     async def _show_bounds(self) -> None:
@@ -258,11 +230,8 @@ class Compare:
         found = self._budgeted()
         self._advice.set_text(found.advice)
         with_bounds = bool(self._with_bounds.value and self._bounds)
-        self._chart.options.clear()
-        self._chart.options.update(
-            _options(found, self._cost.value, self._shell.is_dark, self._bounds if with_bounds else {})
-        )
-        self._chart.update()
+        bounds = self._bounds if with_bounds else {}
+        charts.draw(self._chart, _options(found, self._cost.value, self._shell.is_dark, bounds))
         told = [
             f"Means of {found.replicates} replicates. The line joins the front; the ring is what is recommended"
             + (", dashed: the budget." if found.limits else ".")
@@ -272,12 +241,9 @@ class Compare:
         self._caption.set_text(" ".join(told))
         self._table.rows = [_row(found, one) for one in found.configurations]
 
-    def _setter(self, name: str) -> Any:
-        def set_own(event: Any) -> None:
-            self._own[name] = event.value or ""
-            self._remember()
-
-        return set_own
+    def _set_own(self, name: str, event: Any) -> None:
+        self._own[name] = event.value or ""
+        self._remember()
 
     def _remember(self) -> None:
         own = {**self._own, "cost": "" if self._cost.value == "messages_per_round" else self._cost.value}
@@ -285,19 +251,14 @@ class Compare:
 
     # Downloads.
 
-    def _take_csv(self) -> None:
-        if self._found is not None:
-            ui.download.content(self._budgeted().table().to_csv(), "frontier.csv")
-
     async def _take_picture(self, kind: str) -> None:
-        if self._found is not None:
-            await self._shell.download(self._worker, "frontier_picture", f"frontier.{kind}", self._budgeted(), kind)
+        await self._shell.download(self._worker, "frontier_picture", f"frontier.{kind}", self._budgeted(), kind)
 
-    def _take_spec(self) -> None:
+    def _spec(self) -> str:
         names = ", ".join(self._names()) or self._ran["protocols"] or "none"
-        ui.download.content(spec_of({**self._ran, "protocols": names}), "study.toml")
+        return spec_of({**self._ran, "protocols": names})
 
-    def _take_python(self) -> None:
+    def _python(self) -> str:
         lines = choices.to_python(self._ran).replace("comparison = bm.compare(", "found = bm.frontier(")
         ttls = [int(one) for one in self._wanted["ttls"].split(",") if one.strip()]
         given = {"ttls": f"{ttls}"} if ttls else {}
@@ -312,7 +273,7 @@ class Compare:
             .replace("    problem,\n    [", "    problem,\n    protocols=[")
             .replace(")\nprint(comparison)", f"{more})")
         )
-        ui.download.content(f"{lines}print(found.advice)\n", "frontier.py")
+        return f"{lines}print(found.advice)\n"
 
 
 class _Slider(ui.slider):  # type: ignore[misc]

@@ -11,7 +11,8 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -74,29 +75,26 @@ class Desk:
         told = {"problem": repr(case.problem), "labels": list(protocols), "horizon": case.horizon}
         self._tell({**told, "hint": _hint(case)})
         results = {}
+        kept: dict[str, Any] = {"record_every": record_every(case.horizon), "progress": False}
         for number, (label, protocol) in enumerate(protocols.items()):
             pace = _Pace()
+            tell = partial(self._tell_curve, label, number, len(protocols))
 
-            def look(
-                rounds: NDArray[Any],
-                regret: NDArray[Any],
-                messages: NDArray[Any],
-                label: str = label,
-                number: int = number,
-                pace: _Pace = pace,
-            ) -> None:
+            def look(*curve: NDArray[Any], pace: _Pace = pace, tell: Callable[..., None] = tell) -> None:
                 if pace.is_due():
-                    known = int((~np.isnan(regret)).sum())
-                    done = (number + known / regret.size) / len(protocols)
-                    self._tell({"label": label, "done": done, "curve": thinned(rounds, regret, messages)})
+                    tell(*curve)
 
-            kept: dict[str, Any] = {"record_every": record_every(case.horizon), "progress": False}
-            result = simulate(case.problem, protocol, watch=look, **kept, **case.settings)
-            curve = thinned(result.rounds, result.regret, result.transmissions.astype(float))
-            self._tell({"label": label, "done": (number + 1) / len(protocols), "curve": curve})
-            results[label] = result
+            results[label] = result = simulate(case.problem, protocol, watch=look, **kept, **case.settings)
+            tell(result.rounds, result.regret, result.transmissions.astype(float))
         self._comparison = Comparison(results, pooling_advice(case.problem))
         return {"rows": self._rows(self._comparison), "engine": sorted({one.engine for one in results.values()})}
+
+    def _tell_curve(
+        self, label: str, number: int, total: int, rounds: NDArray[Any], regret: NDArray[Any], messages: NDArray[Any]
+    ) -> None:
+        known = int((~np.isnan(regret)).sum())
+        done = (number + known / regret.size) / total
+        self._tell({"label": label, "done": done, "curve": thinned(rounds, regret, messages)})
 
     @staticmethod
     def _rows(comparison: Comparison) -> list[dict[str, Any]]:
@@ -146,15 +144,13 @@ class Desk:
         self._recorder = recorder
         self._tell({"document": recorder.document(), "labels": list(known), "arms": _names(case.problem.arms)})
         simulation = Simulation(case.problem, chosen, **settings)
-        pace, sent = _Pace(), 0
-        while not simulation.is_over:
-            recorder.add(simulation.step())
-            if pace.is_due():
-                sent = self._tell_frames(recorder, sent, simulation.round)
-        recorder.finish()
-        while sent < recorder.n_frames:
-            sent = self._tell_frames(recorder, sent, simulation.round)
-        return {"round": simulation.round, "frames": recorder.n_frames}
+
+        def steps() -> Iterator[int]:
+            while not simulation.is_over:
+                recorder.add(simulation.step())
+                yield simulation.round
+
+        return self._film(recorder, steps())
 
     def _record_loads(
         self, case: Case, protocol: Any, labels: list[str], label: str, settings: dict[str, Any]
@@ -171,23 +167,31 @@ class Desk:
         self._tell({"document": recorder.document(), "labels": labels, "arms": []})
         kept: dict[str, Any] = {"link_traffic": True, "agents": True, "progress": False}
         result = simulate(case.problem, protocol, **{**settings, **kept, "horizon": horizon})
-        pace, sent = _Pace(), 0
-        while not recorder.is_over:
-            recorder.add(result)
-            if pace.is_due():
-                sent = self._tell_frames(recorder, sent, recorder.round)
-        while sent < recorder.n_frames:
-            sent = self._tell_frames(recorder, sent, recorder.round)
-        return {"round": recorder.round, "frames": recorder.n_frames, "is_part": horizon < case.horizon}
 
-    def _tell_frames(self, recorder: Recorder | LoadRecorder, sent: int, t: int) -> int:
-        """Report as many new frames as may be sent at a time; returns how many are reported by now."""
-        sizes = itertools.accumulate(len(json.dumps(one)) for one in recorder.frames_since(sent))
-        frames = recorder.frames_since(sent)
-        fitting = sum(1 for size in sizes if size <= MAX_CHARACTERS)
-        frames = frames[: max(1, fitting)]
-        self._tell({"frames": frames, "round": t})
-        return sent + len(frames)
+        def steps() -> Iterator[int]:
+            while not recorder.is_over:
+                recorder.add(result)
+                yield recorder.round
+
+        return {**self._film(recorder, steps()), "is_part": horizon < case.horizon}
+
+    def _film(self, recorder: Recorder | LoadRecorder, steps: Iterator[int]) -> dict[str, Any]:
+        """Report the frames that a recorder has after each of these rounds."""
+        pace, sent, t = _Pace(), 0, 0
+        for t in steps:
+            if pace.is_due():
+                sent += self._tell_frames(recorder.frames_since(sent), t)
+        recorder.finish()
+        while sent < recorder.n_frames:
+            sent += self._tell_frames(recorder.frames_since(sent), t)
+        return {"round": t, "frames": recorder.n_frames}
+
+    def _tell_frames(self, frames: list[Any], t: int) -> int:
+        """Report as many frames as may be sent at a time; returns how many."""
+        sizes = itertools.accumulate(len(json.dumps(one)) for one in frames)
+        fitting = frames[: max(1, sum(size <= MAX_CHARACTERS for size in sizes))]
+        self._tell({"frames": fitting, "round": t})
+        return len(fitting)
 
     def recorded_html(self) -> bytes:
         """The recording as a page that plays by itself."""
@@ -204,16 +208,14 @@ class Desk:
         """Where one message goes, under one protocol or two; of a case of the gallery, or of the lab's problem."""
         from ..animations import GALLERY, follow, message_document
 
+        settings: dict[str, Any] = {}
         if case in GALLERY:
             shown = GALLERY[case]
-            problem, title, text = shown.problem, shown.title, shown.text
-            origin, arm, protocols = shown.origin, shown.arm, list(shown.protocols)
-            settings: dict[str, Any] = {}
+            problem, origin, arm, protocols, text = shown.problem, shown.origin, shown.arm, shown.protocols, shown.text
         else:
             own = _case(choices, folder)
-            problem, title, text = own.problem, "The problem of the lab", repr(own.problem)
-            origin, protocols = problem.agents[0], list(FOLLOWED)
-            arm = problem.arms[problem.arm_set(0)[0]]
+            problem, protocols, text = own.problem, FOLLOWED, repr(own.problem)
+            origin, arm = problem.agents[0], problem.arms[problem.arm_set(0)[0]]
             settings = {"rules": own.rules, "faults": own.faults, "seed": own.seed}
         if wanted.get("agent"):
             origin = _named(problem.agents, wanted["agent"], "agent")
@@ -227,7 +229,6 @@ class Desk:
         self._journeys = tuple(follow(problem, one, origin=origin, arm=arm, **settings) for one in given if one)
         return {
             "document": message_document(*self._journeys),
-            "title": title,
             "text": text,
             "agents": _names(problem.agents),
             "arms": _names(held),

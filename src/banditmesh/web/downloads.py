@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
 
 from nicegui import ui
 
 from ..errors import InputError
-from .choices import to_python, to_tables, to_toml
-from .shell import Shell
-from .workers import Worker
+from .choices import to_tables, to_toml
 
-_HEADER = """\
+_LABELS: Final = {
+    "csv": "Data (CSV)",
+    "png": "Picture (PNG)",
+    "svg": "Picture (SVG)",
+    "toml": "Spec (TOML)",
+    "python": "Lines of Python",
+}
+_HEADER: Final = """\
 # Made by the page of banditmesh serve. Run it with:   banditmesh run study.toml --out results
 # `banditmesh compare study.toml` gives the numbers of the page; `run` draws seeds of its own for the replicates.
 """
@@ -35,40 +42,28 @@ def node_toml(protocol: str, chosen: Mapping[str, str]) -> str:
 
 
 def download_buttons(
-    shell: Shell, worker: Worker, chosen: Callable[[], Mapping[str, str]], protocols: Callable[[], Sequence[str]]
+    takes: Mapping[str, Callable[[], Any]],
+    protocols: Callable[[], Sequence[str]],
+    chosen: Callable[[], Mapping[str, str]],
 ) -> None:
-    """Buttons for all of it."""
-
-    def text(make: Callable[[], str], name: str) -> Callable[[], None]:
-        def hand_over() -> None:
-            try:
-                ui.download.content(make(), name)
-            except InputError as error:
-                ui.notify(str(error), type="negative", position="bottom")
-
-        return hand_over
-
+    """A card of buttons, each with what it does: `csv`, `png`, `svg`, `toml` and `python`; and one for a node.toml."""
     with ui.element("div").classes("bm-card"):
         ui.html("<h2>Downloads</h2>", sanitize=False)
         with ui.element("div").classes("bm-buttons"):
-            for label, question, name, given in (
-                ("Data (CSV)", "curves_csv", "curves.csv", ()),
-                ("Picture (PNG)", "curves_picture", "curves.png", ("png",)),
-                ("Picture (SVG)", "curves_picture", "curves.svg", ("svg",)),
-            ):
-
-                async def take(question: str = question, name: str = name, given: tuple[str, ...] = given) -> None:
-                    await shell.download(worker, question, name, *given)
-
-                ui.button(label, on_click=take).props(f'flat dense data-bm="take-{name}"')
-            spec = text(lambda: spec_of(chosen()), "study.toml")
-            ui.button("Spec (TOML)", on_click=spec).props('flat dense data-bm="take-toml"')
-            lines = text(lambda: to_python(chosen()), "run.py")
-            ui.button("Lines of Python", on_click=lines).props('flat dense data-bm="take-python"')
-            node_button(protocols, chosen)
+            for kind, take in takes.items():
+                ui.button(_LABELS[kind], on_click=take).props(f'flat dense data-bm="take-{kind}"')
+            _node_button(protocols, chosen)
 
 
-def node_button(protocols: Callable[[], Sequence[str]], chosen: Callable[[], Mapping[str, str]]) -> None:
+def hand_over(name: str, make: Callable[[], str]) -> None:
+    """Download a text; if it cannot be made, say why."""
+    try:
+        ui.download.content(make(), name)
+    except InputError as error:
+        ui.notify(str(error), type="negative", position="bottom")
+
+
+def _node_button(protocols: Callable[[], Sequence[str]], chosen: Callable[[], Mapping[str, str]]) -> None:
     """A button with a menu: the lines of a node.toml for one of the protocols."""
     with ui.button("node.toml", on_click=lambda: fill()).props('flat dense data-bm="take-node"'):
         menu = ui.menu().props("no-parent-event")
@@ -77,13 +72,10 @@ def node_button(protocols: Callable[[], Sequence[str]], chosen: Callable[[], Map
             menu.clear()
             with menu:
                 for protocol in protocols():
-                    ui.menu_item(protocol, on_click=lambda protocol=protocol: hand_over(protocol))
+                    ui.menu_item(protocol, on_click=partial(take, protocol))
                 if not protocols():
                     ui.menu_item("run something first").props("disable")
             menu.open()
 
-        def hand_over(protocol: str) -> None:
-            try:
-                ui.download.content(node_toml(protocol, chosen()), "protocol.node.toml")
-            except InputError as error:
-                ui.notify(str(error), type="negative", position="bottom")
+        def take(protocol: str) -> None:
+            hand_over("protocol.node.toml", lambda: node_toml(protocol, chosen()))

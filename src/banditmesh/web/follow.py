@@ -20,11 +20,6 @@ _PROTOCOLS: Final = ("left", "right")
 _WANTED: Final = ("agent", "arm", *_PROTOCOLS)
 
 
-def show(shell: Shell) -> None:
-    """Fill the page with a message."""
-    Follow(shell)
-
-
 class Follow:
     """The message that one browser tab follows."""
 
@@ -111,8 +106,7 @@ class Follow:
         self._show_protocols(told["protocols"], typed)
         self._filling = False
         self._about.set_text(told["text"])
-        theme = "dark" if self._shell.is_dark else "light"
-        document = as_json(told["document"])
+        theme, document = self._shell.theme, as_json(told["document"])
         self._shell.client.run_javascript(
             f"{{const box = getHtmlElement({self._box.id}); if (box.bmView) box.bmView.replace({document}); "
             f"else BanditmeshPlayer.mount(box, {document}, {{theme: '{theme}', height: 380}});}}"
@@ -172,8 +166,8 @@ class Follow:
         await self._asking.ask()
 
     def _turn(self) -> None:
-        theme = "dark" if self._shell.is_dark else "light"
-        self._shell.client.run_javascript(f"getHtmlElement({self._box.id})?.bmView?.set({{theme: '{theme}'}})")
+        change = f"set({{theme: '{self._shell.theme}'}})"
+        self._shell.client.run_javascript(f"getHtmlElement({self._box.id})?.bmView?.{change}")
 
     async def _take(self) -> None:
         await self._shell.download(self._worker, "followed_html", "message.html")

@@ -9,9 +9,9 @@ from nicegui import background_tasks, ui
 
 from ..animations import as_json
 from . import charts, choices
-from .downloads import download_buttons
+from .downloads import download_buttons, hand_over, spec_of
 from .form import Form
-from .shell import Notice, Shell, columns_of, narrow_note
+from .shell import Shell, Workspace, columns_of, narrow_note
 from .workers import StoppedError, WorkError
 
 #: What is drawn over the rounds: key -> name and unit.
@@ -30,11 +30,6 @@ COLUMNS: Final = {
     "lost": "lost",
     "bytes": "traffic (bytes)",
 }
-
-
-def show(shell: Shell) -> None:
-    """Fill the page with the lab."""
-    Lab(shell)
 
 
 class Lab:
@@ -56,69 +51,63 @@ class Lab:
                 "transmission", "traffic", "ttl, hop", "relay, absorb, expire", "duplicate", "fault, lost",
                 "round, horizon", "replicate", "seed", "rules", "engine",
             )  # fmt: skip
-            with ui.element("div").classes("bm-split bm-form"):
-                with ui.element("div").classes("bm-stack"):
-                    self._buttons()
-                    self._form = Form(shell, choices.from_query(shell.query), self._changed)
-                with ui.element("div").classes("bm-stack"):
-                    with ui.element("div").classes("bm-stack bm-told"):
-                        self._notice = Notice()
-                        self._progress = ui.linear_progress(0.0, show_value=False, size="8px")
-                        self._progress.props('instant-feedback aria-label="Progress"').set_visibility(False)
-                        self._status = ui.label().classes("bm-quiet").props('role="status" data-bm="run-status"')
-                    self._empty = ui.label("Nothing has run yet: press Run, or Ctrl-Enter.").classes("bm-empty")
-                    self._results()
-        self._notice.refuse(choices.misfit(shell.query))
+            empty = "Nothing has run yet: press Run, or Ctrl-Enter."
+            self._space = space = Workspace(shell, "Run", self.run, self.stop, empty)
+        with space.buttons:
+            follow = ui.button("Follow a message here", icon="moving", on_click=self._follow)
+            follow.props('flat dense data-bm="follow"')
+        with space.fields:
+            self._form = Form(shell, choices.from_query(shell.query), self._changed)
+        with space.results:
+            self._results()
+        space.notice.refuse(choices.misfit(shell.query))
         shell.on_theme(self._redraw)
-
-    def _buttons(self) -> None:
-        with ui.element("div").classes("bm-buttons"):
-            self._run_button = ui.button("Run", icon="play_arrow", on_click=self.run)
-            self._run_button.props('data-bm="run" data-bm-key="start"')
-            self._stop_button = ui.button("Cancel", icon="stop", on_click=self.stop)
-            self._stop_button.props('outline data-bm="cancel" data-bm-key="stop"').disable()
-            ui.button("Copy link", icon="link", on_click=self._shell.copy_link).props("flat dense")
-            ui.button("Follow a message here", icon="moving", on_click=self._follow).props(
-                'flat dense data-bm="follow"'
-            )
 
     def _follow(self) -> None:
         ui.navigate.to(f"/follow?{choices.to_query(self._form.choices, case='own')}")
 
     def _results(self) -> None:
-        self._shown = ui.element("div").classes("bm-stack")
-        self._shown.set_visibility(False)
-        with self._shown:
-            with ui.element("div").classes("bm-pair"):
-                self._charts = {}
-                for measure, name in MEASURES.items():
-                    with ui.element("div").classes("bm-card"):
-                        options = charts.frame("round", name, self._shell.is_dark)
-                        chart = ui.echart(options).classes("bm-chart").props(f'role="img" aria-label="{name} by round"')
-                        self._charts[measure] = chart.props(f'data-bm="chart-{measure}"')
-            ui.label("Lines are means over replicates, bands one standard deviation.").classes("bm-quiet")
-            with ui.element("div").classes("bm-card bm-table"):
-                columns = columns_of(
-                    COLUMNS,
-                    less=("duplicate", "absorbed", "expired", "lost", "bytes"),
-                    least=("messages_sd", "agent_worst"),
+        with ui.element("div").classes("bm-pair"):
+            self._charts = {}
+            for measure, name in MEASURES.items():
+                with ui.element("div").classes("bm-card"):
+                    options = charts.frame("round", name, self._shell.is_dark)
+                    chart = ui.echart(options).classes("bm-chart").props(f'role="img" aria-label="{name} by round"')
+                    self._charts[measure] = chart.props(f'data-bm="chart-{measure}"')
+        ui.label("Lines are means over replicates, bands one standard deviation.").classes("bm-quiet")
+        with ui.element("div").classes("bm-card bm-table"):
+            columns = columns_of(
+                COLUMNS,
+                less=("duplicate", "absorbed", "expired", "lost", "bytes"),
+                least=("messages_sd", "agent_worst"),
+            )
+            for column in columns[1:]:
+                column["align"] = "right"
+                column[":format"] = (
+                    "(value) => value === null ? '–' : "
+                    "value.toLocaleString('en', {maximumFractionDigits: value < 1e5 ? 2 : 0})"
                 )
-                for column in columns[1:]:
-                    column["align"] = "right"
-                    column[":format"] = (
-                        "(value) => value === null ? '–' : "
-                        "value.toLocaleString('en', {maximumFractionDigits: value < 1e5 ? 2 : 0})"
-                    )
-                self._table = ui.table(columns=columns, rows=[], row_key="protocol").props(
-                    'flat dense data-bm="results" no-data-label="Its rows come at the end of the run."'
-                )
-                ui.label(
-                    "At the horizon: means and standard deviations (sd) over replicates. Duplicates and so on are "
-                    "counts of transmissions."
-                ).classes("bm-quiet")
-                narrow_note()
-            download_buttons(self._shell, self._worker, lambda: self._ran, lambda: self._labels)
-            self._network()
+            self._table = ui.table(columns=columns, rows=[], row_key="protocol").props(
+                'flat dense data-bm="results" no-data-label="Its rows come at the end of the run."'
+            )
+            ui.label(
+                "At the horizon: means and standard deviations (sd) over replicates. Duplicates and so on are "
+                "counts of transmissions."
+            ).classes("bm-quiet")
+            narrow_note()
+        take = partial(self._shell.download, self._worker)
+        download_buttons(
+            {
+                "csv": partial(take, "curves_csv", "curves.csv"),
+                "png": partial(take, "curves_picture", "curves.png", "png"),
+                "svg": partial(take, "curves_picture", "curves.svg", "svg"),
+                "toml": lambda: hand_over("study.toml", lambda: spec_of(self._ran)),
+                "python": lambda: hand_over("run.py", lambda: choices.to_python(self._ran)),
+            },
+            lambda: self._labels,
+            lambda: self._ran,
+        )
+        self._network()
 
     def _network(self) -> None:
         with ui.element("div").classes("bm-card"):
@@ -141,14 +130,10 @@ class Lab:
     async def run(self) -> None:
         """Run the choices; old results stay until this run has something to show."""
         self._stop_all()
-        self._notice.clear()
+        self._space.notice.clear()
         mine, before = self._form.choices, self._recorded.text
         self._asked = mine
-        self._run_button.disable()
-        self._stop_button.enable()
-        self._progress.set_value(0.0)
-        self._progress.set_visibility(True)
-        self._status.set_text("Preparing ...")
+        self._space.begin("Preparing ...")
         self._record(mine, None, None)
         try:
             found = await self._worker.ask("simulate", mine, self._shell.uploads.folder, tell=partial(self._told, mine))
@@ -156,15 +141,15 @@ class Lab:
             # Of a run that made way for another one there is nothing to say.
             if self._asked is not mine:
                 return
-            self._status.set_text("Cancelled.")
+            self._space.status.set_text("Cancelled.")
         except WorkError as error:
             self._recording.stop()
             self._recorded.set_text(before)
-            self._notice.fail(str(error))
-            self._status.set_text("")
+            self._space.notice.fail(str(error))
+            self._space.status.set_text("")
         else:
             self._table.rows = found["rows"]
-            self._status.set_text(f"Done, on the {' and '.join(found['engine'])} engine.")
+            self._space.status.set_text(f"Done, on the {' and '.join(found['engine'])} engine.")
             self._redraw()
         self._show_state()
 
@@ -182,9 +167,7 @@ class Lab:
 
     def _show_state(self) -> None:
         """Update buttons and progress."""
-        self._run_button.set_enabled(not self._worker.is_busy)
-        self._progress.set_visibility(self._worker.is_busy)
-        self._stop_button.set_enabled(self._worker.is_busy or self._recording.is_busy)
+        self._space.set_running(self._worker.is_busy, self._worker.is_busy or self._recording.is_busy)
 
     def _changed(self) -> None:
         self._shell.remember(choices.to_query(self._form.choices))
@@ -194,17 +177,15 @@ class Lab:
             self._ran, self._labels, self._curves = chosen, news["labels"], {}
             self._horizon = news["horizon"]
             self._table.rows = []
-            self._empty.set_visibility(False)
-            self._shown.set_visibility(True)
+            self._space.show_results()
             if news["hint"]:
-                self._notice.say(news["hint"])
-            self._status.set_text(
+                self._space.notice.say(news["hint"])
+            self._space.status.set_text(
                 f"Running on {news['problem']}; a kind's first run compiles the engine for it, once on this machine."
             )
             self._redraw()
             return
-        self._progress.set_value(news["done"])
-        self._status.set_text(f"Running {news['label']}: {news['done']:.0%} of all.")
+        self._space.show_progress(news["done"], f"Running {news['label']}: {news['done']:.0%} of all.")
         self._curves[news["label"]] = news["curve"]
         # The curves of one protocol are sent, and nothing of the others.
         for measure, chart in self._charts.items():
@@ -224,11 +205,8 @@ class Lab:
             options["xAxis"] |= {"min": 0, "max": self._horizon}
             for label in self._curves:
                 _keep(options["series"], self._series(label, measure))
-            chart.options.clear()
-            chart.options.update(options)
-            chart.update()
-        theme = "dark" if self._shell.is_dark else "light"
-        self._player(f"set({{theme: '{theme}'}})")
+            charts.draw(chart, options)
+        self._player(f"set({{theme: '{self._shell.theme}'}})")
 
     # The network.
 
@@ -246,7 +224,7 @@ class Lab:
     async def _recording_of(self, chosen: dict[str, str], protocol: str | None, arm: str | None) -> None:
         folder = self._shell.uploads.folder
         with self._shell.client:
-            self._stop_button.enable()
+            self._space.set_running(self._worker.is_busy, can_stop=True)
             try:
                 found = await self._recording.ask(
                     "record", chosen, folder, protocol or "", arm, tell=self._recorded_some
@@ -271,8 +249,7 @@ class Lab:
             self._arm.set_visibility(bool(document["arms"]))
             self._arm.set_options(news["arms"], value=document["arms"][0] if document["arms"] else None)
             self._filling = False
-            theme = "dark" if self._shell.is_dark else "light"
-            options = as_json({"theme": theme, "height": 420})
+            options = as_json({"theme": self._shell.theme, "height": 420})
             element = f"getHtmlElement({self._box.id})"
             self._shell.client.run_javascript(
                 f"{{const box = {element}; if (box.bmView) box.bmView.destroy(); "
@@ -288,12 +265,9 @@ class Lab:
 
     async def _take_replay(self) -> None:
         if self._recording.is_busy:
-            self._recording_note()
-            return
-        await self._shell.download(self._recording, "recorded_html", "replay.html")
-
-    def _recording_note(self) -> None:
-        ui.notify("The rounds are still being recorded; wait for the end.", type="warning", position="bottom")
+            ui.notify("The rounds are still being recorded; wait for the end.", type="warning", position="bottom")
+        else:
+            await self._shell.download(self._recording, "recorded_html", "replay.html")
 
 
 def _keep(series: list[Any], changed: list[Any]) -> None:

@@ -51,11 +51,6 @@ _SHORT: Final = 7
 _LESS: Final = ("heard", "came", "behind", "refusal")
 
 
-def show(shell: Shell) -> None:
-    """Fill the page with a mesh."""
-    Mesh(shell)
-
-
 class Mesh:
     """The mesh that one browser tab watches."""
 
@@ -218,8 +213,8 @@ class Mesh:
                 self._arm = arms[0]
             if (arms, self._arm) != (self._select.options, self._select.value):
                 self._select.set_options(arms, value=self._arm)
-        _replace(self._graph, _graph(seen, links, self._shell.is_dark))
-        _replace(self._chart, self._estimates(poller))
+        charts.draw(self._graph, _graph(seen, links, self._shell.is_dark))
+        charts.draw(self._chart, self._estimates(poller))
 
     def _estimates(self, poller: Poller) -> dict[str, Any]:
         options = charts.frame("seconds since the page began to watch", "mean reward", self._shell.is_dark)
@@ -243,12 +238,6 @@ class Mesh:
         charts.with_legend(options, nodes)
         options["yAxis"]["scale"] = True
         return options
-
-
-def _replace(chart: Any, options: dict[str, Any]) -> None:
-    chart.options.clear()
-    chart.options.update(options)
-    chart.update()
 
 
 def _node_row(one: Any) -> dict[str, Any]:

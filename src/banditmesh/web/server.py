@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError, need
 
 if TYPE_CHECKING:
     from .polling import Meshes
@@ -52,7 +52,7 @@ def serve(
     ready : callable, optional
         Called with the address of the page once it answers.
     """
-    need_nicegui()
+    need("nicegui", "web", "the page")
     from .polling import Meshes
 
     meshes = Meshes(tuple(mesh), any_mesh)
@@ -106,20 +106,24 @@ def application(
     logging.getLogger("nicegui").setLevel(logging.ERROR)
     app.config.socket_io_js_transports = ["websocket"]
     app.add_static_file(local_file=PLAYER, url_path="/banditmesh-player.js")
-    views = {"/": lab.show, "/follow": follow.show, "/compare": compare.show, "/studies": studies.show}
-    for path, fill in (views | {"/mesh": mesh.show}).items():
 
-        def show(request: Request, path: str = path, fill: Callable[[Shell], None] = fill) -> None:
+    def page(path: str, view: Callable[[Shell], object]) -> Callable[..., None]:
+        def show(request: Request) -> None:
             ui.add_head_html('<script src="/banditmesh-player.js"></script>')
             came_from = request.headers.get("sec-fetch-site", "none")
             given = request.query_params
             # What is said twice is not said once: both are shown, for the user to choose.
             query = {key: ", ".join(given.getlist(key)) for key in given}
             is_own, visitor = came_from in ("none", "same-origin"), request.scope.get(VISITOR, "")
-            fill(Shell(path, query, uploads, is_own=is_own, visitor=visitor, mesh=meshes))
+            view(Shell(path, query, uploads, is_own=is_own, visitor=visitor, mesh=meshes))
 
-        # The parameters with defaults are ours, not the link's.
-        ui.page(path, title=f"{VIEWS[path]} · banditmesh")(_only_request(show))
+        # The framework reads the annotation itself, not its text.
+        show.__annotations__ = {"request": Request, "return": None}
+        return show
+
+    views = {"/": lab.Lab, "/follow": follow.Follow, "/compare": compare.Compare, "/studies": studies.Studies}
+    for path, view in (views | {"/mesh": mesh.Mesh}).items():
+        ui.page(path, title=f"{VIEWS[path]} · banditmesh")(page(path, view))
     outer = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     ui.run_with(
         outer,
@@ -134,17 +138,6 @@ def application(
     return Access(address, hosts=hosts, token=token).around(outer)
 
 
-def _only_request(show: Callable[..., None]) -> Callable[..., None]:
-    from fastapi import Request
-
-    def shown(request: Request) -> None:
-        show(request)
-
-    # The framework reads the annotation itself, not its text.
-    shown.__annotations__ = {"request": Request, "return": None}
-    return shown
-
-
 def listening(host: str, port: int, token: str | None) -> socket.socket:
     """A socket that listens; beyond loopback only with a token."""
     if not 0 <= port < 2**16:
@@ -153,16 +146,6 @@ def listening(host: str, port: int, token: str | None) -> socket.socket:
 
     remedy = "give --token-file as well, or leave --host out"
     return listen_on(host, port, token, setting="--host and --port", remedy=remedy)
-
-
-def need_nicegui() -> None:
-    """Refuse to go on without the extra `web`."""
-    try:
-        import nicegui  # noqa: F401
-    except ImportError:
-        raise MissingExtraError(
-            "the page needs the package nicegui; install it with: pip install 'banditmesh[web]'"
-        ) from None
 
 
 def _server(config: Any, started: Callable[[], None]) -> Any:

@@ -107,6 +107,11 @@ class Shell:
         self._asks_theme = "theme" not in query
         self.client.on_connect(self._connected)
 
+    @property
+    def theme(self) -> str:
+        """How it is shown now: "dark" or "light"."""
+        return "dark" if self.is_dark else "light"
+
     def worker(self) -> Worker:
         """A worker for this tab; it ends with the tab."""
         self._workers.append(Worker(self._visitor, lambda: bool(self.client.has_socket_connection)))
@@ -169,8 +174,7 @@ class Shell:
 
     def _toggle(self) -> None:
         self._turn(not self.is_dark)
-        theme = "dark" if self.is_dark else "light"
-        self.client.run_javascript(f"localStorage.setItem('banditmesh-theme', '{theme}')")
+        self.client.run_javascript(f"localStorage.setItem('banditmesh-theme', '{self.theme}')")
 
     def _turn(self, is_dark: bool) -> None:
         self.is_dark = is_dark
@@ -213,6 +217,70 @@ def columns_of(
 def narrow_note() -> None:
     """On a narrow screen, say that a table has more columns."""
     ui.label("A wider window shows more columns.").classes("bm-quiet bm-narrow")
+
+
+class Workspace:
+    """The frame of a view that runs something: buttons and fields beside what comes of it.
+
+    Parameters
+    ----------
+    shell : Shell
+        The frame around it.
+    label : str
+        What the button says that starts a run.
+    run, stop : callable
+        What the buttons do.
+    empty : str
+        What is shown before anything has run.
+
+    Attributes
+    ----------
+    buttons, fields, results : element
+        Where to put further buttons, fields, and what is shown once `show_results` is called.
+    notice, status : Notice and label
+        Where to say what is wrong, and how far a run is.
+    """
+
+    def __init__(self, shell: Shell, label: str, run: Callable[[], Any], stop: Callable[[], Any], empty: str) -> None:
+        with ui.element("div").classes("bm-split bm-form"):
+            self.fields = ui.element("div").classes("bm-stack")
+            with self.fields, ui.element("div").classes("bm-buttons") as self.buttons:
+                self._run = ui.button(label, icon="play_arrow", on_click=run)
+                self._run.props('data-bm="run" data-bm-key="start"')
+                self._stop = ui.button("Cancel", icon="stop", on_click=stop)
+                self._stop.props('outline data-bm="cancel" data-bm-key="stop"').disable()
+                ui.button("Copy link", icon="link", on_click=shell.copy_link).props("flat dense")
+            with ui.element("div").classes("bm-stack"):
+                with ui.element("div").classes("bm-stack bm-told"):
+                    self.notice = Notice()
+                    self._progress = ui.linear_progress(0.0, show_value=False, size="8px")
+                    self._progress.props('instant-feedback aria-label="Progress"').set_visibility(False)
+                    self.status = ui.label().classes("bm-quiet").props('role="status" data-bm="run-status"')
+                self._empty = ui.label(empty).classes("bm-empty")
+                self.results = ui.element("div").classes("bm-stack")
+                self.results.set_visibility(False)
+
+    def begin(self, status: str) -> None:
+        """A run begins."""
+        self._progress.set_value(0.0)
+        self.status.set_text(status)
+        self.set_running(True)
+
+    def show_progress(self, done: float, status: str) -> None:
+        """Show how far it is, from 0 to 1."""
+        self._progress.set_value(done)
+        self.status.set_text(status)
+
+    def set_running(self, is_running: bool, can_stop: bool | None = None) -> None:
+        """Whether something runs, and whether there is anything to stop; the same unless given."""
+        self._run.set_enabled(not is_running)
+        self._progress.set_visibility(is_running)
+        self._stop.set_enabled(is_running if can_stop is None else can_stop)
+
+    def show_results(self) -> None:
+        """Show results from now on."""
+        self._empty.set_visibility(False)
+        self.results.set_visibility(True)
 
 
 class Notice:

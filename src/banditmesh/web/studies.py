@@ -37,11 +37,6 @@ _STATES: Final = {
 }
 
 
-def show(shell: Shell) -> None:
-    """Fill the page with a study."""
-    Studies(shell)
-
-
 class Studies:
     """The study that one browser tab shows."""
 
@@ -236,9 +231,7 @@ class Studies:
             f"{f'At {at}: means' if at else 'Means'} over the replicates that are there; bands show one standard "
             f"deviation.{without}"
         )
-        self._chart.options.clear()
-        self._chart.options.update(options)
-        self._chart.update()
+        charts.draw(self._chart, options)
 
 
 def _with_unit(column: str) -> str:

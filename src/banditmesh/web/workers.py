@@ -44,6 +44,14 @@ NICE: Final = 5
 MAX_LETTERS: Final = 500
 #: How long an ended process may take to go, in seconds.
 PATIENCE: Final = 5.0
+#: What workers need, imported once in the process that they are forked from: for each of them it would take longer
+#: than many a run.
+_PRELOADED: Final = [
+    *("matplotlib.colors", "networkx", "pandas", "scipy.sparse.csgraph", "scipy.sparse.linalg"),
+    *("banditmesh.animations", "banditmesh.comparisons.compare", "banditmesh.comparisons.frontier"),
+    *("banditmesh.sim.compiled.engine", "banditmesh.sim.simulation"),
+    *("banditmesh.studies.case", "banditmesh.studies.reading", "banditmesh.web.desk"),
+]
 
 _running: set[Worker] = set()
 
@@ -62,7 +70,7 @@ def prepare() -> None:
         from multiprocessing import forkserver
 
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["banditmesh.web.desk", "banditmesh.web.preloaded"])
+        context.set_forkserver_preload(_PRELOADED)
         threading.Thread(target=forkserver.ensure_running, daemon=True).start()
 
 

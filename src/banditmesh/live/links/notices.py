@@ -17,16 +17,20 @@ bytes and nothing else. Whatever is wrong with one is a `NoticeError`. This modu
 from __future__ import annotations
 
 import hashlib
-import importlib
 from collections.abc import Iterable
+from functools import partial
 from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import DecodeError, Meta, Raw, Struct
 from msgspec.msgpack import Decoder, Encoder
 
 from ... import checks
-from ...errors import InputError, MissingExtraError, NoticeError
+from ...errors import InputError, NoticeError
+from ...errors import need as need_extra
 from ..names import check_name, is_epoch, is_name
+
+#: A module of the extra.
+need = partial(need_extra, extra="live", what="the live mesh")
 
 VERSION: Final = 1
 RETIREMENT: Final = 1
@@ -197,25 +201,3 @@ def _is_signed(signature: bytes, data: bytes, key: bytes) -> bool:
     except need("cryptography.exceptions").InvalidSignature:
         return False
     return True
-
-
-def need(module: str) -> Any:
-    """A module of the extra.
-
-    Raises
-    ------
-    MissingExtraError
-        It is not installed.
-
-    Examples
-    --------
-    >>> need("cryptography.x509").__name__
-    'cryptography.x509'
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        package = module.partition(".")[0].replace("_", "-")
-        raise MissingExtraError(
-            f"the live mesh needs the package {package}; install it with: pip install 'banditmesh[live]'"
-        ) from None

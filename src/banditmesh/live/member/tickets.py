@@ -277,8 +277,3 @@ class Tickets:
             self._closed[start].change([first], ())
         for one in closing.closed:
             self._closed.setdefault(one.start, Intervals()).change((), [(one.first, one.last)])
-
-    @property
-    def n_intervals(self) -> int:
-        """How many intervals are kept."""
-        return sum(map(len, self._closed.values()))

@@ -45,6 +45,10 @@ _said: set[tuple[str, Kernels | None]] = set()
 _DURATION: Final = "this takes about ten seconds ..."
 
 
+class Differs(str):
+    """The reason why a rule cannot be used compiled if it fails the check."""
+
+
 def prepare(run: Run) -> str | None:
     """Make the run's kernels ready; why they cannot be used, or None if they can."""
     if _kind(run) in _ready:
@@ -61,7 +65,7 @@ def prepare(run: Run) -> str | None:
         cause = " ".join(str(error).split())
         return f"{rules} {run.protocol.emission.name!r} does not compile ({cause[:200]})"
     if not equal:
-        return f"{rules} {run.protocol.emission.name!r} {DIFFERS}"
+        return Differs(f"{rules} {run.protocol.emission.name!r} {DIFFERS}")
     _ready.add(_kind(run))
     return None
 
