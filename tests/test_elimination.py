@@ -58,7 +58,8 @@ def test_arm_below_another_ones_lower_bound_is_eliminated_for_good():
 
 
 def test_known_horizon_takes_the_place_of_the_round():
-    early, known_beforehand = (policy.chooser(Arms.gaussian("ab", 1.0)) for policy in (Elimination(), Elimination(3.0, 100)))
+    policies = Elimination(), Elimination(3.0, 100)
+    early, known_beforehand = (policy.chooser(Arms.gaussian("ab", 1.0)) for policy in policies)
     for chooser in (early, known_beforehand):
         chooser.choose(1, known((1, 0.0), (1, 1.0)), None)
     assert (early.candidates, known_beforehand.candidates) == ([1], [0, 1])
@@ -196,9 +197,32 @@ def test_state_holds_notices_and_candidates():
     assert agent.send(["ann", "carol"]) == []
 
 
+def test_arms_are_eliminated_only_where_a_better_one_is():
+    arms = [bm.arms.Gaussian(mean, 0.1) for mean in (0.0, 0.5, 1.0, 1.5)]
+    problem = bm.Problem(nx.path_graph(4), [[0, 1], [2], [0, 3], [0]], arms)
+    result, candidates = run(problem, "coop-se(2, alpha=0.02)", 60)
+    # Agents 0 and 2 find their arm 0 beaten by arms 1 and 3, tell everybody, and agent 3 keeps it.
+    assert candidates == [[1], [0], [1], [0]]
+    # Both notices cross all three links once, and go back from nowhere.
+    assert result.traffic["bytes"][0] == 32 * (result.traffic["sent"][0] - 6) + 24 * 6
+
+
+def test_dynamic_network_and_losses_keep_the_best_arms():
+    arms = [bm.arms.Gaussian(mean, 0.1) for mean in (0.0, 0.5, 1.0)]
+    flickering = bm.networks.EdgeMarkovian(nx.cycle_graph(6), 0.3, 0.3)
+    for network in (nx.cycle_graph(6), flickering):
+        problem = bm.Problem(network, [range(3)] * 6, arms)
+        _, candidates = run(problem, "coop-se(3, alpha=0.02)", 60, faults=bm.Faults(loss=0.3, delay=1))
+        assert candidates == [[2]] * 6
+
+
 @pytest.mark.parametrize(
     "note",
-    [Note("ann", 1, "demand", "red", (1,)), Note("ann", 1, "eliminated", "red"), Note("ann", 1, "eliminated", [], (1,))],
+    [
+        Note("ann", 1, "demand", "red", (1,)),
+        Note("ann", 1, "eliminated", "red"),
+        Note("ann", 1, "eliminated", [], (1,)),
+    ],
 )
 def test_notes_of_another_kind_are_refused(note):
     with pytest.raises(MessageError, match="takes notes of 'eliminated' with one number"):
@@ -249,7 +273,11 @@ def test_coop_se_messages_grow_like_log_log_of_the_horizon():
 def worst_agent(n_agents, replicates):
     """The regret of the worst agent of a path, on average over replicates."""
     found = bm.simulate(
-        coins(nx.path_graph(n_agents)), "coop-se(2, alpha=0.5, horizon=1000)", horizon=150, replicates=replicates, seed=0
+        coins(nx.path_graph(n_agents)),
+        "coop-se(2, alpha=0.5, horizon=1000)",
+        horizon=150,
+        replicates=replicates,
+        seed=0,
     )
     return float(found.agent_regret.max(axis=1).mean())
 

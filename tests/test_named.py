@@ -41,6 +41,12 @@ def test_name_is_written_and_read_everywhere(text):
     assert protocol.relays_by_rule
 
 
+def test_name_keeps_to_the_contract_of_protocols():
+    report = bm.testing.check_protocol("comex(2)", compiled=False)
+    assert "balances its books" in report.checks
+    assert "takes an emission" not in report.checks
+
+
 def test_names_stand_in_tables_of_comparisons():
     settings = {"horizon": 8, "seed": 0, "replicates": 2, "engine": "reference"}
     found = bm.compare(PROBLEM, ["comex(2)", "comex(3)", "ucb-network"], **settings)

@@ -71,7 +71,9 @@ def test_what_is_told_is_the_own_count_and_sum_of_what_was_pulled_since():
 
 def test_statistic_of_an_arm_that_the_receiver_lacks_is_not_learned():
     agent = ODC().seat(Place("ann", Arms.gaussian(["red"], 1.0), bm.UCB()))
-    receipts = [agent.receive(Copy(Message("bob", n, arm, 2, 1.0), 1), "bob", 1) for n, arm in enumerate(["red", "blue"])]
+    receipts = [
+        agent.receive(Copy(Message("bob", n, arm, 2, 1.0), 1), "bob", 1) for n, arm in enumerate(["red", "blue"])
+    ]
     assert [receipt.heard for receipt in receipts] == [True, False]
     agent.settle()
     assert agent.estimates.count == [2]

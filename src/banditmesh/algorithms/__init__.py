@@ -3,10 +3,10 @@
     base       what an algorithm and its agents are, what they may refuse, and what a note costs in bytes
     gosine     GosInE: recommendations by gossip
     elimination   a policy: candidates, pulled in turn and eliminated for good
-    co_aae     CO-AAE: elimination over flooding, with silent agents
-    coop_se    Coop-SE: elimination with growing statistics and elimination notices
-    odc        ODC: pairs of neighbours exchange on demand
-    noting     an agent of the core that takes notes as well
+    co_aae     after CO-AAE: elimination over flooding, with silent agents
+    coop_se    after Coop-SE: elimination with growing statistics and elimination notices
+    odc        after ODC: pairs of neighbours exchange on demand
+    noting     an agent of the core that takes notes as well: for the last two
     named      ComEx, UCB-Network, MP-UCB and CO-UCB: protocols of the package by their published names
     lcc_ucb    LCC-UCB-GRAPH: recommendations after epochs of doubling length
     dducb      DDUCB: averages of all agents' sums and counts, by accelerated or plain gossip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -12,7 +13,7 @@ from ..protocols import Flooding, Growth
 from ..protocols.base import MAX_TTL
 from ..protocols.messages import DUPLICATE, RECEIPTS
 from .base import HEADER_BYTES, NUMBER_BYTES, Algorithm
-from .elimination import Elimination, Eliminator
+from .elimination import Elimination
 from .noting import NotedAgent, NoteTaker
 
 ELIMINATED: Final = "eliminated"
@@ -57,11 +58,11 @@ class CoopSE(Algorithm):
     --------
     >>> import banditmesh as bm
     >>> arms = [bm.arms.Bernoulli(mean) for mean in (0.2, 0.5, 0.8)]
-    >>> problem = bm.Problem(bm.networks.ring(20), [range(3)] * 20, arms)
-    >>> result = bm.simulate(problem, "coop-se(4, alpha=0.5, horizon=1000)", horizon=1000, seed=0)
-    >>> flooded = bm.simulate(problem, "flooding(4)", policy=bm.UCB(0.5), horizon=1000, seed=0, engine="reference")
-    >>> int(result.traffic["sent"][0]), int(flooded.traffic["sent"][0])
-    (0, 0)
+    >>> problem = bm.Problem(bm.networks.ring(10), [range(3)] * 10, arms)
+    >>> algorithm = bm.algorithms.CoopSE(4, alpha=0.5, horizon=1000)
+    >>> early, late = (bm.simulate(problem, algorithm, horizon=rounds, seed=0) for rounds in (150, 300))
+    >>> [int(result.traffic["sent"][0]) for result in (early, late)]
+    [1792, 1792]
     """
 
     ttl: int = 4
@@ -117,46 +118,49 @@ class Noticing(Relaying, NoteTaker):
     def restart(self) -> None:
         """Begin with nothing."""
         super().restart()
-        #: Which neighbours know, by an arm and the better one.
+        #: What is known to be eliminated, an arm and the better one, and which neighbours said so.
         self._notices: dict[tuple[Any, Any], list[Any]] = {}
+        #: How many of these, the first ones, each neighbour knows.
+        self._n_known: dict[Any, int] = {}
 
     def send(self, agent: Agent, neighbours: Sequence[Any]) -> list[Parcel]:
         """Statistics, and what neighbours do not know of what is eliminated."""
         parcels = super().send(agent, neighbours)
         chooser: Any = agent.chooser
-        for pair in chooser.beaten:
-            arm, better = (agent.arms.names[position] for position in pair)
-            self._notices.setdefault((arm, better), [])
-        for (arm, better), told in self._notices.items():
-            for neighbour in [one for one in neighbours if one not in told]:
-                note = Note(agent.name, self._place.new_link_id(neighbour), ELIMINATED, arm, (better,))
-                parcels.append(Parcel(Copy(note, 1), [neighbour]))
-                told.append(neighbour)
+        for arm, better in chooser.beaten:
+            self._notices.setdefault((agent.arms.names[arm], agent.arms.names[better]), [])
+        for neighbour in neighbours:
+            for (arm, better), said in itertools.islice(self._notices.items(), self._n_known.get(neighbour, 0), None):
+                if neighbour not in said:
+                    note = Note(agent.name, self._place.new_link_id(neighbour), ELIMINATED, arm, (better,))
+                    parcels.append(Parcel(Copy(note, 1), [neighbour]))
+            self._n_known[neighbour] = len(self._notices)
         return parcels
 
     def take(self, agent: Agent, note: Note, sender: Any) -> Receipt:
-        """Eliminate the arm if the agent has the better one, and pass on what is new."""
+        """Eliminate the arm if the agent has the better one, too, and pass on what is new."""
         pair = note.arm, note.values[0]
         is_new = pair not in self._notices
-        told = self._notices.setdefault(pair, [])
-        if sender not in told:
-            told.append(sender)
+        said = self._notices.setdefault(pair, [])
+        if sender not in said:
+            said.append(sender)
         if not is_new:
             return DUPLICATE
-        arms = agent.arms.names
-        chooser: Any = agent.chooser
-        if isinstance(chooser, Eliminator) and all(map(agent.has, pair)):
-            chooser.eliminate(list(arms).index(note.arm))
+        if all(map(agent.has, pair)):
+            chooser: Any = agent.chooser
+            chooser.eliminate(agent.arms.names.index(note.arm))
         return RECEIPTS[Fate.RELAYED][False]
 
     @property
     def state(self) -> dict[str, Any]:
         """What the courier of statistics keeps, and who knows what is eliminated."""
-        notices = [[arm, better, told] for (arm, better), told in self._notices.items()]
-        return super().state | {"notices": notices}
+        return super().state | {
+            "notices": [[*pair, said] for pair, said in self._notices.items()],
+            "n_known": [[*known] for known in self._n_known.items()],
+        }
 
     @state.setter
     def state(self, value: dict[str, Any]) -> None:
-        put_back: Any = Relaying.state.fset
-        put_back(self, value)
-        self._notices = {(arm, better): told for arm, better, told in value["notices"]}
+        vars(Relaying)["state"].fset(self, value)
+        self._notices = {(arm, better): said for arm, better, said in value["notices"]}
+        self._n_known = dict(value["n_known"])

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 
 from .. import checks
 from ..core import Agent, Copy, Message, Note, Parcel, Place, Receipt
+from ..policies.memory import MAX_PULLS
 from ..protocols.messages import ABSORBED, DUPLICATE
 from .base import HEADER_BYTES, NUMBER_BYTES, Algorithm
 from .noting import NotedAgent, NoteTaker
@@ -22,9 +23,9 @@ class ODC(Algorithm):
 
     For each neighbour an agent counts the pulls that it has not told it of. When they reach a threshold, it has
     something to tell and could use news itself: it sends a *demand*. Once it has the neighbour's demand, too, it sends
-    its count and sum of every arm that it has pulled since, and counts from zero again. So a fast agent waits for a slow
-    one, and how much a pair sends follows the slower of the two. Arms are chosen by the run's policy: with `UCB` it is
-    what the paper calls UCB-ODC, with `Elimination` AAE-ODC.
+    its count and sum of every arm that it has pulled since, and counts from zero again. So a fast agent waits for a
+    slow one, and how much a pair sends follows the slower of the two. Arms are chosen by the run's policy: with `UCB`
+    it is what the paper calls UCB-ODC, with `Elimination` AAE-ODC.
 
     Parameters
     ----------
@@ -44,7 +45,8 @@ class ODC(Algorithm):
     What is ours: the paper was read in its abstract and in what others write of it, not in full. Only neighbours
     exchange; for the paper's setting take a complete network. Arm sets may differ: what a neighbour does not have is of
     no use to it. Demands carry the number of the exchange, so that one that is late is not taken for another, and a
-    demand that is not met is repeated each time that the untold pulls have doubled, since it may have been lost.
+    demand that is not met is repeated each time that the untold pulls have doubled, since it may have been lost. What
+    is lost of an exchange is made up for when the arm is told again; links with a cap drop parts of it.
 
     Examples
     --------
@@ -52,11 +54,11 @@ class ODC(Algorithm):
     >>> problem = bm.Problem(bm.networks.complete(4), [range(3)] * 4, [bm.arms.Bernoulli(p) for p in (0.3, 0.5, 0.7)])
     >>> every = [1, 1, 1, 50]
     >>> odc, irs = (
-    ...     bm.simulate(problem, protocol, horizon=1000, seed=0, every=every, engine="reference")
+    ...     bm.simulate(problem, protocol, horizon=500, seed=0, every=every, engine="reference")
     ...     for protocol in ("odc(10, factor=0)", "irs")
     ... )
     >>> int(odc.traffic["sent"][0]), int(irs.traffic["sent"][0])
-    (0, 0)
+    (732, 4530)
     """
 
     threshold: int = 8
@@ -66,7 +68,9 @@ class ODC(Algorithm):
     refuses: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "threshold", checks.integer("threshold", self.threshold, at_least=1))
+        object.__setattr__(
+            self, "threshold", checks.integer("threshold", self.threshold, at_least=1, at_most=MAX_PULLS)
+        )
         object.__setattr__(self, "factor", checks.non_negative("factor", self.factor))
 
     def enough(self, n_exchanges: int) -> int:
@@ -77,7 +81,7 @@ class ODC(Algorithm):
         >>> [ODC(8, factor=0.25).enough(k) for k in range(4)]
         [8, 10, 13, 16]
         """
-        return math.ceil(self.threshold * (1.0 + self.factor) ** n_exchanges)
+        return math.ceil(min(self.threshold * (1.0 + self.factor) ** n_exchanges, MAX_PULLS))
 
     def size(self, message: Message | Note) -> int:
         """A statistic has two numbers, a demand one."""

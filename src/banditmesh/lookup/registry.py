@@ -38,6 +38,18 @@ def _place(package: ModuleType) -> tuple[str, tuple[str, ...]]:
     return package.__name__, tuple(package.__path__)
 
 
+def is_algorithm(kind: type[Any]) -> bool:
+    """Whether a shipped class is one of `algorithms`.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> is_algorithm(bm.algorithms.ComEx), is_algorithm(bm.Flooding)
+    (True, False)
+    """
+    return ".algorithms." in kind.__module__
+
+
 def by_name(base: type[Any]) -> dict[str, type[Any]]:
     """The same classes by their short names.
 

@@ -238,7 +238,8 @@ def get_class(what: str, name: str) -> type[Any]:
     known = registry.by_name(bases[what])
     if name not in known:
         near = checks.meant(name, known)
-        raise InputError(f"{what} must be among {', '.join(sorted(known))}; got {checks.shown(name)}{near}")
+        names = sorted(known, key=lambda one: (registry.is_algorithm(known[one]), one))
+        raise InputError(f"{what} must be among {', '.join(names)}; got {checks.shown(name)}{near}")
     return known[name]
 
 
