@@ -67,7 +67,7 @@ def _parts(result: SuiteResult, docs: str) -> Iterator[str]:
     yield f'<h2 id="fronts">{links["fronts"]}</h2>{pages.table("On how many problems", result.front_table())}'
     yield f'<h2 id="budgets">{links["budgets"]}</h2>{pages.table("The best row", result.budget_table())}'
     yield f'<p class="note">{html.escape(NOTE)}</p>'
-    yield f'<h2 id="rows">Rows</h2><dl>{"".join(_described(row, docs) for row in result.rows)}</dl>'
+    yield f'<h2 id="rows">Rows</h2><dl>{"".join(describe(row, docs) for row in result.rows)}</dl>'
     for name in record.problems:
         yield from _problem(result, name)
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
@@ -87,7 +87,7 @@ def _problem(result: SuiteResult, name: str) -> Iterator[str]:
         yield pages.table("Does not run here", [["row", "why"], *map(list, refused.items())], "claims")
 
 
-def _described(row: str, docs: str) -> str:
+def describe(row: str, docs: str) -> str:
     """What a row is, in the first line of its documentation, with a link to the rest."""
     kind = _class_of(row)
     if kind is None:

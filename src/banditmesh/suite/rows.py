@@ -67,8 +67,10 @@ SAME: Final = {
     "mp-ucb": FLOODING,
     "ucb-network": "irs",
 }
-#: Rows with other parameters than most: CO-AAE floods every observation, and on the reference engine that takes long.
-_OTHERWISE: Final = {"co-aae": "co-aae(ttl=near, alpha=width)"}
+#: For arms that change: rows only where they do.
+_FOR_CHANGE: Final = ("cusum-ucb", "glr-klucb", "m-ucb")
+#: They flood every observation, which takes long on the reference engine: so not farther than near.
+_OTHERWISE: Final = {"co-aae": "co-aae(ttl=near, alpha=width)"} | {name: f"{name}(ttl=near)" for name in _FOR_CHANGE}
 #: The words as parameters, and not as parts of names.
 _WORDS: Final = re.compile(r"(?<=[(=,\s])(diameter|near|width)(?=\s*[,)])")
 #: What the words are given to.
@@ -114,6 +116,7 @@ def row_texts(problem: SuiteProblem) -> list[str]:
     if problem.memory:
         texts += [f"{text}, {problem.memory}" for text in texts]
     there = {notation.parse(with_numbers(text, problem)).name for text in _PROTOCOLS} | set(SAME)
+    there |= set() if problem.memory else set(_FOR_CHANGE)
     return texts + [_plain_row(kind) for name, kind in registry.by_name(AnyProtocol).items() if name not in there]
 
 

@@ -11,7 +11,6 @@ import click
 from ..errors import StudyError
 from ..text_tables import as_text
 from .options import check_folder
-from .paper import step_progress
 
 _ENTRY_HELP = (
     "Your own entry, as in my_module:MyProtocol or 'my_module:MyProtocol(4), klucb'; may be repeated. One that needs a "
@@ -150,8 +149,9 @@ def check_verb(path: str, as_json: bool, **settings: Any) -> None:
     from dataclasses import asdict
 
     from .. import suite
+    from ..sim.progress import terminal_bar
 
-    with step_progress("check") as progress:
+    with terminal_bar("check", "replicates") as progress:
         found = suite.check(path, progress=progress, **settings)
     counts = Counter(one.verdict for one in found)
     if as_json:
