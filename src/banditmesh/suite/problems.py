@@ -80,7 +80,7 @@ class SuiteProblem:
     question: str
     make: Callable[[], Problem]
     policy: str = "ucb"
-    rounds: tuple[int, int] = (200, 1000)
+    rounds: tuple[int, int] = (100, 1000)
     replicates: tuple[int, int] = (2, 5)
     width: float = 3.0
     memory: str = ""
@@ -232,7 +232,7 @@ _ALL: Final = (
         "A thousand agents with five of ten arms each: whose traffic does not explode?",
         _few_arms,
         rounds=(40, 300),
-        too_long=("co-aae",),
+        too_long=("co-aae", "coop-se"),
     ),
     SuiteProblem(
         "rare-coins",
@@ -251,7 +251,7 @@ _ALL: Final = (
     ),
     SuiteProblem(
         "delays",
-        "Every transmission comes five rounds late, and up to many more: who does without fresh news?",
+        "Every transmission comes at least five rounds late, ten on average: who does without fresh news?",
         _er60,
         faults=Faults(delay=5, jitter=5.0),
         rounds=(100, 500),
