@@ -13,6 +13,7 @@ import banditmesh as bm
 EXAMPLES = Path(__file__).parent.parent / "examples"
 ROWS = {
     "outside_choices.py": [],
+    "own_entry.py": [],
     "own_data.py": ["none", "tree+growth(0.05)", "irs+growth(0.25)", "irs", "fwa(3)+growth(0.25)"],
     "own_policy.py": ["ucb", "optimal-ucb", "explore-first"],
     "own_protocol.py": ["irs", "shy-hubs", "fwa", "flooding"],
@@ -47,6 +48,12 @@ def test_example_prints_its_table(name):
 def test_own_protocol_lies_between_irs_and_fwa_in_traffic():
     messages = {words[0]: float(words[3]) for words in run("own_protocol.py") if words[0] in ROWS["own_protocol.py"]}
     assert messages["irs"] < messages["shy-hubs"] < messages["fwa"] < messages["flooding"]
+
+
+def test_own_entry_is_judged_on_each_problem():
+    sentences = {words[0]: " ".join(words[1:]) for words in run("own_entry.py")}
+    assert list(sentences) == ["communities:", "asynchronous:"]
+    assert all("the best of what sends no more bytes: group regret" in one for one in sentences.values())
 
 
 def test_examples_keep_to_their_contracts():

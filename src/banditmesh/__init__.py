@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import algorithms, arms, errors, networks, policies, protocols, testing, theory
+    from . import algorithms, arms, errors, networks, policies, protocols, suite, testing, theory
     from .animations import Journey, animate, follow
     from .comparisons.compare import Comparison, compare
     from .comparisons.configurations import Frontier
@@ -124,7 +124,7 @@ _HOMES = {
     "simulate": "sim.engine",
     "support": "sim.support",
 }
-_MODULES = ("algorithms", "arms", "errors", "networks", "policies", "protocols", "testing", "theory")
+_MODULES = ("algorithms", "arms", "errors", "networks", "policies", "protocols", "suite", "testing", "theory")
 
 __all__ = [
     "ABSORB",
@@ -191,6 +191,7 @@ __all__ = [
     "reproduce",
     "run_study",
     "simulate",
+    "suite",
     "support",
     "testing",
     "theory",

@@ -27,6 +27,7 @@ from .verbs.node import node_verb
 from .verbs.paper import paper_verb
 from .verbs.serve import serve_verb
 from .verbs.study import new_verb, plot_verb, run_verb
+from .verbs.suite import suite_verb
 from .version import __version__
 
 
@@ -145,7 +146,7 @@ def _all_commands(command: click.Command) -> list[click.Command]:
     return [command, *(one for each in inner for one in _all_commands(each))]
 
 
-for _verb in (paper_verb, compare_verb, frontier_verb, bounds_verb, new_verb, run_verb, plot_verb):
+for _verb in (paper_verb, compare_verb, frontier_verb, bounds_verb, new_verb, run_verb, plot_verb, suite_verb):
     cli.add_command(_verb)
 for _verb in (keys_verb, node_verb, mesh_verb, serve_verb):
     cli.add_command(_verb)

@@ -34,7 +34,7 @@ COSTS: Final = {
     "link_load": "transmissions per round on the busiest link",
     "bytes_per_round": "bytes per round",
 }
-MEASURES: Final = ("regret", *COSTS, "link_peak", "first_regret")
+MEASURES: Final = ("regret", *COSTS, "link_peak", "first_regret", "agent_worst")
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ class Configuration:
         Payload of all transmissions, divided by the horizon.
     first_regret : float array (replicates,)
         How much of the regret is of forced first pulls; nan where that is not known.
+    agent_worst : float array (replicates,)
+        The largest of the agents' regrets.
     policy : Policy or None
         How it chooses arms, if policies are put side by side; None if all choose alike.
     """
@@ -71,6 +73,7 @@ class Configuration:
     link_peak: NDArray[np.float64]
     bytes_per_round: NDArray[np.float64]
     first_regret: NDArray[np.float64] = field(default_factory=lambda: np.full(1, np.nan))
+    agent_worst: NDArray[np.float64] = field(default_factory=lambda: np.full(1, np.nan))
     policy: Policy | None = None
 
     def mean(self, measure: str) -> float:

@@ -6,7 +6,6 @@ is explained where it first appears.
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import plots
+from ..plots import pages
 from ..policies import UCB
 from ..studies.store import write_whole
 from .agreement import to_json
@@ -44,34 +44,6 @@ _TITLES: Final = {
     "5": "Figure 5: a dynamic network",
     "6": "Figure 6: regret against delta",
 }
-_STYLE: Final = """
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 68rem; margin: 2rem auto;
-  padding: 0 1.2rem; }
-h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.25rem; margin-top: 2.4rem; border-top: 1px solid #ddd;
-  padding-top: 1.2rem; }
-figure { margin: 1.2rem 0; } figure img { width: 100%; height: auto; display: block; }
-figure.narrow img { max-width: 30rem; }
-figcaption { font-size: .9rem; color: #555; margin-top: .3rem; }
-.tables { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(30rem, 100%), 1fr)); gap: .4rem 2rem;
-  align-items: start; overflow-x: auto; }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; width: 100%; }
-caption { text-align: left; font-weight: 600; padding: .6rem 0 .2rem; }
-th, td { padding: .18rem .5rem; text-align: right; border-bottom: 1px solid #eee; white-space: nowrap; }
-th { border-bottom: 1px solid #999; font-weight: 600; } th:first-child, td:first-child { text-align: left; }
-.claims td, .claims th { text-align: left; white-space: normal; vertical-align: top; }
-.claims div { margin: .1rem 0; display: grid; grid-template-columns: 4.6em 1fr; gap: .5em; align-items: start; }
-.claims td:nth-child(2) { width: 18rem; }
-.verdict { display: inline-block; min-width: 3.6em; text-align: center; border-radius: .3em; padding: 0 .5em;
-  color: #fff; font-weight: 600; }
-.holds { background: #00694b; } .fails { background: #a33b00; } .open { background: #666; }
-.about { width: auto; } .about td { text-align: left; white-space: normal; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; } dd { margin: 0; }
-dt { font-weight: 600; } .note { font-size: .9rem; color: #444; max-width: 60rem; }
-pre { background: #f5f5f5; padding: .6rem .8rem; overflow-x: auto; }
-@media print { body { max-width: none; margin: 0; font-size: 10pt; } h2 { break-after: avoid; }
-  figure { break-inside: avoid; } }
-"""
 
 
 def write_paper(reproductions: Sequence[Reproduction], out: str | PathLike[str], command: str = "") -> list[Path]:
@@ -124,26 +96,22 @@ def write_paper(reproductions: Sequence[Reproduction], out: str | PathLike[str],
 
 def _page(outcomes: Sequence[Mapping[str, Any]], sections: Sequence[str], command: str) -> str:
     rules = " and ".join(values["rules"] for values in outcomes)
-    parts = [
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>Flooding with Absorption, run again ({rules} rules)</title>",
-        f"<style>{_STYLE}</style></head><body>",
-        f"<h1>Flooding with Absorption, run again by the {rules} rules</h1>",
-        "<p>The experiments of Lee, Schmid and Yun, <em>Flooding with Absorption: An Efficient Protocol for "
-        "Heterogeneous Bandits over Complex Networks</em> (OPODIS 2023), simulated by banditmesh.</p>",
-        _contents(outcomes),
-        '<h2 id="words">Words</h2>',
-        _words(outcomes[0]),
-        '<h2 id="runs">What was run</h2>',
-        _about(outcomes, command),
-        '<h2 id="verdict">Verdict</h2>',
-        _verdict(outcomes),
-        *sections,
-        "</body></html>",
-    ]
-    return "\n".join(parts) + "\n"
+    return pages.page(
+        f"Flooding with Absorption, run again ({rules} rules)",
+        [
+            f"<h1>Flooding with Absorption, run again by the {rules} rules</h1>",
+            "<p>The experiments of Lee, Schmid and Yun, <em>Flooding with Absorption: An Efficient Protocol for "
+            "Heterogeneous Bandits over Complex Networks</em> (OPODIS 2023), simulated by banditmesh.</p>",
+            _contents(outcomes),
+            '<h2 id="words">Words</h2>',
+            _words(outcomes[0]),
+            '<h2 id="runs">What was run</h2>',
+            _about(outcomes, command),
+            '<h2 id="verdict">Verdict</h2>',
+            _verdict(outcomes),
+            *sections,
+        ],
+    )
 
 
 def _contents(outcomes: Sequence[Mapping[str, Any]]) -> str:
@@ -276,23 +244,12 @@ def _section(reproduction: Reproduction, values: Mapping[str, Any], figures: Map
         parts.append(f'<h2 id="{anchor}">{_TITLES[number]}, {reproduction.rules} rules</h2>')
         for name, (caption, figure) in figures.items():
             if name.startswith(f"figure{number}"):
-                parts.append(_picture(caption, figure))
+                parts.append(pages.picture(caption, figure))
         parts += [f'<p class="note">{html.escape(line)}</p>' for line in notes(values, number)]
         own = {title: rows for title, rows in found.items() if title.startswith(f"Figure {number}")}
         parts.append(f'<div class="tables">{"".join(_table(title, rows) for title, rows in own.items())}</div>')
     return "\n".join(parts)
 
 
-def _picture(caption: str, figure: Figure) -> str:
-    data = base64.b64encode(plots.as_bytes(figure, "svg")).decode()
-    narrow = ' class="narrow"' if figure.get_figwidth() < 4 else ""
-    caption = html.escape(caption)
-    image = f'<img alt="{caption}" src="data:image/svg+xml;base64,{data}">'
-    return f"<figure{narrow}>{image}<figcaption>{caption}</figcaption></figure>"
-
-
 def _table(title: str, rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in rows[0])
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:])
-    title = html.escape(title.partition(": ")[2] or title)
-    return f"<table><caption>{title}</caption><tr>{head}</tr>{body}</table>"
+    return pages.table(title.partition(": ")[2] or title, rows)

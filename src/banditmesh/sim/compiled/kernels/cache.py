@@ -47,6 +47,7 @@ ABOVE: Final = frozenset(
         "paper",
         "plots",
         "studies",
+        "suite",
         "testing",
         "theory",
         "verbs",
