@@ -3,7 +3,7 @@
 The tables of docs/changing.md, as Markdown. A cell is the group regret at the horizon, mean over replicates, with the
 standard error of that mean; all cells of a table meet the same worlds and rewards.
 
-python benchmarks/changing.py [--quick] [--only memory,sharing,growth,first] [--replicates 3]
+python benchmarks/changing.py [--quick] [--only memory,sharing,growth,detectors,first] [--replicates 3]
 """
 
 from __future__ import annotations
@@ -36,6 +36,16 @@ PROTOCOLS = (
     "centralised",
 )
 POLICIES = ("ucb(3)", "ucb(1)", "thompson", "klucb")
+#: What it is called, the protocol, and the policy, of which algorithms need none.
+DETECTING = (
+    ("ucb(2)", "flooding(3)", "ucb(2)"),
+    ("klucb", "flooding(3)", "klucb"),
+    ("klucb+discount(0.995)", "flooding(3)", "klucb+discount(0.995)"),
+    ("klucb+window(400)", "flooding(3)", "klucb+window(400)"),
+    ("glr-klucb(3)", "glr-klucb(3)", None),
+    ("cusum-ucb(3)", "cusum-ucb(3)", None),
+    ("m-ucb(3)", "m-ucb(3)", None),
+)
 
 
 @dataclass(frozen=True)
@@ -71,9 +81,11 @@ def world(rate: float) -> bm.Problem:
     return bm.Problem.random(bm.networks.paper("er"), n_arms=20, per_agent=7, seed=SEED, change=change)
 
 
-def run(problem: bm.Problem, protocol: str, policy: str, horizon: int, replicates: int) -> bm.Result:
+def run(problem: bm.Problem, protocol: str, policy: str | None, horizon: int, replicates: int) -> bm.Result:
     settings = {"horizon": horizon, "replicates": replicates, "seed": SEED, "record_every": horizon}
-    return bm.simulate(problem, protocol, policy=policy, engine="auto", progress=False, **settings)
+    # Algorithms choose by themselves, and run on the reference engine.
+    engine = "auto" if policy else "reference"
+    return bm.simulate(problem, protocol, policy=policy, engine=engine, progress=False, **settings)
 
 
 def regret(*arguments: Any) -> np.ndarray[Any, Any]:
@@ -124,6 +136,25 @@ def measure_growth(size: Size) -> Iterator[str]:
     yield table(head, rows) + "\n"
 
 
+def measure_detectors(size: Size) -> Iterator[str]:
+    """Detectors with shared restarts beside memories, on twelve agents with four of eight coins each."""
+    horizon, rates, rows = size.horizon(1500), size.some((0.0, 0.001, 0.004)), []
+    for name, protocol, policy in DETECTING:
+        results = [run(coins(rate), protocol, policy, horizon, size.replicates) for rate in rates]
+        n_bytes = results[-1].traffic["bytes"].mean() / horizon
+        rows.append([name, *(cell(one.regret[:, -1]) for one in results), f"{n_bytes:,.0f}"])
+    yield f"T = {horizon}, {size.replicates} replicates\n"
+    yield table(["", *(f"rate {rate:g}" if rate else "still" for rate in rates), "bytes/round"], rows) + "\n"
+
+
+def coins(rate: float) -> bm.Problem:
+    """A ring of twelve agents with four of eight coins each, that switch so often."""
+    change = f"switching({rate}, low=0, high=1)" if rate else None
+    laws = [bm.arms.Bernoulli(0.1 + 0.1 * arm) for arm in range(8)]
+    problem = bm.Problem(bm.networks.ring(12), bm.arms.uniform_sets(12, 8, 4, seed=SEED), laws)
+    return problem.with_change(change) if change else problem
+
+
 def catalogue(n_agents: int = 111, per_agent: int = 203, n_arms: int = 1000) -> bm.Problem:
     """A made catalogue of coins, most of them poor, many for each agent, on a network of three links an agent."""
     rng = np.random.default_rng(SEED)
@@ -171,6 +202,7 @@ SECTIONS: dict[str, Callable[[Size], Iterator[str]]] = {
     "memory": measure_memory,
     "sharing": measure_sharing,
     "growth": measure_growth,
+    "detectors": measure_detectors,
     "first": measure_first,
 }
 

@@ -62,8 +62,8 @@ def test_tables_of_changing_worlds_are_printed():
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert sum(line.startswith("| --- |") for line in lines) == 6
-    assert sum(line.endswith("2 replicates") for line in lines) == 6
+    assert sum(line.startswith("| --- |") for line in lines) == 7
+    assert sum(line.endswith("2 replicates") for line in lines) == 7
 
 
 def test_results_name_the_machine_and_no_date(quick_results):

@@ -6,15 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import networkx as nx
 import pytest
 
 import banditmesh as bm
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-BESIDE = ["fwa(4)", "flooding(4)", "flooding(8)+growth(0.25)"]
 ROWS = {
-    "co_aae.py": [*BESIDE, "co-aae"],
     "outside_choices.py": [],
     "own_data.py": ["none", "tree+growth(0.05)", "irs+growth(0.25)", "irs", "fwa(3)+growth(0.25)"],
     "own_policy.py": ["ucb", "optimal-ucb", "explore-first"],
@@ -38,10 +35,7 @@ def test_every_example_is_tested_and_described():
     assert all(name in (EXAMPLES / "README.md").read_text() for name in scripts)
 
 
-# The reference engine takes long for elimination.
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "co_aae.py" else name for name in ROWS]
-)
+@pytest.mark.parametrize("name", ROWS)
 def test_example_prints_its_table(name):
     # What a comparison prints has commas, and its differences a minus after the name.
     table = [words for words in run(name) if words[0] in ROWS[name] and words[1] != "-"]
@@ -59,17 +53,7 @@ def test_examples_keep_to_their_contracts():
     policies = runpy.run_path(str(EXAMPLES / "own_policy.py"))
     bm.testing.check_policy(policies["OptimalUCB"](), compiled=False)
     bm.testing.check_policy(policies["ExploreFirst"](), compiled=False)
-    with_a_chooser = runpy.run_path(str(EXAMPLES / "co_aae.py"))
-    report = bm.testing.check_policy(with_a_chooser["Elimination"](), compiled=False)
-    assert "keeps each agent's knowledge separate, and continues from its state" in report.checks
-    # Neither holds for it: it has no index, and may take any of equal arms.
-    assert not any("index" in line or "first of equals" in line for line in report.checks)
     bm.testing.check_protocol(runpy.run_path(str(EXAMPLES / "own_protocol.py"))["ShyHubs"](4), compiled=False)
-
-
-def easy_problem():
-    arms = [bm.arms.Gaussian(mean, 0.1) for mean in (0.0, 1.0, 0.5)]
-    return bm.Problem(nx.path_graph(4), [[0, 1], [1, 2], [0, 2], [0, 1, 2]], arms)
 
 
 def test_agents_driven_by_hand_learn_from_each_other():
@@ -89,24 +73,6 @@ def test_outside_program_chooses_for_its_agent():
     problem = bm.Problem.random(bm.networks.ring(10), n_arms=8, per_agent=4, seed=1)
     best = problem.arms[problem.arm_set(3)[problem.gaps[3, problem.arm_set(3)].argmin()]]
     assert str(best) in lines[3]
-
-
-def test_elimination_falls_silent_and_keeps_the_best_arm():
-    names = runpy.run_path(str(EXAMPLES / "co_aae.py"))
-    problem = easy_problem()
-    regret, sent, n_silent = names["co_aae"](problem, bm.Flooding(3), 0.1, 200, seed=0, replicate=0)
-    assert n_silent == 4
-    # All that is ever sent is sent before agents have made up their minds.
-    assert sent == names["co_aae"](problem, bm.Flooding(3), 0.1, 400, seed=0, replicate=0)[1]
-    assert regret == names["co_aae"](problem, bm.Flooding(3), 0.1, 400, seed=0, replicate=0)[0]
-
-
-def test_elimination_floods_while_nobody_is_silent():
-    names = runpy.run_path(str(EXAMPLES / "co_aae.py"))
-    problem = bm.Problem.paper("er", seed=0)
-    _, sent, n_silent = names["co_aae"](problem, bm.Flooding(4), 1e6, 25, seed=0, replicate=0)
-    assert n_silent == 0
-    assert sent == bm.simulate(problem, bm.Flooding(4), horizon=25, seed=0).transmissions[0, -1]
 
 
 def test_student_reproduces_invents_checks_compares_draws_and_sweeps():

@@ -19,7 +19,7 @@ from ..sim.engine import simulate
 from ..sim.result import Result
 from ..sim.run import ProgressCallback
 from ..text_tables import as_html, as_text, known
-from .entries import Comparable, read_entries, read_policies
+from .entries import Comparable, check_memories, read_entries, read_policies
 from .first_pulls import first_regret
 from .intervals import paired_interval
 from .shown import MANY_FIRST, ONE_REPLICATE, comparison_rows, mostly_first
@@ -389,6 +389,8 @@ def compare(
         "trace": trace,
     }
     given = {name: {**settings, **entry.settings} for name, entry in entries.items()}
+    for name, entry in entries.items():
+        check_memories([entry.protocol], given[name]["policy"])
     results = {name: simulate(problem, entry.protocol, **given[name]) for name, entry in entries.items()}
     first = {name: first_regret(problem, entry.protocol, results[name], given[name]) for name, entry in entries.items()}
     return Comparison(results, pooling_advice(problem), first)

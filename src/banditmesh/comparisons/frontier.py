@@ -46,7 +46,7 @@ from ..sim.engine import OWN_CHOICE, check_changes_come
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
 from .configurations import Configuration, Frontier
-from .entries import policy_labels, read_policies
+from .entries import check_memories, policy_labels, read_policies
 from .first_pulls import listening
 from .kept import Kept
 from .measuring import Bench, Measured, Task
@@ -194,7 +194,7 @@ def frontier(
         settings["policy"] = choosing[0]
     note_default(problem, settings.get("policy"))
     if isinstance(problem, Problem):
-        check_changes_come(problem, horizon)
+        check_changes_come(problem.arms, problem.laws, horizon)
     tolerance = checks.non_negative("tolerance", tolerance)
     confidence = checks.probability("confidence", confidence)
     faults = settings.get("faults")
@@ -202,6 +202,7 @@ def frontier(
     # Under the published rules an echo is taken for the message that it repeats.
     loses = isinstance(faults, Faults) and faults.loses and settings.get("rules") != PUBLISHED.name
     grid = combine(problem, protocols, ttls, emissions, loses, choosing or settings.get("policy"))
+    check_memories(grid.values(), choosing or settings.get("policy"))
     grid, chosen = (grid, {}) if len(choosing) < 2 else cross(grid, choosing)
     simulated = {"seed": seed, **settings}
     kept = Kept(keep, problem, simulated)
@@ -407,11 +408,11 @@ def _variants(
     if not isinstance(kind, type) or not issubclass(kind, AnyProtocol):
         raise InputError(f"protocols must be protocols such as FwA(4) or classes such as FwA, got {checks.shown(kind)}")
     made: Any = kind
-    if needs_ttl(kind):
-        return [made(ttl, emission=emission) for ttl in ttls for emission in emissions]
+    hops = [{"ttl": ttl} for ttl in ttls] if needs_ttl(kind) else [{}]
     # A protocol that never sends needs no emission, and an algorithm sends by its own rules.
-    sends = made.has_emission() and made().sends_messages
-    return [made(emission=emission) for emission in emissions] if sends else [made()]
+    sends = made.has_emission() and made(**hops[0]).sends_messages
+    sending = [{"emission": emission} for emission in emissions] if sends else [{}]
+    return [made(**hop, **more) for hop in hops for more in sending]
 
 
 def read_ttls(name: str, text: str) -> list[int]:

@@ -118,7 +118,7 @@ def protocol_lines(protocol: AnyProtocol, policy: Policy | None = None) -> str:
     refuse_live(protocol, policy)
     found = [
         _table("protocol", protocol),
-        *([_table("emission", protocol.emission)] if protocol.sends_messages else []),
+        *([_table("emission", protocol.emission)] if protocol.sends_messages and protocol.has_emission() else []),
     ]
     return "\n".join([*found, *([] if policy is None else [_table("policy", policy)])])
 

@@ -55,7 +55,7 @@ class Delivery(Enum):
 
     #: Not at all: every agent is on its own.
     NOTHING = "nothing"
-    #: Everybody hears every observation at the end of its round, without any message.
+    #: All agents hear every observation at the end of its round, without any message.
     EVERYONE = "everyone"
     #: Messages are relayed hop by hop.
     HOPS = "hops"
@@ -165,7 +165,7 @@ class AnyProtocol:
         if n_echoes and not self.emission.cumulative:
             name = self.emission.name
             raise InputError(f"echoes need an emission of counts and sums (cumulative), got {name!r} of single pulls")
-        if self.emission != EveryPull():
+        if self.has_emission() and self.emission != EveryPull():
             self.check_takes_emission(self.emission.name)
 
     def with_emission(self, emission: Emission) -> Self:
@@ -178,8 +178,9 @@ class AnyProtocol:
 
     @classmethod
     def has_emission(cls) -> bool:
-        """Whether it has an emission as a field; algorithms that send by rules of their own have none."""
-        return "emission" in getattr(cls, "__dataclass_fields__", ())
+        """Whether it can be given an emission; algorithms that send by rules of their own cannot."""
+        known: dict[str, Any] = getattr(cls, "__dataclass_fields__", {})
+        return "emission" in known and bool(known["emission"].init)
 
     @classmethod
     def takes_emission(cls) -> bool:
@@ -195,7 +196,7 @@ class AnyProtocol:
             )
         if cls.delivery is Delivery.EVERYONE:
             raise InputError(
-                f"protocol {cls.name!r} takes no emission, since everybody hears every observation at once, "
+                f"protocol {cls.name!r} takes no emission, since all agents hear every observation at once, "
                 f"got {emission!r}; leave it out"
             )
 
@@ -248,7 +249,7 @@ class AnyProtocol:
 
     @property
     def is_central(self) -> bool:
-        """Whether the driver itself tells everybody everything."""
+        """Whether the driver itself tells all agents everything."""
         return self.delivery is Delivery.EVERYONE
 
     @property

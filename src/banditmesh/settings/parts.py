@@ -115,9 +115,9 @@ def parts(table: str) -> dict[str, Part]:
     if table in problems.PARTS:
         return problems.PARTS[table]()
     known = {name: _from_class(kind) for name, kind in registry.by_name(_bases()[table]).items()}
-    if "irs" in known:
+    for name in known.keys() & {"irs", "ucb-network"}:
         # Its ttl is 1 by definition, so a ttl that is given for other protocols is none of its parameters.
-        known["irs"] = replace(known["irs"], parameters={})
+        known[name] = replace(known[name], parameters={})
     # What the outer part does by itself: every pull for most protocols, and a policy forgets nothing.
     return {"default": Part(lambda: None, {}, frozenset()), **known} if table in GOES_INTO else known
 
@@ -155,7 +155,7 @@ def tables_of(table: str, value: Any) -> dict[str, Any]:
     if table not in GOES_INTO.values() or not isinstance(value, str) or not any(sign in value for sign in "(+"):
         return {table: {NAME_KEYS[table]: value}}
     try:
-        return notation.parse(value).tables if table == "protocol" else parse_policy(value)
+        return notation.parse(value) if table == "protocol" else parse_policy(value)
     except InputError as error:
         raise error.found_in(table) from None
 

@@ -6,7 +6,7 @@ table; a law is made for each arm, of its mean and of those keys of `[arms]` tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from ..machine import memory
 from .parts import Part, build, check, from_signature
 
 if TYPE_CHECKING:
+    from ..arms import Law
     from ..problem import Problem
 
 #: What a spec says of a file: keys and values, sorted.
@@ -40,6 +41,8 @@ _GENERATORS: Final = [
 FILE_TABLES: Final = ("network", "arms")
 #: The keys of `[arms]` for arms that are drawn, whatever their law.
 _DRAWN_ARMS: Final = {"n_arms": "int", "per_agent": "int", "seed": "int", "means": "list[float]", "change": "change"}
+#: How many arms are drawn unless that is given.
+N_ARMS: Final = 50
 #: What an arm of an agent takes in lists of arm sets, in bytes.
 _LISTED_BYTES: Final = 60.0
 #: The keys of `[arms]` that name files.
@@ -75,14 +78,39 @@ def build_arms(point: Mapping[str, Any], network: Any, files: Mapping[FileTable,
     from ..problem import Problem
 
     read = {key: files[named] for key, named in arm_files_of(point).items()}
-    table = {key: value for key, value in point["arms"].items() if key not in read}
-    change, log = table.pop("change", None), read.get("log")
+    table = {key: value for key, value in point["arms"].items() if key not in (*read, "change")}
+    log = read.get("log")
     if log is not None and "periods" in table and "horizon" in point:
         read = {**read, "log": log.with_periods(table["periods"], point["horizon"])}
     sets, laws = build("arms", {"arms": table}, network=network, **read)
     unmatched = {"unmatched": point["arms"]["unmatched"]} if "unmatched" in point["arms"] else {}
     problem = Problem(network, sets, laws, **unmatched)
-    return problem if change is None else problem.with_change(change)
+    return problem.with_change(point["arms"]["change"]) if "change" in point["arms"] else problem
+
+
+def without_change(point: Mapping[str, Any]) -> dict[str, Any]:
+    """A point whose arms do not change."""
+    return {**point, "arms": {key: value for key, value in point["arms"].items() if key != "change"}}
+
+
+def drawn_laws(point: Mapping[str, Any]) -> list[Law]:
+    """The laws of a point's arms before they change, whatever its network; none of arms that come from files."""
+    from ..networks.csr import Links
+
+    if arm_files_of(point):
+        return []
+    table = without_change(point)["arms"]
+    # The only agent has them all: every arm needs a holder.
+    n_arms = len(table["means"]) if "means" in table else table.get("n_arms", N_ARMS)
+    _, laws = build("arms", {"arms": {**table, "per_agent": n_arms}}, network=Links.from_pairs(1, []))
+    return list(laws)
+
+
+def changed(point: Mapping[str, Any], laws: Sequence[Law]) -> Sequence[Law]:
+    """The same laws as the point changes them."""
+    from ..arms.changes import read_change
+
+    return read_change(point["arms"]["change"])(laws) if laws and "change" in point["arms"] else laws
 
 
 def check_dynamics(point: Mapping[str, Any]) -> None:
@@ -302,7 +330,7 @@ def _bernoulli(**settings: Any) -> tuple[Any, list[Any]]:
 def _sets_and_laws(
     law: Callable[[float], Any],
     network: Any,
-    n_arms: int = 50,
+    n_arms: int = N_ARMS,
     per_agent: int = 20,
     seed: int = 0,
     means: list[float] | None = None,

@@ -4,9 +4,9 @@ An observer overrides the calls that it wants to hear. They come in this order, 
 
     began(t, neighbours)        the network of the round is fixed
     pulled(agent, position, reward)   an agent pulled
-    heard(n)                    so many observations were heard without a message
+    heard(n)                    n observations were heard without a message
     sent(message, sender, receivers)   a copy of a message went to each of these receivers
-    dropped(n)                  so many copies did not fit on their links
+    dropped(n)                  n copies did not fit on their links
     ended(transmission, arrival, fate, learned)   a copy met its fate, and changed what its receiver knows or not
     over(t)                     the round is over
 """
@@ -38,13 +38,13 @@ class Observer:
         """An agent pulled the arm at that position of its arm set."""
 
     def heard(self, n: int) -> None:
-        """So many observations were heard without a message."""
+        """`n` observations were heard without a message."""
 
     def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
         """A message went over the links to these receivers."""
 
     def dropped(self, n: int) -> None:
-        """So many copies did not fit on their links."""
+        """`n` copies did not fit on their links."""
 
     def ended(self, transmission: Transmission, arrival: int, fate: Fate, learned: bool) -> None:
         """A copy met its fate in round `arrival`."""

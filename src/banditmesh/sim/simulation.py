@@ -88,7 +88,7 @@ class Simulation:
     Notes
     -----
     It runs on the reference engine. With the same seed, stepping through a simulation and simulating it in one go give
-    the same numbers, to the last bit, as long as nobody else chooses.
+    the same numbers, to the last bit, as long as no actions are given.
 
     Examples
     --------

@@ -126,8 +126,8 @@ def _runs_with(protocol: AnyProtocol, problem: Problem, every: int, faults: Faul
 
 
 def _relays() -> list[Any]:
-    """All protocols but algorithms, which have a table of their own."""
-    return [one for one in _instances(AnyProtocol) if one.delivery is not Delivery.OWN]
+    """All protocols but algorithms, which have a table of their own, and but other names of these protocols."""
+    return [one for one in _instances(AnyProtocol) if not registry.is_algorithm(type(one))]
 
 
 def _print(rows: list[dict[str, str]]) -> None:

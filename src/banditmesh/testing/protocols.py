@@ -65,10 +65,12 @@ def check_protocol(protocol: AnyProtocol | str, *, deep: bool = False, compiled:
         check_flags(subject, protocol, {"random": bool})
         check_parameter(subject, protocol)
         _check_ttl(subject, protocol)
-    _check_refuses(subject, protocol, "emission", "loud")
+    if protocol.has_emission():
+        _check_refuses(subject, protocol, "emission", "loud")
     report.checks.append("has parameters within their bounds")
-    _check_emission_argument(subject, protocol)
-    report.checks.append("takes an emission")
+    if protocol.has_emission():
+        _check_emission_argument(subject, protocol)
+        report.checks.append("takes an emission")
     if isinstance(protocol, Protocol):
         _check_relay(subject, protocol)
         report.checks.append("has a pure relay rule that accepts all inputs")

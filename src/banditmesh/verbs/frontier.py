@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -91,8 +92,8 @@ def frontier_verb(
     r"""Regret against traffic: protocols, ttls and emissions side by side on the same rewards and networks.
 
     Marks what nothing beats in both (the front), and recommends one under a budget. A spec whose sweep goes over
-    protocols or emissions says what is put side by side; any other spec gives the problem alone. --protocols, --ttl and
-    --emissions go with a spec, too.
+    protocols, emissions or policies says what is put side by side; any other spec gives the problem alone. --protocols,
+    --ttl, --emissions and --policies go with a spec, too.
 
     \b
     Examples:
@@ -188,21 +189,20 @@ def _read(
         "emissions": None if emissions is None else [notation.read_emission(one) for one in notation.split(emissions)],
     }
     choosing = read_policies(policies)
-    several: dict[str, Any] = {}
-    if choosing is not None:
-        several = {"policy": choosing[0]} if len(choosing) == 1 else {"policy": None, "policies": choosing}
     if spec_path is None:
-        case = read_case(None, **options, chooses=bool(several))
+        case = read_case(None, **options, chooses=choosing is not None)
     else:
         refuse_options(click.get_current_context(), but=("names", "ttls", "emissions"))
         spec = read_spec(spec_path)
         case = case_of(spec)
-        note_policy(case.problem, spec.chooses_policy or bool(several), in_spec=True)
-        if names is None and spec.grid:
+        note_policy(case.problem, spec.chooses_policy or choosing is not None, in_spec=True)
+        if names is None and any(key.partition(".")[0] in ("protocol", "emission") for key in spec.grid):
             # What the options combine with ttls and emissions of their own are the spec's protocols, by name alone.
             by_class = ttls is not None or emissions is not None
             compared["protocols"] = list(dict.fromkeys(map(type, case.protocols))) if by_class else case.protocols
-    return case.network, case.problem, {**case.settings, **compared, **several}
+    if choosing is not None:
+        case = replace(case, policies=tuple(choosing))
+    return case.network, case.problem, {**case.settings, **compared}
 
 
 def as_text(found: Frontier, show_all: bool = False) -> str:

@@ -260,7 +260,7 @@ def read_case(
         network=network if not Path(network).exists() else Path(network).stem,
         problem=problem,
         protocols=protocols,
-        policy=read_policy(policy),
+        policies=(read_policy(policy),),
         horizon=horizon,
         replicates=replicates,
         seed=seed,

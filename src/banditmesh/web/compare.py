@@ -12,10 +12,12 @@ from nicegui import ui
 
 from .. import checks
 from ..comparisons.configurations import COSTS, Configuration, Frontier
-from ..protocols.notation import split
+from ..comparisons.shown import share
+from ..protocols.notation import split, write
 from . import charts, choices
-from .downloads import download_buttons, hand_over, spec_of
+from .downloads import download_buttons, hand_over, node_lines, spec_of
 from .form import Form
+from .lab import SHARE_FORMAT
 from .shell import Shell, Workspace, columns_of, narrow_note
 from .workers import StoppedError, WorkError
 
@@ -95,19 +97,23 @@ class Compare:
         with ui.element("div").classes("bm-card bm-table"):
             headings = {
                 "configuration": "configuration", "regret": "group regret (reward)",
-                "messages_per_round": "transmissions per round",
+                "first_share": "first pulls (of the regret)", "messages_per_round": "transmissions per round",
                 "bytes_per_round": "bytes per round", "link_load": "transmissions per round, busiest link",
                 "link_peak": "at its peak (in one round)", "front": "on a front", "within_budget": "within budget",
             }  # fmt: skip
             columns = columns_of(
                 headings,
                 less=("bytes_per_round", "link_peak"),
-                least=("link_load", "front", "within_budget"),
+                least=("first_share", "link_load", "front", "within_budget"),
             )
             for column in columns:
                 if column["name"] not in ("configuration", "front", "within_budget"):
                     column["align"] = "right"
-                    column[":format"] = "(value) => value.toLocaleString('en', {maximumSignificantDigits: 5})"
+                    column[":format"] = (
+                        SHARE_FORMAT
+                        if column["name"] == "first_share"
+                        else "(value) => value.toLocaleString('en', {maximumSignificantDigits: 5})"
+                    )
             self._table = ui.table(columns=columns, rows=[], row_key="configuration")
             self._table.props('flat dense data-bm="results"')
             narrow_note()
@@ -120,7 +126,7 @@ class Compare:
                 "python": lambda: hand_over("frontier.py", self._python),
             },
             self._names,
-            lambda: self._ran,
+            self._node_toml,
         )
 
     def _slider(self, name: str, label: str) -> Any:
@@ -256,8 +262,15 @@ class Compare:
     async def _take_picture(self, kind: str) -> None:
         await self._shell.download(self._worker, "frontier_picture", f"frontier.{kind}", self._budgeted(), kind)
 
+    def _node_toml(self, name: str) -> str:
+        assert self._found is not None
+        one = self._found[name]
+        return node_lines(one.protocol, one.policy, self._ran)
+
     def _spec(self) -> str:
-        names = ", ".join(self._names()) or self._ran["protocols"] or "none"
+        found = [] if self._found is None else [one for one in self._found.configurations if one.sends]
+        # With several policies each protocol is there several times.
+        names = ", ".join(dict.fromkeys(write(one.protocol) for one in found)) or self._ran["protocols"] or "none"
         return spec_of({**self._ran, "protocols": names})
 
     def _python(self) -> str:
@@ -282,6 +295,7 @@ def _row(found: Frontier, one: Configuration) -> dict[str, Any]:
     return {
         "configuration": one.name,
         **numbers,
+        "first_share": share(one.mean("first_regret"), one.mean("regret")),
         "front": ", ".join(on),
         "within_budget": "yes" if found.within_budget(one.name) else "no",
     }
