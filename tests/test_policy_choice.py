@@ -51,7 +51,7 @@ def test_a_chosen_policy_or_other_rewards_are_not(unsaid, laws, settings):
     assert said(problem(*laws), "none", **settings) == []
 
 
-@pytest.mark.parametrize(("more", "notes"), [([], 1), (["--policy", "ucb"], 0)])
+@pytest.mark.parametrize(("more", "notes"), [([], 1), (["--policy", "ucb"], 0), (["--protocols", "a2c-ucb"], 0)])
 def test_the_command_line_says_it_on_standard_error(tmp_path, monkeypatch, capsys, more, notes):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "who.csv").write_text("agent,arm\n" + "".join(f"{v},ad{k}\n" for v in range(5) for k in range(2)))

@@ -211,6 +211,37 @@ def test_another_seed_or_problem_finds_nothing_of_it(problem, tmp_path):
     assert bm.frontier(problem, keep=tmp_path, **settings).table()["regret"].iloc[0] == tables[0]
 
 
+GREEDY = """
+import banditmesh as bm
+
+class Greedy(bm.Policy):
+    name = "greedy"
+
+    def choose(self, t, estimates, draw):
+        return WHICH(range(len(estimates)), key=lambda one: estimates.mean[one])
+"""
+
+
+def test_another_source_of_a_policy_given_as_text_finds_nothing_of_the_former(problem, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = SETTINGS | {"protocols": ["irs"], "emissions": ["every-pull"], "horizon": 20}
+    regrets = []
+    for which in ("max", "min", "max"):
+        Path("my_own.py").write_text(GREEDY.replace("WHICH", which))
+        found = bm.frontier(problem, keep="kept", **settings, policy="my_own:Greedy")
+        regrets.append(found.table()["regret"].iloc[0])
+    assert regrets[0] == regrets[2] < regrets[1]
+
+
+@pytest.mark.parametrize("result", [{}, {"measures": {}}, [], {"measures": {"regret": "x"}}])
+def test_a_stored_result_that_is_not_whole_is_computed_again(problem, tmp_path, result):
+    settings = SETTINGS | {"protocols": ["irs+growth(1)"], "horizon": 5}
+    before = bm.frontier(problem, keep=tmp_path, **settings).table()
+    for path in tmp_path.rglob("*.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"result": result}))
+    assert bm.frontier(problem, keep=tmp_path, **settings).table().equals(before)
+
+
 def test_results_do_not_depend_on_the_executor(problem, pruned):
     with ThreadPoolExecutor(2) as pool:
         found = bm.frontier(problem, prune=True, executor=pool, **LONGER)

@@ -3,12 +3,15 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import Executor
+from concurrent.futures.process import BrokenProcessPool
 from html.parser import HTMLParser
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -290,10 +293,44 @@ def test_an_entry_that_fails_is_told_and_tried_again(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        lambda stored: {"key": stored["key"]},
+        lambda stored: {**stored, "result": {}},
+        lambda stored: {**stored, "result": [1]},
+        lambda stored: {**stored, "result": {**stored["result"], "regret": [1.0]}},
+        lambda stored: {**stored, "result": {**stored["result"], "regret": [float("nan"), 1.0]}},
+        lambda stored: {**stored, "result": {**stored["result"], "regret": ["1", "2"]}},
+    ],
+)
+def test_a_damaged_cell_is_computed_again(folder, tmp_path, change):
+    shutil.copytree(folder / "cells", tmp_path / "cells")
+    for path in (tmp_path / "cells").rglob("*.json"):
+        path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    path.write_text("[" * 100_000)
+    bm.suite.run(**ASKED, out=tmp_path, **QUICK)
+    assert (tmp_path / RESULTS).read_bytes() == (folder / RESULTS).read_bytes()
+
+
+def test_workers_that_are_gone_are_told_in_one_line():
+    class Gone(Executor):
+        def submit(self, fn, /, *args, **kwargs):
+            raise BrokenProcessPool("not usable any more")
+
+    with pytest.raises(bm.StudyError, match=r"^a worker died .*; run the same again with fewer workers") as error:
+        bm.suite.run(problems="equal-ring", rows="none", **{**QUICK, "executor": Gone()})
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
     ("asked", "words"),
     [
         ({"size": "huge"}, "size must be one of small, full"),
         ({"problems": "equal-rings"}, "equal-ring"),
+        ({"problems": ["equal-ring", "faults", "equal-ring"]}, "problems must differ"),
+        ({"problems": []}, "problems must name at least one, got []"),
+        ({"problems": 3}, "problems must name at least one, got 3"),
+        ({"problems": "equal-ring", "rows": []}, "rows must name at least one, got []"),
         ({"problems": "equal-ring", "rows": "fwaa"}, "fwaa"),
         ({"problems": "equal-ring", "rows": "irs, ucb, klucb"}, "a row must be written like"),
         ({"problems": "equal-ring", "rows": ["irs", "irs"]}, "must differ"),
@@ -511,6 +548,13 @@ def test_rows_that_are_right_hold(file):
     assert len(bm.suite.check(file, sample=3, seed=1, rows="fwa(2)", engine="reference")) == 3
 
 
+def test_a_check_of_no_row_is_refused(file):
+    with pytest.raises(bm.InputError, match="must have a row that ran and whose name contains 'nothing', got none"):
+        bm.suite.check(file, rows="nothing", engine="reference")
+    with pytest.raises(bm.InputError, match="got none"):
+        bm.suite.check(file, rows="gosine, never", engine="reference")
+
+
 def test_numbers_that_were_made_up_do_not_hold(file, run):
     def flatter(suite):
         suite.problems["equal-ring"].rows["fwa(2)"].values["regret"][1] -= 1.0
@@ -585,6 +629,14 @@ def test_the_page_is_self_contained_and_links_to_every_algorithm(folder, tmp_pat
     assert "does not work with unequal arm sets" in text
 
 
+def test_links_to_algorithms_lead_to_a_place_on_their_page():
+    page = (Path(__file__).parent.parent / "docs" / "algorithms.md").read_text()
+    headings = {line.removeprefix("## ").strip().lower() for line in page.splitlines() if line.startswith("## ")}
+    places = headings | set(re.findall(r'<a id="([^"]+)"></a>', page))
+    kinds = registry.by_name(AnyProtocol).items()
+    assert {name for name, kind in kinds if registry.is_algorithm(kind)} <= places
+
+
 def test_a_page_of_a_hostile_file_has_no_markup_of_its_own(file, tmp_path):
     def rename(suite):
         del suite.problems["communities"]
@@ -634,6 +686,13 @@ def test_the_verb_lists_problems_and_estimates(run):
     assert code == 0
     assert list(told["seconds"]) == ["equal-ring"]
     assert told["hours"] == pytest.approx(told["seconds"]["equal-ring"] / told["workers"] / 3600)
+
+
+def test_an_estimate_tries_each_row_once_and_shows_how_far_it_is():
+    seen = []
+    asked = {"problems": "equal-ring", "rows": ["none", "irs"], "replicates": 12, "engine": "reference"}
+    bm.suite.estimate("small", **asked, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 2), (2, 2)]
 
 
 @pytest.mark.parametrize("verb", [["suite"], ["suite", "check"], ["suite", "show"], ["suite", "list"]])

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,14 +135,17 @@ def test_errors_of_a_replicate_come_as_they_are(pool):
 def test_dead_worker_is_one_line():
     class Broken(InlineExecutor):
         def submit(self, fn, /, *args, **kwargs):
-            from concurrent.futures.process import BrokenProcessPool
-
             future = Future()
             future.set_exception(BrokenProcessPool("gone"))
             return future
 
-    with pytest.raises(bm.StudyError, match=r"^a worker died .*BrokenProcessPool.*; run again with fewer workers$"):
-        bm.simulate(PROBLEM, "irs", **SETTINGS, workers=Broken())
+    class Gone(InlineExecutor):
+        def submit(self, fn, /, *args, **kwargs):
+            raise BrokenProcessPool("not usable any more")
+
+    for executor in (Broken(), Gone()):
+        with pytest.raises(bm.StudyError, match=r"^a worker died .*BrokenProcessPool.*; run again with fewer workers$"):
+            bm.simulate(PROBLEM, "irs", **SETTINGS, workers=executor)
 
 
 def test_compare_takes_workers():

@@ -190,6 +190,9 @@ def frontier(
     choosing = read_policies(policies, settings.get("policy"))
     if choosing:
         settings["policy"] = choosing[0]
+    elif isinstance(settings.get("policy"), str):
+        # As an object, so that what is kept depends on the source of a user's own class.
+        settings["policy"] = as_policy(settings["policy"])
     note_default(problem, settings.get("policy"))
     if isinstance(problem, Problem):
         check_changes_come(problem.arms, problem.laws, horizon)

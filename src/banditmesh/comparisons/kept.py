@@ -52,9 +52,10 @@ class Kept:
             return None
         try:
             found = json.loads(read_regular(self._path(key)))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
-        return found["result"] if isinstance(found, dict) and found.get("key") == list(key) else None
+        is_whole = isinstance(found, dict) and found.get("key") == list(key) and isinstance(found.get("result"), dict)
+        return found["result"] if is_whole else None
 
     def keep(self, result: Mapping[str, Any], *key: Any) -> None:
         """Store a result, of plain values, for a key."""

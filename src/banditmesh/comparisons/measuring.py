@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..lookup import own
-from ..machine.executors import result_of
+from ..machine.executors import result_of, submit
 from ..networks.csr import Links
 from ..policies import Policy
 from ..problem import Problem
@@ -114,11 +114,11 @@ class Bench:
         found: dict[str, Measured] = {}
         missing: list[Task] = []
         for task in tasks:
-            stored = self._kept.find(*_key(task))
+            stored = self._stored(task)
             if stored is None:
                 missing.append(task)
             else:
-                found[task.name] = _from_plain(task, stored)
+                found[task.name] = stored
                 self._advance(task, counts)
         if self._executor is None:
             for task in missing:
@@ -127,7 +127,7 @@ class Bench:
         else:
             settings = {**self._settings, "threads": 1}
             futures = {
-                self._executor.submit(measure_there, own.Packed((self._problem, task, settings))): task
+                submit(self._executor, measure_there, own.Packed((self._problem, task, settings))): task
                 for task in missing
             }
             for future in as_completed(futures):
@@ -145,6 +145,19 @@ class Bench:
     def _keep(self, task: Task, measured: Measured) -> Measured:
         self._kept.keep(_to_plain(measured), *_key(task))
         return measured
+
+    def _stored(self, task: Task) -> Measured | None:
+        """What is stored of a task; None if it is not there or is damaged."""
+        stored = self._kept.find(*_key(task))
+        if stored is None:
+            return None
+        try:
+            measured = _from_plain(task, stored)
+        except (KeyError, TypeError, ValueError):
+            return None
+        values = [getattr(measured.configuration, name) for name in MEASURES]
+        is_whole = all(one.shape == (task.replicates,) and one.dtype.kind in "fiu" for one in values)
+        return measured if is_whole else None
 
 
 def measure_there(packed: own.Packed) -> dict[str, Any]:

@@ -62,6 +62,16 @@ class RayExecutor(Executor):
         return future
 
 
+def submit(executor: Executor, task: Callable[..., T], *args: Any) -> Future[T]:
+    """A task on its way; that the workers are gone by now is what `result_of` tells, and no error here."""
+    try:
+        return executor.submit(task, *args)
+    except BrokenExecutor as error:
+        future: Future[T] = Future()
+        future.set_exception(error)
+        return future
+
+
 def result_of(future: Future[T], remedy: str) -> T:
     """What a task gave; that its worker is gone is an error of one line, which ends with what to do."""
     try:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .. import checks
 from ..errors import InputError, warn
 from ..lookup import own
-from ..machine.executors import MAX_WORKERS, executor_or_none, result_of
+from ..machine.executors import MAX_WORKERS, executor_or_none, result_of, submit
 from .reference import run_replicate
 from .run import Outcome, Run
 from .watching import Curve, Watch
@@ -47,7 +47,7 @@ def run_all(run: Run, workers: int | Executor, advance: Callable[..., None], wat
         packed = None if executor is None or run.trace or run.replicates == 1 else _packed(run)
         if executor is None or packed is None:
             return [run_replicate(run, replicate, advance, watch) for replicate in replicates]
-        futures = {executor.submit(_run_there, packed, one, *_arrays(run, one)): one for one in replicates}
+        futures = {submit(executor, _run_there, packed, one, *_arrays(run, one)): one for one in replicates}
         try:
             for future in as_completed(futures):
                 outcome = result_of(future, "run again with fewer workers")

@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import checks
 from ..draws import fresh_seed
-from ..errors import BanditmeshError
+from ..errors import BanditmeshError, InputError
 from .problems import PROBLEMS
 from .records import MEASURES, ProblemRecord, RowRecord
 from .result import SuiteResult
@@ -93,6 +93,9 @@ def check(
         if record.values and (rows is None or rows in row)
         for replicate in range(problem.replicates)
     ]
+    if not possible:
+        what = "a row that ran" if rows is None else f"a row that ran and whose name contains {checks.shown(rows)}"
+        raise InputError(f"{path} must have {what}, got none; `suite show` prints its rows")
     draw = random.Random(fresh_seed() if seed is None else checks.seed(seed))
     drawn = sorted(draw.sample(possible, min(sample, len(possible))))
     found = []

@@ -8,10 +8,11 @@ refuses a problem is a result, with its reason; one that fails is too, but is tr
 from __future__ import annotations
 
 import itertools
+import math
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -20,10 +21,10 @@ from typing import Any, Final, TypeAlias
 from .. import checks
 from ..comparisons.kept import Kept
 from ..comparisons.measuring import Task, measure
-from ..errors import InputError, StudyError, UnsupportedError
+from ..errors import InputError, UnsupportedError
 from ..lookup import own
 from ..machine.cores import count_cores
-from ..machine.executors import MAX_WORKERS, open_executor
+from ..machine.executors import MAX_WORKERS, open_executor, result_of, submit
 from ..settings.parts import as_policy
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
@@ -40,6 +41,8 @@ _CELL: Final = 5
 #: To estimate, a row runs for this share of its rounds, once.
 _TRIED: Final = 0.02
 _LEAST_TRIED: Final = 10
+#: What to do if a worker dies.
+_REMEDY: Final = "run the same again with fewer workers: what is done is kept, if out names a folder"
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +129,7 @@ def run(
     with Progress(progress, sum(cell.n_pulls for cell in cells), NAME, "pulls") as bar:
         for cell in cells:
             stored = kept[cell.problem].find(*_key(cell))
-            if stored is not None and UNKNOWN_SOURCE not in cell.row.source:
+            if stored is not None and _is_whole(stored, cell) and UNKNOWN_SOURCE not in cell.row.source:
                 found[cell] = stored
                 bar.advance(cell.n_pulls)
         for cell, given in _computed([cell for cell in cells if cell not in found], executor, workers):
@@ -141,13 +144,15 @@ def run(
     return result
 
 
-def estimate(size: str = "full", **chosen: Any) -> dict[str, float]:
+def estimate(size: str = "full", *, progress: bool | ProgressCallback | None = None, **chosen: Any) -> dict[str, float]:
     """How many seconds of one core each problem takes, from short runs of all of its rows.
 
     Parameters
     ----------
     size : str
         "small" or "full".
+    progress : bool or callable, optional
+        As for `simulate`; counts the rows that were tried.
     **chosen
         problems, rows, entries, horizon, replicates and engine, as for `run`.
 
@@ -158,9 +163,14 @@ def estimate(size: str = "full", **chosen: Any) -> dict[str, float]:
     ['equal-ring']
     """
     seconds: dict[str, float] = {}
-    for cell in _cells(size, **{"problems": None, "rows": None, "entries": ()} | chosen):
-        before = seconds.get(cell.problem, 0.0)
-        seconds[cell.problem] = before + _per_round(cell) * cell.horizon * cell.replicates
+    cells = _cells(size, **{"problems": None, "rows": None, "entries": ()} | chosen)
+    # All cells of a row take as long for each of their replicates.
+    tried = [cell for cell in cells if not cell.first]
+    with Progress(progress, len(tried), "estimate", "rows") as bar:
+        for cell in tried:
+            before = seconds.get(cell.problem, 0.0)
+            seconds[cell.problem] = before + _per_round(cell) * cell.horizon * cell.in_all
+            bar.advance()
     return seconds
 
 
@@ -216,14 +226,16 @@ def _cells(
     engine: str = "auto",
 ) -> list[Cell]:
     checks.choice("size", size, SIZES)
-    names = list(PROBLEMS) if problems is None else _listed(problems)
+    names = list(PROBLEMS) if problems is None else _listed("problems", problems)
+    if len(set(names)) < len(names):
+        raise InputError("problems must differ from each other, got the same one twice")
     cells = []
     for name in names:
         problem = PROBLEMS[checks.choice("problems", name, PROBLEMS)]
         rounds, repeats = problem.size(size)
         rounds = rounds if horizon is None else checks.integer("horizon", horizon, at_least=1)
         repeats = repeats if replicates is None else checks.integer("replicates", replicates, at_least=1)
-        made = [read_row(text, problem) for text in (row_texts(problem) if rows is None else _listed(rows))]
+        made = [read_row(text, problem) for text in (row_texts(problem) if rows is None else _listed("rows", rows))]
         made += [make_row(title, entry, problem) for title, entry in read_entries(entries).items()]
         if len({row.name for row in made}) < len(made):
             raise InputError("rows and entries must differ from each other, got the same one twice")
@@ -232,8 +244,12 @@ def _cells(
     return cells
 
 
-def _listed(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
+def _listed(what: str, given: str | Sequence[str]) -> list[str]:
+    """One or several names."""
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{what} must name at least one, got {checks.shown(given)}; leave {what} out for all")
+    return names
 
 
 def _made(folder: Path) -> Path:
@@ -268,22 +284,25 @@ def _computed(
 def _in_turn(cells: Sequence[Cell], executor: Executor, n_workers: int) -> Iterator[tuple[Cell, Given]]:
     # One cell in work and one waiting for each worker: what is done is stored before much else is begun.
     waiting = iter(cells)
-    pending = {executor.submit(run_cell, cell.pack()): cell for cell in itertools.islice(waiting, 2 * n_workers)}
+    pending = {submit(executor, run_cell, cell.pack()): cell for cell in itertools.islice(waiting, 2 * n_workers)}
     while pending:
         for future in wait(pending, return_when=FIRST_COMPLETED).done:
-            yield pending.pop(future), _result(future)
+            yield pending.pop(future), result_of(future, _REMEDY)
             for cell in itertools.islice(waiting, 1):
-                pending[executor.submit(run_cell, cell.pack())] = cell
+                pending[submit(executor, run_cell, cell.pack())] = cell
 
 
-def _result(future: Future[Given]) -> Given:
-    try:
-        return future.result()
-    except (BrokenExecutor, CancelledError) as error:
-        raise StudyError(
-            f"a worker died or was given up ({type(error).__name__}), perhaps for lack of memory, or since it could "
-            "not load a class of your script; run again with fewer workers, and with such classes in a separate module"
-        ) from error
+def _is_whole(given: Given, cell: Cell) -> bool:
+    """Whether what was stored for a cell is what a cell gives: a reason, or a number of every replicate."""
+    if isinstance(given.get("refused"), str):
+        return True
+    values = [given.get(name) for name in MEASURES]
+    return all(
+        isinstance(one, list)
+        and len(one) == cell.replicates
+        and all(isinstance(number, int | float) and math.isfinite(number) for number in one)
+        for one in values
+    )
 
 
 def _record(size: str, entries: list[str], found: Mapping[Cell, Given], cells: Sequence[Cell]) -> SuiteRecord:

@@ -13,7 +13,7 @@ from .. import checks
 from ..errors import InputError
 from ..text_tables import as_text
 from .options import (
-    PROTOCOLS_HELP,
+    ALGORITHMS_HELP,
     check_picture,
     fault_options,
     pace_option,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     "names",
     default="none,irs,gossip,probabilistic,fwa,flooding",
     show_default=True,
-    help=PROTOCOLS_HELP,
+    help=ALGORITHMS_HELP,
 )
 @click.option(
     "--preset",
@@ -86,6 +86,7 @@ def compare_verb(
       banditmesh compare --network ba --horizon 200 --replicates 5
       banditmesh compare --network my-network.graphml --arms 30 --per-agent 5 --protocols irs,fwa
       banditmesh compare --protocols 'fwa,flooding,flooding(8)+growth(0.25),fwa+contested'
+      banditmesh compare --network ring:12 --arms 10 --per-agent 10 --protocols 'gosine,dducb,fwa(4)'
       banditmesh compare --protocols 'flooding,flooding+growth(0.25)' --loss 0.1 --outages 0.01 0.1
       banditmesh compare --network links.txt.gz --catalogue catalogue.csv --laws rates.csv --policy klucb
       banditmesh compare --network powerlaw:3000,3 --horizon 100 --protocols irs,fwa --agents --rounds-per-second 2

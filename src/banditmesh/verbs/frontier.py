@@ -11,7 +11,8 @@ import click
 
 from .. import text_tables
 from .options import (
-    PROTOCOLS_HELP,
+    ALGORITHMS_HELP,
+    ask_no_policy,
     check_picture,
     fault_options,
     note_policy,
@@ -45,7 +46,7 @@ _PASSED = (
 @spec_option(
     "--protocols",
     "names",
-    help=f"{PROTOCOLS_HELP} A plain name is combined with every ttl and emission. All if not given.",
+    help=f"{ALGORITHMS_HELP} A plain name is combined with every ttl and emission. All if not given.",
 )
 @spec_option(
     "--ttl",
@@ -189,13 +190,14 @@ def _read(
         "emissions": None if emissions is None else [notation.read_emission(one) for one in notation.split(emissions)],
     }
     choosing = read_policies(policies)
+    chooses = ask_no_policy(compared["protocols"] or ()) or choosing is not None
     if spec_path is None:
-        case = read_case(None, **options, chooses=choosing is not None)
+        case = read_case(None, **options, chooses=chooses)
     else:
         refuse_options(click.get_current_context(), but=("names", "ttls", "emissions"))
         spec = read_spec(spec_path)
         case = case_of(spec)
-        note_policy(case.problem, spec.chooses_policy or choosing is not None, in_spec=True)
+        note_policy(case.problem, spec.chooses_policy or chooses, in_spec=True)
         if names is None and any(key.partition(".")[0] in ("protocol", "emission") for key in spec.grid):
             # What the options combine with ttls and emissions of their own are the spec's protocols, by name alone.
             by_class = ttls is not None or emissions is not None

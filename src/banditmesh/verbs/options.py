@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..faults import Faults
     from ..policies import Policy
     from ..problem import Problem
+    from ..protocols import AnyProtocol
     from ..studies.case import Case
 
 #: As `arms.LAW_KINDS`, which is not imported for a list of options.
@@ -27,6 +28,7 @@ PROTOCOLS_HELP = (
     "Any of none, irs, gossip, probabilistic, fwa, flooding, tree and centralised, separated by commas; "
     "with its own ttl and emission as in 'fwa,flooding(8)+growth(0.25)'; or yours, as in 'my_module:MyProtocol(4)'."
 )
+ALGORITHMS_HELP = f"{PROTOCOLS_HELP} Published algorithms go by their names, as in 'gosine,dducb,coop-se(4)'."
 
 
 class SpecOption(click.Option):
@@ -191,6 +193,15 @@ def read_policy(text: str, option: str = "--policy") -> Policy:
         raise InputError(error.what, key=option, remedy=error.remedy, is_sentence=error.is_sentence) from None
 
 
+def ask_no_policy(protocols: Sequence[AnyProtocol | type[AnyProtocol]]) -> bool:
+    """Whether there are protocols and all are algorithms that choose by themselves; then a policy is refused."""
+    if not protocols or not all(one.chooses for one in protocols):
+        return False
+    for name in ("policy", "policies"):
+        refuse_idle(click.get_current_context(), name, "all of these algorithms choose by their own rules")
+    return True
+
+
 def note_policy(problem: Problem, chosen: bool, in_spec: bool = False) -> None:
     """Say on standard error if another policy than the default would suit the arms better."""
     from ..policies.choice import ADVICE, suits_rates
@@ -253,6 +264,7 @@ def read_case(
         refuse_idle(click.get_current_context(), "ttl", "each of the protocols has its own, or none")
     faults = read_faults(loss, outages)
     problem = read_problem(network, seed, horizon=horizon, **arms)
+    chooses = ask_no_policy(protocols) or chooses
     note_policy(problem, chooses or is_given(click.get_current_context(), "policy") or not takes_policy())
     if written and not any(protocol.sends_messages for protocol in protocols):
         refuse_idle(click.get_current_context(), "loss", "none of the protocols sends messages")
