@@ -42,7 +42,8 @@ def write_page(result: SuiteResult, path: str | PathLike[str], docs: str = "docs
     Examples
     --------
     >>> import tempfile, banditmesh as bm
-    >>> found = bm.suite.run(problems="equal-ring", rows=["none", "irs"], horizon=9, replicates=2, workers=1)
+    >>> quick = {"horizon": 9, "replicates": 2, "workers": 1, "engine": "reference"}
+    >>> found = bm.suite.run(problems="equal-ring", rows=["none", "irs"], **quick)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_page(found, Path(folder) / "page.html")
     ...     "equal-ring" in (Path(folder) / "page.html").read_text()

@@ -151,8 +151,8 @@ def read_entries(given: Entry | Iterable[Entry] | Mapping[str, Entry]) -> dict[s
     Examples
     --------
     >>> import banditmesh as bm
-    >>> read_entries(["fwa(diameter)", bm.FwA(2), ("irs", "klucb")])
-    {'fwa(diameter)': 'fwa(diameter)', 'fwa(2)': FloodingWithAbsorption(ttl=2), 'irs, klucb': ('irs', 'klucb')}
+    >>> list(read_entries(["fwa(diameter)", bm.FwA(2), ("irs", "klucb")]))
+    ['fwa(diameter)', 'fwa(2)', 'irs, klucb']
     """
     if isinstance(given, Mapping):
         named = dict(given)
