@@ -69,8 +69,10 @@ SAME: Final = {
 }
 #: For arms that change: rows only where they do.
 _FOR_CHANGE: Final = ("cusum-ucb", "glr-klucb", "m-ucb")
-#: They flood every observation, which takes long on the reference engine: so not farther than near.
-_OTHERWISE: Final = {"co-aae": "co-aae(ttl=near, alpha=width)"} | {name: f"{name}(ttl=near)" for name in _FOR_CHANGE}
+#: They flood much, which takes long on the reference engine: so not farther than near.
+_OTHERWISE: Final = {name: f"{name}(ttl=near, alpha=width)" for name in ("co-aae", "coop-se")} | {
+    name: f"{name}(ttl=near)" for name in _FOR_CHANGE
+}
 #: The words as parameters, and not as parts of names.
 _WORDS: Final = re.compile(r"(?<=[(=,\s])(diameter|near|width)(?=\s*[,)])")
 #: What the words are given to.
