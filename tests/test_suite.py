@@ -151,7 +151,8 @@ def test_words_are_numbers_of_the_problem_and_a_ttl_that_is_missing_is_the_diame
     ring = PROBLEMS["equal-ring"]
     assert read_row("flooding(diameter)", ring).protocol == bm.Flooding(18)
     assert read_row("flooding", ring).protocol == bm.Flooding(18)
-    assert with_numbers("diameter:width(diameter, near, width)", ring) == "diameter:width(18, 4, 0.5)"
+    assert with_numbers("diameter:width(diameter, near, width)", ring) == "diameter:width(18, 18, 0.5)"
+    assert with_numbers("fwa(near)", PROBLEMS["paper-er"]) == "fwa(4)"
 
 
 # Runs

@@ -1,7 +1,7 @@
 """The rows of the suite: what is compared on every problem.
 
 Rules kept here: a row is a text, "PROTOCOL" or "PROTOCOL, POLICY", in which the word `diameter` stands for the diameter
-of a problem's network, `near` for that or 4, whichever is less, and `width` for that of confidence bounds. The shipped
+of a problem's network, `near` for that or, of more than 50 agents, at most 4, and `width` for that of confidence bounds. The shipped
 protocols have the parameters given here.
 Every other protocol or algorithm that the registry knows is a row too, and a new one becomes one by itself: with the
 diameter as its ttl and the width as its alpha, if it has these, so that rows differ in what agents tell each other and
@@ -38,8 +38,9 @@ UNKNOWN_SOURCE: Final = "unknown"
 #: What users enter: a protocol or algorithm, or a text of one, or a pair of it and a policy.
 Entry: TypeAlias = AnyProtocol | str | tuple[AnyProtocol | str, Policy | str]
 
-#: The ttl of the paper.
+#: The ttl of the paper, and up to how many agents the diameter is near.
 NEAR: Final = 4
+FEW: Final = 50
 
 _PROTOCOLS: Final = (
     ALONE,
@@ -197,7 +198,11 @@ def with_numbers(text: str, problem: SuiteProblem) -> str:
     'coop-se(ttl=18, alpha=0.5)'
     """
     hops = max(1, problem.diameter)
-    numbers = {"diameter": hops, "near": min(hops, NEAR), "width": problem.width}
+    numbers = {
+        "diameter": hops,
+        "near": hops if problem.problem.n_agents <= FEW else min(hops, NEAR),
+        "width": problem.width,
+    }
     return _WORDS.sub(lambda found: str(numbers[found[0]]), text)
 
 
