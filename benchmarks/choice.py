@@ -85,7 +85,7 @@ def ns_a_pull(
 
 
 def plain_numpy(means: np.ndarray, horizon: int, replicates: int, alpha: float = 3.0) -> np.ndarray:
-    """UCB of one agent, all replicates side by side: what somebody writes who has no simulator."""
+    """UCB of one agent, all replicates side by side: what a user without a simulator would write."""
     rng = np.random.default_rng(SEED)
     n_arms, rows = len(means), np.arange(replicates)
     counts, totals = np.zeros((replicates, n_arms)), np.zeros((replicates, n_arms))

@@ -94,6 +94,29 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
         "at most",
         lambda rows: one(rows, "by", what="one agent, 1,000 replicates"),
     ),
+    *(
+        (
+            f"Means that change in every round by fixed ones, {protocol} on ER, {world}",
+            "worlds",
+            1.5,
+            "at most",
+            lambda rows, protocol=protocol, world=world: one(rows, "ratio", protocol=protocol, world=world, agents=100),
+        )
+        for protocol in ("none", "fwa")
+        for world in ("wandering(0.01)", "seasonal(0.3, 500)")
+    ),
+    *(
+        (
+            f"Discount by no forgetting, UCB, {protocol} on ER",
+            "memories",
+            1.25,
+            "at most",
+            lambda rows, protocol=protocol: one(
+                rows, "ratio", policy="ucb", protocol=protocol, memory="discount(0.995)"
+            ),
+        )
+        for protocol in ("none", "fwa", "flooding+growth")
+    ),
     (
         "Gossip on ER, now by before",
         "before",

@@ -117,7 +117,7 @@ SECTION = Section(
     name="page",
     title="The page",
     note=(
-        "FwA(4) runs in the lab, curves and network shown, while somebody types into a field. Answers are from the key "
+        "FwA(4) runs in the lab, curves and network shown, while a user types into a field. Answers are from the key "
         "press to what the server made of it; the network's drawing and its rounds come from a second process. Large "
         "networks are drawn as groups of agents."
     ),

@@ -34,6 +34,7 @@ import memories
 import page
 import scale
 import startup
+import stepper
 import threads
 import worlds
 from tables import Row, Section, show
@@ -47,7 +48,22 @@ DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 def all_sections() -> dict[str, Section]:
     """The sections by name, in the order in which they run; theory if its file is there."""
-    known = [engines, c_loop, choice, scale, growth, worlds, memories, threads, startup, agent, animations, live, page]
+    known = [
+        engines,
+        stepper,
+        c_loop,
+        choice,
+        scale,
+        growth,
+        worlds,
+        memories,
+        threads,
+        startup,
+        agent,
+        animations,
+        live,
+        page,
+    ]
     sections = [module.SECTION for module in known]
     if importlib.util.find_spec("theory") is not None:
         theory = importlib.import_module("theory")

@@ -78,7 +78,7 @@ def one_size() -> None:
 
 
 def wall_of_rounds(bm: Any, problem: Any, horizon: int, threads: int) -> float:
-    """The least seconds by the clock on the wall of a whole replicate on so many threads."""
+    """The least seconds by the clock on the wall of a whole replicate on this many threads."""
     settings = {"horizon": horizon, "seed": 0, "engine": "compiled", "threads": threads, "progress": False}
     seconds, _ = wall_time(lambda: bm.simulate(problem, bm.FwA(4), record_every=horizon, **settings), 3)
     return seconds

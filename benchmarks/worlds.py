@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
+from scale import peak_bytes
 from setting import SEED
-from tables import Column, Row, Section
+from tables import Column, Row, Section, show
 from timing import cpu_time
 
 import banditmesh as bm
@@ -11,7 +14,7 @@ import banditmesh as bm
 HORIZON = 4000
 #: The first changes nothing; of the others, all but switching ones change in every round.
 CHANGES = (None, "switching(0.002)", "wandering(0.01)", "seasonal(0.3, 500)")
-MILLION = 1_000_000
+MILLION, LARGE_HORIZON = 1_000_000, 20
 
 
 def measure(quick: bool) -> list[Row]:
@@ -21,24 +24,42 @@ def measure(quick: bool) -> list[Row]:
 
 
 def measure_million() -> list[Row]:
-    """The very long part: a million agents."""
-    network = bm.networks.sparse_er(MILLION, 3.0, seed=SEED)
-    return rows_of(network, bm.FwA(4), 20, 2, CHANGES[:3])
+    """The very long part: a million agents that forget, in a fixed world and in one that switches."""
+    return measure_large(MILLION)
+
+
+def measure_large(n_agents: int) -> list[Row]:
+    """The same with so many agents; `python benchmarks/worlds.py 100000` prints it."""
+    network = bm.networks.sparse_er(n_agents, 3.0, seed=SEED)
+    rows = rows_of(network, bm.FwA(4), LARGE_HORIZON, 2, CHANGES[:2], bm.Discount(0.995))
+    return [{**row, "peak_gib": peak_bytes() / 2**30} for row in rows]
 
 
 def rows_of(
-    network: object, protocol: bm.Protocol, horizon: int, repeats: int, changes: tuple[str | None, ...] = CHANGES
+    network: object,
+    protocol: bm.Protocol,
+    horizon: int,
+    repeats: int,
+    changes: tuple[str | None, ...] = CHANGES,
+    memory: bm.Memory = bm.Everything(),  # noqa: B008
 ) -> list[Row]:
     """One protocol in each world."""
     rows: list[Row] = []
+    policy = bm.UCB(memory=memory)
     for change in changes:
         problem = bm.Problem.random(network, n_arms=50, per_agent=20, seed=SEED, change=change)
         settings = {"horizon": horizon, "seed": SEED, "engine": "compiled", "threads": 1, "record_every": horizon}
+        settings |= {"policy": policy, "progress": False}
         bm.simulate(problem, protocol, **{**settings, "horizon": min(horizon, 3), "record_every": 1})
         seconds, _ = cpu_time(lambda: bm.simulate(problem, protocol, **settings), repeats)  # noqa: B023
         ns = 1e9 * seconds / (horizon * problem.n_agents)
-        row = {"agents": problem.n_agents, "protocol": protocol.name, "world": change or "fixed", "ns": ns}
-        rows.append({**row, "ratio": ns / (rows[0]["ns"] if rows else ns)})
+        row = {
+            "agents": problem.n_agents,
+            "protocol": protocol.name,
+            "memory": memory.label,
+            "world": change or "fixed",
+        }
+        rows.append({**row, "ns": ns, "ratio": ns / (rows[0]["ns"] if rows else ns), "peak_gib": None})
     return rows
 
 
@@ -47,15 +68,21 @@ SECTION = Section(
     title="What changing arms cost",
     note=(
         f"Whole calls of simulate() with UCB, 50 arms, 20 per agent, on the paper's ER network with T = {HORIZON}, or "
-        "with a million agents and T = 20; one replicate, one core, CPU time, the least of several after a warm-up. "
-        "The ratio is to the same run in a fixed world. Wandering and seasonal means change in every round."
+        f"with a million agents and T = {LARGE_HORIZON}; one replicate, one core, CPU time, the least of several after "
+        "a warm-up. The ratio is to the same run in a fixed world. Wandering and seasonal means change in every round. "
+        "Peak: the memory of the whole process by the end."
     ),
     columns=(
         Column("agents", "agents", ",d"),
         Column("protocol", "protocol"),
+        Column("memory", "memory"),
         Column("world", "world"),
         Column("ns", "ns/pull", ",.0f"),
         Column("ratio", "ratio", ".2f"),
+        Column("peak_gib", "peak, GiB", ".2f"),
     ),
     measure=measure,
 )
+
+if __name__ == "__main__":
+    show(SECTION, measure_large(int(sys.argv[1])))

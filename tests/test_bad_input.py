@@ -122,7 +122,7 @@ def test_bad_networks_are_refused(network, message):
         ),
         (lambda: bm.NoCooperation(emission=5), "emission must be an emission such as EveryPull(), got 5"),
         (lambda: bm.Centralised(emission=5), "emission must be an emission such as EveryPull(), got 5"),
-        (lambda: bm.Centralised(emission=bm.Growth()), "'centralised' takes no emission, since everybody hears every"),
+        (lambda: bm.Centralised(emission=bm.Growth()), "'centralised' takes no emission, since all agents hear every"),
         (
             lambda: bm.Problem(PATH, np.ma.masked_array([[0]] * 3), [LAW]),
             "arm_sets must be an array without a mask, got a masked one; fill it",

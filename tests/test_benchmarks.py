@@ -11,6 +11,7 @@ import pytest
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 SECTIONS = (
     "engines",
+    "stepper",
     "c",
     "choice",
     "scale",

@@ -383,7 +383,8 @@ class Watchful(bm.Policy):
         return mean
 
 
-def test_nobody_asks_about_an_agent_that_is_down():
+@pytest.mark.slow
+def test_agents_that_are_down_are_not_asked():
     laws = [bm.arms.Gaussian(0.5, sigma) for sigma in (1.0, 2.0, 7.25)]
     problem = bm.Problem(bm.networks.ring(3), [[0], [1], [2]], laws)
     faults = bm.Faults(outages=bm.Outages(0.3, 0.3))

@@ -555,6 +555,57 @@ def test_the_command_line_takes_a_change(capsys):
     assert "beyond the horizon" in said
 
 
+SMALL = 'replicates = 1\nnetwork = {name = "ring", n = 4}\n'
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            'horizon = 9\narms.change = "piecewise(5, 10)"',
+            r"spec, line 4: arms\.change: arm 0 changes in round 10, beyond",
+        ),
+        (
+            'sweep.horizon = [9, 99]\narms.change = "drifting(20, 30)"',
+            r"arms\.change: arm 0 changes in round 21, beyond",
+        ),
+        (
+            'horizon = 9\nsweep.arms.change = ["switching(0.1)", "wandering(1, hold=9)"]',
+            r"sweep\.arms\.change: arm 0 ch",
+        ),
+        ('horizon = 9\nsweep.arms.change = ["switching(0.1)", "switching(7)"]', r"sweep\.arms\.change: rate must be"),
+        (
+            'horizon = 9\nsweep.arms = [{law = "gaussian"}, {law = "bernoulli", change = "seasonal(0.9, 5)"}]',
+            r"sweep\.arms: .*the mean of a Bernoulli law must stay between 0 and 1",
+        ),
+        ('horizon = 9\nprotocol = "tree"\ndynamics = {name = "churn", leave = 0.1, join = 0.1}', "a static network"),
+    ],
+)
+def test_spec_whose_runs_could_not_begin_is_refused_when_it_is_read(lines, said):
+    with pytest.raises(bm.SpecError, match=said) as caught:
+        bm.parse_spec(SMALL + lines)
+    assert "\n" not in str(caught.value)
+
+
+def test_spec_with_changes_that_all_come_is_read():
+    spec = bm.parse_spec(
+        SMALL
+        + "horizon = 30\narms = {n_arms = 12, per_agent = 4}\nsweep.arms.n_arms = [6, 12]\nsweep.arms.seed = [0, 1]\n"
+        'sweep.arms.change = ["switching(0.1)", "piecewise(30)", "wandering(0.1, hold=29)"]'
+    )
+    assert spec.n_points == 12
+
+
+def test_changes_of_arms_from_a_log_are_looked_at_before_anything_runs(tmp_path):
+    (tmp_path / "log.csv").write_text("agent,arm,reward\n" + "".join(f"{k},x,1\n{k},y,0\n" for k in range(4)))
+    arms = 'horizon = 9\narms = {law = "data", log = "log.csv", rewards = "bernoulli"}\n'
+    bm.parse_spec(SMALL + arms, folder=tmp_path)
+    with pytest.raises(
+        bm.SpecError, match=r"sweep\.arms\.change: arm 'x' changes in round 10, beyond the horizon of 9 "
+    ):
+        bm.parse_spec(SMALL + arms + 'sweep.arms.change = ["piecewise(5)", "piecewise(10)"]', folder=tmp_path)
+
+
 # --- Logs with times.
 
 

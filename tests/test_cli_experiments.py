@@ -204,7 +204,7 @@ def test_network_by_generator_on_the_command_line(run, tmp_path):
     code, out, err = run("compare", "--network", "grid:3x4", *few)
     assert (code, err) == (0, "")
     assert "Problem(12 agents, 17 links, 4 arms, 2 per agent)" in out
-    refused(run("compare", "--network", "ring:a", *few), 2, "takes numbers, got 'a'")
+    refused(run("compare", "--network", "ring:a", *few), 2, "must be a number, got 'a'")
     refused(
         run("compare", "--network", "ring:5", "--weights", "ignore", *few), 2, "--weights has no effect: ring:5 is no"
     )

@@ -127,13 +127,26 @@ def test_engines_agree_on_every_relay_with_every_emission(kind, emission):
     assert compare_engines(protocol, bm.UCB(), cases(False)).n_pairs > 0
 
 
-# Contested has kernels of its own for every policy, which no other quick test compiles.
+# Contested has kernels of its own for every policy, and Thompson sampling takes longest to compile: no other quick test
+# needs these.
+SLOW = {(one.name, bm.Contested.name) for one in POLICIES} | {(bm.ThompsonSampling.name, bm.Growth.name)}
+
+
 @pytest.mark.parametrize(
-    "emission",
-    [pytest.param(one, marks=pytest.mark.slow) if one == bm.Contested() else one for one in EMISSIONS if one != USUAL],
-    ids=by_name,
+    "policy, emission",
+    [
+        pytest.param(
+            policy,
+            emission,
+            id=f"{policy.name}-{emission.name}",
+            marks=[pytest.mark.slow] if (policy.name, emission.name) in SLOW else [],
+        )
+        for policy in POLICIES
+        if policy != bm.UCB()
+        for emission in EMISSIONS
+        if emission != USUAL
+    ],
 )
-@pytest.mark.parametrize("policy", [one for one in POLICIES if one != bm.UCB()], ids=by_name)
 def test_engines_agree_on_every_policy_with_every_emission(policy, emission):
     compare_engines(bm.FwA(2, emission=emission), policy, LINKED)
 

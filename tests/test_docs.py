@@ -219,9 +219,12 @@ def test_citation_is_valid_and_of_this_version():
     assert {"message", "title", "authors", "license"} <= set(citation)
     assert citation["version"] == bm.__version__
     assert "preferred-citation" not in citation
-    [paper] = citation["references"]
+    [paper, *sources] = citation["references"]
     assert [author["family-names"] for author in paper["authors"]] == ["Lee", "Schmid", "Yun"]
     assert paper["title"].startswith("Flooding with Absorption")
+    # Every source of an algorithm is on the page of algorithms too.
+    page = " ".join((ROOT / "docs" / "algorithms.md").read_text(encoding="utf-8").split())
+    assert [source["title"] for source in sources if source["title"] not in page] == []
 
 
 def test_changelog_has_this_version_and_its_results():

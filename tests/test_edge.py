@@ -344,7 +344,7 @@ def test_lost_workers_and_schedulers_are_one_line(tmp_path, error, words):
         (ZeroDivisionError("x\ny"), 1, "unexpected ZeroDivisionError: x y; --debug shows where"),
         (RecursionError(), 1, "unexpected RecursionError;"),
         (MemoryError(), 1, "not enough memory"),
-        (BrokenPipeError(), 1, "nobody reads the output any more"),
+        (BrokenPipeError(), 1, "the output is no longer read"),
         (OSError(28, "No space left on device", "/x\x1b[31m"), 1, "No space left on device: /x\\x1b[31m"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],

@@ -14,7 +14,6 @@ from types import ModuleType
 import pytest
 
 import banditmesh as bm
-from banditmesh.comparisons.frontier import _of_script
 from banditmesh.machine.executors import InlineExecutor, RayExecutor, open_executor
 from studies import ENVIRONMENT, SPEC, assert_same
 
@@ -204,20 +203,18 @@ def test_workers_leave_the_script_that_starts_them_alone(tmp_path, monkeypatch):
     main = sys.modules["__main__"]
     monkeypatch.setattr(main, "__spec__", None)
     monkeypatch.setattr(main, "__file__", str(script), raising=False)
-    for with_script in (False, True):
-        with open_executor(workers=2, script=with_script) as (pool, _):
-            assert pool.submit(max, 1, 2).result() == 2
-        assert ran.exists() == with_script
-        assert sys.modules["__main__"] is main
+    with open_executor(workers=2) as (pool, _):
+        assert pool.submit(max, 1, 2).result() == 2
+    assert not ran.exists()
+    assert sys.modules["__main__"] is main
 
 
-def test_a_frontier_runs_the_script_where_it_defines_something():
-    mine = type("Mine", (bm.Flooding,), {"__module__": "__main__"})
-    sys.modules["__main__"].Mine = mine
+def test_a_frontier_sends_what_a_script_defines():
+    mine = type("Mine", (bm.Flooding,), {"__module__": "__main__", "name": "mine"})
     problem = bm.Problem.random(bm.networks.ring(3), n_arms=2, per_agent=1, seed=0)
-    try:
-        assert not _of_script(problem, [bm.Flooding(2)], {"policy": bm.UCB()})
-        assert _of_script(problem, [mine(2)], {"policy": bm.UCB()})
-        assert _of_script(problem, [bm.Flooding(2)], {"policy": lambda: None})
-    finally:
-        del sys.modules["__main__"].Mine
+    given = {"protocols": [mine(2)], "horizon": 5, "replicates": 2, "seed": 0, "engine": "reference"}
+    here = bm.frontier(problem, **given).table()
+    with open_executor(workers=2) as (pool, _):
+        there = bm.frontier(problem, **given, executor=pool)
+    assert there.table().equals(here)
+    assert type(there.configurations[0].protocol) is mine

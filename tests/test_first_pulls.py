@@ -151,3 +151,43 @@ def test_command_line_puts_policies_side_by_side(capsys):
         main(["compare", *options, "ucb", "--policy", "klucb"])
     assert ended.value.code == 2
     assert "give --policy or --policies, got both" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["compare", "frontier"])
+def test_specs_that_sweep_over_policies_put_them_side_by_side(verb, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("banditmesh.sim.engine._pick", lambda run, engine: "reference")
+    (tmp_path / "study.toml").write_text(
+        'horizon = 12\nreplicates = 1\nnetwork = {name = "ring", n = 6}\n'
+        'arms = {n_arms = 6, per_agent = 3}\nsweep.policy = ["ucb(0.5)", "ucb(0.5)+discount(0.9)"]\n'
+        'sweep.protocol = ["none", "irs"]\n'
+    )
+
+    def told(*more):
+        with pytest.raises(SystemExit) as ended:
+            main([verb, str(tmp_path / "study.toml"), "--json", *more])
+        assert ended.value.code == 0
+        found = json.loads(capsys.readouterr().out)["ring"]
+        return list(found if verb == "compare" else found["configurations"])
+
+    policies = ["ucb", "ucb+discount(0.9)"]
+    assert sorted(told()) == sorted(f"{name}, {policy}" for name in ("none", "irs") for policy in policies)
+    assert sorted(told("--policies", "klucb")) == ["irs", "none"]
+
+
+@pytest.mark.parametrize("verb", ["compare", "frontier"])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ucb+discount", "--policies: memory.gamma is required, got none"),
+        ("ucb,ucb+discount(1)", "--policies: gamma must be from 0.5 to 1 - 1e-12, got 1"),
+        ("ucb,ucb+forget(3)", "memory.name must be one of"),
+        ("ucb,", "--policies must be one of klucb, "),
+        ("ucb,ucb", "policies must differ from each other"),
+    ],
+)
+def test_wrong_policies_on_the_command_line_are_one_line(verb, text, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([verb, "--network", "ring:6", "--arms", "6", "--per-agent", "3", "--horizon", "5", "--policies", text])
+    captured = capsys.readouterr()
+    assert (ended.value.code, captured.out, captured.err.count("\n")) == (2, "", 1)
+    assert said in captured.err

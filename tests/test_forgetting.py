@@ -11,7 +11,7 @@ import pytest
 import banditmesh as bm
 from banditmesh.core import Agent, Copy, Message, Place, Silent
 from banditmesh.errors import MessageError
-from banditmesh.live.config import refuse_live
+from banditmesh.live.template import refuse_live
 from banditmesh.policies import Arms
 from banditmesh.policies.discount import FLOOR, scale_of, weight_of
 
@@ -484,6 +484,55 @@ def test_specs_name_memories_and_sweep_over_them():
     assert [point.settings["memory"]["name"] for point in spec.points()] == ["everything", "discount"]
     spec = bm.parse_spec(small + 'sweep.memory = ["everything", {name = "window", rounds = 5}]')
     assert [point.settings["memory"]["name"] for point in spec.points()] == ["everything", "window"]
+
+
+SMALL = 'horizon = 9\nreplicates = 1\nnetwork = {name = "ring", n = 4}\narms = {n_arms = 6, per_agent = 3}\n'
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ('protocol = "tree"\nmemory = {name = "window", rounds = 5}', "spec, line 6: memory.name: 'tree' merges"),
+        ('protocol = "tree"\npolicy = "ucb+window(5)"', "spec: memory.name: 'tree' merges"),
+        (
+            'sweep.protocol = ["fwa", "tree"]\nmemory = {name = "window", rounds = 5}',
+            "spec, line 6: memory.name: 'tree'",
+        ),
+        ('protocol = "tree"\nsweep.policy = ["ucb", "ucb+window(5)"]', "spec, line 6: sweep.policy: "),
+        ('protocol = "tree"\nsweep.memory.name = ["everything", "window"]\nmemory.rounds = 5', "sweep.memory.name: "),
+    ],
+)
+def test_spec_in_which_a_tree_meets_a_window_is_refused_when_it_is_read(lines, said):
+    with pytest.raises(bm.BanditmeshError) as caught:
+        bm.parse_spec(SMALL + lines)
+    line = str(caught.value)
+    assert said in line
+    assert line.endswith("cannot take apart; take Discount(0.995), or another protocol")
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    "lines", ['sweep.policy = ["ucb", "ucb+discount(2)"]', 'sweep.protocol = ["irs", "fwa(2)+growth(-1)"]']
+)
+def test_error_in_a_swept_text_is_about_the_sweep(lines):
+    with pytest.raises(bm.SpecError, match=r"^spec, line 5: sweep\.(policy|protocol): .*(gamma|factor) must be"):
+        bm.parse_spec(SMALL + lines)
+
+
+def test_window_and_tree_are_refused_before_anything_else_is_simulated(monkeypatch):
+    monkeypatch.setattr("banditmesh.comparisons.compare.simulate", None)
+    monkeypatch.setattr("banditmesh.comparisons.measuring.simulate", None)
+    problem = problem_on(nx.path_graph(3))
+    for settings in ({"policy": "ucb+window(9)"}, {"policies": ["ucb", "ucb+window(9)"]}):
+        for run in (lambda **given: bm.compare(problem, ["none", "tree"], **given), frontier_of(problem)):
+            with pytest.raises(bm.InputError, match="'tree' merges statistics"):
+                run(horizon=5, **settings)
+    with pytest.raises(bm.InputError, match="'tree' merges statistics"):
+        bm.compare(problem, ["none", ("tree", bm.KLUCB(memory=bm.Window(9)))], horizon=5)
+
+
+def frontier_of(problem):
+    return lambda **given: bm.frontier(problem, protocols=["none", "tree"], **given)
 
 
 def test_an_arm_of_which_something_was_heard_is_not_forced():

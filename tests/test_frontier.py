@@ -258,6 +258,7 @@ def test_progress_is_told_over_all_configurations():
         ({"protocols": []}, "protocols must hold at least one"),
         ({"workers": "two"}, "workers must be an integer of at least 1"),
         ({"prune": "yes"}, "prune must be True, False or None, got 'yes'"),
+        ({"record_every": 2}, "frontier chooses record_every itself, got 2; leave it out"),
         ({"notice": 3}, "notice must be a callable or None, got 3"),
         ({"protocols": [4]}, "protocols must be protocols"),
         ({"horizon": 0}, "horizon"),

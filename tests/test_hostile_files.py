@@ -21,9 +21,9 @@ import hostile
 from banditmesh import networks
 from banditmesh.cli import main
 from banditmesh.errors import FileError, InputError, NetworkError, StudyError
+from banditmesh.files.contents import MAX_BYTES, MAX_TEXT
 from banditmesh.files.parquet_sizes import unpacked_bytes
 from banditmesh.lookup import own
-from banditmesh.networks.readers.files import MAX_BYTES, MAX_TEXT
 from banditmesh.studies.shards import CURVES, digest, shard_name
 from studies import SPEC
 

@@ -93,11 +93,34 @@ def test_state_holds_what_each_neighbour_was_told():
 
 
 def test_messages_follow_the_slower_of_a_pair():
-    sent = {every: int(pair([1, every], "odc(5, factor=0)", 600).traffic["sent"][0]) for every in (5, 20)}
-    # The slower one pulls 120 and 30 times.
+    sent = {}
+    for every in (5, 20):
+        result = pair([1, every], "odc(5, factor=0)", 600, trace=True)
+        sent[every] = int(result.traffic["sent"][0])
+        # The slower one pulls 600 / every times, and demands an exchange after each five pulls.
+        assert sum(event.sender == 1 and event.arm is None for event in result.trace) == 600 // every // 5
     assert 0.15 < sent[20] / sent[5] < 0.4
     assert sent[20] <= 2 * int(pair([20, 20], "odc(5, factor=0)", 600).traffic["sent"][0])
     assert sent[20] < 0.15 * int(pair([1, 20], "irs", 600).traffic["sent"][0])
+
+
+@pytest.mark.slow
+def test_order_of_regret_is_kept_with_logarithmic_traffic():
+    problem = bm.Problem(bm.networks.complete(4), [range(3)] * 4, COINS)
+    horizons = (500, 1000, 2000, 4000)
+    settings = {"replicates": 8, "seed": 0, "every": [1, 1, 5, 20], "policy": bm.UCB(0.5), "engine": "reference"}
+    odc, irs = (
+        [bm.simulate(problem, protocol, horizon=horizon, **settings) for horizon in horizons]
+        for protocol in ("odc", "irs")
+    )
+    last = [[one.regret[:, -1].mean() for one in runs] for runs in (odc, irs)]
+    ratios = np.divide(*last)
+    more = np.diff([one.traffic["sent"].mean() for one in odc])
+    print(f"regret of ODC by that of IRS after {horizons} rounds: {ratios.round(2)}; more messages: {more}")
+    assert ratios.max() < 2.0
+    # Twice the rounds add about the same number of exchanges to each pair: log(2) / log(1.25), of 2 + 2 * 3 messages.
+    assert more.max() < 1.5 * more.min()
+    assert more.max() < 6 * 8 * (np.log(2) / np.log(1.25) + 1)
 
 
 def test_growing_threshold_makes_exchanges_logarithmic():

@@ -162,7 +162,7 @@ def test_a_users_own_end_of_the_scale_is_simulated(delivery, engine):
 
 
 def test_an_emission_that_would_have_no_effect_is_refused_however_it_is_given(tmp_path):
-    what = "takes no emission, since everybody hears every observation at once, got 'growth'; leave it out"
+    what = "takes no emission, since all agents hear every observation at once, got 'growth'; leave it out"
     for make in (
         lambda: bm.Centralised(emission=bm.Growth(0.25)),
         lambda: bm.Centralised().with_emission(bm.Growth(0.25)),

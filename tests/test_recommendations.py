@@ -147,11 +147,12 @@ def test_recommendations_beat_being_alone():
 def test_gosine_regret_falls_with_the_number_of_agents(capsys):
     """The paper: about log T / gap for each of ceil(K/N) + 2 arms, a factor of order N below being alone."""
     n_arms, horizon = 40, 20_000
+    settings = {"seed": 0, "replicates": 2, "engine": "reference"}
     alone = ratio = None
     with capsys.disabled():
         for n_agents in (1, 5, 20):
             problem = problem_of(bm.networks.complete(n_agents), n_agents, n_arms, 17, others=0.4)
-            result = bm.simulate(problem, "gosine", horizon=horizon, seed=0, replicates=2, record_every=horizon)
+            result = bm.simulate(problem, "gosine", horizon=horizon, record_every=horizon, **settings)
             each = result.regret[:, -1].mean() / n_agents
             alone = alone or each
             ratio = (each / alone) / ((-(-n_arms // n_agents) + 2) / n_arms)
@@ -167,7 +168,8 @@ def test_gosine_regret_falls_with_the_number_of_agents(capsys):
 def test_lcc_regret_grows_like_the_root_of_the_horizon_at_most(capsys):
     """The paper: O~(D sqrt(D K' T)) for each agent, so doubling T adds a factor of about sqrt(2) at most."""
     problem = problem_of(bm.networks.ring(8), 8, 40, 17, others=0.4)
-    result = bm.simulate(problem, "lcc-ucb-graph", horizon=16_000, seed=0, replicates=2, record_every=4000)
+    settings = {"horizon": 16_000, "seed": 0, "replicates": 2, "record_every": 4000, "engine": "reference"}
+    result = bm.simulate(problem, "lcc-ucb-graph", **settings)
     early, late = result.regret[:, 0].mean(), result.regret[:, -1].mean()
     slope = np.log(late / early) / np.log(4)
     with capsys.disabled():

@@ -6,7 +6,9 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.algorithms import CUSUMUCB, GLRKLUCB, MUCB
-from banditmesh.arms import Bernoulli, Piecewise
+from banditmesh.arms import BERNOULLI, Bernoulli, Piecewise
+from banditmesh.core import Copy, Fate, Message, Place, Receipt
+from banditmesh.policies import Arms
 
 COIN = Bernoulli(0.5)
 #: Two rewards that differ by more than a half are a change.
@@ -79,13 +81,22 @@ def test_agent_without_the_arm_passes_a_restart_on():
     assert simulation.agents[1].versions == {0: 1}
 
 
-def test_observation_of_a_newer_version_restarts_the_arm_and_is_passed_on():
-    # The restart itself is lost: a link takes one message a round, the newest, which is agent 1's observation.
-    problem = bm.Problem(bm.networks.path(4), [[0]] * 4, [COIN])
-    algorithm = MUCB(ttl=2, explore=0.0, width=2, threshold=0.5)
-    tape = [[0, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]
-    simulation, _ = played(problem, algorithm, tape, faults=bm.Faults(loss=0.3))
-    assert versions(simulation) == [1, 1, 1, 1]
+def test_observation_of_a_newer_version_restarts_the_arm_and_both_are_passed_on():
+    agent = MUCB(ttl=2).seat(Place("ann", Arms(["x", "y"], [0.5, 0.5], [BERNOULLI] * 2), bm.UCB()))
+    for reward in (0.0, 1.0):
+        agent.observe(0, reward)
+    agent.send(["bob", "cy"])
+    newer = Message("bob", 7, "x", 1, 1.0, life=3, round=7)
+    assert agent.receive(Copy(newer, 2), "bob", 2) == Receipt(Fate.RELAYED, True)
+    assert agent.receive(Copy(newer, 1), "cy", 2).fate is Fate.DUPLICATE
+    # What it knew of the arm is gone, and the newer observation counts.
+    assert agent.versions == {"x": 3}
+    assert agent.estimates.count == [1, 0]
+    assert agent.receive(Copy(newer._replace(id=6, life=2), 2), "cy", 2) == Receipt(Fate.STOPPED, False)
+    restart, observation = agent.send(["bob", "cy"])
+    assert restart.copy.message[2:] == ("restart", "x", (3,))
+    assert observation.copy == Copy(newer, 1)
+    assert list(restart.targets) == list(observation.targets) == ["cy"]
 
 
 def test_monitored_agents_restart_all_their_arms_and_others_one():
@@ -212,7 +223,7 @@ def test_change_that_nobody_looks_at_is_found(hidden_change, text):
 
 @pytest.mark.slow
 def test_detectors_beat_sharing_alone_in_a_world_that_switches(capsys):
-    arms = [bm.arms.Switching(Bernoulli(0.1 + 0.1 * arm), 0.001, 0.0, 1.0) for arm in range(8)]
+    arms = [bm.arms.Switching(Bernoulli(0.1 + 0.1 * arm), 0.004, 0.0, 1.0) for arm in range(8)]
     problem = bm.Problem(bm.networks.ring(12), bm.arms.uniform_sets(12, 8, 4, seed=0), arms)
     settings = {"horizon": 1500, "replicates": 3, "seed": 0, "progress": False, "engine": "reference"}
     plain = {

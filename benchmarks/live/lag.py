@@ -26,7 +26,7 @@ from .nodes import grounds, percentile, statistics, until
 PATIENCE = 60.0
 #: How often the loop's lag is looked at, in seconds.
 LOOK_EVERY = 0.005
-#: What is relayed: so many statistics at a time, and how often, in seconds.
+#: How many statistics are relayed at a time, and how often, in seconds.
 N_KEYS, EVERY = 500, 0.05
 
 

@@ -55,7 +55,7 @@ def measure(quick: bool) -> list[Row]:
 
 
 def one() -> None:
-    """What the new process does: make so many of one thing, and print by how many bytes it has grown."""
+    """What the new process does: make a number of one thing, and print by how many bytes it has grown."""
     name, n = sys.argv[1], int(sys.argv[2])
     grown = asyncio.run(links(n)) if name == "links" else {"entries": entries, "waiting": waiting}.get(name, tickets)(n)
     print(json.dumps(grown))
@@ -79,7 +79,7 @@ def member(n_entries: int = 1_000_000) -> Member:
 
 
 def hear(one: Member, n: int) -> None:
-    """Hear of so many keys, as a link brings them."""
+    """Hear of that many keys, as a link brings them."""
     for start in range(0, n, SLICE):
         heard = statistics(min(SLICE, n - start), first=start)
         frame = codec.encode_statistics(heard)

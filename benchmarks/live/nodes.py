@@ -54,7 +54,7 @@ def grounds() -> Iterator[Grounds]:
 
 
 def statistics(n_keys: int, count: int = 1, first: int = 0) -> list[Statistic]:
-    """Counts and sums of so many keys from a first one on, from many origins; half of the arms are `ARMS`."""
+    """Counts and sums of `n_keys` keys from a first one on, from many origins; half of the arms are `ARMS`."""
     arms = [arm for pair in zip(ARMS, FOREIGN, strict=True) for arm in pair]
     return [
         Statistic(f"node {number // len(arms)}", 1 << 63, arms[number % len(arms)], count, 0.5 * count, 3)
@@ -73,6 +73,6 @@ async def until(is_so: Callable[[], bool], what: str, within: float = 60.0) -> N
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The value that so many per cent of all do not exceed."""
+    """A percentile of the values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]

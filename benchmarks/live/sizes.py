@@ -12,7 +12,7 @@ from typing import Final
 from banditmesh.live.names import LAST_KEYS, OPEN_CHOICES, Caps
 
 #: Bytes at most, for each ...
-ENTRY: Final = 460  # statistic of another life, and of one's own earlier ones
+ENTRY: Final = 460  # statistic of another life, and of its own earlier lives
 LIFE: Final = 330  # life of which there are entries
 ORIGIN: Final = 900  # name that these lives have
 ARM: Final = 2_000  # arm that is known: 900 where it is not the node's own
@@ -37,7 +37,7 @@ def most_bytes(
     keys: int = 0,
     retired: int = 0,
 ) -> int:
-    """The most bytes that a member with so many things takes.
+    """The most bytes that a member with these numbers of things takes.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Final
 
 from .errors import InputError
@@ -46,10 +46,7 @@ def seed(value: object, name: str = "seed") -> int:
 
 def real(name: str, value: object) -> float:
     """`value` as a finite float."""
-    number = _float(value)
-    if not math.isfinite(number):
-        raise InputError(f"must be a finite number, got {shown(value)}", key=name)
-    return number
+    return _number(name, value, "a finite number", math.isfinite)
 
 
 def number_in(name: str, text: str) -> int | float:
@@ -64,26 +61,17 @@ def number_in(name: str, text: str) -> int | float:
 
 def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
-    number = _float(value)
-    if not 0 < number < math.inf:
-        raise InputError(f"must be a positive number, got {shown(value)}", key=name)
-    return number
+    return _number(name, value, "a positive number", lambda number: 0 < number < math.inf)
 
 
 def non_negative(name: str, value: object) -> float:
     """`value` as a finite float of at least zero."""
-    number = _float(value)
-    if not 0 <= number < math.inf:
-        raise InputError(f"must be a number of at least 0, got {shown(value)}", key=name)
-    return number
+    return _number(name, value, "a number of at least 0", lambda number: 0 <= number < math.inf)
 
 
 def probability(name: str, value: object) -> float:
     """`value` as a float between 0 and 1, both included."""
-    number = _float(value)
-    if not 0 <= number <= 1:
-        raise InputError(f"must be a probability between 0 and 1, got {shown(value)}", key=name)
-    return number
+    return _number(name, value, "a probability between 0 and 1", lambda number: 0 <= number <= 1)
 
 
 def floats(name: str, value: object) -> npt.NDArray[np.float64]:
@@ -167,6 +155,14 @@ def shown(value: object) -> str:
         return f"an integer of about {round(value.bit_length() * math.log10(2))} digits"
     text = " ".join(repr(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
+
+
+def _number(name: str, value: object, wanted: str, is_valid: Callable[[float], bool]) -> float:
+    """`value` as a float, if it is what is wanted."""
+    number = _float(value)
+    if not is_valid(number):
+        raise InputError(f"must be {wanted}, got {shown(value)}", key=name)
+    return number
 
 
 def _is_masked(value: object) -> bool:

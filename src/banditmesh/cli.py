@@ -59,7 +59,7 @@ def _explain(error: BaseException, arguments: list[str]) -> tuple[str, int]:
     if isinstance(error, BanditmeshError):
         return _one_line(f"banditmesh: {error}"), 2 if isinstance(error, InputError) else 1
     if isinstance(error, BrokenPipeError):
-        return "banditmesh: nobody reads the output any more; the rest of it was not written", 1
+        return "banditmesh: the output is no longer read; the rest of it was not written", 1
     if isinstance(error, OSError):
         where = f": {error.filename}" if error.filename else ""
         return _one_line(f"banditmesh: {error.strerror or error}{where}"), 1

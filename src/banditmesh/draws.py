@@ -38,7 +38,7 @@ import hashlib
 import math
 import secrets
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final, cast
 
 from . import checks
 
@@ -229,6 +229,24 @@ class Draws:
         """The number in (0, 1) for the decision that purpose and counter name."""
         k0, k1 = self.key(purpose)
         return uniform(k0, k1, c0, c1, c2, c3)
+
+    def uniforms(self, purpose: str, n: int, first: int, last: int) -> list[list[float]]:
+        """`uniform(purpose, c0, c1)` for each c0 below `n`, in a row for each c1 from `first` to before `last`.
+
+        They are the same numbers, drawn at once, which is far quicker.
+
+        Examples
+        --------
+        >>> draws = Draws(seed=1, replicate=0)
+        >>> draws.uniforms(REWARD, 2, first=7, last=8) == [[draws.uniform(REWARD, agent, 7) for agent in range(2)]]
+        True
+        """
+        import numpy as np
+
+        k0, k1 = self.key(purpose)
+        c0, c1 = np.arange(n, dtype=np.uint64), np.arange(first, last, dtype=np.uint64)[:, None]
+        numbers: Any = uniform
+        return cast("list[list[float]]", numbers(k0, k1, c0, c1, 0, 0).tolist())
 
 
 def pick_targets(

@@ -285,6 +285,23 @@ class Problem:
         agent = checks.integer("the number of an agent", agent, at_least=0, at_most=self.n_agents - 1)
         return self.arm_indices[self.arm_offsets[agent] : self.arm_offsets[agent + 1]]
 
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """For each entry of `arm_indices` the number of the agent that has the arm."""
+        return np.repeat(np.arange(self.n_agents), np.diff(self.arm_offsets))
+
+    def who_has(self, arm: int) -> NDArray[np.bool_]:
+        """Which agents have the arm with that number: (agents,).
+
+        Parameters
+        ----------
+        arm : int
+            Its place in `arms`.
+        """
+        has_arm = np.zeros(self.n_agents, dtype=np.bool_)
+        has_arm[self.owners[self.arm_indices == arm]] = True
+        return has_arm
+
     @cached_property
     def places(self) -> NDArray[np.float64]:
         """Where figures draw the agents, (agents, 2), in the unit square: by `positions`, or by distance in hops."""
@@ -351,6 +368,10 @@ class Problem:
     def _worlds(self) -> dict[tuple[int, int], World]:
         return {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the world that is kept: walks under way cannot be pickled."""
+        return {name: value for name, value in vars(self).items() if name != "_worlds"}
+
     @cached_property
     def means(self) -> NDArray[np.float64]:
         """The arms' mean rewards, in the order of `arms`; of arms that change see `means_at`."""
@@ -382,7 +403,7 @@ class Problem:
     def gaps(self) -> NDArray[np.float64]:
         """`gaps[v, a]`: how much less arm a pays than agent v's best arm; nan where v does not have a."""
         gaps = np.full((self.n_agents, self.n_arms), np.nan)
-        gaps[np.repeat(np.arange(self.n_agents), np.diff(self.arm_offsets)), self.arm_indices] = self.arm_gaps
+        gaps[self.owners, self.arm_indices] = self.arm_gaps
         return _frozen(gaps)
 
     @cached_property
@@ -393,9 +414,8 @@ class Problem:
     @cached_property
     def holders(self) -> dict[Hashable, tuple[Hashable, ...]]:
         """For each arm the agents that have it, in node order."""
-        owner = np.repeat(np.arange(self.n_agents), np.diff(self.arm_offsets))
         order = np.argsort(self.arm_indices, kind="stable")
-        groups = np.split(owner[order], np.cumsum(np.bincount(self.arm_indices, minlength=self.n_arms))[:-1])
+        groups = np.split(self.owners[order], np.cumsum(np.bincount(self.arm_indices, minlength=self.n_arms))[:-1])
         return {arm: tuple(self.agents[v] for v in group) for arm, group in zip(self.arms, groups, strict=True)}
 
     @cached_property

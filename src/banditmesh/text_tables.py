@@ -50,6 +50,11 @@ def decimals(values: Iterable[float]) -> int:
     return max(0, 2 - math.floor(math.log10(largest))) if largest else 0
 
 
+def known(value: float) -> float | None:
+    """A number as JSON takes it: None for one that is not known (nan)."""
+    return None if math.isnan(value) else float(value)
+
+
 def spread(mean: float, half: float | None, digits: int = 0) -> str:
     """A mean and how far values lie from it; the mean alone where that is not known.
 

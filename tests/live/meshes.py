@@ -19,7 +19,7 @@ class Authority:
 
     def issue(self, node, **options):
         """What `keys issue` gives, in a folder of its own."""
-        return keys.contexts(keys.issue(self.folder / "authority", node, self.folder / node, **options))
+        return identity.contexts(keys.issue(self.folder / "authority", node, self.folder / node, **options))
 
     def forge(self, name, certify, trust=None):
         """The contexts of a node that presents a certificate made by `certify(public, key, certificate)`.
@@ -27,7 +27,7 @@ class Authority:
         The authority's files are those that the honest ones have; what is wrong is the certificate alone.
         """
         files = keys.issue(self.folder / "authority", name, self.folder / f"forged-{name}", force=True)
-        contexts = keys.contexts(files)
+        contexts = identity.contexts(files)
         authority = keys._open(self.folder / "authority")
         node_key = identity.new_key()
         made = certify(node_key, authority.key, authority.certificate)

@@ -307,10 +307,10 @@ def test_written_lines_are_read_as_the_same_protocol_and_policy(tmp_path, protoc
 def test_a_new_file_is_right_once_its_keys_are_there(tmp_path, name):
     keys.init(tmp_path / "authority", name)
     keys.issue(tmp_path / "authority", name, tmp_path / "keys")
-    text = template(name, name, arms=[name, "blue"], neighbours=[("other", "10.0.0.8:7700")])
+    text = template(name, name)
     assert problems(tmp_path, text) == []
     found = loaded(tmp_path, text)
-    assert (found.mesh, found.node, found.arms[0].name) == (name, name, name)
+    assert (found.mesh, found.node, found.arms[0].name) == (name, name, "red")
 
 
 def test_comments_of_a_new_file_are_keys_that_can_be_given(tmp_path):

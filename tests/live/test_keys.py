@@ -14,7 +14,7 @@ from meshes import Authority
 from banditmesh.cli import main
 from banditmesh.errors import FileError, InputError, RefusedError
 from banditmesh.live.links import notices
-from banditmesh.live.transport import keys
+from banditmesh.live.transport import identity, keys
 from banditmesh.live.transport.identity import KeyFiles, file_name, peer_identity
 
 
@@ -47,7 +47,7 @@ def handshake(one, other):
 
 
 def test_two_commands_make_a_mesh(authority, tmp_path):
-    one, other = (keys.contexts(keys.issue(authority, name, tmp_path / "keys")) for name in ("a", "b/ü"))
+    one, other = (identity.contexts(keys.issue(authority, name, tmp_path / "keys")) for name in ("a", "b/ü"))
     assert handshake(one, other) == (one.own, other.own)
     assert (other.own.mesh, other.own.node) == ("shop", "b/ü")
     names = {"a.pem", "a.key", "b%2Fü.pem", "b%2Fü.key", "authorities.crt"}
@@ -71,13 +71,13 @@ def test_keys_are_for_their_owner_alone_from_the_first_byte_on(authority, tmp_pa
 
 def test_a_key_that_all_users_can_read_is_warned_of(authority, tmp_path, caplog):
     files = keys.issue(authority, "a", tmp_path / "keys")
-    keys.contexts(files)
+    identity.contexts(files)
     files.key.chmod(0o640)
-    keys.contexts(files)
+    identity.contexts(files)
     assert not caplog.messages
     files.key.chmod(0o644)
     (authority / "authority.key").chmod(0o604)
-    keys.contexts(files)
+    identity.contexts(files)
     keys.expel(authority, "b")
     assert [line.split()[0] for line in caplog.messages] == [str(files.key), str(authority / "authority.key")]
     assert caplog.messages[0].endswith(
@@ -88,7 +88,7 @@ def test_a_key_that_all_users_can_read_is_warned_of(authority, tmp_path, caplog)
 def test_certificates_hold_as_long_as_asked_and_not_longer_than_the_authority(tmp_path):
     keys.init(tmp_path / "authority", "shop", days=30)
     for name, days, expected in (("a", 7, 7), ("b", 90, 30)):
-        own = keys.contexts(keys.issue(tmp_path / "authority", name, tmp_path / "keys", days=days)).own
+        own = identity.contexts(keys.issue(tmp_path / "authority", name, tmp_path / "keys", days=days)).own
         assert expected - 1 < (own.not_after - own.not_before) / 86400 <= expected
     for days in (0, -1, 40_000):
         with pytest.raises(InputError, match="days must be an integer of at least 1 and at most 36500"):
@@ -121,7 +121,7 @@ def test_renewing_changes_the_certificate_alone(authority, tmp_path):
     after = content(tmp_path / "keys")
     assert after["a.pem"] != before["a.pem"]
     assert after["authorities.crt"] == before["authorities.crt"]
-    own = keys.contexts(files).own
+    own = identity.contexts(files).own
     assert own.not_after - own.not_before == 365 * 86400
 
 
@@ -151,12 +151,12 @@ def test_mesh_moves_from_one_authority_to_another(tmp_path):
     for step in steps:
         for name in ("a", "b"):
             step(name)
-            one, other = (keys.contexts(KeyFiles.of(out / name, name)) for name in ("a", "b"))
+            one, other = (identity.contexts(KeyFiles.of(out / name, name)) for name in ("a", "b"))
             assert handshake(one, other) == handshake(other, one)[::-1] == (one.own, other.own)
     assert len(one.signers) == 2
     for name in ("a", "b"):
         keys.renew(tmp_path / "new", name, out / name)
-        one, other = (keys.contexts(KeyFiles.of(out / name, name)) for name in ("a", "b"))
+        one, other = (identity.contexts(KeyFiles.of(out / name, name)) for name in ("a", "b"))
         assert handshake(one, other) == (one.own, other.own)
     assert len(one.signers) == 1
 
@@ -208,7 +208,7 @@ def test_unusable_files_are_one_line(authority, tmp_path, part, damage):
     else:
         path.write_bytes(b"-----BEGIN nonsense" if damage == "garbage" else b"")
     with pytest.raises(FileError) as caught:
-        keys.contexts(files)
+        identity.contexts(files)
     assert len(str(caught.value).splitlines()) == 1
     assert str(tmp_path / "keys") in str(caught.value)
 
@@ -217,7 +217,7 @@ def test_three_authorities_in_a_file_are_refused(authority, tmp_path):
     files = keys.issue(authority, "a", tmp_path / "keys")
     files.authorities.write_bytes(files.authorities.read_bytes() * 3)
     with pytest.raises(FileError, match="must hold at most 2 certificates, got 3"):
-        keys.contexts(files)
+        identity.contexts(files)
 
 
 def test_folder_that_is_no_authority_is_refused(tmp_path):
@@ -260,11 +260,11 @@ def test_certificate_for_no_member_has_no_identity():
 
 def test_expulsion_is_of_all_certificates_until_now_and_of_none_after(authority, tmp_path):
     files = keys.issue(authority, "a", tmp_path / "keys")
-    old = keys.contexts(files).own
+    old = identity.contexts(files).own
     notice = keys.expel(authority, "a")
     with pytest.raises(InputError, match="'a' was expelled, and with it this key"):
         keys.renew(authority, "a", tmp_path / "keys")
-    new = keys.contexts(keys.issue(authority, "a", tmp_path / "keys", force=True))
+    new = identity.contexts(keys.issue(authority, "a", tmp_path / "keys", force=True))
     found = notices.verify(notice.read_bytes(), new.signers)
     assert found.node == "a"
     assert old.not_before < found.before <= new.own.not_before
@@ -284,7 +284,7 @@ def test_a_new_authority_renews_nobody_whom_the_old_one_has_expelled(tmp_path, c
     keys.renew(tmp_path / "new", "b", tmp_path / "keys", trust=[old])
     # Whoever holds the name now gets a new key, and a certificate that the expulsion does not touch.
     [notice] = (tmp_path / "old" / "notices").iterdir()
-    fresh = keys.contexts(keys.issue(tmp_path / "new", "a", tmp_path / "fresh", trust=[old]))
+    fresh = identity.contexts(keys.issue(tmp_path / "new", "a", tmp_path / "fresh", trust=[old]))
     assert fresh.own.not_before >= notices.verify(notice.read_bytes(), fresh.signers).before
     # While both are trusted, the new one's expulsions count for the old one, too.
     keys.issue(tmp_path / "old", "c", tmp_path / "keys", trust=[new], force=True)
@@ -315,7 +315,7 @@ def test_expulsion_from_the_future_is_refused_instead_of_waited_for(authority, t
 
 
 def test_notices_are_kept_and_none_replaces_another(authority, tmp_path):
-    signers = keys.contexts(keys.issue(authority, "a", tmp_path / "keys")).signers
+    signers = identity.contexts(keys.issue(authority, "a", tmp_path / "keys")).signers
     paths = [keys.retire(authority, "a", epochs) for epochs in ([1, 2], [1], [1, 2, 3])]
     assert len(set(paths)) == 3
     lives = [notices.verify(path.read_bytes(), signers).lives for path in paths]
@@ -359,7 +359,7 @@ def test_verbs_make_a_mesh(run, tmp_path):
         "",
     )
     assert run("renew", "a", "b", "--days", "7") == (0, "keys/a.pem\nkeys/b.pem\n", "")
-    one, other = (keys.contexts(KeyFiles.of(tmp_path / "keys", name)) for name in ("a", "b"))
+    one, other = (identity.contexts(KeyFiles.of(tmp_path / "keys", name)) for name in ("a", "b"))
     assert handshake(one, other) == (one.own, other.own)
     refused(run("issue", "a"), 2, "keys/a.pem must not be there yet", "--force")
     assert run("issue", "a", "--force")[0] == 0
@@ -368,7 +368,7 @@ def test_verbs_make_a_mesh(run, tmp_path):
 def test_verbs_write_notices_and_say_what_to_do_with_them(run, tmp_path):
     run("init", "--mesh", "shop")
     run("issue", "a")
-    signers = keys.contexts(KeyFiles.of(tmp_path / "keys", "a")).signers
+    signers = identity.contexts(KeyFiles.of(tmp_path / "keys", "a")).signers
     for arguments, kind in (
         (["expel", "a"], notices.Expulsion),
         (["retire", "a", "--epoch", "00c0ffee00c0ffee", "--epoch", "0000000000000001"], notices.Retirement),
@@ -413,7 +413,7 @@ def test_retire_asks_a_node_which_lives_it_knows(run, sidecar, tmp_path):
     run("issue", "a")
     _, out, err = run("retire", "b/ü", "--node", sidecar)
     assert err == ""
-    signers = keys.contexts(KeyFiles.of(tmp_path / "keys", "a")).signers
+    signers = identity.contexts(KeyFiles.of(tmp_path / "keys", "a")).signers
     found = notices.verify((tmp_path / out.splitlines()[0]).read_bytes(), signers)
     assert found.lives == (("b/ü", 1), ("b/ü", 255))
     refused(run("retire", "c", "--node", sidecar), 2, "there must be a life of 'c'", "knows none")

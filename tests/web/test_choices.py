@@ -4,6 +4,7 @@ import ast
 import contextlib
 import re
 import tomllib
+from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
 import pytest
@@ -27,6 +28,9 @@ CASES = [
     {"network.name": "path", "network.n": "5", "arms.sigma": "0.5", "arms.seed": "4"},
     {"network.name": "path", "network.n": "5", "arms.means": "0.1, 0.5, 0.9", "arms.n_arms": ""},
     {"network.name": "path", "network.n": "005", "horizon": "012", "replicates": "+2", "seed": "007"},
+    {**RING, "memory.name": "discount", "memory.gamma": "0.9", "policy.alpha": "0.5", "policy.first_pulls": "unknown"},
+    {**RING, "memory.name": "window", "memory.rounds": "9", "policy.name": "thompson", "arms.change": "switching(0.1)"},
+    {**RING, "policies": "ucb(0.5), ucb(0.5)+discount(0.9)", "policy.alpha": "2", "memory.name": "default"},
     {**RING, "dynamics.name": "edge-markovian", "dynamics.p": "0.2", "dynamics.q": "0.2"},
     {**RING, "faults.loss": "0.2", "faults.outages.down": "0.1", "faults.outages.up": "0.5"},
 ]  # fmt: skip
@@ -50,6 +54,17 @@ def test_spec_link_and_python_say_the_same(chosen):
     exec(re.sub(r"^\)$", "    engine='reference',\n)", code, flags=re.MULTILINE), scope)
     expected = bm.compare(case.problem, case.protocols, **settings)
     assert scope["comparison"].results == expected.results
+
+
+@pytest.mark.parametrize("horizon", ["20", "5000"])
+def test_lines_of_python_give_a_frontier_only_what_it_takes(monkeypatch, horizon):
+    taken = {}
+    monkeypatch.setattr(
+        bm, "frontier", lambda problem, **settings: taken.update(settings) or SimpleNamespace(advice="")
+    )
+    exec(to_python({**DEFAULTS, **SMALL, **RING, "horizon": horizon, "protocols": "irs"}, {"ttls": "[2]"}), {})
+    assert (taken["protocols"], taken["ttls"], taken["horizon"]) == (["irs"], [2], int(horizon))
+    assert "record_every" not in taken
 
 
 @pytest.mark.parametrize(
@@ -142,6 +157,10 @@ def test_field_that_was_emptied_is_empty_again():
         ({"policy.name": "UCB"}, "policy.name must be one of klucb, .* did you mean 'ucb'"),
         ({"arms.law": "data", "arms.n_arms": "6"}, "arms.n_arms does not fit data, which takes catalogue, "),
         ({"network.n": "6", "network.name": "grid"}, "network.n does not fit grid, which takes rows, columns;"),
+        (
+            {"memory.name": "window", "memory.gamma": "1"},
+            "memory.gamma does not fit window, which takes rounds, blocks; ",
+        ),
         ({"network.name": "file", "network.max_bytes": "1"}, "network.max_bytes does not fit file, which takes "),
         ({"horizn": "6"}, "'horizn' is no field of this page; did you mean 'horizon'"),
         ({"sweep.protocol": "6"}, "'sweep.protocol' is no field of this page"),
@@ -160,6 +179,12 @@ def test_spec_to_take_away_names_files_by_their_own_names_and_node_lines_the_pro
     assert 'path = "links.txt"' in spec_of(chosen)
     assert node_toml("fwa", {**DEFAULTS, "protocols": "fwa(3)"}) == node_toml("fwa(3)", DEFAULTS)
     assert "ttl = 3" in node_toml("fwa(3)", DEFAULTS)
+    several = {**DEFAULTS, "policies": "ucb(0.5), klucb"}
+    assert 'name = "klucb"' in node_toml("fwa, klucb", several)
+    assert "alpha = 0.5" in node_toml("flooding, ucb", several)
+    assert "alpha = 0.5" in node_toml("fwa", {**DEFAULTS, "policies": "ucb(0.5)"})
+    with pytest.raises(InputError, match="memory 'discount' cannot run live"):
+        node_toml("fwa", {**DEFAULTS, "memory.name": "discount", "memory.gamma": "0.9"})
 
 
 def test_no_protocol_is_an_error_of_one_line():

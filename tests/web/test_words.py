@@ -11,7 +11,7 @@ from banditmesh.web import choices, form
 from banditmesh.web.choices import FILES
 from banditmesh.web.words import WORDS
 
-TABLES = ("network", "dynamics", "arms", "policy")
+TABLES = choices.TABLES
 SOURCES = [path.read_text() for path in Path(web.__file__).parent.glob("*.py") if path.name != "shell.py"]
 
 

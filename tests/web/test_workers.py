@@ -42,7 +42,14 @@ def test_worker_answers_fails_in_a_line_and_ends_at_once(tmp_path, monkeypatch):
         with pytest.raises(WorkError, match="horizon must be an integer"):
             await worker.ask("simulate", {**ENDLESS, "horizon": "x"}, Path())
         (tmp_path / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
-        for mine in ({"protocols": "mine:Mine(4)"}, {"network.name": "mine:Mine"}, {"policy.name": "mine:Mine"}):
+        for mine in (
+            {"protocols": "mine:Mine(4)"},
+            {"network.name": "mine:Mine"},
+            {"policy.name": "mine:Mine"},
+            {"policies": "ucb, mine:Mine(4)"},
+            {"policies": "ucb+mine:Mine(4)"},
+            {"memory.name": "mine:Mine"},
+        ):
             with pytest.raises(WorkError, match="mine:Mine must be a name of the package here"):
                 await worker.ask("simulate", {**ENDLESS, **mine}, tmp_path)
         assert not (tmp_path / "ran").exists()
@@ -299,6 +306,61 @@ def test_default_policy_on_coins_is_hinted_at(monkeypatch):
         assert compared == ([told[0]["hint"]] if is_hinted else [])
 
 
+POLICIES = {**ENDLESS, "horizon": "20", "replicates": "2", "protocols": "none, fwa(2)"}
+POLICIES |= {"policies": "ucb(0.5), ucb(0.5)+discount(0.9)"}
+
+
+def test_policies_side_by_side_and_first_pulls_are_as_in_a_comparison(monkeypatch):
+    monkeypatch.setattr(engine, "simulate", partial(engine.simulate, engine="reference"))
+    told = []
+    rows = Desk(told.append).simulate(POLICIES, Path())["rows"]
+    problem = bm.Problem.random(bm.networks.ring(6), 4, 2)
+    settings = {"policies": ["ucb(0.5)", "ucb(0.5)+discount(0.9)"], "horizon": 20, "replicates": 2, "seed": 0}
+    expected = bm.compare(problem, ["none", "fwa(2)"], engine="reference", **settings)
+    assert [row["protocol"] for row in rows] == told[0]["labels"] == list(expected.results)
+    for row, (name, result) in zip(rows, expected.results.items(), strict=True):
+        assert row["regret"] == result.regret[:, -1].mean()
+        assert row["first_share"] == expected.first_regret[name].mean() / row["regret"]
+    [unknown] = Desk(print).simulate({**POLICIES, "protocols": "none", "policies": "ucb(first_pulls=unknown)"}, Path())[
+        "rows"
+    ]
+    assert unknown["first_share"] is None
+    played = []
+    Desk(played.append).record(POLICIES, Path(), "fwa, ucb+discount(0.9)", None)
+    assert played[0]["document"]["label"] == "fwa, ucb+discount(0.9)"
+    assert played[0]["labels"] == list(expected.results)
+
+
+def test_frontier_takes_policies_side_by_side(monkeypatch):
+    asked = []
+    monkeypatch.setattr("banditmesh.comparisons.frontier.frontier", lambda problem, **given: asked.append(given))
+    Desk(print).frontier(POLICIES, Path(), {})
+    Desk(print).frontier({**POLICIES, "policies": "", "memory.name": "window", "memory.rounds": "9"}, Path(), {})
+    assert asked[0]["policies"] == (bm.UCB(0.5), bm.UCB(0.5, memory=bm.Discount(0.9)))
+    assert (asked[0]["policy"], asked[1]["policy"]) == (None, bm.UCB(memory=bm.Window(9)))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({"policies": "ucb*3"}, "policies: policy.name must be one of klucb"),
+        ({"policies": "ucb, ucb+discount(2)"}, r"policies: .*gamma must be from 0\.5"),
+        ({"policies": "ucb, ucb"}, "policies must hold different values"),
+        ({"policies": "ucb+window(9)", "protocols": "tree"}, "policies: .*'tree' merges statistics"),
+        ({"policies": "", "memory.name": "discount"}, r"memory\.gamma is required"),
+        (
+            {"policies": "", "memory.name": "window", "memory.rounds": "9", "protocols": "tree"},
+            r"memory\.name: 'tree' me",
+        ),
+        ({"arms.change": "piecewise(21)"}, r"arms\.change: arm 0 changes in round 21, beyond the horizon of 20 rounds"),
+    ],
+)
+def test_policies_and_changes_that_cannot_be_are_refused_in_the_words_of_the_page(chosen, said):
+    with pytest.raises(InputError, match=said) as caught:
+        Desk(print).simulate({**POLICIES, **chosen}, Path())
+    assert "\n" not in str(caught.value)
+
+
 def test_seed_that_is_no_number_is_refused_whatever_it_is():
     with pytest.raises(InputError, match=r"^seed must be an integer, got '🙂'$"):
         Desk(print).simulate({**ENDLESS, "seed": "🙂"}, Path())
@@ -312,8 +374,12 @@ def test_bounds_are_those_of_the_library_and_none_where_theory_says_nothing():
     theirs = bm.bounds(problem, bm.FwA(2), alpha=3.0, horizon=100, cover="dsatur")
     assert found["fwa(2)"]["upper"] == theirs.upper_corrected
     assert told == [0.0]
-    with pytest.raises(InputError, match="bounds are for the policy UCB"):
-        Desk(print).bounds({**chosen, "policy.name": "thompson"}, Path(), ["fwa(2)"])
+    discount = {"memory.name": "discount", "memory.gamma": "0.9"}
+    for other in ({"policy.name": "thompson"}, discount, {"policies": "ucb(0.5), ucb(2)"}):
+        with pytest.raises(
+            InputError, match=r"bounds are for the policy UCB that forgets nothing, got .*choose ucb and"
+        ):
+            Desk(print).bounds({**chosen, **other}, Path(), ["fwa(2)"])
 
 
 def test_large_network_is_recorded_by_its_loads(monkeypatch):

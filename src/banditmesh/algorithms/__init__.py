@@ -2,12 +2,6 @@
 
     base       what an algorithm and its agents are, what they may refuse, and what a note costs in bytes
     gosine     GosInE: recommendations by gossip
-    elimination   a policy: candidates, pulled in turn and eliminated for good
-    co_aae     after CO-AAE: elimination over flooding, with silent agents
-    coop_se    after Coop-SE: elimination with growing statistics and elimination notices
-    odc        after ODC: pairs of neighbours exchange on demand
-    noting     an agent of the core that takes notes as well: for the last two
-    named      ComEx, UCB-Network, MP-UCB and CO-UCB: protocols of the package by their published names
     lcc_ucb    LCC-UCB-GRAPH: recommendations after epochs of doubling length
     dducb      DDUCB: averages of all agents' sums and counts, by accelerated or plain gossip
     a2c_ucb    after A2C-UCB: mass-preserving averages, for agents with access to different arms
@@ -17,6 +11,12 @@
     restarts   what the next three share: agents that start arms anew, together
     glr_klucb, cusum_ucb, m_ucb    for arms that change
     hearing    agents that hear observations
+    elimination   a policy: candidates, pulled in turn and eliminated for good
+    co_aae     after CO-AAE: elimination over flooding, with silent agents
+    coop_se    after Coop-SE: elimination with growing statistics and elimination notices
+    odc        after ODC: pairs of neighbours exchange on demand
+    noting     an agent of the core that takes notes as well: for the last two
+    named      ComEx, UCB-Network, MP-UCB and CO-UCB: protocols of the package by their published names
 
 They are named and used wherever protocols are: `bm.simulate(problem, "gosine(alpha=2)")`. docs/algorithms.md has them
 side by side, with their sources.

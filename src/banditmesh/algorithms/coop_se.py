@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -130,12 +130,17 @@ class Noticing(Relaying, NoteTaker):
         for arm, better in chooser.beaten:
             self._notices.setdefault((agent.arms.names[arm], agent.arms.names[better]), [])
         for neighbour in neighbours:
-            for (arm, better), said in itertools.islice(self._notices.items(), self._n_known.get(neighbour, 0), None):
-                if neighbour not in said:
-                    note = Note(agent.name, self._place.new_link_id(neighbour), ELIMINATED, arm, (better,))
-                    parcels.append(Parcel(Copy(note, 1), [neighbour]))
-            self._n_known[neighbour] = len(self._notices)
+            n_known, self._n_known[neighbour] = self._n_known.get(neighbour, 0), len(self._notices)
+            if n_known < len(self._notices):
+                parcels += self._tell(agent, neighbour, n_known)
         return parcels
+
+    def _tell(self, agent: Agent, neighbour: Any, n_known: int) -> Iterator[Parcel]:
+        """All notices but the first ones, except those that the neighbour sent itself."""
+        for (arm, better), said in itertools.islice(self._notices.items(), n_known, None):
+            if neighbour not in said:
+                note = Note(agent.name, self._place.new_link_id(neighbour), ELIMINATED, arm, (better,))
+                yield Parcel(Copy(note, 1), [neighbour])
 
     def take(self, agent: Agent, note: Note, sender: Any) -> Receipt:
         """Eliminate the arm if the agent has the better one, too, and pass on what is new."""

@@ -212,22 +212,9 @@ class Leader(GroupMember):
             self._begin_block()
 
     def _begin_block(self) -> None:
-        estimates, c = self.estimates, self._algorithm.c
+        estimates, policy = self.estimates, KLUCB(c=self._algorithm.c)
         known = [one for one in range(len(estimates)) if estimates.count[one]]
-        clock = KLUCB.clock(self.n_pulled, c)
-        index = {
-            one: KLUCB.index(
-                estimates.mean[one],
-                estimates.count[one],
-                estimates.inv_root[one],
-                clock,
-                estimates.sigma[one],
-                estimates.law[one],
-                0.0,
-                c,
-            )
-            for one in known
-        }
+        index: dict[int, Any] = {one: policy.index_at(self.n_pulled, estimates, one) for one in known}
         hopeful = [one for one in known if index[one] > estimates.mean[self.best]]
         self.to_explore = sorted(hopeful, key=lambda one: (-index[one], one))
         self.is_first = bool(self.to_explore)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from .. import checks
 from ..policies import KLUCB
 from .detectors import GLRTest
 from .restarts import Restarting, Watcher
+
+POLICY: Final = KLUCB()
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,6 @@ class GLRKLUCB(Restarting):
 
     def index(self, agent: Watcher, position: int, clock: int) -> float:
         """KL-UCB, with a clock for each arm."""
-        estimates = agent.estimates
-        return KLUCB.index(
-            estimates.mean[position],
-            estimates.count[position],
-            estimates.inv_root[position],
-            KLUCB.clock(max(clock - agent.began[position], 1), 0.0),
-            estimates.sigma[position],
-            estimates.law[position],
-            0.0,
-            0.0,
-        )
+        index = POLICY.index_at(max(clock - agent.began[position], 1), agent.estimates, position)
+        assert index is not None
+        return index

@@ -146,7 +146,7 @@ class ShiftedLaw(ChangingLaw):
         return shifted(self.law, float(self.means(t, t + 1)[0]))
 
     def rows(self, first: int, last: int) -> Rows:
-        return Rows(*(array[:, 0] for array in shifted_rows([self.law], self.means(first, last)[:, None])))
+        return Rows(*(array[:, 0] for array in Shifting([self.law]).rows(self.means(first, last)[:, None])))
 
 
 class RandomLaw(ShiftedLaw):
@@ -250,16 +250,29 @@ def shifted(law: Law, mean: float) -> Law:
     return Bernoulli(mean) if isinstance(law, Bernoulli) else Gaussian(mean, law.sigma)  # type: ignore[arg-type]
 
 
-def shifted_rows(laws: Sequence[Law], means: Floats) -> Rows:
-    """The same for many laws, each moved to the means of a column, in the same bits."""
-    numbers = np.array([law.kernel for law in laws], dtype=np.float64).reshape(-1, 3)
-    is_uniform, b = numbers[:, 0] == UNIFORM, np.broadcast_to(numbers[:, 2], means.shape)
-    if not is_uniform.any():
-        return Rows(means, means, b)
-    by = means - np.array([law.mean for law in laws])
-    low, high = numbers[:, 1] + by, numbers[:, 2] + by
-    return Rows(
-        np.where(is_uniform, low + (high - low) / 2.0, means),
-        np.where(is_uniform, low, means),
-        np.where(is_uniform, high, b),
-    )
+class Shifting:
+    """The same for many laws at once, in the same bits.
+
+    Parameters
+    ----------
+    laws : sequence of Law
+        What is shifted.
+    """
+
+    def __init__(self, laws: Sequence[Law]) -> None:
+        numbers = np.array([law.kernel for law in laws], dtype=np.float64).reshape(-1, 3)
+        self._is_uniform, self._a, self._b = numbers[:, 0] == UNIFORM, numbers[:, 1], numbers[:, 2]
+        self._means = np.array([law.mean for law in laws])
+
+    def rows(self, means: Floats) -> Rows:
+        """The laws in some rounds, each moved to the means of a column."""
+        b = np.broadcast_to(self._b, means.shape)
+        if not self._is_uniform.any():
+            return Rows(means, means, b)
+        by = means - self._means
+        low, high = self._a + by, self._b + by
+        return Rows(
+            np.where(self._is_uniform, low + (high - low) / 2.0, means),
+            np.where(self._is_uniform, low, means),
+            np.where(self._is_uniform, high, b),
+        )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import checks
 from .base import Floats, Law, derive
@@ -52,10 +53,26 @@ class Seasonal(ShiftedLaw):
             check_mean(self.law, mean, f"a mean of {self.law.mean:g} that swings by {amplitude:g}")
 
     def means(self, first: int, last: int) -> Floats:
-        rounds = np.arange(first, last)
-        swing: Floats = np.sin(2.0 * math.pi * (rounds + self.phase) / self.period)
-        return self.law.mean + self.amplitude * swing
+        return swinging(np.arange(first, last), *self.swing)
+
+    @property
+    def swing(self) -> tuple[float, float, float, float]:
+        """Mean, amplitude, period and phase."""
+        return self.law.mean, self.amplitude, self.period, self.phase
 
     def describe(self) -> dict[str, Any]:
         swing = {"amplitude": self.amplitude, "period": self.period, "phase": self.phase}
         return {"law": "seasonal", "start": self.law.describe(), **swing}
+
+
+def swinging(rounds: npt.NDArray[np.int64], mean: Any, amplitude: Any, period: Any, phase: Any) -> Floats:
+    """The means in some rounds: of one law or, for a column of rounds and arrays of numbers, of several.
+
+    Examples
+    --------
+    >>> swinging(np.array([0, 2]), 0.5, 0.25, 8.0, 0.0)
+    array([0.5 , 0.75])
+    """
+    swing: Floats = np.sin(2.0 * math.pi * (rounds + phase) / period)
+    means: Floats = mean + amplitude * swing
+    return means

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .. import checks
-from ..draws import MAX_COUNTER, normal_quantile
+from ..draws import MAX_COUNTER
 from .base import Law, derive
 from .changing import RandomLaw
 
@@ -65,15 +65,15 @@ class Wandering(RandomLaw):
         return {"law": "wandering", "start": self.law.describe(), "step": self.step, **ends}
 
 
-def wandered(mean: float, u: float, step: float, low: float, high: float) -> float:
-    """The mean after a step, for a number `u` drawn between 0 and 1; plain Python and compiled code share it.
+def wandered(mean: float, normal: float, step: float, low: float, high: float) -> float:
+    """The mean after a step, for a normal number that was drawn; plain Python and compiled code share it.
 
     Examples
     --------
-    >>> wandered(0.5, 0.5, 0.1, 0.0, 1.0), wandered(0.5, 1e-9, 1.0, 0.0, 1.0) >= 0.0
+    >>> wandered(0.5, 0.0, 0.1, 0.0, 1.0), wandered(0.5, -6.0, 1.0, 0.0, 1.0) >= 0.0
     (0.5, True)
     """
-    moved = mean + step * normal_quantile(u)
+    moved = mean + step * normal
     if low <= moved <= high:
         return moved
     # Reflected as often as needed: with both ends, the way back and forth repeats every two widths.

@@ -12,11 +12,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..draws import CHANGE, MEAN, Draws, uniform
+from ..draws import CHANGE, MEAN, Draws, normal_quantile, uniform
 from ..errors import ArmError
 from .base import Floats, Law, reward_of
-from .changing import ChangingLaw, RandomLaw, Rows, ShiftedLaw, check_mean, shifted_rows
+from .changing import ChangingLaw, RandomLaw, Rows, ShiftedLaw, Shifting, check_mean
 from .quantiles import law_quantile
+from .seasonal import Seasonal, swinging
 from .switching import SWITCHING, switched
 from .wandering import wandered
 
@@ -27,6 +28,18 @@ MAX_ROUNDS: Final = 512
 BLOCK_SIZE: Final = 2**17
 #: How many rounds of change are kept of a replicate.
 MAX_CHANGES: Final = 1000
+
+
+def draw_steps(
+    k0: int, k1: int, arm: int, begin: int, hold: int, n_steps: int, is_normal: bool, uniforms: Floats, drawn: Floats
+) -> None:
+    """Write what is drawn for steps in rounds begin, begin + hold, ...: uniform numbers, or their normal quantiles.
+
+    Compiled, another function takes its place, which draws many numbers at a time.
+    """
+    for i in range(n_steps):
+        u = uniform(k0, k1, arm, begin + i * hold, 0, 0)
+        drawn[i] = normal_quantile(u) if is_normal else u
 
 
 def walk_means(
@@ -41,23 +54,33 @@ def walk_means(
     holds: npt.NDArray[np.int64],
     numbers: Floats,
     now: Floats,
+    uniforms: Floats,
+    drawn: Floats,
     means: Floats,
 ) -> None:
     """Walk the means of the arms that change at random through the rounds from `first` to before `last`.
 
     Plain Python and compiled code share it. `numbers` has a row for each of the arms: rate or step, low, and high.
-    `now` is the mean of each before these rounds, and after them; `means`, (rounds, arms), is written.
+    `now` is the mean of each before these rounds, and after them; `means`, (rounds, arms), is written. `uniforms` and
+    `drawn` have room for a number of each round.
     """
     for k in range(len(arms)):
         arm, recipe, hold, mean = int(arms[k]), int(recipes[k]), int(holds[k]), float(now[k])
         amount, low, high = float(numbers[k, 0]), float(numbers[k, 1]), float(numbers[k, 2])
+        # Steps are in rounds 1 + hold, 1 + 2 hold and so on; this is the first one from here on.
+        begin = 1 + hold * max(1, (first - 2 + hold) // hold)
+        n_steps = max(0, (last - begin - 1 + hold) // hold)
+        is_switching = recipe == SWITCHING
+        k0, k1 = (change_k0, change_k1) if is_switching else (mean_k0, mean_k1)
+        draw_steps(k0, k1, arm, begin, hold, n_steps, not is_switching, uniforms, drawn)
+        i, step = 0, begin
         for t in range(first, last):
-            if t > 1:
-                if recipe == SWITCHING:
-                    if uniform(change_k0, change_k1, arm, t, 0, 0) < amount:
-                        mean = switched(uniform(mean_k0, mean_k1, arm, t, 0, 0), low, high)
-                elif (t - 1) % hold == 0:
-                    mean = wandered(mean, uniform(mean_k0, mean_k1, arm, t, 0, 0), amount, low, high)
+            if t == step:
+                if not is_switching:
+                    mean = wandered(mean, drawn[i], amount, low, high)
+                elif drawn[i] < amount:
+                    mean = switched(uniform(mean_k0, mean_k1, arm, t, 0, 0), low, high)
+                i, step = i + 1, step + hold
             means[t - first, k] = mean
         now[k] = mean
 
@@ -95,6 +118,11 @@ class World:
         #: Places among the shifted laws of those that `walk_means` knows, and of the user's own.
         self._built_in = [(k, law) for k, law in drawn if law.recipe is not None]
         self._own = [(k, law) for k, law in drawn if law.recipe is None]
+        #: And of those that do not change at random: all seasonal ones are worked out together.
+        certain = [(k, law) for k, (_, law) in enumerate(self._shifted) if not isinstance(law, RandomLaw)]
+        self._swinging = [k for k, law in certain if type(law) is Seasonal]
+        self._swings = np.array([law.swing for _, law in certain if type(law) is Seasonal]).reshape(-1, 4).T
+        self._moving = [(k, law) for k, law in certain if type(law) is not Seasonal]
         recipes = [law.recipe for _, law in self._built_in]
         self._arms = np.array([self._shifted[k][0] for k, _ in self._built_in], dtype=np.int64)
         self._recipes = np.array([recipe for recipe, _, _ in recipes], dtype=np.int64)
@@ -105,6 +133,7 @@ class World:
         self._numbers = np.array(numbers, dtype=np.float64).reshape(-1, 3)
         fixed = [(0.0,) * 3 if law.changes else (law.mean, *(law.kernel or (0, 0.0, 0.0))[1:]) for law in laws]
         self._fixed = np.array(fixed, dtype=np.float64).T
+        self._shifting = Shifting([law.law for _, law in self._shifted])
         self._begin()
 
     def _begin(self) -> None:
@@ -199,17 +228,19 @@ class World:
         if self._built_in:
             drawn = np.zeros((last - first, len(self._built_in)))
             keys = (*self._draws.key(CHANGE), *self._draws.key(MEAN))
-            self._walk(first, last, *keys, self._arms, self._recipes, self._holds, self._numbers, self._now, drawn)
+            state = (self._now, *np.empty((2, last - first)))
+            self._walk(first, last, *keys, self._arms, self._recipes, self._holds, self._numbers, *state, drawn)
             if len(self._built_in) == len(self._shifted):
                 means = drawn
             else:
                 means[:, [k for k, _ in self._built_in]] = drawn
-        for (k, law), walk in zip(self._own, self._walks, strict=True):
-            means[:, k] = [_own_mean(law, next(walk, None)) for _ in range(first, last)]
-        for k, (_, shifted) in enumerate(self._shifted):
-            if not isinstance(shifted, RandomLaw):
-                means[:, k] = shifted.means(first, last)
-        return shifted_rows([law.law for _, law in self._shifted], means)
+        for (k, own), walk in zip(self._own, self._walks, strict=True):
+            means[:, k] = [_own_mean(own, next(walk, None)) for _ in range(first, last)]
+        if self._swinging:
+            means[:, self._swinging] = swinging(np.arange(first, last)[:, None], *self._swings)
+        for k, law in self._moving:
+            means[:, k] = law.means(first, last)
+        return self._shifting.rows(means)
 
 
 def _own_mean(law: RandomLaw, mean: Any) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,11 @@ from ..faults import Faults
 from ..policies import Policy
 from ..problem import Problem
 from ..sim.engine import simulate
+from ..sim.processes import open_workers, read_workers
 from ..sim.result import Result
 from ..sim.run import ProgressCallback
-from ..text_tables import as_html, as_text
-from .entries import Comparable, read_entries, read_policies
+from ..text_tables import as_html, as_text, known
+from .entries import Comparable, check_memories, read_entries, read_policies
 from .first_pulls import first_regret
 from .intervals import paired_interval
 from .shown import MANY_FIRST, ONE_REPLICATE, comparison_rows, mostly_first
@@ -161,16 +163,11 @@ class Comparison:
         values: dict[str, Any] = {}
         for name, row in self.table(agents).iterrows():
             values[str(name)] = {
-                what: {
-                    "mean": row[what],
-                    "sd": None if row[f"{what}_sd"] != row[f"{what}_sd"] else row[f"{what}_sd"],
-                }
-                for what in ("regret", "messages")
+                what: {"mean": row[what], "sd": known(row[f"{what}_sd"])} for what in ("regret", "messages")
             }
             values[str(name)] |= {key: float(row[key]) for key in row.index if key.startswith("agent_")}
             if str(name) in self.first_regret:
-                first = float(self.first_regret[str(name)].mean())
-                values[str(name)]["first_regret"] = None if np.isnan(first) else first
+                values[str(name)]["first_regret"] = known(self.first_regret[str(name)].mean())
             if rounds_per_second is not None:
                 horizon = self.results[str(name)].horizon
                 values[str(name)]["messages_per_second"] = row["messages"] / horizon * rounds_per_second
@@ -336,6 +333,7 @@ def compare(
     faults: Faults | None = None,
     record_every: int = 1,
     threads: int | None = None,
+    workers: int | Executor | None = None,
     progress: bool | ProgressCallback | None = None,
     trace: bool = False,
 ) -> Comparison:
@@ -351,8 +349,10 @@ def compare(
         configurations such as `{"protocol": "fwa(4)", "rules": "published"}`, which may also hold faults and every. A
         mapping names each of them. Otherwise a protocol that is the only one of its name and sends every pull goes by
         its plain name, and any other is written out, as in "flooding(8)+growth(0.25)".
-    policy, horizon, rules, engine, link_traffic, agents, rewards, means, every, faults, record_every, threads, progress
+    policy, horizon, rules, engine, link_traffic, agents, rewards, means, every, faults, record_every, threads, workers
         As for `simulate`; the default for all entries.
+    progress : bool or callable, optional
+        As for `simulate`, for each entry anew.
     policies : one or several of Policy or str, optional
         Instead of `policy`: every protocol without its own policy runs with each of these, such as
         `["ucb(0.5)", "ucb(0.5)+discount(0.995)"]`.
@@ -394,7 +394,12 @@ def compare(
         "trace": trace,
     }
     given = {name: {**settings, **entry.settings} for name, entry in entries.items()}
-    results = {name: simulate(problem, entry.protocol, **given[name]) for name, entry in entries.items()}
+    for name, entry in entries.items():
+        check_memories([entry.protocol], given[name]["policy"])
+    with open_workers(read_workers(workers)) as executor:
+        results = {
+            name: simulate(problem, entry.protocol, **given[name], workers=executor) for name, entry in entries.items()
+        }
     first = {name: first_regret(problem, entry.protocol, results[name], given[name]) for name, entry in entries.items()}
     return Comparison(results, pooling_advice(problem), first)
 

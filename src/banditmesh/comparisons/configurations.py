@@ -20,7 +20,7 @@ from ..faults import Faults
 from ..policies import Policy
 from ..protocols import AnyProtocol
 from ..protocols.notation import write_emission
-from ..text_tables import as_html, decimals
+from ..text_tables import as_html, decimals, known
 from .intervals import lead, paired_interval
 from .weaknesses import weaknesses
 
@@ -334,7 +334,7 @@ class Frontier:
         rows: dict[str, Any] = {}
         for name, row in self.table().iterrows():
             cells = {
-                measure: {end or "mean": _plain(row[f"{measure}{end and '_' + end}"]) for end in ("", "low", "high")}
+                measure: {end or "mean": known(row[f"{measure}{end and '_' + end}"]) for end in ("", "low", "high")}
                 for measure in MEASURES
             }
             paced = {key: float(row[key]) for key in row.index if key.endswith("_per_second")}
@@ -411,7 +411,3 @@ def _parts(one: Configuration) -> dict[str, Any]:
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _plain(value: float) -> float | None:
-    return None if value != value else float(value)

@@ -6,8 +6,9 @@ and seed are those of the whole comparison: without them nothing could be compar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Final, TypeAlias
 
 from .. import checks
@@ -16,6 +17,7 @@ from ..policies import Policy
 from ..protocols import AnyProtocol
 from ..protocols.notation import as_protocol, labels
 from ..settings.parts import as_policy
+from ..sim.engine import check_memory_fits
 
 #: A protocol or its text, a pair (protocol, policy), or a mapping of arguments of `simulate`.
 Comparable: TypeAlias = AnyProtocol | str | tuple[AnyProtocol | str, Policy | str] | Mapping[str, Any]
@@ -62,6 +64,22 @@ def read_policies(given: Any, one: Any = None) -> list[Policy]:
     if len({repr(policy) for policy in read}) < len(read):
         raise InputError("policies must differ from each other, got the same one twice")
     return read
+
+
+def check_memories(protocols: Iterable[AnyProtocol], given: Any) -> None:
+    """Refuse memories that do not go with the protocols, before any of them runs; the rest is left to `simulate`.
+
+    Parameters
+    ----------
+    protocols : iterable of AnyProtocol
+        Each of them runs with each of the policies.
+    given : Policy, str, sequence of Policy, or None
+        The policies.
+    """
+    read = as_policy(given)
+    memories = {one.memory for one in (read if isinstance(read, Sequence) else [read]) if isinstance(one, Policy)}
+    for protocol, memory in product(protocols, memories):
+        check_memory_fits(protocol, memory)
 
 
 def policy_labels(policies: Sequence[Policy]) -> list[str]:

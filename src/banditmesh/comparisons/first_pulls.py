@@ -65,7 +65,7 @@ def first_regret(
         return np.full(result.replicates, np.nan)
     offsets = problem.arm_offsets
     sizes = np.diff(offsets)
-    agents = np.repeat(np.arange(problem.n_agents), sizes)
+    agents = problem.owners
     places = np.arange(len(agents)) - np.repeat(offsets[:-1], sizes)
     n_pulls = np.add.reduceat(result.arm_pulls, offsets[:-1], axis=1)
     forced = places < n_pulls[:, agents]

@@ -6,10 +6,8 @@ there is a lot to simulate, configurations run from coarse to fine, see `screeni
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Final, TypeAlias, TypeVar
@@ -19,7 +17,7 @@ from ..draws import fresh_seed
 from ..errors import InputError
 from ..faults import Faults
 from ..machine.cores import count_cores
-from ..machine.executors import MAX_WORKERS, open_executor
+from ..machine.executors import MAX_WORKERS, executor_or_none
 from ..networks.csr import Links
 from ..networks.distances import diameter
 from ..policies import Policy
@@ -42,11 +40,11 @@ from ..protocols import (
 from ..protocols.notation import as_emission, needs_ttl, protocol_or_class, write
 from ..rules import PUBLISHED
 from ..settings.parts import as_policy
-from ..sim.engine import check_changes_come
+from ..sim.engine import OWN_CHOICE, check_changes_come
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
 from .configurations import Configuration, Frontier
-from .entries import policy_labels, read_policies
+from .entries import check_memories, policy_labels, read_policies
 from .first_pulls import listening
 from .kept import Kept
 from .measuring import Bench, Measured, Task
@@ -176,6 +174,8 @@ def frontier(
     checks.callback("notice", notice)
     if prune is not None and not isinstance(prune, bool):
         raise InputError(f"prune must be True, False or None, got {checks.shown(prune)}")
+    if own := {"link_traffic", "record_every"} & set(settings):
+        raise InputError(f"frontier chooses {min(own)} itself, got {checks.shown(settings[min(own)])}; leave it out")
     if workers is not None:
         workers = checks.integer("workers", workers, at_least=1, at_most=MAX_WORKERS)
     if keep is not None and seed is None:
@@ -192,7 +192,7 @@ def frontier(
         settings["policy"] = choosing[0]
     note_default(problem, settings.get("policy"))
     if isinstance(problem, Problem):
-        check_changes_come(problem, horizon)
+        check_changes_come(problem.arms, problem.laws, horizon)
     tolerance = checks.non_negative("tolerance", tolerance)
     confidence = checks.probability("confidence", confidence)
     faults = settings.get("faults")
@@ -200,6 +200,7 @@ def frontier(
     # Under the published rules an echo is taken for the message that it repeats.
     loses = isinstance(faults, Faults) and faults.loses and settings.get("rules") != PUBLISHED.name
     grid = combine(problem, protocols, ttls, emissions, loses, choosing or settings.get("policy"))
+    check_memories(grid.values(), choosing or settings.get("policy"))
     grid, chosen = (grid, {}) if len(choosing) < 2 else cross(grid, choosing)
     simulated = {"seed": seed, **settings}
     kept = Kept(keep, problem, simulated)
@@ -213,14 +214,12 @@ def frontier(
         # What is beaten early may yet win where arms change later.
         prune = problem.n_agents * horizon * replicates * len(grid) > LARGE and not problem.changes
 
-    used = {**settings, "policies": choosing}
-
     def begun(first: Mapping[str, Measured]) -> None:
         if notice is not None:
             notice(_estimate(first, horizon, replicates, settings))
 
-    total, opening = len(grid) * horizon * replicates, _opened(executor, workers, problem, [*grid.values()], used)
-    with Progress(progress, total, "frontier") as bar, opening as opened:
+    total = len(grid) * horizon * replicates
+    with Progress(progress, total, "frontier") as bar, executor_or_none(executor, workers) as opened:
         bench = Bench(problem, simulated, opened, kept, bar)
         if prune:
             found = screen(bench, grid, horizon, replicates, limits, tolerance, problem.n_agents, begun, chosen)
@@ -240,12 +239,18 @@ def frontier(
             max_link_load=max_link_load,
             tolerance=tolerance,
             confidence=confidence,
-            policy="" if len(choosing) > 1 else one.policy,
+            policy="" if len(choosing) > 1 else _policy_of(found.left.values()),
             struck=strikes,
             rounds_per_second=rounds_per_second,
             left_out=found.left_out,
         )
         return replace(whole, listening=_listening(bench, whole, settings.get("policy")))
+
+
+def _policy_of(measured: Iterable[Measured]) -> str:
+    """The policy of all that do not choose by their own rules, if there are such."""
+    by_policy = [one.policy for one in measured if not one.configuration.protocol.chooses]
+    return by_policy[0] if by_policy else OWN_CHOICE
 
 
 def _listening(bench: Bench, found: Frontier, policy: Any) -> Configuration | None:
@@ -276,31 +281,6 @@ def _budget(name: str, per_round: float | None, per_second: float | None, pace: 
     if pace is None:
         raise InputError(f"{in_seconds} needs rounds_per_second, got none; say how many rounds there are in a second")
     return checks.positive(in_seconds, per_second) / pace
-
-
-@contextmanager
-def _opened(
-    executor: Executor | str | None,
-    workers: int | None,
-    problem: Problem,
-    protocols: Sequence[AnyProtocol],
-    settings: Mapping[str, Any],
-) -> Iterator[Executor | None]:
-    """An executor for such tasks, or None for this process."""
-    if isinstance(executor, Executor) or (executor is None and workers is None):
-        yield executor
-        return
-    with open_executor(executor, workers, script=_of_script(problem, protocols, settings)) as (opened, _):
-        yield opened
-
-
-def _of_script(problem: Problem, protocols: Sequence[AnyProtocol], settings: Mapping[str, Any]) -> bool:
-    """Whether anything simulated belongs to a class that the user's script defines."""
-    network = problem.network if problem.is_dynamic else None
-    try:
-        return b"__main__" in pickle.dumps((problem.laws, network, protocols, dict(settings)))
-    except Exception:  # anything that cannot be pickled is refused where it is sent
-        return True
 
 
 def _estimate(first: Mapping[str, Measured], horizon: int, replicates: int, settings: Mapping[str, Any]) -> str:
@@ -404,6 +384,23 @@ def _variants(
     sends = made.has_emission() and made(**hops[0]).sends_messages
     sending = [{"emission": emission} for emission in emissions] if sends else [{}]
     return [made(**hop, **more) for hop in hops for more in sending]
+
+
+def read_ttls(name: str, text: str) -> list[int]:
+    """The ttls that a text gives, separated by commas.
+
+    Examples
+    --------
+    >>> read_ttls("ttl", "2, 4")
+    [2, 4]
+    """
+    found = []
+    for one in text.split(","):
+        try:
+            found.append(int(one))
+        except ValueError:
+            raise InputError(f"{name} must be integers separated by commas, got {one!r}") from None
+    return found
 
 
 def default_ttls(problem: Problem) -> tuple[int, ...]:

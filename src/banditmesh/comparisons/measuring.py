@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StudyError
 from ..lookup import own
+from ..machine.executors import result_of
 from ..networks.csr import Links
 from ..policies import Policy
 from ..problem import Problem
@@ -126,19 +126,15 @@ class Bench:
                 found[task.name] = self._keep(task, measure(self._problem, task, self._settings, progress))
         else:
             settings = {**self._settings, "threads": 1}
-            mine = [*self._problem.laws, self._problem.network, *settings.values()]
             futures = {
-                self._executor.submit(
-                    measure_there,
-                    own.Packed(
-                        (self._problem, task, settings), [task.protocol, task.protocol.emission, task.policy, *mine]
-                    ),
-                ): task
+                self._executor.submit(measure_there, own.Packed((self._problem, task, settings))): task
                 for task in missing
             }
             for future in as_completed(futures):
                 task = futures[future]
-                found[task.name] = self._keep(task, _result(future))
+                gave = result_of(future, "run again with fewer workers, with keep to continue")
+                measured = _from_plain(task, gave)
+                found[task.name] = self._keep(task, measured)
                 self._advance(task, counts)
         return {task.name: found[task.name] for task in tasks}
 
@@ -151,21 +147,10 @@ class Bench:
         return measured
 
 
-def _result(future: Future[Measured]) -> Measured:
-    try:
-        return future.result()
-    except (BrokenExecutor, CancelledError) as error:
-        raise StudyError(
-            f"a worker died or was given up ({type(error).__name__}), perhaps for lack of memory, or since it could "
-            "not load a class of your script; run again with fewer workers, with keep to continue, and with such "
-            "classes in a separate module"
-        ) from error
-
-
-def measure_there(packed: own.Packed) -> Measured:
-    """The same as `measure` in another process."""
+def measure_there(packed: own.Packed) -> dict[str, Any]:
+    """The same as `measure` in another process, as plain values: a class of a script is known there, not by name."""
     problem, task, settings = packed.unpack()
-    return measure(problem, task, settings, False)
+    return _to_plain(measure(problem, task, settings, False))
 
 
 def measure(problem: Problem, task: Task, settings: Mapping[str, Any], progress: Any) -> Measured:

@@ -53,9 +53,15 @@ def comparison_rows(
     return rows
 
 
+def share(first: float, regret: float) -> float | None:
+    """The regret of first pulls as a share of all; None where it is not known, or there is no regret."""
+    return first / regret if regret > 0 and not math.isnan(first) else None
+
+
 def first_share(first: float, regret: float) -> str:
-    """The regret of first pulls as a share of all."""
-    return f"{first / regret:.0%}" if regret > 0 and not math.isnan(first) else "-"
+    """The same in words."""
+    part = share(first, regret)
+    return "-" if part is None else f"{part:.0%}"
 
 
 def mostly_first(comparison: Comparison) -> bool:

@@ -119,6 +119,10 @@ class Agent:
         n_arms = len(self.arms.names)
         self.chooser = self._policy.chooser(self.arms)
         self.chooser.agent = self.name
+        #: Whether the chooser asks where what it hears comes from, and whether it asks what it hears at all.
+        kind = type(self.chooser)
+        self._asks_source = kind.hear_from is not Chooser.hear_from
+        self._listens = self._asks_source or kind.hear is not Chooser.hear
         self.recall = self._policy.memory.recall(self.arms)
         self.estimates = self.recall.estimates
         self.own_count = [0] * n_arms
@@ -247,6 +251,15 @@ class Agent:
 
     def receive(self, copy: Copy, sender: Any, degree: int) -> Receipt:
         """What becomes of a copy that came from `sender`, when the agent has `degree` neighbours."""
+        self.check(copy)
+        return self._courier.receive(self, copy, sender, degree)
+
+    def receive_checked(self, copy: Copy, sender: Any, degree: int) -> Receipt:
+        """The same of a copy that `check` has let pass, here or at another agent of the same protocol and round."""
+        return self._courier.receive(self, copy, sender, degree)
+
+    def check(self, copy: Copy) -> None:
+        """Refuse a copy that no agent may send."""
         try:
             (origin, number, arm, count, total, life, made), ttl = copy
             hash((origin, number, arm))
@@ -259,7 +272,6 @@ class Agent:
             is_sound = False
         if not is_sound:
             raise self._refusal(copy)
-        return self._courier.receive(self, copy, sender, degree)
 
     def _refusal(self, copy: Copy) -> MessageError:
         """What is wrong with a copy: whatever a peer may have sent, it is shown and never used."""
@@ -292,7 +304,7 @@ class Agent:
         For a driver that keeps what it hears by itself. A part with no more pulls corrects a sum.
         """
         self.estimates.add_all(parts)
-        if type(self.chooser) is not Chooser:
+        if self._listens:
             for position, count, total in parts:
                 self.chooser.hear_from(position, count, total, Source(None, None))
 
@@ -304,9 +316,11 @@ class Agent:
         list of bool
             For each message heard since the last time, in the order in which they came, whether it changed anything.
         """
-        heard, self._heard, learned = self._heard, [], []
+        heard, learned = self._heard, [True] * len(self._heard)
         if heard:
-            learned = [True] * len(heard)
+            self._heard = []
+            positions = self._position
+            tell = self.chooser.hear if self._listens and not self._asks_source else None
             learn = self.recall.hear_sum if self._courier.hears_sums else self.recall.hear
             try:
                 order = sorted(range(len(heard)), key=heard.__getitem__)
@@ -314,11 +328,15 @@ class Agent:
                 # Names that cannot be ordered, as only a stranger would have: they enter as they came.
                 order = list(range(len(heard)))
             for place in order:
-                position = self._position[heard[place].arm]
-                more = learn(position, heard[place])
-                learned[place] = more is not None
-                if more is not None and type(self.chooser) is not Chooser:
-                    source = Source(heard[place].origin, self._age_of(heard[place]))
+                message = heard[place]
+                position = positions[message.arm]
+                more = learn(position, message)
+                if more is None:
+                    learned[place] = False
+                elif tell is not None:
+                    tell(position, *more)
+                elif self._listens:
+                    source = Source(message.origin, self._age_of(message))
                     self.chooser.hear_from(position, *more, source)
         self._courier.settle()
         return learned

@@ -43,10 +43,8 @@ from .fields import (
 from .http.guard import read_token
 from .names import MAX_OPEN_CHOICES, OPEN_CHOICES, Address, Caps, check_name, parse_epoch
 from .statistics import LAWS, ArmSpec, policy_arms
-from .template import protocol_lines, refuse_live, template
+from .template import refuse_live
 from .transport.identity import KeyFiles, contexts, expiry_warning
-
-__all__ = ["ApiConfig", "NeighbourConfig", "NodeConfig", "check", "load", "protocol_lines", "refuse_live", "template"]
 
 ACCEPT: Final = ("neighbours", "members")
 LOGS: Final = ("plain", "json")
@@ -395,17 +393,10 @@ def _token(path: Path) -> list[str]:
 
 def _unreadable(keys: KeyFiles) -> Iterator[str]:
     for key, path in keys._asdict().items():
-        problem = _why_unreadable(path)
-        if problem is not None:
-            yield f"[keys]: {key} {problem}"
-
-
-def _why_unreadable(path: Path) -> str | None:
-    try:
-        with path.open("rb"):
-            return None
-    except OSError as error:
-        return f"must be a file that can be read, got {path}: {error.strerror or error}"
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            yield f"[keys]: {key} must be a file that can be read, got {path}: {error.strerror or error}"
 
 
 def _certificate(config: NodeConfig, keys: KeyFiles) -> list[str]:
@@ -416,10 +407,9 @@ def _certificate(config: NodeConfig, keys: KeyFiles) -> list[str]:
         return [f"[keys]: {error}"]
     except MissingExtraError:
         return []
-    found = []
-    if (own.mesh, own.node) != (config.mesh, config.node):
-        found.append(
-            f"[keys]: certificate must be that of node {config.node!r} of mesh {config.mesh!r}, "
-            f"got one of node {own.node!r} of mesh {own.mesh!r}"
-        )
-    return found
+    if (own.mesh, own.node) == (config.mesh, config.node):
+        return []
+    return [
+        f"[keys]: certificate must be that of node {config.node!r} of mesh {config.mesh!r}, "
+        f"got one of node {own.node!r} of mesh {own.mesh!r}"
+    ]

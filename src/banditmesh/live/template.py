@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
@@ -17,13 +16,13 @@ from .names import check_name
 from .transport.identity import KeyFiles
 
 _TEMPLATE: Final = """\
-# A node of the mesh {mesh_comment}. Start it with:   banditmesh node --config node.toml
+# A node of the mesh {mesh}. Start it with:   banditmesh node --config node.toml
 # `banditmesh node check node.toml` says what is wrong with this file. Paths are meant from its folder.
 # Neighbours, arms, ignore and certificates are read again on SIGHUP; the rest when the node starts.
 
 mesh = {mesh}
 node = {node}
-listen = {listen}            # for neighbours; leave it out if this node dials all of them
+listen = "0.0.0.0:7700"            # for neighbours; leave it out if this node dials all of them
 state = "state"                     # the folder of what it has learned: one node, one folder
 accept = "neighbours"               # or "members": any node with a certificate of the mesh may link
 # ignore = ["name", ["name", "0123456789abcdef"]]    # nodes, or single lives, to know nothing of
@@ -34,7 +33,7 @@ accept = "neighbours"               # or "members": any node with a certificate 
 # log = "json"                      # or "plain"
 # log_level = "info"                # debug, info, warning or error
 
-[keys]                              # made by `banditmesh keys init` and `banditmesh keys issue {node_comment}`
+[keys]                              # made by `banditmesh keys init` and `banditmesh keys issue {node}`
 certificate = {certificate}
 key = {key}
 authorities = {authorities}     # two certificates in it while the authority is being replaced
@@ -49,7 +48,10 @@ listen = "127.0.0.1:7780"           # or "unix:node.sock"; anywhere else needs a
 # the law is bernoulli. Rewards outside of reward_range are refused, also those that others report.
 {arms}
 # One table for each neighbour; without an address this node waits for it to dial.
-{neighbours}
+# [[neighbours]]
+# name = "other"
+# address = "10.0.0.8:7700"
+
 # [caps]                            # the most that this node keeps; beyond, what is new is refused and counted
 # origins = 10000
 # epochs = 64
@@ -60,30 +62,13 @@ listen = "127.0.0.1:7780"           # or "unix:node.sock"; anywhere else needs a
 """
 
 
-def template(
-    mesh: str = "mesh",
-    node: str = "node",
-    *,
-    listen: str = "0.0.0.0:7700",
-    arms: Sequence[str] = ("red", "green", "blue"),
-    neighbours: Iterable[tuple[str, str]] = (),
-    protocol: AnyProtocol | None = None,
-    policy: Policy | None = None,
-) -> str:
+def template(mesh: str = "mesh", node: str = "node") -> str:
     """A commented node.toml, right as it is once its keys are there.
 
     Parameters
     ----------
     mesh, node : str
         Who the node is.
-    listen : str
-        Where it listens for neighbours.
-    arms : sequence of str
-        The names of its arms.
-    neighbours : iterable of (str, str)
-        Names and addresses.
-    protocol, policy : optional
-        `fwa(4)+growth(0.25)` and `ucb` unless given.
 
     Examples
     --------
@@ -93,21 +78,15 @@ def template(
     check_name("mesh", mesh)
     check_name("node", node)
     files = KeyFiles.of("keys", node)
-    found = "\n".join(
-        f"[[neighbours]]\nname = {toml(name)}\naddress = {toml(address)}\n" for name, address in neighbours
-    )
+    arms = [f'[[arms]]\nname = {toml(name)}\nlaw = "gaussian"\nsigma = 1.0\n' for name in ("red", "green", "blue")]
     return _TEMPLATE.format(
         mesh=toml(mesh),
         node=toml(node),
-        mesh_comment=toml(mesh),
-        node_comment=toml(node),
-        listen=toml(listen),
         certificate=toml(files.certificate.as_posix()),
         key=toml(files.key.as_posix()),
         authorities=toml(files.authorities.as_posix()),
-        protocol=protocol_lines(protocol or FwA(4, emission=Growth(0.25)), policy or UCB()),
-        arms="\n".join(f'[[arms]]\nname = {toml(name)}\nlaw = "gaussian"\nsigma = 1.0\n' for name in arms),
-        neighbours=found or '# [[neighbours]]\n# name = "other"\n# address = "10.0.0.8:7700"\n',
+        protocol=protocol_lines(FwA(4, emission=Growth(0.25)), UCB()),
+        arms="\n".join(arms),
     )
 
 

@@ -24,8 +24,8 @@ import pickle
 import re
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
@@ -112,30 +112,58 @@ def add_texts(texts: Mapping[str, Texts]) -> None:
 
 
 class Packed:
-    """A value for another process, with the modules that it needs to unpack some of its objects.
+    """A value that any process can unpack, whichever modules of users' own, scripts and notebooks its classes are from.
 
-    Parameters
-    ----------
-    value : object
-        What to pass. If nothing in it is the user's own, it is passed as it is.
-    objects : iterable
-        Those of its objects whose classes may be the user's own.
+    What scripts and notebooks define goes along: no process can import it, and none should run a script again for it.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> pickle.loads(pickle.dumps(Packed(bm.FwA(4)))).unpack()
+    FloodingWithAbsorption(ttl=4, emission=EveryPull())
     """
 
-    def __init__(self, value: Any, objects: Iterable[object]) -> None:
-        modules = {kind.__module__ for one in objects for kind in type(one).__mro__}
-        hashes = sorted(name.rpartition("@")[2] for name in modules if "@" in name)
-        self._texts = {one: _texts[one] for one in hashes if one in _texts}
-        self._value = pickle.dumps(value) if self._texts else value
+    def __init__(self, value: Any) -> None:
+        self._value = value
+        self._content: bytes | None = None
+        self._texts: Mapping[str, Texts] = {}
+
+    def pack(self) -> None:
+        """Pack it now; what cannot be sent to another process is an `InputError`."""
+        if self._content is None:
+            self._content = _as_bytes(self._value)
+            self._texts = {hashed: files for hashed, files in _texts.items() if hashed.encode() in self._content}
 
     def unpack(self) -> Any:
         """The value."""
-        if not self._texts:
+        if self._content is None:
             return self._value
         add_texts(self._texts)
         for hashed, files in self._texts.items():
             _load_text(next(iter(files)), hashed)
-        return pickle.loads(self._value)
+        return pickle.loads(self._content)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.pack()
+        return {**vars(self), "_value": None}
+
+
+def _as_bytes(value: Any) -> bytes:
+    try:
+        content = pickle.dumps(value)
+    except Exception:  # a class that is defined in a function, say
+        content = b"__main__"
+    if b"__main__" not in content:
+        return content
+    import cloudpickle
+
+    try:
+        return bytes(cloudpickle.dumps(value))
+    except Exception as error:  # a user's own object may raise anything
+        raise InputError(
+            f"what is sent to another process must be possible to pickle, got {in_words(error)}; "
+            "keep locks, open files and generators out of your objects"
+        ) from error
 
 
 def load(name: str) -> Any:
@@ -157,7 +185,8 @@ def load(name: str) -> Any:
                 f"{module_name} must have the source that it had when {plain(name)} was looked up, got another one; "
                 "install the same version everywhere, or start again"
             )
-        module = _importing(module_name, lambda: importlib.import_module(module_name))
+        with _guarded(f"cannot import {module_name}:"):
+            module = importlib.import_module(module_name)
     if not hasattr(module, what):
         near = checks.meant(what, [key for key in vars(module) if not key.startswith("_")])
         raise InputError(f"{plain(name)} must be in {module_name}, got nothing of that name there{near}")
@@ -197,17 +226,20 @@ def parameters_of(make: Any, name: str) -> dict[str, Any]:
     return found
 
 
-@contextmanager
-def blamed(name: object) -> Iterator[None]:
+def blamed(name: object) -> AbstractContextManager[None]:
     """Turn any error in user code into one line that names it; leave errors in other code as they are."""
+    return _guarded(f"{plain(str(name))} failed with") if is_name(name) else nullcontext()
+
+
+@contextmanager
+def _guarded(line: str) -> Iterator[None]:
+    """Any error of the block, which may run user code, becomes one line that begins like this."""
     try:
         yield
     except BanditmeshError:
         raise
     except Exception as error:  # user code may raise anything
-        if not is_name(name):
-            raise
-        raise InputError(f"{plain(str(name))} failed with {_in_words(error)}") from error
+        raise InputError(f"{line} {in_words(error)}") from error
 
 
 def _addressed(name: str, folder: Path) -> str:
@@ -241,7 +273,7 @@ def _read(module: str, folder: Path) -> dict[str, str] | None:
             texts[name] = path.read_text("utf-8")
             tree = ast.parse(texts[name], str(path))
         except (OSError, ValueError, SyntaxError) as error:
-            raise InputError(f"cannot read {path}: {_in_words(error)}") from None
+            raise InputError(f"cannot read {path}: {in_words(error)}") from None
         waiting += sorted(_imports(tree))
     return texts if module in texts else None
 
@@ -258,7 +290,8 @@ def _imports(tree: ast.Module) -> set[str]:
 
 
 def _hash_installed(module: str, folder: Path | None = None) -> str:
-    spec = _importing(module, lambda: importlib.util.find_spec(module))
+    with _guarded(f"cannot import {module}:"):
+        spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
         where = "" if folder is None else f" in {folder.absolute()} nor"
         raise InputError(
@@ -272,16 +305,6 @@ def _hash(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
-def _importing(module: str, do: Any) -> Any:
-    """Run a block that may import a module; any error in it becomes one line."""
-    try:
-        return do()
-    except BanditmeshError:
-        raise
-    except Exception as error:  # a user's module may raise anything
-        raise InputError(f"cannot import {module}: {_in_words(error)}") from error
-
-
 def _load_text(name: str, hashed: str) -> ModuleType:
     """The module with that hash, loaded once; anything else imported under its name is left alone."""
     with _lock:
@@ -290,7 +313,8 @@ def _load_text(name: str, hashed: str) -> ModuleType:
             hidden = {one: sys.modules.pop(one) for one in _texts[hashed] if one in sys.modules}
             sys.meta_path.insert(0, finder)
             try:
-                _loaded[hashed] = _importing(name, lambda: importlib.import_module(name))
+                with _guarded(f"cannot import {name}:"):
+                    _loaded[hashed] = importlib.import_module(name)
             finally:
                 sys.meta_path.remove(finder)
                 for one in _texts[hashed]:
@@ -324,5 +348,6 @@ class _FromTexts(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self._texts[name], f"{name}.py", "exec"), vars(module))
 
 
-def _in_words(error: Exception) -> str:
+def in_words(error: Exception) -> str:
+    """An error of a user's own code, in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

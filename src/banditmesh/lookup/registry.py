@@ -44,7 +44,7 @@ def is_algorithm(kind: type[Any]) -> bool:
     Examples
     --------
     >>> import banditmesh as bm
-    >>> is_algorithm(bm.algorithms.ComEx), is_algorithm(bm.Flooding)
+    >>> is_algorithm(bm.algorithms.GosInE), is_algorithm(bm.Flooding)
     (True, False)
     """
     return ".algorithms." in kind.__module__

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
@@ -62,10 +62,18 @@ class RayExecutor(Executor):
         return future
 
 
+def result_of(future: Future[T], remedy: str) -> T:
+    """What a task gave; that its worker is gone is an error of one line, which ends with what to do."""
+    try:
+        return future.result()
+    except (BrokenExecutor, CancelledError) as error:
+        raise StudyError(
+            f"a worker died or was given up ({type(error).__name__}), perhaps for lack of memory; {remedy}"
+        ) from error
+
+
 @contextmanager
-def open_executor(
-    name: str | None = None, workers: int | None = None, script: bool = False
-) -> Iterator[tuple[Executor, int]]:
+def open_executor(name: str | None = None, workers: int | None = None) -> Iterator[tuple[Executor, int]]:
     """An executor, and how many tasks it can work on at once.
 
     Parameters
@@ -73,18 +81,29 @@ def open_executor(
     name : str, optional
         "dask", "dask:ADDRESS", "ray" or "ray:ADDRESS"; local processes if not given.
     workers : int, optional
-        How many local processes; by default one per core. A cluster given by its address has its own.
-    script : bool
-        Whether tasks hold something that the user's script defines; then local processes run the script too, to find
-        it. Otherwise they do not, and the script needs no `if __name__ == "__main__"`.
+        How many local processes; by default one per core. A cluster given by its address has its own. None of them
+        runs the user's script again, so that it needs no `if __name__ == "__main__"`: see `lookup.own.Packed`.
     """
     kind, address = read_name(name, workers)
     if kind == "processes":
-        opened = _processes(workers or count_cores(), script)
+        opened = _processes(workers or count_cores())
     else:
         opened = _dask(address, workers) if kind == "dask" else _ray(address, workers)
     with opened as pair:
         yield pair
+
+
+@contextmanager
+def executor_or_none(executor: Executor | str | None, workers: int | None) -> Iterator[Executor | None]:
+    """An executor, the one that is given or one to be opened; None, for this process, if nothing is asked for.
+
+    No process is started before there is a task for it.
+    """
+    if isinstance(executor, Executor) or (executor is None and workers is None):
+        yield executor
+        return
+    with open_executor(executor, workers) as (opened, _):
+        yield opened
 
 
 def read_name(name: object, workers: int | None) -> tuple[str, str]:
@@ -156,13 +175,12 @@ class _Context(SpawnContext):
 
 
 @contextmanager
-def _processes(workers: int, script: bool) -> Iterator[tuple[Executor, int]]:
+def _processes(workers: int) -> Iterator[tuple[Executor, int]]:
     if workers == 1:
         yield InlineExecutor(), 1
         return
     # Fresh interpreters: forking a process that may already have threads can deadlock its children.
-    context = SpawnContext() if script else _Context()
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=start_worker)
+    pool = ProcessPoolExecutor(workers, mp_context=_Context(), initializer=start_worker)
     try:
         yield pool, workers
     except BaseException:

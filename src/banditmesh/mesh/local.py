@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -150,7 +151,26 @@ def run_mesh(
         shares = [seats[place::processes] for place in range(processes)]
         crew = stack.enter_context(_crew(shares, seed, horizon, 1.0 / pace))
         played, seconds, is_quiet = _direct(crew, horizon * problem.n_agents, progress)
-    return _summary(problem, protocol, policy, horizon, 1.0 / pace, played, seconds, is_quiet)
+    pulls = np.zeros((problem.n_agents, problem.n_arms), dtype=np.int64)
+    counters: Counter[str] = Counter()
+    names = {str(arm): place for place, arm in enumerate(problem.arms)}
+    for one in played:
+        counters.update(one.counters)
+        for arm, count in one.pulls.items():
+            pulls[one.agent, names[arm]] = count
+    return MeshRun(
+        problem=problem,
+        protocol=write(protocol),
+        policy=repr(policy),
+        horizon=horizon,
+        interval=1.0 / pace,
+        pulls=pulls,
+        regret=float(np.nansum(pulls * problem.gaps)),
+        counters=dict(sorted(counters.items())),
+        seconds=seconds,
+        behind=max(one.behind for one in played),
+        is_quiet=is_quiet,
+    )
 
 
 def _direct(crew: _Crew, total: int, progress: Listener | None) -> tuple[list[Played], float, bool]:
@@ -256,36 +276,3 @@ def _crew(shares: list[list[Seat]], seed: int, horizon: int, interval: float) ->
             if process.is_alive():
                 process.kill()
                 process.join()
-
-
-def _summary(
-    problem: Problem,
-    protocol: AnyProtocol,
-    policy: Policy,
-    horizon: int,
-    interval: float,
-    played: list[Played],
-    seconds: float,
-    is_quiet: bool,
-) -> MeshRun:
-    pulls = np.zeros((problem.n_agents, problem.n_arms), dtype=np.int64)
-    counters: dict[str, int] = {}
-    names = {str(arm): place for place, arm in enumerate(problem.arms)}
-    for one in played:
-        for arm, count in one.pulls.items():
-            pulls[one.agent, names[arm]] = count
-        for name, count in one.counters.items():
-            counters[name] = counters.get(name, 0) + count
-    return MeshRun(
-        problem=problem,
-        protocol=write(protocol),
-        policy=repr(policy),
-        horizon=horizon,
-        interval=interval,
-        pulls=pulls,
-        regret=float(np.nansum(pulls * problem.gaps)),
-        counters=dict(sorted(counters.items())),
-        seconds=seconds,
-        behind=max(one.behind for one in played),
-        is_quiet=is_quiet,
-    )

@@ -21,6 +21,7 @@ from .matrices import MAX_AGENTS, entries
 
 if TYPE_CHECKING:
     import networkx as nx
+    from scipy.sparse import csr_array
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -108,14 +109,19 @@ class Links:
         both = self.directed()
         return both[both[:, 0] < both[:, 1]]
 
-    def components(self) -> Int64s:
-        """Every agent's component, numbered from 0 in the order of the components' lowest agents."""
+    def matrix(self) -> csr_array[Any]:
+        """The adjacency matrix."""
+        # Imported on first use: scipy takes longer than everything else that a warm start imports but numba.
         from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import connected_components
 
         ones = np.ones(len(self.indices), dtype=np.int8)
-        matrix = csr_array((ones, self.indices, self.indptr), shape=(self.n_agents, self.n_agents))
-        found = connected_components(matrix, directed=False)[1]
+        return csr_array((ones, self.indices, self.indptr), shape=(self.n_agents, self.n_agents))
+
+    def components(self) -> Int64s:
+        """Every agent's component, numbered from 0 in the order of the components' lowest agents."""
+        from scipy.sparse.csgraph import connected_components
+
+        found = connected_components(self.matrix(), directed=False)[1]
         _, lowest, labels = np.unique(found, return_index=True, return_inverse=True)
         number = np.empty(len(lowest), dtype=np.int64)
         number[np.argsort(lowest)] = np.arange(len(lowest))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .csr import Links
 
@@ -25,36 +24,19 @@ def diameter(links: Links) -> int:
     >>> diameter(bm.networks.as_links(bm.networks.ring(10))[1])
     5
     """
-    from scipy.sparse.csgraph import shortest_path
+    from scipy.sparse.csgraph import dijkstra
 
-    matrix = _matrix(links)
+    matrix = links.matrix()
     if links.n_agents <= _ALL_PAIRS:
-        hops = shortest_path(matrix, method="D", unweighted=True)
+        hops = dijkstra(matrix, unweighted=True)
         return int(hops[np.isfinite(hops)].max(initial=0))
     longest = 0
     start = int(np.argmax(links.degrees))
     for _ in range(_SWEEPS):
-        reached = _hops_from(links, start)
+        [hops] = dijkstra(matrix, unweighted=True, indices=[start])
+        # Agents that it cannot reach are infinitely far.
+        reached = np.where(np.isfinite(hops), hops, -1.0)
         if reached.max() <= longest:
             break
         longest, start = int(reached.max()), int(np.argmax(reached))
     return longest
-
-
-def _matrix(links: Links) -> Any:
-    from scipy.sparse import csr_matrix
-
-    ones = np.ones(len(links.indices), dtype=np.int8)
-    return csr_matrix((ones, links.indices, links.indptr), shape=(links.n_agents, links.n_agents))
-
-
-def _hops_from(links: Links, start: int) -> NDArray[np.int64]:
-    """Breadth first from one agent; -1 for agents it cannot reach."""
-    from scipy.sparse.csgraph import breadth_first_order
-
-    order, before = breadth_first_order(_matrix(links), start, directed=False)
-    hops = np.full(links.n_agents, -1, dtype=np.int64)
-    hops[start] = 0
-    for agent in order[1:]:
-        hops[agent] = hops[before[agent]] + 1
-    return hops

@@ -63,13 +63,4 @@ def from_text(text: str, seed: int = 0) -> nx.Graph:
         words = ",".join(one.name.upper() for one in wanted)
         raise NetworkError(f"a network by generator must be written {name}:{words}, got {checks.shown(text)}")
     draws = {"seed": seed} if "seed" in inspect.signature(generator).parameters else {}
-    return generator(*map(_number, numbers), **draws)
-
-
-def _number(text: str) -> int | float:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    raise NetworkError(f"a network by generator takes numbers, got {checks.shown(text)}")
+    return generator(*(checks.number_in("each value of a network by generator", one) for one in numbers), **draws)

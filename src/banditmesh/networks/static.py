@@ -39,7 +39,7 @@ def er(n: int, p: float, seed: int) -> nx.Graph:
 
     n, p = _agents("n", n, 1), checks.probability("p", p)
     _check_size(n, p * n * (n - 1) / 2, pairs=n * (n - 1) // 2)
-    return nx.erdos_renyi_graph(n, p, seed=_seed(seed))
+    return nx.erdos_renyi_graph(n, p, seed=checks.seed(seed))
 
 
 def ba(n: int, m: int, seed: int) -> nx.Graph:
@@ -55,7 +55,7 @@ def ba(n: int, m: int, seed: int) -> nx.Graph:
     n = _agents("n", n, 2)
     m = checks.integer("m", m, at_least=1, at_most=n - 1)
     _check_size(n, n * m)
-    return nx.barabasi_albert_graph(n, m, seed=_seed(seed))
+    return nx.barabasi_albert_graph(n, m, seed=checks.seed(seed))
 
 
 def sbm(sizes: Sequence[int], p_in: float, p_out: float, seed: int) -> nx.Graph:
@@ -77,7 +77,7 @@ def sbm(sizes: Sequence[int], p_in: float, p_out: float, seed: int) -> nx.Graph:
     n, inside = sum(blocks), sum(size * (size - 1) // 2 for size in blocks)
     pairs = n * (n - 1) // 2
     _check_size(n, p_in * inside + p_out * (pairs - inside))
-    return nx.random_partition_graph(blocks, p_in, p_out, seed=_seed(seed))
+    return nx.random_partition_graph(blocks, p_in, p_out, seed=checks.seed(seed))
 
 
 def watts_strogatz(n: int, k: int, p: float, seed: int) -> nx.Graph:
@@ -95,7 +95,7 @@ def watts_strogatz(n: int, k: int, p: float, seed: int) -> nx.Graph:
     n = _agents("n", n, 3)
     k = checks.integer("k", k, at_least=0, at_most=n - 1)
     _check_size(n, n * k // 2)
-    return nx.watts_strogatz_graph(n, k, checks.probability("p", p), seed=_seed(seed))
+    return nx.watts_strogatz_graph(n, k, checks.probability("p", p), seed=checks.seed(seed))
 
 
 def grid(rows: int, columns: int) -> nx.Graph:
@@ -189,7 +189,7 @@ def random_regular(n: int, degree: int, seed: int) -> nx.Graph:
     if n * degree % 2:
         raise NetworkError(f"n * degree must be even, got {n} * {degree}")
     graph = nx.empty_graph(n)
-    graph.add_edges_from(nx.random_regular_graph(degree, n, seed=_seed(seed)).edges())
+    graph.add_edges_from(nx.random_regular_graph(degree, n, seed=checks.seed(seed)).edges())
     return graph
 
 
@@ -208,7 +208,7 @@ def random_geometric(n: int, radius: float, seed: int) -> nx.Graph:
 
     n, radius = _agents("n", n, 1), checks.positive("radius", radius)
     _check_size(n, n * (n - 1) / 2 * min(1.0, math.pi * radius * radius))
-    return nx.random_geometric_graph(n, radius, seed=_seed(seed))
+    return nx.random_geometric_graph(n, radius, seed=checks.seed(seed))
 
 
 def first_connected(generator: Callable[[int], nx.Graph], start: int = 0, tries: int = 1000) -> tuple[nx.Graph, int]:
@@ -294,7 +294,3 @@ def _check_size(n_agents: int, n_links: float, pairs: int = 0) -> None:
             )
     n_bytes = _AGENT_BYTES * n_agents + _LINK_BYTES * n_links
     memory.check(n_bytes, f"a network of {n_agents:,} agents and about {n_links:,.0f} links", "make it smaller")
-
-
-def _seed(seed: int) -> int:
-    return checks.seed(seed)

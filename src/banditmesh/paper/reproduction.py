@@ -7,7 +7,7 @@ Figure 6: regret against delta over twelve densities. Figures 3 and 4 come from 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -239,17 +239,12 @@ def _by_pair(result: Result) -> NDArray[np.float64]:
 
 def _join(parts: list[Runs]) -> Runs:
     """The runs of all instances; curves over time come from the first."""
-    first = parts[0]
     watched = [part.watched for part in parts if part.watched is not None]
-    return Runs(
-        np.concatenate([part.regret for part in parts]),
-        np.concatenate([part.messages for part in parts]),
-        first.rounds,
-        first.regret_curve,
-        first.messages_curve,
-        np.concatenate(watched) if watched else None,
-        first.watched_curve,
-        first.link_load,
+    return replace(
+        parts[0],
+        regret=np.concatenate([part.regret for part in parts]),
+        messages=np.concatenate([part.messages for part in parts]),
+        watched=np.concatenate(watched) if watched else None,
     )
 
 

@@ -13,7 +13,7 @@ from .maps import heat_network, trajectory
 from .network import Way, draw_network
 from .places import fitted, places
 from .points import against_delta, over_key, tradeoff
-from .style import FATE_COLOURS, LEARNED, Look, map_colours, save, settle, style_of
+from .style import FATE_COLOURS, LEARNED, Look, as_bytes, map_colours, save, style_of
 
 __all__ = [
     "FATE_COLOURS",
@@ -23,6 +23,7 @@ __all__ = [
     "Panel",
     "Way",
     "against_delta",
+    "as_bytes",
     "by_network",
     "draw_network",
     "fitted",
@@ -35,7 +36,6 @@ __all__ = [
     "regret_and_bounds",
     "regret_and_messages",
     "save",
-    "settle",
     "style_of",
     "tradeoff",
     "trajectory",

@@ -153,8 +153,6 @@ def _kinds(figure: Figure, points: Mapping[str, tuple[float, ...]], lines: Seque
 
     Where there is not room for all, the first lines of the title are left out.
     """
-    from matplotlib.lines import Line2D
-
     handles = []
     for name in dict.fromkeys(base_of(name) for name in points):
         colour, style = style_of(name, [base_of(other) for other in points])
@@ -162,11 +160,11 @@ def _kinds(figure: Figure, points: Mapping[str, tuple[float, ...]], lines: Seque
         look: dict[str, Any] = (
             {"linestyle": style} if silent else {"linestyle": "none", "marker": marker_of(name), "markersize": 4}
         )
-        handles.append(Line2D([], [], color=colour, label=name, **look))
+        handles.append(_handle(name, color=colour, **look))
     if any(_is_quiet(name) for name in points):
         grey: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4, "color": "#555555"}
-        handles.append(Line2D([], [], label="every pull is sent", **grey))
-        handles.append(Line2D([], [], label="another emission", fillstyle="none", **grey))
+        handles.append(_handle("every pull is sent", **grey))
+        handles.append(_handle("another emission", fillstyle="none", **grey))
     width = figure.get_figwidth()
     written = [[fold(line, int(14 * width)) for line in lines[k:] if line] for k in range(len(lines) + 1)]
     for title, columns in itertools.product(map("\n".join, written), (5, 4, 3, 2)):
@@ -183,30 +181,31 @@ def _kinds(figure: Figure, points: Mapping[str, tuple[float, ...]], lines: Seque
 
 def _numbered(numbers: Mapping[str, str], panel: Panel) -> list[Any]:
     """The front's markers with their numbers and names, for a legend."""
-    from matplotlib.lines import Line2D
-
     bases = [base_of(other) for other in panel.points]
     return [
-        Line2D(
-            [],
-            [],
+        _handle(
+            f"{number}  {name}",
             color=style_of(base_of(name), bases)[0],
             marker=marker_of(name),
             fillstyle="none" if _is_quiet(name) else "full",
             markersize=4,
             linestyle="none",
-            label=f"{number}  {name}",
         )
         for name, number in numbers.items()
     ]
+
+
+def _handle(label: str, **look: Any) -> Any:
+    """An entry of a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **look)
 
 
 def _list(
     figure: Figure, numbers: Mapping[str, str], panel: Panel, recommended: str | None, room: float | None
 ) -> None:
     """The list of numbers below the panels, in as many inches of height as there is room for."""
-    from matplotlib.lines import Line2D
-
     digits = decimals(panel.points[name][3] for name in numbers)
     words = {}
     for name, number in numbers.items():
@@ -225,7 +224,7 @@ def _list(
     if len(shown) < len(words):
         labels.append(f"and {len(words) - len(shown)} more")
     legend = figure.legend(
-        handles=[Line2D([], [], linestyle="none", label=label) for label in labels],
+        handles=[_handle(label, linestyle="none") for label in labels],
         title=f"On the front: group regret, {panel.label}",
         loc="outside lower center",
         ncols=columns,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Sequence
-from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
-from .style import settle
+from .style import as_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,13 +64,7 @@ def page(title: str, parts: Sequence[str]) -> str:
 
 def picture(caption: str, figure: Figure) -> str:
     """A figure with its caption, inlined as SVG that is the same for the same figure."""
-    import matplotlib as mpl
-
-    stream = BytesIO()
-    settle(figure)
-    with mpl.rc_context({"svg.hashsalt": "banditmesh"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    data = base64.b64encode(stream.getvalue()).decode()
+    data = base64.b64encode(as_bytes(figure, "svg")).decode()
     narrow = ' class="narrow"' if figure.get_figwidth() < 4 else ""
     caption = html.escape(caption)
     image = f'<img alt="{caption}" src="data:image/svg+xml;base64,{data}">'

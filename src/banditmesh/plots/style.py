@@ -171,15 +171,22 @@ def _unless_changed(settings: dict[str, Any]) -> dict[str, Any]:
 
 def save(figure: Figure, stem: str | PathLike[str], kinds: Iterable[str] = ("png", "svg")) -> list[Path]:
     """Write a figure as STEM.png, STEM.svg and so on; the same figure gives the same files."""
+    contents = {Path(f"{stem}.{kind}"): as_bytes(figure, kind) for kind in kinds}
+    for path, content in contents.items():
+        path.write_bytes(content)
+    return list(contents)
+
+
+def as_bytes(figure: Figure, kind: str) -> bytes:
+    """A figure as the content of a file: "png", "svg" or "pdf"; the same figure gives the same bytes."""
     import matplotlib as mpl
 
-    paths = [Path(f"{stem}.{kind}") for kind in kinds]
+    stream = BytesIO()
     settle(figure)
     with mpl.rc_context(_SVG):
-        for path in paths:
-            date = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
-            figure.savefig(path, dpi=200, metadata=date)
-    return paths
+        date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+        figure.savefig(stream, format=kind, dpi=200, metadata=date)
+    return stream.getvalue()
 
 
 def settle(figure: Figure) -> None:

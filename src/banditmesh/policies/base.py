@@ -300,19 +300,13 @@ class Policy:
             `draw(position)` is a number in (0, 1) for this agent, round and arm.
         """
         parameter = self.parameter
-        clock = self.clock(t, parameter)
+        clock, index_of, random, u = self.clock(t, parameter), self.index, self.random, 0.0
+        known = zip(estimates.mean, estimates.count, estimates.inv_root, estimates.sigma, estimates.law, strict=True)
         best, best_index = 0, -math.inf
-        for position in range(len(estimates)):
-            index = self.index(
-                estimates.mean[position],
-                estimates.count[position],
-                estimates.inv_root[position],
-                clock,
-                estimates.sigma[position],
-                estimates.law[position],
-                draw(position) if self.random else 0.0,
-                parameter,
-            )
+        for position, (mean, count, inv_root, sigma, law) in enumerate(known):
+            if random:
+                u = draw(position)
+            index = index_of(mean, count, inv_root, clock, sigma, law, u, parameter)
             if index > best_index:
                 best, best_index = position, index
         return best

@@ -72,7 +72,12 @@ class Estimates:
 
     def add(self, position: int, count: int, total: float) -> None:
         """Add `count` observations whose rewards sum to `total`."""
-        self.change(position, count, total, total * total / count, 1)
+        self.count[position] = n = self.count[position] + count
+        self.total[position] = whole = self.total[position] + total
+        self.mean[position] = whole / n
+        self.inv_root[position] = 1.0 / math.sqrt(n)
+        self._squares[position] += total * total / count
+        self._n_parts[position] += 1
 
     def change(self, position: int, count: int, total: float, squares: float, n_parts: int) -> None:
         """Add to count and sum, to the sum over parts of `total**2 / count`, and to the number of parts."""

@@ -80,8 +80,9 @@ class Recall:
 
     def hear(self, position: int, message: Message) -> tuple[Any, float] | None:
         """Count another agent's observation: what it adds to weight and sum; None if it no longer counts."""
-        self.estimates.add(position, message.n_pulls, message.total)
-        return message.n_pulls, message.total
+        count, total = message.n_pulls, message.total
+        self.estimates.add(position, count, total)
+        return count, total
 
     def hear_sum(self, position: int, message: Message) -> tuple[Any, float] | None:
         """Count what is new in an origin's statistic: the same.

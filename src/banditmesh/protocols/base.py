@@ -55,7 +55,7 @@ class Delivery(Enum):
 
     #: Not at all: every agent is on its own.
     NOTHING = "nothing"
-    #: Everybody hears every observation at the end of its round, without any message.
+    #: All agents hear every observation at the end of its round, without any message.
     EVERYONE = "everyone"
     #: Messages are relayed hop by hop.
     HOPS = "hops"
@@ -196,7 +196,7 @@ class AnyProtocol:
             )
         if cls.delivery is Delivery.EVERYONE:
             raise InputError(
-                f"protocol {cls.name!r} takes no emission, since everybody hears every observation at once, "
+                f"protocol {cls.name!r} takes no emission, since all agents hear every observation at once, "
                 f"got {emission!r}; leave it out"
             )
 
@@ -249,7 +249,7 @@ class AnyProtocol:
 
     @property
     def is_central(self) -> bool:
-        """Whether the driver itself tells everybody everything."""
+        """Whether the driver itself tells all agents everything."""
         return self.delivery is Delivery.EVERYONE
 
     @property

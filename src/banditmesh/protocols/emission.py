@@ -24,7 +24,7 @@ class Emission:
 
     Examples
     --------
-    An agent tells of its first pull of an arm, its eleventh, and so on. After 20 rounds everybody has told of its 20
+    An agent tells of its first pull of an arm, its eleventh, and so on. After 20 rounds each agent has told of its 20
     arms once, and the next round is silent:
 
     >>> import banditmesh as bm

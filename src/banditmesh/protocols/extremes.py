@@ -53,5 +53,5 @@ class Centralised(AnyProtocol):
 
     @property
     def facts(self) -> Facts:
-        """Everybody hears everything."""
+        """All agents hear everything."""
         return Facts(hops=0, central=True)

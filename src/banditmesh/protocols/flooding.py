@@ -36,7 +36,7 @@ class Flooding(Protocol):
 
     @property
     def facts(self) -> Facts:
-        """Everybody passes everything on."""
+        """All agents pass everything on."""
         return Facts(hops=self.ttl)
 
     @staticmethod
@@ -91,7 +91,7 @@ class ProbabilisticFlooding(Flooding):
 
 @dataclass(frozen=True)
 class InstantRewardSharing(Flooding):
-    """Flooding with a ttl of 1: an agent tells its neighbours what it sees, and nobody relays.
+    """Flooding with a ttl of 1: an agent tells its neighbours what it sees, and no agent relays.
 
     Examples
     --------

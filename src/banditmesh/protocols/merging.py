@@ -33,7 +33,7 @@ class Merging(Courier):
     ----------
     protocol : TreeAggregation
     wants : mapping
-        For each neighbour in the tree, in their order, the arms that somebody beyond has.
+        For each neighbour in the tree, in their order, the arms that an agent beyond has.
     new_id : callable
         Gives the id of the next message to a neighbour.
     """

@@ -54,6 +54,14 @@ class Parcel(NamedTuple):
     targets: Sequence[Any]
 
 
+def parcel_of(message: Any, ttl: int, targets: Sequence[Any]) -> Parcel:
+    """`Parcel(Copy(message, ttl), targets)`, in a third of the time: of nothing else are so many made."""
+    return _new(Parcel, (_new(Copy, (message, ttl)), targets))
+
+
+_new: Final = tuple.__new__
+
+
 class Fate(IntEnum):
     """What became of one copy of a message."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, fields
 from typing import Any, Final
 
 from .. import checks
@@ -26,41 +26,6 @@ WRITTEN: Final = re.compile(rf"{_PART}(?:\+{_PART})?")
 #: Parameters that are words, not numbers.
 _WORDS: Final = ("first_pulls",)
 _COMMAS_OUTSIDE: Final = re.compile(r",(?![^()]*\))")
-
-
-@dataclass(frozen=True)
-class Written:
-    """What a text names, before anything is built.
-
-    Attributes
-    ----------
-    name : str
-        The protocol's short name, which is known.
-    parameters : dict
-        What was given of the protocol's parameters.
-    emission : str or None
-        The emission's short name; None if the text names none.
-    emission_parameters : dict
-        What was given of the emission's parameters.
-    """
-
-    name: str
-    parameters: dict[str, int | float]
-    emission: str | None
-    emission_parameters: dict[str, int | float]
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether there is nothing but a name."""
-        return not self.parameters and self.emission is None
-
-    @property
-    def tables(self) -> dict[str, dict[str, Any]]:
-        """The same as tables of a spec: "protocol" and, if the text names one, "emission"."""
-        tables: dict[str, dict[str, Any]] = {"protocol": {"name": self.name, **self.parameters}}
-        if self.emission is not None:
-            tables["emission"] = {"name": self.emission, **self.emission_parameters}
-        return tables
 
 
 def write(protocol: AnyProtocol) -> str:
@@ -125,8 +90,16 @@ def split(text: str) -> list[str]:
     return [one.strip() for one in _COMMAS_OUTSIDE.split(text)]
 
 
-def parse(text: str) -> Written:
-    """What a text names; its parameters are known and are numbers, but not checked otherwise."""
+def parse(text: str) -> dict[str, dict[str, Any]]:
+    """What a text names, as tables of a spec: "protocol" and, if it names one, "emission"; nothing is built.
+
+    Names are known, and parameters are known and are numbers, but not checked otherwise.
+
+    Examples
+    --------
+    >>> parse("flooding(8)+growth(0.25)")
+    {'protocol': {'name': 'flooding', 'ttl': 8}, 'emission': {'name': 'growth', 'factor': 0.25}}
+    """
     match = WRITTEN.fullmatch(text)
     if match is None and text.strip():
         raise InputError(
@@ -137,12 +110,10 @@ def parse(text: str) -> Written:
     kind = get_class("protocols", name)
     if emission is not None and (emission != EveryPull.name or not kind.has_emission()):
         kind.check_takes_emission(emission)
-    return Written(
-        name,
-        _parameters(kind, given),
-        emission,
-        {} if emission is None else _parameters(get_class("emissions", emission), emission_given),
-    )
+    tables: dict[str, dict[str, Any]] = {"protocol": {"name": name, **_parameters(kind, given)}}
+    if emission is not None:
+        tables["emission"] = {"name": emission, **_parameters(get_class("emissions", emission), emission_given)}
+    return tables
 
 
 def read(text: str, ttl: int | None = None) -> AnyProtocol:
@@ -162,15 +133,17 @@ def read(text: str, ttl: int | None = None) -> AnyProtocol:
     >>> read("fwa", ttl=2).ttl
     2
     """
-    written = parse(text)
-    kind = get_class("protocols", written.name)
-    given: dict[str, Any] = dict(written.parameters)
+    tables = parse(text)
+    given = tables["protocol"]
+    name = given.pop("name")
+    kind = get_class("protocols", name)
     if needs_ttl(kind) and "ttl" not in given:
         if ttl is None:
-            raise InputError(f"{written.name} needs a ttl, got none; write {written.name}(4)")
+            raise InputError(f"{name} needs a ttl, got none; write {name}(4)")
         given["ttl"] = ttl
-    if written.emission is not None:
-        given["emission"] = get_class("emissions", written.emission)(**written.emission_parameters)
+    if "emission" in tables:
+        emission = tables["emission"]
+        given["emission"] = get_class("emissions", emission.pop("name"))(**emission)
     protocol: AnyProtocol = kind(**given)
     return protocol
 
@@ -199,8 +172,9 @@ def protocol_or_class(text: str) -> AnyProtocol | type[AnyProtocol]:
     >>> protocol_or_class("irs").__name__, protocol_or_class("gossip(4)").ttl
     ('InstantRewardSharing', 4)
     """
-    written = parse(text)
-    return get_class("protocols", written.name) if written.is_plain else read(text)
+    tables = parse(text)
+    name = tables["protocol"]["name"]
+    return get_class("protocols", name) if tables == {"protocol": {"name": name}} else read(text)
 
 
 def as_emission(value: object) -> Emission:

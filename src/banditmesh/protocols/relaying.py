@@ -16,7 +16,7 @@ from typing import Protocol as Interface
 from ..errors import InputError
 from ..rules import SOUND, Rules
 from .courier import Courier
-from .messages import DUPLICATE, RECEIPTS, Copy, Fate, Message, Parcel, Receipt
+from .messages import DUPLICATE, RECEIPTS, Copy, Fate, Message, Parcel, Receipt, parcel_of
 from .telling import Told
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 RELAY: Final = 0
 ABSORB: Final = 1
 STOP: Final = 2
+
+
+# Members of an enumeration take their time to be found, and there are many copies.
+RELAYED, EXPIRED, ABSORBED, STOPPED = Fate.RELAYED, Fate.EXPIRED, Fate.ABSORBED, Fate.STOPPED
 
 
 class Chances(Interface):
@@ -111,11 +115,11 @@ def fate_of(protocol: Protocol, decision: int, ttl: int) -> Fate:
     (<Fate.RELAYED: 4>, <Fate.EXPIRED: 2>)
     """
     if decision == RELAY:
-        return Fate.RELAYED if ttl >= 1 else Fate.EXPIRED
+        return RELAYED if ttl >= 1 else EXPIRED
     if decision == ABSORB:
-        return Fate.ABSORBED
+        return ABSORBED
     if decision == STOP:
-        return Fate.STOPPED
+        return STOPPED
     raise _no_decision(protocol, decision)
 
 
@@ -153,7 +157,9 @@ class Relaying(Courier):
         self._seen = seen
         self._new_id = new_id
         self._rules = rules
+        self._accept = seen.accept
         self._decide = protocol.relay
+        self._random = protocol.random
         self._parameter = protocol.parameter
         self.most_hops = protocol.ttl
         self.hears_sums = protocol.emission.cumulative
@@ -180,7 +186,9 @@ class Relaying(Courier):
         """Make a message of the reward if the emission says so; otherwise an earlier one may be repeated."""
         emission = self._protocol.emission
         counts = agent.recall.own_weight if emission.cumulative else agent.own_count
-        told = self._told.setdefault(position, Told())
+        told = self._told.get(position)
+        if told is None:
+            told = self._told[position] = Told()
         echoes = emission.n_echoes
         if not told.is_news(emission, counts[position], was_best):
             wanted = self._wanted(agent, position)
@@ -213,29 +221,32 @@ class Relaying(Courier):
         """What waits, the newest first; nothing waits after it."""
         parcels = []
         n_targets, spares_sender = self._protocol.n_targets, not self._rules.relay_to_sender
+        #: By the neighbour that a message came from, those that it goes to.
+        to: dict[Any, Sequence[Any]] = {None: neighbours}
         for message, ttl, previous in reversed(self._queue):
-            targets = neighbours
-            if spares_sender and previous is not None:
-                targets = [neighbour for neighbour in neighbours if neighbour != previous]
+            targets = to.get(previous)
+            if targets is None:
+                targets = [one for one in neighbours if one != previous] if spares_sender else neighbours
+                to[previous] = targets
             if n_targets is not None:
                 targets = self._chances.targets(message, agent.name, ttl, targets, n_targets)
-            parcels.append(Parcel(Copy(message, ttl), targets))
+            parcels.append(parcel_of(message, ttl, targets))
         self._queue.clear()
         return parcels
 
     def receive(self, agent: Agent, copy: Copy, sender: Any, degree: int) -> Receipt:
         """Drop what was seen; else use it if the agent has the arm, and relay, absorb or stop it."""
         message, ttl = copy
-        if not self._seen.accept(message):
+        if not self._accept(message):
             return DUPLICATE
         ttl -= 1
-        heard = agent.has(message[2])
-        u = self._chances.relay(message, agent.name, ttl) if self._protocol.random else 0.0
+        heard = agent.has(message.arm)
+        u = self._chances.relay(message, agent.name, ttl) if self._random else 0.0
         fate = fate_of(self._protocol, self._decide(heard, ttl, degree, u, self._parameter), ttl)
-        if fate is Fate.STOPPED:
-            heard = heard and not self._rules.stop_before_use
-        elif fate is Fate.RELAYED:
+        if fate is RELAYED:
             self._queue.append((message, ttl, sender))
+        elif fate is STOPPED:
+            heard = heard and not self._rules.stop_before_use
         if heard:
             agent.hear(message)
         return RECEIPTS[fate][heard]

@@ -23,7 +23,7 @@ class Tree:
     links : Links
         The links of the tree.
     wants : bool array (directed links, arms)
-        Which arms somebody beyond each link has, in the order of `links.indices`.
+        Which arms an agent beyond each link has, in the order of `links.indices`.
     n_control : int
         How many messages it takes to make the tree: an invitation over every link that is not in it, both ways, and
         over those of the tree one way; then every agent but the roots tells its parent which arms its side has, and
@@ -98,8 +98,7 @@ def _arms_beyond(
     # How many holders each agent's side has: from the leaves to the roots its own, then all but its own.
     n_agents = tree.n_agents
     below = np.zeros((n_agents, problem.n_arms), dtype=np.int32)
-    owner = np.repeat(np.arange(n_agents), np.diff(problem.arm_offsets))
-    below[owner, problem.arm_indices] = 1
+    below[problem.owners, problem.arm_indices] = 1
     downwards = np.argsort(hops, kind="stable")
     levels = np.split(downwards, np.flatnonzero(np.diff(hops[downwards])) + 1)[1:]
     for level in levels[::-1]:

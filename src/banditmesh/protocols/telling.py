@@ -1,6 +1,6 @@
 """When an agent tells of an arm, and when it repeats itself: one emission, one arm, one listener.
 
-A listener is everybody, if messages are relayed, or one neighbour, if statistics are merged along a tree.
+A listener is all other agents, if messages are relayed, or one neighbour, if statistics are merged along a tree.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Told:
         return emission.sends(count, self.count, was_best, emission.parameter)
 
     def tell(self, count: float, when: int, echoes: int) -> None:
-        """The listener is told a count, which is to be repeated so many times."""
+        """The listener is told a count, which is to be repeated this often."""
         self.count, self.when, self.echoes = count, when, echoes
 
     def as_list(self) -> list[float]:

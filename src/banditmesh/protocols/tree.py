@@ -1,4 +1,4 @@
-"""Aggregation along a spanning tree: merged statistics instead of everybody's messages."""
+"""Aggregation along a spanning tree: merged statistics instead of all agents' messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class TreeAggregation(AnyProtocol):
     """Agents sum up what they know of an arm along a spanning tree, and tell a neighbour what lies on their own side.
 
-    Over each link of the tree an agent sends, for an arm that somebody beyond has, one count and one sum: its own
+    Over each link of the tree an agent sends, for an arm that an agent beyond has, one count and one sum: its own
     pulls and the latest that it had from all its other neighbours in the tree. No pull is in two of the statistics that
     an agent has, so nothing is counted twice, and a lost one is contained in the next. The number of messages depends
     on links and arms, not on how many agents have something to tell.

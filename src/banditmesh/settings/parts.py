@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,7 +53,7 @@ _TYPES: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
     "list[float]": (list, "a list of numbers"),
 }
 #: The tables within [faults].
-_FAULTS: Final[dict[str, type]] = {"corruption": Corruption, "outages": Outages}
+FAULT_TABLES: Final[dict[str, type[Any]]] = {"outages": Outages, "corruption": Corruption}
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def tables_of(table: str, value: Any) -> dict[str, Any]:
     if table not in GOES_INTO.values() or not isinstance(value, str) or not any(sign in value for sign in "(+"):
         return {table: {NAME_KEYS[table]: value}}
     try:
-        return notation.parse(value).tables if table == "protocol" else parse_policy(value)
+        return notation.parse(value) if table == "protocol" else parse_policy(value)
     except InputError as error:
         raise error.found_in(table) from None
 
@@ -286,7 +286,7 @@ def read_faults(table: object) -> Faults:
     Faults(loss=0.1, outages=Outages(down=0.01, up=0.1, memory=True))
     """
     given = dict(_table("faults", table))
-    for name, kind in _FAULTS.items():
+    for name, kind in FAULT_TABLES.items():
         if name in given:
             given[name] = _read_fields(f"faults.{name}", kind, given[name])
     faults: Faults = _read_fields("faults", Faults, given)
@@ -329,10 +329,12 @@ def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def from_signature(make: Callable[..., Any]) -> Part:
-    """A part that a function makes from its own arguments."""
+    """A part that a function makes from its own arguments; one that draws has the seed 0 unless it is given."""
     signature = inspect.signature(make).parameters
     required = {key for key, value in signature.items() if value.default is inspect.Parameter.empty}
-    return Part(make, {key: _annotation(value.annotation) for key, value in signature.items()}, frozenset(required))
+    parameters = {key: _annotation(value.annotation) for key, value in signature.items()}
+    seeded = partial(make, seed=0) if "seed" in parameters else make
+    return Part(seeded, parameters, frozenset(required - {"seed"}))
 
 
 def _table(where: str, given: object) -> Mapping[str, Any]:

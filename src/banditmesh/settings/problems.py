@@ -6,7 +6,7 @@ table; a law is made for each arm, of its mean and of those keys of `[arms]` tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from ..machine import memory
 from .parts import Part, build, check, from_signature
 
 if TYPE_CHECKING:
+    from ..arms import Law
     from ..problem import Problem
 
 #: What a spec says of a file: keys and values, sorted.
@@ -40,6 +41,8 @@ _GENERATORS: Final = [
 FILE_TABLES: Final = ("network", "arms")
 #: The keys of `[arms]` for arms that are drawn, whatever their law.
 _DRAWN_ARMS: Final = {"n_arms": "int", "per_agent": "int", "seed": "int", "means": "list[float]", "change": "change"}
+#: How many arms are drawn unless that is given.
+N_ARMS: Final = 50
 #: What an arm of an agent takes in lists of arm sets, in bytes.
 _LISTED_BYTES: Final = 60.0
 #: The keys of `[arms]` that name files.
@@ -75,14 +78,39 @@ def build_arms(point: Mapping[str, Any], network: Any, files: Mapping[FileTable,
     from ..problem import Problem
 
     read = {key: files[named] for key, named in arm_files_of(point).items()}
-    table = {key: value for key, value in point["arms"].items() if key not in read}
-    change, log = table.pop("change", None), read.get("log")
+    table = {key: value for key, value in point["arms"].items() if key not in (*read, "change")}
+    log = read.get("log")
     if log is not None and "periods" in table and "horizon" in point:
         read = {**read, "log": log.with_periods(table["periods"], point["horizon"])}
     sets, laws = build("arms", {"arms": table}, network=network, **read)
     unmatched = {"unmatched": point["arms"]["unmatched"]} if "unmatched" in point["arms"] else {}
     problem = Problem(network, sets, laws, **unmatched)
-    return problem if change is None else problem.with_change(change)
+    return problem.with_change(point["arms"]["change"]) if "change" in point["arms"] else problem
+
+
+def without_change(point: Mapping[str, Any]) -> dict[str, Any]:
+    """A point whose arms do not change."""
+    return {**point, "arms": {key: value for key, value in point["arms"].items() if key != "change"}}
+
+
+def drawn_laws(point: Mapping[str, Any]) -> list[Law]:
+    """The laws of a point's arms before they change, whatever its network; none of arms that come from files."""
+    from ..networks.csr import Links
+
+    if arm_files_of(point):
+        return []
+    table = without_change(point)["arms"]
+    # The only agent has them all: every arm needs a holder.
+    n_arms = len(table["means"]) if "means" in table else table.get("n_arms", N_ARMS)
+    _, laws = build("arms", {"arms": {**table, "per_agent": n_arms}}, network=Links.from_pairs(1, []))
+    return list(laws)
+
+
+def changed(point: Mapping[str, Any], laws: Sequence[Law]) -> Sequence[Law]:
+    """The same laws as the point changes them."""
+    from ..arms.changes import read_change
+
+    return read_change(point["arms"]["change"])(laws) if laws and "change" in point["arms"] else laws
 
 
 def check_dynamics(point: Mapping[str, Any]) -> None:
@@ -163,7 +191,7 @@ def own_part(table: str, address: str) -> Part:
     given = own.parameters_of(make, address)
     if table == "dynamics" and "start" not in given:
         raise InputError(f"{own.plain(address)} must take start, the network that it changes, got {', '.join(given)}")
-    part = _from_signature(make)
+    part = from_signature(make)
     return part if table == "network" else part.without("start")
 
 
@@ -180,7 +208,7 @@ def _own_law(address: str) -> Part:
         raise InputError(f"{name} must take the mean of an arm, got {', '.join(given) or 'no parameters'}; add mean")
     if taken := [key for key in given if key in _DRAWN_ARMS]:
         raise InputError(f"{name} must not take {taken[0]}, which [arms] has for all laws; call it something else")
-    part = _from_signature(kind).without("mean")
+    part = from_signature(kind).without("mean")
     law: Any = kind
 
     def make(**settings: Any) -> tuple[Any, list[Any]]:
@@ -200,13 +228,13 @@ def _own_law(address: str) -> Part:
 def _networks() -> dict[str, Part]:
     from .. import networks
 
-    known = {name: _from_signature(getattr(networks, name)) for name in _GENERATORS}
+    known = {name: from_signature(getattr(networks, name)) for name in _GENERATORS}
     for name in ("er", "ba", "sbm"):
         known[name] = replace(known[name], make=partial(_paper_or, name, known[name].make), all_or_nothing=True)
     known["dynamic-er"] = Part(lambda: networks.paper("dynamic-er"), {}, frozenset())
     # As names and arrays: the networkx graph of an edge list would take several times the memory.
-    known["file"] = _from_signature(networks.read_any).without("progress")
-    known["trace"] = _from_signature(networks.read_contact_trace)
+    known["file"] = from_signature(networks.read_any).without("progress")
+    known["trace"] = from_signature(networks.read_contact_trace)
     return known
 
 
@@ -227,7 +255,7 @@ def _dynamics() -> dict[str, Part]:
         "churn": networks.Churn,
     }
     for name, kind in kinds.items():
-        known[name] = _from_signature(kind).without("start")
+        known[name] = from_signature(kind).without("start")
     return known
 
 
@@ -302,7 +330,7 @@ def _bernoulli(**settings: Any) -> tuple[Any, list[Any]]:
 def _sets_and_laws(
     law: Callable[[float], Any],
     network: Any,
-    n_arms: int = 50,
+    n_arms: int = N_ARMS,
     per_agent: int = 20,
     seed: int = 0,
     means: list[float] | None = None,
@@ -320,14 +348,6 @@ def _sets_and_laws(
     memory.check(_LISTED_BYTES * len(problem.arm_indices), "the arm sets", "take fewer arms per agent")
     sets = [problem.arm_set(agent).tolist() for agent in range(problem.n_agents)]
     return sets, laws if means is not None else [law(mean) for mean in problem.means.tolist()]
-
-
-def _from_signature(make: Callable[..., Any]) -> Part:
-    """A part that a function makes; one that draws has the seed 0 unless it is given."""
-    part = from_signature(make)
-    if "seed" not in part.parameters:
-        return part
-    return replace(part, make=partial(make, seed=0), required=part.required - {"seed"})
 
 
 #: What each table may name.

@@ -4,10 +4,12 @@ An observer overrides the calls that it wants to hear. They come in this order, 
 
     began(t, neighbours)        the network of the round is fixed
     pulled(agent, position, reward)   an agent pulled
-    heard(n)                    so many observations were heard without a message
+    heard(n)                    n observations were heard without a message
     sent(message, sender, receivers)   a copy of a message went to each of these receivers
-    dropped(n)                  so many copies did not fit on their links
+    dropped(n)                  n copies did not fit on their links
     ended(transmission, arrival, fate, learned)   a copy met its fate, and changed what its receiver knows or not
+    counted(n_sent, n_fates, n_learned)   so many copies were sent in this round, so many met each fate, and so many
+                                changed what their receiver knows
     over(t)                     the round is over
 """
 
@@ -22,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import Fate, LinkId, Message, Note
+from ..protocols.base import AnyProtocol, has_method
 from .chances import sequence_of
 from .run import TRAFFIC, AgentRegret, Event, Outcome, Run
 from .transit import Transmission
@@ -38,16 +41,19 @@ class Observer:
         """An agent pulled the arm at that position of its arm set."""
 
     def heard(self, n: int) -> None:
-        """So many observations were heard without a message."""
+        """`n` observations were heard without a message."""
 
     def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
         """A message went over the links to these receivers."""
 
     def dropped(self, n: int) -> None:
-        """So many copies did not fit on their links."""
+        """`n` copies did not fit on their links."""
 
     def ended(self, transmission: Transmission, arrival: int, fate: Fate, learned: bool) -> None:
         """A copy met its fate in round `arrival`."""
+
+    def counted(self, n_sent: int, n_fates: Sequence[int], n_learned: int) -> None:
+        """So many copies were sent in this round, met each `Fate`, and changed what their receiver knows."""
 
     def over(self, t: int) -> None:
         """Round `t` is over."""
@@ -60,6 +66,7 @@ class Records(Observer):
         self._run = run
         self._replicate = replicate
         self._rounds = run.records.tolist()
+        self._means_change = run.means_change
         self._gaps = self._gaps_in(1)
         self._pulls = [[0] * len(gaps) for gaps in self._gaps]
         self._round_regret = 0.0
@@ -77,19 +84,19 @@ class Records(Observer):
     def began(self, t: int, neighbours: list[list[int]]) -> None:
         """A round's regret is added up by itself, then to the rest."""
         self._round_regret = 0.0
-        if self._run.means_change:
+        if self._means_change:
             self._gaps = self._gaps_in(t)
 
     def pulled(self, agent: int, position: int, reward: float) -> None:
         """Count the pull and its regret."""
         self._round_regret += self._gaps[agent][position]
-        if self._run.means_change:
+        if self._means_change:
             self._of_agents.added[agent] += self._gaps[agent][position]
         self._pulls[agent][position] += 1
 
-    def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
+    def counted(self, n_sent: int, n_fates: Sequence[int], n_learned: int) -> None:
         """Count the transmissions."""
-        self._n_sent += len(receivers)
+        self._n_sent += n_sent
 
     def over(self, t: int) -> None:
         """Write the round down if it is recorded."""
@@ -121,13 +128,10 @@ class Records(Observer):
 
 
 class Traffic(Observer):
-    """How many copies met which fate."""
+    """How many copies met which fate. All messages are of one size; for others there is `SizedTraffic`."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._size = run.protocol.size
-        self._stamp = run.stamp_bytes
-        self._n_bytes = run.control_bytes
         self.n_sent = 0
         self._n_learned = 0
         self._n_dropped = 0
@@ -137,19 +141,20 @@ class Traffic(Observer):
         """What is heard without a message is learned."""
         self._n_learned += n
 
-    def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
-        """Count the transmissions, and their bytes."""
-        self.n_sent += len(receivers)
-        self._n_bytes += len(receivers) * (self._size(message) + self._stamp)
-
     def dropped(self, n: int) -> None:
         """Count what was not sent."""
         self._n_dropped += n
 
-    def ended(self, transmission: Transmission, arrival: int, fate: Fate, learned: bool) -> None:
-        """Count the fate."""
-        self._n_fates[fate] += 1
-        self._n_learned += learned
+    def counted(self, n_sent: int, n_fates: Sequence[int], n_learned: int) -> None:
+        """Count transmissions and fates."""
+        self.n_sent += n_sent
+        self._n_fates = [before + n for before, n in zip(self._n_fates, n_fates, strict=True)]
+        self._n_learned += n_learned
+
+    @property
+    def n_bytes(self) -> int:
+        """Payload of all messages that were sent, but for what was sent for control and stamps."""
+        return self.n_sent * self._run.protocol.n_bytes
 
     @property
     def totals(self) -> NDArray[np.int64]:
@@ -161,9 +166,19 @@ class Traffic(Observer):
             "dropped": self._n_dropped,
             "control": run.n_control,
             "learned": self._n_learned,
-            "bytes": self._n_bytes,
+            "bytes": self.n_bytes + n_sent * run.stamp_bytes + run.control_bytes,
         }
         return np.array([totals[name] for name in TRAFFIC], dtype=np.int64)
+
+
+class SizedTraffic(Traffic):
+    """The same for a protocol whose messages are of several sizes."""
+
+    n_bytes = 0
+
+    def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
+        """Add up the sizes."""
+        self.n_bytes += len(receivers) * self._run.protocol.size(message)
 
 
 class LinkTraffic(Observer):
@@ -263,7 +278,7 @@ class Books:
     def __init__(self, run: Run, replicate: int) -> None:
         self._records = Records(run, replicate)
         self.curve = self._records.curve
-        self._traffic = Traffic(run)
+        self._traffic = (Traffic if has_method(run.protocol, AnyProtocol.size) else SizedTraffic)(run)
         self._links = LinkTraffic(run) if run.link_traffic else None
         self._trace: list[Event] = []
         self.observers: list[Observer] = [self._records, self._traffic]

@@ -10,7 +10,7 @@ from ..draws import Draws, pick_targets
 
 
 class RoundChances:
-    """The chances of all agents of a replicate. Somebody else keeps `now`, the round under way.
+    """The chances of all agents of a replicate. The driver keeps `now`, the round under way.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class RoundChances:
         return self._draws.uniform(purposes.INDEX, agent, self.now, arm)
 
     def relay(self, message: Message, agent: int, ttl: int) -> float:
-        """A number in (0, 1) for a relay rule that draws, when so many hops remain."""
+        """A number in (0, 1) for a relay rule that draws, when that many hops remain."""
         return self._draws.uniform(purposes.STOP, message.origin, sequence_of(message), agent, ttl)
 
     def targets(self, message: Message, agent: int, ttl: int, candidates: Sequence[int], n: int) -> Sequence[int]:

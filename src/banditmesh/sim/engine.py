@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from os import PathLike
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import checks
-from ..arms import ChangingLaw
+from ..arms import ChangingLaw, Law
 from ..arms.base import MAX_REWARD
 from ..draws import MAX_COUNTER, fresh_seed
 from ..errors import BanditmeshWarning, InputError, UnsupportedError, warn
@@ -22,16 +23,17 @@ from ..machine import memory
 from ..machine.cores import count_cores
 from ..networks.csr import Links
 from ..networks.dynamic import DynamicNetwork
-from ..policies import UCB, Policy
+from ..policies import UCB, Memory, Policy
 from ..policies.choice import note_default
 from ..problem import Problem
-from ..protocols import AnyProtocol, Protocol
+from ..protocols import AnyProtocol, Delivery, Protocol
 from ..protocols.notation import as_protocol, write
 from ..rules import get_rules
 from ..settings.parts import as_policy
 from ..version import __version__
 from . import reference
 from .limits import MAX_ROUNDS, check_result_fits
+from .processes import read_workers, run_all
 from .progress import Progress
 from .result import Result, assemble
 from .run import Event, ProgressCallback, Run, ended_early
@@ -68,6 +70,7 @@ def simulate(
     faults: Faults | None = None,
     record_every: int = 1,
     threads: int | None = None,
+    workers: int | Executor | None = None,
     progress: bool | ProgressCallback | None = None,
     trace: bool | Callable[[Event], object] | str | PathLike[str] = False,
     watch: WatchCallback | None = None,
@@ -117,6 +120,10 @@ def simulate(
     threads : int, optional
         How many replicates the compiled engine runs side by side; by default as many as there are cores.
         Results do not depend on it.
+    workers : int or concurrent.futures.Executor, optional
+        How many processes the reference engine runs replicates in, side by side, or an executor to run them on; by
+        default this process alone. Results do not depend on it. Runs with a `trace` stay in this process, and so, with
+        a warning, does what cannot be pickled; classes of a script or notebook can be.
     progress : bool or callable, optional
         A callable gets the number of rounds done and the number in all, over all replicates. True shows a bar, False
         nothing; by default a bar appears in a terminal when a run takes more than two seconds.
@@ -161,19 +168,21 @@ def simulate(
         )
         if not run.protocol.chooses:
             note_default(problem, policy)
-        return _simulate(run, checks.choice("engine", engine, ENGINES), _read_threads(threads), progress, watch)
+        chosen, n_threads = checks.choice("engine", engine, ENGINES), _read_threads(threads)
+        return _simulate(run, chosen, n_threads, read_workers(workers), progress, watch)
 
 
 def _simulate(
     run: Run,
     engine: str,
     n_threads: int,
+    workers: int | Executor,
     progress: bool | ProgressCallback | None,
     watch: WatchCallback | None,
 ) -> Result:
     watching = Watch(run.records, run.replicates, watch)
     with Progress(progress, run.horizon * run.replicates, run.protocol.name) as bar:
-        chosen = _pick(run, engine)
+        chosen = _pick(run, engine, workers)
         if chosen == "compiled":
             from .compiled import engine as compiled
             from .compiled.warmup import announced
@@ -182,9 +191,7 @@ def _simulate(
             with announced(run):
                 outcomes = compiled.run_all(run, n_threads, bar.advance, watching)
         else:
-            outcomes = [
-                reference.run_replicate(run, replicate, bar.advance, watching) for replicate in range(run.replicates)
-            ]
+            outcomes = run_all(run, workers, bar.advance, watching)
     watching.look(is_over=True)
     return assemble(run, chosen, outcomes, settings_of(run))
 
@@ -235,19 +242,10 @@ def read_run(
         agents=bool(agents),
         first=first,
     )
-    _check_network_lasts(problem, horizon)
+    check_network_lasts(problem, horizon)
     protocol.check_run(problem, run.every.tolist(), run.faults)
-    if protocol.chooses and run.memory.forgets:
-        raise InputError(
-            f"{protocol.name!r} chooses by its own rules and has no memory that forgets, got {run.memory!r}; "
-            "leave it out"
-        )
-    check_changes_come(problem, horizon)
-    if not run.memory.merges and run.tree is not None:
-        raise InputError(
-            f"{protocol.name!r} merges statistics of all rounds, which {run.memory!r} cannot take apart; "
-            "take Discount(0.995), or another protocol"
-        )
+    check_changes_come(problem.arms, problem.laws, horizon)
+    check_memory_fits(protocol, run.memory)
     if run.tape is None and run.means is not None:
         raise InputError(
             "means are taken beside rewards, got none of those; leave them out, or give laws with these means"
@@ -284,7 +282,7 @@ def check_log_fits(run: Run) -> None:
         )
 
 
-def _pick(run: Run, engine: str) -> str:
+def _pick(run: Run, engine: str, workers: int | Executor) -> str:
     """The engine to use: the compiled one wherever it runs this, unless the reference was asked for."""
     if engine == "reference":
         return engine
@@ -303,7 +301,8 @@ def _pick(run: Run, engine: str) -> str:
     if engine == "compiled":
         message = f'the compiled engine does not run this: {reason}; use engine="auto" or "reference"'
         raise UnsupportedError(message, reason=reason)
-    seconds = reference.estimated_seconds(run)
+    at_once = min(workers, run.replicates) if isinstance(workers, int) else run.replicates
+    seconds = reference.estimated_seconds(run) / at_once
     if seconds > LONG_FALLBACK:
         warn(f"the compiled engine does not run this: {reason}; the reference engine will take about {seconds:,.0f} s")
     return "reference"
@@ -422,7 +421,7 @@ def _read_tape(rewards: ArrayLike, problem: Problem, horizon: int, replicates: i
         )
     tape = tape.reshape(-1, *shape)
     held = np.zeros(shape[1:], dtype=np.bool_)
-    held[np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets)), problem.arm_indices] = True
+    held[problem.owners, problem.arm_indices] = True
     bad = np.argwhere(~(np.abs(tape) <= MAX_REWARD) & held)
     if bad.size:
         replicate, row, agent, arm = bad[0]
@@ -463,12 +462,11 @@ def _read_means(means: ArrayLike, problem: Problem, horizon: int, replicates: in
 def _warn_of_contradiction(run: Run, tape: NDArray[np.float64]) -> None:
     """Warn if an arm pays by the tape, on average, what its law makes next to impossible."""
     problem = run.problem
-    owner = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
     means = _means_of_laws(run)
     for arm, (mean, sigma) in enumerate(zip(means.tolist(), problem.sigmas.tolist(), strict=True)):
         if math.isnan(sigma):
             continue
-        entries = tape[:, :, owner[problem.arm_indices == arm], arm]
+        entries = tape[:, :, problem.who_has(arm), arm]
         paid = float(entries.mean())
         # Beside chance, the mean of many equal numbers may differ from them by some rounding.
         allowed = 6.0 * sigma / math.sqrt(entries.size) + 1e-9 * max(abs(paid), abs(mean))
@@ -498,19 +496,33 @@ def _records(horizon: int, record_every: int) -> NDArray[np.int64]:
     return rounds if rounds.size and rounds[-1] == horizon else np.append(rounds, np.int64(horizon))
 
 
-def _check_network_lasts(problem: Problem, horizon: int) -> None:
+def check_network_lasts(problem: Problem, horizon: int) -> None:
+    """Refuse a run that goes on after its network has ended."""
     network = problem.network
     if isinstance(network, DynamicNetwork) and network.n_rounds is not None and network.n_rounds < horizon:
         raise ended_early(horizon, network.n_rounds)
 
 
-def check_changes_come(problem: Problem, horizon: int) -> None:
+def check_changes_come(arms: Iterable[Hashable], laws: Iterable[Law], horizon: int) -> None:
     """Refuse a run that ends before an arm has changed as its law says it will, but for the beginning of a run."""
     if _beginning.get():
         return
-    for arm, law in zip(problem.arms, problem.laws, strict=True):
+    for arm, law in zip(arms, laws, strict=True):
         if isinstance(law, ChangingLaw) and law.least_horizon > horizon:
             raise InputError(
                 f"arm {arm!r} changes in round {law.least_horizon}, beyond the horizon of {horizon} rounds; "
                 "lengthen the horizon, or leave the change out"
             )
+
+
+def check_memory_fits(protocol: AnyProtocol, memory: Memory) -> None:
+    """Refuse a memory that an algorithm does not ask, or that cannot take apart what the protocol merges."""
+    if protocol.chooses and memory.forgets:
+        raise InputError(
+            f"{protocol.name!r} chooses by its own rules and has no memory that forgets, got {memory!r}; leave it out"
+        )
+    if not memory.merges and protocol.delivery is Delivery.TREE:
+        raise InputError(
+            f"{protocol.name!r} merges statistics of all rounds, which {memory!r} cannot take apart; "
+            "take Discount(0.995), or another protocol"
+        )

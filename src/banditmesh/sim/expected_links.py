@@ -34,7 +34,7 @@ def links_at_a_time(network: DynamicNetwork) -> float:
 
 
 def links_ever_up(network: DynamicNetwork, n_rounds: int) -> float:
-    """About how many directed links are up at least once in so many rounds.
+    """About how many directed links are up at least once in that many rounds.
 
     Examples
     --------

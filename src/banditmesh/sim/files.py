@@ -192,12 +192,6 @@ def _members(stream: IO[bytes]) -> dict[str, ZipInfo]:
     return found
 
 
-def _content(archive: ZipFile, member: ZipInfo) -> bytes:
-    """The content of an array's file: never more than the archive says that it is, however much it unpacks to."""
-    with archive.open(member) as stream:
-        return stream.read(member.file_size + 1)
-
-
 def _read_header(archive: ZipFile, members: Mapping[str, ZipInfo]) -> dict[str, Any]:
     """The description, which is at least known to be one."""
     header = json.loads(_read_array(archive, members["header"]).tobytes())
@@ -208,7 +202,9 @@ def _read_header(archive: ZipFile, members: Mapping[str, ZipInfo]) -> dict[str, 
 
 def _read_array(archive: ZipFile, member: ZipInfo) -> NDArray[Any]:
     """An array, laid over what was read: nothing is allocated because a header asks for it, and nothing unpickled."""
-    content = _content(archive, member)
+    with archive.open(member) as packed:
+        # Never more than the archive says that it is, however much it unpacks to.
+        content = packed.read(member.file_size + 1)
     stream = BytesIO(content)
     headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     shape, by_columns, dtype = headers[npy.read_magic(stream)](stream)

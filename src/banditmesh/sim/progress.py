@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Final, TypeAlias
 
 from ..errors import InputError
@@ -84,23 +83,8 @@ def terminal_bar(label: str, unit: str, elapsed: bool = False) -> Iterator[Calla
 @contextmanager
 def patient_bar(label: str, unit: str) -> Iterator[ProgressCallback | None]:
     """What shows (done, total) on a bar once two seconds have passed, if there is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    begun, bar = time.monotonic(), None
-
-    def show(done: int, total: int) -> None:
-        nonlocal bar
-        if bar is None and time.monotonic() - begun >= PATIENCE:
-            bar = Bar(label, unit)
-        if bar is not None:
-            bar.show(done, total)
-
-    try:
-        yield show
-    finally:
-        if bar is not None:
-            bar.stop()
+    with Progress(None, 0, label, unit) as progress:
+        yield progress.show if progress.may_show else None
 
 
 class Progress:
@@ -116,13 +100,18 @@ class Progress:
         What runs.
     unit : str
         What is counted, if not rounds.
+
+    Attributes
+    ----------
+    may_show : bool
+        Whether there may be a bar.
     """
 
     def __init__(self, wish: bool | ProgressCallback | None, total: int, label: str, unit: str = "rounds") -> None:
         if wish is not None and not isinstance(wish, bool) and not callable(wish):
             raise InputError(f"progress must be True, False or a callable, got {wish!r}")
         self._callback = wish if callable(wish) else None
-        self._may_show = wish is True or (wish is None and sys.stderr.isatty())
+        self.may_show = wish is True or (wish is None and sys.stderr.isatty())
         self._show_from = time.monotonic() + (0.0 if wish is True else PATIENCE)
         self._total = total
         self._label = label
@@ -133,23 +122,24 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
     def advance(self, rounds: int = 1) -> None:
-        """So many more rounds are done."""
+        """Count more rounds as done."""
         self._done += rounds
         if self._callback is not None:
             self._callback(self._done, self._total)
-        if not self._may_show:
-            return
+        if self.may_show:
+            self.show(self._done, self._total)
+
+    def show(self, done: int, total: int) -> None:
+        """Show so much as done, if it is time for a bar."""
         if self._bar is None and time.monotonic() >= self._show_from:
             self._bar = Bar(self._label, self._unit)
         if self._bar is not None:
-            self._bar.show(self._done, self._total)
+            self._bar.show(done, total)
 
     def part(self) -> ProgressCallback:
         """A callback for one of several runs that are counted together here."""

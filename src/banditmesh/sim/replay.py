@@ -124,7 +124,7 @@ def replayed(problem: Problem, result: Result) -> Replayed:
     sizes = np.array([len(law.sample) if isinstance(law, Replay) else -1 for law in problem.laws])  # type: ignore[arg-type]
     is_used_up = result.arm_pulls >= np.where(sizes < 0, np.iinfo(np.int64).max, sizes)[problem.arm_indices]
     is_stopped = np.logical_and.reduceat(is_used_up, problem.arm_offsets[:-1], axis=1)
-    owner = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
+    owner = problem.owners
     used_up = []
     for row in is_used_up:
         found: dict[Hashable, tuple[Hashable, ...]] = {}

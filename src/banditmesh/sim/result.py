@@ -296,10 +296,7 @@ class Result:
         names = {"agents": self.agents, "arms": self.arms, "links": self.links}
         arrays = {_IN_FILES.get(name, name): getattr(self, name) for name in _ARRAYS}
         arrays |= {f"traffic_{name}": totals for name, totals in self.traffic.items()}
-        if self.link_traffic is not None:
-            arrays["link_traffic"] = self.link_traffic
-        if self.agent_regret_curve is not None:
-            arrays["agent_regret_curve"] = self.agent_regret_curve
+        arrays |= {name: getattr(self, name) for name in _OPTIONAL if getattr(self, name) is not None}
         if any(map(len, self.changes)):
             arrays["changes"] = _padded(self.changes)
         files.write(path, arrays, {"settings": dict(self.settings), "engine": self.engine}, names)
@@ -336,15 +333,8 @@ class Result:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Result):
             return NotImplemented
-        for name in ("link_traffic", "agent_regret_curve"):
-            if (getattr(self, name) is None) != (getattr(other, name) is None):
-                return False
-        pairs = [(getattr(self, name), getattr(other, name)) for name in _ARRAYS]
+        pairs = [(getattr(self, name), getattr(other, name)) for name in _ARRAYS + _OPTIONAL]
         pairs += [(self.traffic[name], other.traffic[name]) for name in TRAFFIC]
-        if self.link_traffic is not None:
-            pairs.append((self.link_traffic, other.link_traffic))
-        if self.agent_regret_curve is not None:
-            pairs.append((self.agent_regret_curve, other.agent_regret_curve))
         return (
             self.settings == other.settings
             and list(self.agents) == list(other.agents)
@@ -352,7 +342,8 @@ class Result:
             and self.links == other.links
             and self.trace == other.trace
             and [rounds.tolist() for rounds in self.changes] == [rounds.tolist() for rounds in other.changes]
-            and all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+            # What neither has, None, equals itself and no array.
+            and all(mine is theirs or np.array_equal(mine, theirs) for mine, theirs in pairs)
         )
 
     def _repr_html_(self) -> str:
@@ -378,6 +369,8 @@ class Result:
 
 
 _ARRAYS = ("rounds", "regret", "transmissions", "agent_regret", "arm_offsets", "arm_indices", "arm_pulls")
+#: Those that there are only if they were asked for.
+_OPTIONAL = ("link_traffic", "agent_regret_curve")
 #: What a file calls those that have another name in it.
 _IN_FILES = {"transmissions": "messages"}
 

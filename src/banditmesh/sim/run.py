@@ -279,11 +279,11 @@ class AgentRegret:
         self.added = np.zeros(run.problem.n_agents if run.means_change else 0)
 
     def after(self, pulls: NDArray[Any]) -> NDArray[np.float64]:
-        """Each agent's regret after so many pulls, by slot."""
+        """Each agent's regret after these pulls, by slot."""
         return self.added.copy() if len(self.added) else agent_regret(self._offsets, self._gaps, pulls)
 
 
 def agent_regret(offsets: NDArray[np.int64], gaps: NDArray[np.float64], pulls: NDArray[Any]) -> NDArray[np.float64]:
-    """Each agent's regret, (..., agents), after so many pulls, (..., slots), of arms with these gaps."""
+    """Each agent's regret, (..., agents), after these pulls, (..., slots), of arms with these gaps."""
     regret: NDArray[np.float64] = np.add.reduceat(pulls * gaps, offsets[:-1], axis=-1)
     return regret

@@ -88,7 +88,7 @@ class Simulation:
     Notes
     -----
     It runs on the reference engine. With the same seed, stepping through a simulation and simulating it in one go give
-    the same numbers, to the last bit, as long as nobody else chooses.
+    the same numbers, to the last bit, as long as no actions are given.
 
     Examples
     --------
@@ -183,6 +183,15 @@ class Simulation:
         """The agents that pull in the round that comes next: those that are up and whose turn it is."""
         self._check_not_over()
         return [self.problem.agents[number] for number in self._stepper.turn()]
+
+    def can_pull(self) -> dict[Hashable, list[Hashable]]:
+        """The arms that each agent of `turn` can pull in the round that comes next: those that are not used up."""
+        self._check_not_over()
+        arms, names, found = self.problem.arms, self.problem.agents, {}
+        for number in self._stepper.turn():
+            held, places = self.problem.arm_set(number), self._stepper.open(number)
+            found[names[number]] = [arms[arm] for arm in (held if places is None else held[places])]
+        return found
 
     def step(self, actions: Mapping[Hashable, Hashable] | None = None) -> Round:
         """Play one round.

@@ -13,10 +13,11 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from .. import draws as purposes
 from ..arms.base import reward_of
-from ..core import Agent, Fate, Message, Place
+from ..core import Agent, Copy, Fate, Message, Place, Receipt
 from ..draws import Draws
 from ..networks.csr import Links
 from ..policies.base import Arms
@@ -27,6 +28,11 @@ from .replay import Walks, replays
 from .run import Run, ended_early
 from .seen import RecentIds, RecentRewards
 from .transit import Transit, Transmission
+
+#: A copy, its sender, those that it reaches, and the round in which it was sent.
+Broadcast: TypeAlias = tuple[Copy, int, Sequence[int], int]
+#: About how many rewards are drawn at once, for all agents in some rounds.
+DRAWN_AT_ONCE: Final = 2**12
 
 
 class Stepper:
@@ -60,16 +66,24 @@ class Stepper:
         self._walks = Walks(run.problem, draws) if run.tape is None and replays(run.problem) else None
         self._pay = _rewards(run, replicate, draws, self._walks)
         self._presence = Presence(run.faults, draws, self.agents)
+        self._ended = _listeners(observers, "ended")
+        #: Of this round: how many copies were sent, how many met each fate, how many each agent will learn from, and
+        #: all of them, if an observer wants to hear of each.
+        self._n_sent = 0
+        self._n_fates = [0] * len(Fate)
+        self._n_heard = [0] * len(self.agents)
         self._ends: list[tuple[Transmission, int, Fate, bool]] = []
+        self._every = run.every.tolist()
         self._transit = None
         if run.faults is not None:
             self._transit = Transit(run.faults, run.horizon, draws, self._presence.up, self._lose, run.memory.unit)
+        self._receivers = self._choose_receivers()
         self._began = _listeners(observers, "began")
         self._pulled = _listeners(observers, "pulled")
         self._heard = _listeners(observers, "heard")
         self._sent = _listeners(observers, "sent")
         self._dropped = _listeners(observers, "dropped")
-        self._ended = _listeners(observers, "ended")
+        self._counted = _listeners(observers, "counted")
         self._over = _listeners(observers, "over")
 
     @property
@@ -89,8 +103,8 @@ class Stepper:
         Of those, an agent that has used up all its replayed arms pulls no more.
         """
         assert self.neighbours is not None
-        up, every = self._presence.up, self._run.every
-        turn = [agent.name for agent in self.agents if (self.t - 1) % every[agent.name] == 0 and up[agent.name]]
+        up, before = self._presence.up, self.t - 1
+        turn = [number for number, pause in enumerate(self._every) if before % pause == 0 and up[number]]
         return turn if self._walks is None else [number for number in turn if self._walks.open(number) != []]
 
     def open(self, number: int) -> list[int] | None:
@@ -145,15 +159,42 @@ class Stepper:
     def _deliver(self, neighbours: list[list[int]]) -> None:
         """Send everything that waits, and let what arrives be received."""
         t, is_last = self.t, self.t == self._run.horizon
-        sent = self._send(neighbours)
-        for one in sent if self._transit is None else self._transit.carry(t, sent):
-            copy, sender, receiver, _ = one
-            fate, heard = self.agents[receiver].receive(copy, sender, len(neighbours[receiver]))
-            if fate is Fate.RELAYED and is_last:
-                fate = Fate.QUEUED
-            self._ends.append((one, t, fate, heard))
+        checks, receive = self._receivers
+        degrees = [len(row) for row in neighbours]
+        n_fates, n_heard, keeps = self._n_fates, self._n_heard, bool(self._ended)
+        for copy, sender, receivers, sent_in in self._arriving(neighbours):
+            if checks and receivers:
+                checks[receivers[0]](copy)
+            for receiver in receivers:
+                fate, heard = receive[receiver](copy, sender, degrees[receiver])
+                if is_last and fate is Fate.RELAYED:
+                    fate = Fate.QUEUED
+                n_fates[fate] += 1
+                if heard:
+                    n_heard[receiver] += 1
+                if keeps:
+                    self._ends.append((Transmission(copy, sender, receiver, sent_in), t, fate, heard))
 
-    def _send(self, neighbours: list[list[int]]) -> Iterator[Transmission]:
+    def _choose_receivers(self) -> tuple[list[Callable[[Copy], None]], list[Callable[..., Receipt]]]:
+        """How copies are checked and received: by the first of its receivers for all of them, or by each for itself.
+
+        All have the same protocol and round. But agents of a protocol's own may take other copies, and what is changed
+        on its way is another copy to each.
+        """
+        if self._transit is None and all(type(agent).receive is Agent.receive for agent in self.agents):
+            return [agent.check for agent in self.agents], [agent.receive_checked for agent in self.agents]
+        return [], [agent.receive for agent in self.agents]
+
+    def _arriving(self, neighbours: list[list[int]]) -> Iterator[Broadcast]:
+        """All that arrives in this round: what is sent in it, unless faults come in between."""
+        sent = self._send(neighbours)
+        if self._transit is None:
+            return sent
+        one_by_one = (Transmission(copy, sender, one, t) for copy, sender, receivers, t in sent for one in receivers)
+        carried = self._transit.carry(self.t, one_by_one)
+        return ((copy, sender, (receiver,), sent_in) for copy, sender, receiver, sent_in in carried)
+
+    def _send(self, neighbours: list[list[int]]) -> Iterator[Broadcast]:
         """All that is sent in this round, senders in ascending order, each sender's newest message first."""
         up = self._presence.up
         # Every queue is emptied before anything is received.
@@ -168,24 +209,33 @@ class Stepper:
                     n_on_link.update(receivers)
                     for dropped in self._dropped:
                         dropped(n_wanted - len(receivers))
+                self._n_sent += len(receivers)
                 for sent in self._sent:
                     sent(copy.message, sender, receivers)
-                for receiver in receivers:
-                    yield Transmission(copy, sender, receiver, self.t)
+                yield copy, sender, receivers, self.t
 
     def _lose(self, one: Transmission, arrival: int) -> None:
-        self._ends.append((one, arrival, Fate.LOST, False))
+        self._n_fates[Fate.LOST] += 1
+        if self._ended:
+            self._ends.append((one, arrival, Fate.LOST, False))
 
     def _settle(self) -> None:
         """What was heard enters the estimates; only now is it known which copies changed anything."""
-        learned = [iter(agent.settle()) for agent in self.agents]
+        learned = [agent.settle() for agent in self.agents]
         for memory in self._memories:
             memory.forget(self.t)
-        for one, arrival, fate, heard in self._ends:
-            changed = heard and next(learned[one.receiver])
-            for ended in self._ended:
-                ended(one, arrival, fate, changed)
-        self._ends.clear()
+        if self._ended:
+            changes = [iter(flags) for flags in learned]
+            for one, arrival, fate, heard in self._ends:
+                changed = heard and next(changes[one.receiver])
+                for ended in self._ended:
+                    ended(one, arrival, fate, changed)
+            self._ends.clear()
+        # What agents hear without a copy, they hear first or by themselves; it is not counted here.
+        n_learned = sum([sum(flags[:n]) for flags, n in zip(learned, self._n_heard, strict=True) if n])
+        for counted in self._counted:
+            counted(self._n_sent, self._n_fates, n_learned)
+        self._n_sent, self._n_fates, self._n_heard = 0, [0] * len(Fate), [0] * len(self.agents)
 
     def _seat_agents(self) -> list[Agent]:
         run, problem, agents = self._run, self._run.problem, []
@@ -245,9 +295,15 @@ def _rewards(run: Run, replicate: int, draws: Draws, walks: Walks | None) -> Cal
     if tape is not None:
         return lambda t, agent, position: float(tape[t - 1, agent, arm_sets[agent][position]])
     laws, world = problem.laws, run.world(replicate) if problem.changes else None
+    #: What is drawn for all agents, in some rounds from `first` on.
+    first, rows = 1, [[0.5]][1:]
 
     def drawn(t: int, agent: int, position: int) -> float:
-        arm, u = arm_sets[agent][position], draws.uniform(purposes.REWARD, agent, t)
+        nonlocal first, rows
+        if not first <= t < first + len(rows):
+            last = min(t + max(1, DRAWN_AT_ONCE // problem.n_agents), run.horizon + 1)
+            first, rows = t, draws.uniforms(purposes.REWARD, problem.n_agents, t, last)
+        arm, u = arm_sets[agent][position], rows[t - first][agent]
         return reward_of(laws[arm], u) if world is None else world.pay(t, arm, u)
 
     if walks is None:

@@ -40,7 +40,7 @@ class Transit:
     draws : Draws
         The replicate's randomness.
     up : sequence of bool
-        Which agents are up in the round under way; somebody else keeps it.
+        Which agents are up in the round under way; the caller keeps it up to date.
     lose : callable
         Told of every copy that is lost, with the round in which it would have arrived.
     unit : callable
@@ -67,8 +67,9 @@ class Transit:
     def carry(self, t: int, sent: Iterable[Transmission]) -> Iterator[Transmission]:
         """Take what is sent in round `t`; gives what arrives in it, by sender and then in the order of sending."""
         for one in sent:
-            arrival = t + self._lateness(one)
-            if self._is_lost(one) or arrival > self._horizon:
+            arrival = t + self._faults.lateness(self._draw(DELAY, one) if self._faults.jitter else 0.5)
+            is_lost = self._faults.loss > 0.0 and self._draw(LOSS, one) < self._faults.loss
+            if is_lost or arrival > self._horizon:
                 self._lose(one, arrival)
             else:
                 self._due[arrival].append(self._as_it_arrives(one))
@@ -78,12 +79,6 @@ class Transit:
                 yield one
             else:
                 self._lose(one, t)
-
-    def _is_lost(self, one: Transmission) -> bool:
-        return self._faults.loss > 0.0 and self._draw(LOSS, one) < self._faults.loss
-
-    def _lateness(self, one: Transmission) -> int:
-        return self._faults.lateness(self._draw(DELAY, one) if self._faults.jitter else 0.5)
 
     def _as_it_arrives(self, one: Transmission) -> Transmission:
         corruption = self._faults.corruption

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from ..errors import SpecError
+from ..errors import InputError, SpecError
 from ..faults import Faults
 from ..lookup import own
-from ..policies import Policy
+from ..policies import UCB, Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol
 from ..settings.parts import build_policy, build_protocol, read_faults
 from ..settings.problems import build_problem, read_files
 from .spec import Spec
 
+#: What a spec for one problem may sweep over: how messages travel, and how arms are chosen.
+_TRAVEL: Final = ("protocol", "emission")
+_CHOOSE: Final = ("policy", "memory")
+
 
 @dataclass(frozen=True)
 class Case:
-    """One problem, the protocols to put side by side on it, and how long to simulate.
+    """One problem, the protocols and policies to put side by side on it, and how long to simulate.
 
     Attributes
     ----------
     network : str
         A short name for output.
+    policies : tuple of Policy
+        Each protocol runs with each of these.
     """
 
     network: str
     problem: Problem
     protocols: tuple[AnyProtocol, ...]
-    policy: Policy
+    policies: tuple[Policy, ...]
     horizon: int
     replicates: int
     seed: int
@@ -37,14 +44,28 @@ class Case:
     faults: Faults | None = None
 
     @property
+    def policy(self) -> Policy | None:
+        """The policy, if there is only one."""
+        return self.policies[0] if len(self.policies) == 1 else None
+
+    @property
     def settings(self) -> dict[str, Any]:
-        """What `simulate` is given besides problem and protocol."""
+        """What `compare` and `frontier` are given besides problem and protocols."""
         names = ("policy", "horizon", "replicates", "seed", "rules", "faults")
-        return {name: getattr(self, name) for name in names}
+        several = {} if self.policy else {"policies": self.policies}
+        return {name: getattr(self, name) for name in names} | several
+
+    def alpha(self, remedy: str) -> float:
+        """UCB's parameter, which bounds are worked out from; they are for agents that forget nothing."""
+        policy = self.policy
+        if not isinstance(policy, UCB) or policy.memory.forgets:
+            got = f"{len(self.policies)} policies" if policy is None else repr(policy)
+            raise InputError(f"bounds are for the policy UCB that forgets nothing, got {got}; {remedy}")
+        return policy.alpha
 
 
 def case_of(spec: Spec) -> Case:
-    """The case that a spec describes; its sweep may go over protocols and emissions only.
+    """The case that a spec describes; its sweep may go over protocols, emissions, policies and memories only.
 
     Examples
     --------
@@ -54,9 +75,9 @@ def case_of(spec: Spec) -> Case:
     (Problem(100 agents, 153 links, 50 arms, 20 per agent), ['irs', 'fwa'])
     """
     for key in spec.grid:
-        if key.partition(".")[0] not in ("protocol", "emission"):
+        if key.partition(".")[0] not in (*_TRAVEL, *_CHOOSE):
             raise SpecError(
-                f"a spec for one problem may sweep over protocol and emission only, got sweep.{key}; "
+                f"a spec for one problem may sweep over protocol, emission, policy and memory only, got sweep.{key}; "
                 "use `banditmesh run` for other sweeps"
             )
     points = [point.settings for point in spec.points()]
@@ -64,8 +85,9 @@ def case_of(spec: Spec) -> Case:
     return Case(
         network=first["network"].get("path", own.plain(first["network"]["name"])),
         problem=build_problem(first, read_files(spec.files())),
-        protocols=tuple(build_protocol(point) for point in points),
-        policy=build_policy(first),
+        # Every protocol meets every policy.
+        protocols=tuple(build_protocol(point) for point in points if _alike(point, first, _CHOOSE)),
+        policies=tuple(build_policy(point) for point in points if _alike(point, first, _TRAVEL)),
         horizon=first["horizon"],
         replicates=spec.settings.replicates,
         seed=spec.settings.seed,
@@ -73,3 +95,7 @@ def case_of(spec: Spec) -> Case:
         # Not the first point's, which lacks what its protocol has no use for.
         faults=read_faults(spec.settings.faults).effective(),
     )
+
+
+def _alike(point: Mapping[str, Any], other: Mapping[str, Any], tables: tuple[str, ...]) -> bool:
+    return all(point.get(table) == other.get(table) for table in tables)

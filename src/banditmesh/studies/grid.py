@@ -323,6 +323,10 @@ def set_keys(key: str, value: Any) -> list[str]:
 def _blame(error: InputError, replaced: Mapping[str, str]) -> InputError:
     axis = next((axis for decided, axis in replaced.items() if is_within(error.key, decided)), None)
     if axis is None:
+        # A table that a text of another one gives, as a policy gives its memory.
+        given = ((decided, axis) for decided, axis in replaced.items() if not is_within(axis, error.key))
+        axis = next((axis for decided, axis in given if is_within(decided, error.key)), None)
+    if axis is None:
         return error
     return error.below("sweep") if axis == error.key else error.found_in(f"sweep.{axis}")
 

@@ -112,7 +112,8 @@ def _plot(
     table = select(runs.table, keys, where)
     if kind == "tradeoff":
         found = _readable(lines(table, keys, by=by), keys)
-        return plots.tradeoff({study.manifest["spec"]["name"]: _tradeoff(found)}, look)
+        ends = {name: (one["messages"].to_numpy(float), one["regret"].to_numpy()) for name, one in found.items()}
+        return plots.tradeoff({study.manifest["spec"]["name"]: ends}, look)
     if kind == "sweep":
         numeric = _numeric_keys(study, table)
         axis = numeric[0] if numeric and axis is None else axis
@@ -168,10 +169,6 @@ def _readable(found: dict[str, pd.DataFrame], keys: Sequence[str], by_colour: bo
             f"(--where), there are {told}"
         )
     return found
-
-
-def _tradeoff(found: dict[str, pd.DataFrame]) -> dict[str, tuple[Any, Any]]:
-    return {name: (runs["messages"].to_numpy(float), runs["regret"].to_numpy()) for name, runs in found.items()}
 
 
 def _series(found: dict[str, pd.DataFrame], axis: str) -> dict[str, tuple[list[float], list[Any], list[Any]]]:

@@ -10,11 +10,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .. import checks
 from ..draws import MAX_COUNTER
 from ..errors import InputError
+from ..lookup import own
 from ..rules import get_rules
 from ..settings.parts import (
     NAME_KEYS,
@@ -32,14 +33,20 @@ from ..settings.problems import (
     build_arms,
     build_dynamics,
     build_network,
+    changed,
     check_arms,
     check_dynamics,
+    drawn_laws,
     file_of,
     read_files,
+    without_change,
 )
 from ..sim.limits import MAX_ROUNDS
 from .grid import Family
 from .spec import Settings, Spec
+
+if TYPE_CHECKING:
+    from ..problem import Problem
 
 #: The most links of networks that are made only to see that they can be.
 _MAX_LINKS: Final = 1_000_000
@@ -84,7 +91,9 @@ def check_settings(spec: Spec, by_hand: set[str]) -> None:
             written = f"{names} {[family.settings[one] for one in names]!r} {list(family.free_in(*names))}"
             if written not in seen:
                 seen.add(written)
-                _check_setting(name, names, family)
+                with _about(name, family):
+                    for settings in family.variants(*names):
+                        _CHECKS[name](settings)
     if unused:
         key = min(unused)
         table, _, _ = key.partition(".")
@@ -94,21 +103,78 @@ def check_settings(spec: Spec, by_hand: set[str]) -> None:
         if table == "emission" and not any("emission" in family.settings for family in spec.families()):
             reason = "the protocol takes no emission; remove it, or take another protocol"
             raise InputError(f"has no effect: {reason}", key=where)
-        known = sorted({p for part in _named_parts(spec, table) for p in part.parameters} | {NAME_KEYS[table]})
+        named = {family.settings[table][NAME_KEYS[table]] for family in spec.families(table)}
+        known = sorted({p for one in named for p in get_part(table, one).parameters} | {NAME_KEYS[table]})
         raise InputError(f"is an unknown key, or has no effect; [{table}] takes {', '.join(known)} here", key=where)
 
 
 def check_first_problem(spec: Spec) -> None:
-    """Build the problem of the first point, so that most mistakes in its parts show before anything runs."""
+    """Build the problem of the first point, so that most mistakes in its parts show before anything runs.
+
+    With it every policy and protocol is checked.
+    """
+    from ..sim.engine import check_network_lasts
+
     families = {table: next(spec.families(table)) for table in ("network", "dynamics", "arms")}
     first = {table: family.settings[table] for table, family in families.items()}
-    first["horizon"] = next(spec.families("horizon")).settings["horizon"]
+    horizons = {one["horizon"] for family in spec.families("horizon") for one in family.variants("horizon")}
+    # Arms that change within the shortest run change within all of them.
+    first["horizon"] = min(horizons)
     with _about("network", families["network"]):
         network = build_network(first, read_files(spec.files_of([first], "network")))
     with _about("dynamics", families["dynamics"]):
         network = build_dynamics(first, network)
     with _about("arms", families["arms"]):
-        build_arms(first, network, read_files(spec.files_of([first], "arms")))
+        problem = build_arms(without_change(first), network, read_files(spec.files_of([first], "arms")))
+    _check_changes(spec, first, problem)
+    with _about("network", families["network"]):
+        check_network_lasts(problem, max(horizons))
+    _check_choices(spec, problem)
+
+
+def _check_choices(spec: Spec, problem: Problem) -> None:
+    """Refuse protocols and policies that do not go with the problem, or with each other: all of them meet."""
+    from ..sim.engine import check_memory_fits
+
+    protocols = [(family, build_protocol(family.settings)) for family in spec.families("protocol")]
+    for family, protocol in protocols:
+        with _about("protocol", family):
+            protocol.check_network(not problem.is_dynamic)
+    for family in spec.families("policy"):
+        with _about("policy", family):
+            policy = build_policy(family.settings)
+            policy.check(problem)
+        for _, protocol in protocols:
+            try:
+                check_memory_fits(protocol, policy.memory)
+            except InputError as error:
+                raise family.blame(error.found_in("memory.name")) from None
+
+
+def _check_changes(spec: Spec, first: Mapping[str, Any], problem: Problem) -> None:
+    """Refuse changes that arms cannot have, or that some run would end before; `problem` is the first point's without.
+
+    Arms of other files than the first point's are not read for that, and of arms that differ by their seed those of one
+    seed are looked at.
+    """
+    from ..sim.engine import check_changes_come
+
+    seen: set[str] = set()
+    for family in spec.families("arms"):
+        for settings in family.variants("arms"):
+            table = {key: value for key, value in settings["arms"].items() if key != "seed"}
+            may_change = {"change", "periods"} & set(table) or own.is_address(table["law"])
+            if not may_change or repr(table) in seen:
+                continue
+            seen.add(repr(table))
+            is_first = without_change(settings)["arms"] == without_change(first)["arms"]
+            with _about("arms", family):
+                before = problem.laws if is_first else drawn_laws(settings)
+                try:
+                    laws = changed(settings, before)
+                    check_changes_come(problem.arms if is_first else range(len(laws)), laws, first["horizon"])
+                except InputError as error:
+                    raise error.found_in("arms.change" if "change" in table else "arms") from None
 
 
 def check_networks(spec: Spec) -> None:
@@ -132,18 +198,6 @@ def _most_links(table: Mapping[str, Any]) -> int:
     sides = [table[key] for key in ("n", "rows", "columns", "n_agents") if isinstance(table.get(key), int)]
     n_agents: int = math.prod(sides or [100])
     return n_agents**2
-
-
-def _named_parts(spec: Spec, table: str) -> list[Any]:
-    names = {family.settings[table][NAME_KEYS[table]] for family in spec.families(table)}
-    return [get_part(table, name) for name in names]
-
-
-def _check_setting(name: str, names: tuple[str, ...], family: Family) -> None:
-    """Whether all values of one setting are right."""
-    with _about(name, family):
-        for settings in family.variants(*names):
-            _CHECKS[name](settings)
 
 
 @contextmanager

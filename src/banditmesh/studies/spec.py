@@ -17,9 +17,10 @@ from typing import Any, Final
 import msgspec
 
 from ..lookup import own
+from ..settings.parts import NAME_KEYS
 from ..settings.problems import FILE_TABLES, FileTable, files_in
 from .grid import Family, Grid, Point, column, labels_of
-from .shards import CHANGES_COLUMN, REPLAY_COLUMNS
+from .shards import CHANGES_COLUMN, REPLAY_COLUMNS, digest
 
 #: The version of the spec format.
 FORMAT: Final = 1
@@ -42,22 +43,14 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     arms: dict[str, Any] = msgspec.field(default_factory=lambda: {"law": "gaussian"})
     policy: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "ucb"})
     memory: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "everything"})
-    protocol: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "fwa"})
+    protocol: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "fwa", "ttl": 4})
     emission: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "default"})
-    faults: dict[str, Any] = msgspec.field(default_factory=dict)
-    sweep: dict[str, Any] = msgspec.field(default_factory=dict)
+    faults: dict[str, Any] = {}
+    sweep: dict[str, Any] = {}
 
 
 #: What a table holds before the spec says anything; a parameter that the named part does not take is dropped.
-DEFAULTS: Final[dict[str, dict[str, Any]]] = {
-    "network": {"name": "er"},
-    "dynamics": {"name": "none"},
-    "arms": {"law": "gaussian"},
-    "policy": {"name": "ucb"},
-    "memory": {"name": "everything"},
-    "protocol": {"name": "fwa", "ttl": 4},
-    "emission": {"name": "default"},
-}
+DEFAULTS: Final[dict[str, dict[str, Any]]] = {table: getattr(Settings(), table) for table in NAME_KEYS}
 NOT_SWEPT: Final = ("version", "name", "replicates", "seed", "sweep", "record_every")
 
 
@@ -179,8 +172,7 @@ class Spec:
     @property
     def digest(self) -> str:
         """A fingerprint of `to_json`."""
-        text = json.dumps(self.to_json(), sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return digest(json.dumps(self.to_json(), sort_keys=True).encode())
 
 
 def replicate_seed(seed: int, replicate: int) -> int:

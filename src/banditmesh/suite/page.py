@@ -105,6 +105,6 @@ def _class_of(row: str) -> type[AnyProtocol] | None:
         return None
     try:
         text = split(with_numbers(row, next(iter(PROBLEMS.values()))))[0]
-        return get_class("protocols", parse(text).name)
+        return get_class("protocols", parse(text)["protocol"]["name"])
     except InputError:
         return None

@@ -118,7 +118,7 @@ def row_texts(problem: SuiteProblem) -> list[str]:
         texts += _ECHOING
     if problem.memory:
         texts += [f"{text}, {problem.memory}" for text in texts]
-    there = {notation.parse(with_numbers(text, problem)).name for text in _PROTOCOLS} | set(SAME)
+    there = {notation.parse(with_numbers(text, problem))["protocol"]["name"] for text in _PROTOCOLS} | set(SAME)
     there |= set() if problem.memory else set(_FOR_CHANGE)
     return texts + [_plain_row(kind) for name, kind in registry.by_name(AnyProtocol).items() if name not in there]
 

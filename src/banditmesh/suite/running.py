@@ -8,7 +8,6 @@ refuses a problem is a result, with its reason; one that fails is too, but is tr
 from __future__ import annotations
 
 import itertools
-import pickle
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -62,7 +61,7 @@ class Cell:
 
     def pack(self) -> own.Packed:
         """The cell for another process, with the source of the author's own classes."""
-        return own.Packed(self, [self.row.protocol, self.row.protocol.emission, self.row.policy])
+        return own.Packed(self)
 
 
 def run(
@@ -263,7 +262,7 @@ def _computed(
     if isinstance(executor, Executor):
         yield from _in_turn(cells, executor, workers or count_cores())
         return
-    with open_executor(executor, workers, script=_of_script(cells)) as (opened, n_workers):
+    with open_executor(executor, workers) as (opened, n_workers):
         yield from _in_turn(cells, opened, n_workers)
 
 
@@ -286,14 +285,6 @@ def _result(future: Future[Given]) -> Given:
             f"a worker died or was given up ({type(error).__name__}), perhaps for lack of memory, or since it could "
             "not load a class of your script; run again with fewer workers, and with such classes in a separate module"
         ) from error
-
-
-def _of_script(cells: Iterable[Cell]) -> bool:
-    """Whether any row belongs to a class that the user's script defines."""
-    try:
-        return any(b"__main__" in pickle.dumps((cell.row.protocol, cell.row.policy)) for cell in cells)
-    except Exception:  # what cannot be pickled is refused where it is sent
-        return True
 
 
 def _record(size: str, entries: list[str], found: Mapping[Cell, Given], cells: Sequence[Cell]) -> SuiteRecord:

@@ -171,7 +171,7 @@ def _check_refusals(trial: _Trial) -> None:
         try:
             trial.simulation(case, **settings)
         except InputError as error:
-            if "\n" not in str(error):
+            if len(str(error).splitlines()) == 1:
                 continue
             raise ContractError(
                 f"{trial.subject} must refuse {trait} in one line, got {checks.shown(str(error))}"

@@ -506,7 +506,7 @@ def bounds(
         _any_arms=partial(
             _any_arms, problem, delivery, sharp, time_limit, cover != "exact", reached, sigma, pulls, steady
         ),
-        _expected=partial(_estimate, problem, protocol, alpha, every, faults),
+        _expected=partial(estimate, problem, protocol, alpha, every=every, faults=faults),
     )
 
 
@@ -531,17 +531,6 @@ def _any_arms(
     if delivery is None or sharp is None:
         return lower, math.nan
     return lower, gap_free_upper(problem, delivery, sharp, time.monotonic() + time_limit, quick=quick)
-
-
-def _estimate(
-    problem: Problem,
-    protocol: AnyProtocol,
-    alpha: float,
-    every: int | Sequence[int] | None,
-    faults: Faults | None,
-    horizon: int,
-) -> Estimate:
-    return estimate(problem, protocol, alpha, horizon, every=every, faults=faults)
 
 
 def _read_sigma(problem: Problem, sigma: float | None) -> float:

@@ -74,47 +74,28 @@ def state_conditions(
     solved: bool,
 ) -> tuple[Condition, ...]:
     """All requirements of the bounds of a problem under a protocol."""
-    stated = [
-        Condition(
-            "claimed",
-            "the paper's theorems cover this protocol: every pull is sent and relayed without randomness or faults: "
-            f"none, irs, flooding, fwa, centralised (here {protocol.name})",
-            claimed,
-        )
-    ]
+    requires = (
+        "the paper's theorems cover this protocol: every pull is sent and relayed without randomness or faults: "
+        f"none, irs, flooding, fwa, centralised (here {protocol.name})"
+    )
+    stated = [Condition("claimed", requires, claimed)]
+    is_large = alpha > 2 * sigma**2
+    large = f"alpha > 2 sigma^2 = {2 * sigma**2:g} (here alpha = {alpha:g})"
     if claimed:
         if protocol.most_hops > 0:
             stated += _published(powers.static_links(problem), protocol.most_hops, alpha, sigma)
-        stated.append(
-            Condition(
-                "corrected",
-                f"corrected upper bound, any ttl: alpha > 2 sigma^2 = {2 * sigma**2:g} (here alpha = {alpha:g})",
-                alpha > 2 * sigma**2,
-            )
-        )
-    stated.append(
-        Condition(
-            "sharp",
-            f"sharp constant, by the {theorem}; alpha > 2 sigma^2 = {2 * sigma**2:g} (here alpha = {alpha:g})"
-            if theorem.startswith("delivery")
-            else "an upper bound is known for the protocol and the emission; there is none for your own",
-            theorem.startswith("delivery") and alpha > 2 * sigma**2,
-        )
-    )
+        stated.append(Condition("corrected", f"corrected upper bound, any ttl: {large}", is_large))
+    if theorem.startswith("delivery"):
+        stated.append(Condition("sharp", f"sharp constant, by the {theorem}; {large}", is_large))
+    else:
+        requires = "an upper bound is known for the protocol and the emission; there is none for your own"
+        stated.append(Condition("sharp", requires, False))
     if sharp is not None:
-        stated.append(
-            Condition(
-                "sharp at T",
-                f"the sharp bound at T = {sharp.horizon} is below the cost of largest gaps; if not, it adds nothing",
-                not sharp.is_trivial(sharp.horizon),
-            )
-        )
+        requires = f"the sharp bound at T = {sharp.horizon} is below the cost of largest gaps; if not, it adds nothing"
+        stated.append(Condition("sharp at T", requires, not sharp.is_trivial(sharp.horizon)))
         stated.append(Condition("sets", "independent sets are solved exactly; if not, bounds are larger", solved))
     if claimed:
-        proven = bool(
-            (per_arm["theta"] == per_arm["theta_lower"]).all()
-            and (per_arm["weighted"] == per_arm["weighted_lower"]).all()
-        )
+        proven = all((per_arm[name] == per_arm[f"{name}_lower"]).all() for name in ("theta", "weighted"))
         stated.append(Condition("covers", "clique covers are proven to be minimum; if not, bounds are larger", proven))
     return (*stated, *_lower(problem, alpha, sigma, unknown, lasting))
 
@@ -166,18 +147,10 @@ def _lower(
         )
     ]
     if not lasting:
-        stated.append(
-            Condition(
-                "lasting",
-                "lower bounds are for agents that keep pulling: outages with up > 0 (here up = 0)",
-                False,
-            )
-        )
+        requires = "lower bounds are for agents that keep pulling: outages with up > 0 (here up = 0)"
+        stated.append(Condition("lasting", requires, False))
     if unknown:
         arms = ", ".join(repr(arm) for arm in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
-        stated.append(
-            Condition(
-                "information", f"a class of laws is known for every arm (not for {arms}: they add nothing)", False
-            )
-        )
+        requires = f"a class of laws is known for every arm (not for {arms}: they add nothing)"
+        stated.append(Condition("information", requires, False))
     return stated

@@ -8,8 +8,8 @@ maximal cliques. Each comes with a lower bound, at least the size of an independ
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import checks
@@ -99,7 +99,10 @@ def cover_masks(graph: Graph, method: str, deadline: float) -> tuple[list[int], 
         covering = _exact(graph, component, deadline)
         cliques += covering.columns
         lower += round(covering.lower)
-    return partition(_rejoin(cliques, joins)), lower
+    for v, u in reversed(joins):
+        place = next(place for place, clique in enumerate(cliques) if clique >> u & 1)
+        cliques[place] |= 1 << v
+    return partition(cliques), lower
 
 
 def greedy_cover(graph: Graph) -> list[int]:
@@ -147,44 +150,60 @@ def _reduce(graph: Graph, within: int) -> tuple[int, list[tuple[int, int]]]:
     return within, joins
 
 
-def _rejoin(cliques: list[int], joins: list[tuple[int, int]]) -> list[int]:
-    for v, u in reversed(joins):
-        place = next(place for place, clique in enumerate(cliques) if clique >> u & 1)
-        cliques[place] |= 1 << v
-    return cliques
-
-
 def _exact(graph: Graph, within: int, deadline: float) -> Covering:
     start = dsatur_cover(graph, within)
     known = Covering(tuple(start), len(start), len(independent_set(graph, within)))
     if known.is_optimal or time.monotonic() >= deadline:
         return known
+
+    def solve(part: Graph, _: list[int], start: Covering) -> Covering:
+        everyone = (1 << len(part)) - 1
+
+        def columns(prices: list[float] | None, below: float, until: float) -> Iterator[Columns]:
+            return ({clique: 1.0} for clique in maximal_cliques(part, everyone, prices, 1.0 - below, until))
+
+        return solve_by(columns, len(part), dict.fromkeys(start.columns, 1.0), start, whole=True, deadline=deadline)
+
+    return solve_within(graph, within, known, solve)
+
+
+def solve_within(
+    graph: Graph, within: int, known: Covering, solve: Callable[[Graph, list[int], Covering], Covering]
+) -> Covering:
+    """The cover of a part of a graph that `solve` finds; it gets the part, whose vertices are which, and `known`."""
     place = {v: row for row, v in enumerate(members(within))}
-    small = [_moved(graph[v] & within, place) for v in place]
-    start = [_moved(clique, place) for clique in start]
-    covering = _solve(small, Covering(tuple(start), known.cost, known.lower), deadline)
-    back = dict(enumerate(place))
-    cliques = tuple(_moved(clique, back) for clique in covering.columns)
-    return Covering(cliques, covering.cost, covering.lower)
+    part = [moved(graph[v] & within, place) for v in place]
+    start = replace(known, columns=tuple(moved(clique, place) for clique in known.columns))
+    found, back = solve(part, list(place), start), dict(enumerate(place))
+    return replace(found, columns=tuple(moved(clique, back) for clique in found.columns))
 
 
-def _moved(mask: int, place: dict[int, int]) -> int:
+def moved(mask: int, place: Mapping[int, int]) -> int:
+    """The same vertices at other places."""
     return sum(1 << place[v] for v in members(mask))
 
 
-def _solve(graph: Graph, known: Covering, deadline: float) -> Covering:
-    everyone = (1 << len(graph)) - 1
+def solve_by(
+    columns: Callable[[list[float] | None, float, float], Iterator[Columns]],
+    n_rows: int,
+    start: Columns,
+    known: Covering,
+    *,
+    whole: bool,
+    deadline: float,
+) -> Covering:
+    """The best cover by columns: by all of them or, if these are too many, by those that prices make attractive.
+
+    `columns(prices, below, deadline)` gives those whose reduced cost is under `below`, and all if prices are None.
+    """
 
     def search(prices: list[float], below: float, most: int, until: float) -> tuple[Columns, bool]:
-        return listed(({clique: 1.0} for clique in maximal_cliques(graph, everyone, prices, 1.0 - below, until)), most)
+        return listed(columns(prices, below, until), most)
 
-    columns, complete = listed(
-        ({clique: 1.0} for clique in maximal_cliques(graph, everyone, deadline=deadline)), MAX_COLUMNS
-    )
+    found, complete = listed(columns(None, 0.0, deadline), MAX_COLUMNS)
     if complete:
-        return setcover.solve(len(graph), columns, known, whole=True, deadline=deadline)
-    start = dict.fromkeys(known.columns, 1.0)
-    return setcover.generate(len(graph), start, known, search, whole=True, deadline=deadline)
+        return setcover.solve(n_rows, found, known, whole=whole, deadline=deadline)
+    return setcover.generate(n_rows, start, known, search, whole=whole, deadline=deadline)
 
 
 def listed(columns: Iterable[Columns], most: int) -> tuple[Columns, bool]:

@@ -172,14 +172,14 @@ class Flow:
         """Which of these holders of an arm hear each other on it: a symmetric array, False on the diagonal."""
         if self.central:
             return ~np.eye(len(agents), dtype=np.bool_)
-        relays = ~powers.holds(self.problem, arm) if self.absorbs else None
+        relays = ~self.problem.who_has(arm) if self.absorbs else None
         return powers.adjacency(self.links, agents, relays, self.ttl)
 
     def _paths(self, arm: int) -> _Paths:
         """Between all holders of an arm; the last arm's paths are cached."""
         if arm not in self._known:
             self._known.clear()
-            holds = powers.holds(self.problem, arm)
+            holds = self.problem.who_has(arm)
             holders = np.flatnonzero(holds)
             if self.sure:
                 chances, hops = _first_hops(self.links, holders, ~holds if self.absorbs else None, self.ttl)

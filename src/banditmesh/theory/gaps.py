@@ -75,10 +75,8 @@ def arm_gaps(problem: Problem) -> list[ArmGaps]:
     >>> len(bm.theory.arm_gaps(bm.Problem.paper("er", seed=0)))
     50
     """
-    n_agents = problem.n_agents
-    owner = np.repeat(np.arange(n_agents, dtype=np.int64), np.diff(problem.arm_offsets))
-    is_best = problem.arm_gaps == 0.0
-    alone = np.bincount(owner[is_best], minlength=n_agents) == 1
+    owner, is_best = problem.owners, problem.arm_gaps == 0.0
+    alone = np.bincount(owner[is_best], minlength=problem.n_agents) == 1
     order = np.argsort(problem.arm_indices, kind="stable")
     ends = np.cumsum(np.bincount(problem.arm_indices, minlength=problem.n_arms))
     found = []

@@ -48,8 +48,7 @@ def graph_power(network: Any, ttl: int) -> nx.Graph:
     >>> bm.theory.graph_power(nx.path_graph(4), 2).number_of_edges()
     5
     """
-    names, links = _read_network(network)
-    return _joined(names, links, None, checks.integer("ttl", ttl, at_least=0))
+    return _joined(*_read_network(network), None, checks.integer("ttl", ttl, at_least=0))
 
 
 def nonblocking_power(problem: Problem, arm: Hashable, ttl: int) -> nx.Graph:
@@ -77,11 +76,8 @@ def nonblocking_power(problem: Problem, arm: Hashable, ttl: int) -> nx.Graph:
     >>> sorted(bm.theory.nonblocking_power(problem, "a", 3).edges)
     [(0, 1), (0, 2), (1, 2), (2, 3)]
     """
-    if arm not in problem.arms:
-        raise ArmError(f"arm must be one of the problem's, got {arm!r}")
-    names, links = _read_network(problem)
-    relays = _without(problem, problem.arms.index(arm))
-    return _joined(names, links, relays, checks.integer("ttl", ttl, at_least=0))
+    relays = _relays(problem, arm)
+    return _joined(*_read_network(problem), relays, checks.integer("ttl", ttl, at_least=0))
 
 
 def hop_distances(network: Any, ttl: int, *, arm: Hashable = None) -> NDArray[np.int16]:
@@ -108,11 +104,7 @@ def hop_distances(network: Any, ttl: int, *, arm: Hashable = None) -> NDArray[np
     array([ 0,  1,  2, -1], dtype=int16)
     """
     names, links = _read_network(network)
-    relays = None
-    if arm is not None:
-        if not isinstance(network, Problem) or arm not in network.arms:
-            raise ArmError(f"arm must be one of a Problem's, got {arm!r}")
-        relays = _without(network, network.arms.index(arm))
+    relays = None if arm is None else _relays(network, arm)
     ttl = checks.integer("ttl", ttl, at_least=0, at_most=np.iinfo(np.int16).max)
     distances = np.full((len(names), len(names)), -1, dtype=np.int16)
     np.fill_diagonal(distances, 0)
@@ -155,11 +147,6 @@ def blocks(n_agents: int) -> Iterator[NDArray[np.int64]]:
     """All agents, in groups small enough for a search from them to fit in memory."""
     for start in range(0, n_agents, _BLOCK):
         yield np.arange(start, min(start + _BLOCK, n_agents), dtype=np.int64)
-
-
-def holds(problem: Problem, index: int) -> NDArray[np.bool_]:
-    """Which agents have the arm with that number."""
-    return ~_without(problem, index)
 
 
 def static_links(problem: Problem) -> Links:
@@ -215,11 +202,11 @@ def _joined(names: Any, links: Links, relays: NDArray[np.bool_] | None, ttl: int
     return graph
 
 
-def _without(problem: Problem, index: int) -> NDArray[np.bool_]:
-    free = np.ones(problem.n_agents, dtype=np.bool_)
-    owner = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
-    free[owner[problem.arm_indices == index]] = False
-    return free
+def _relays(problem: object, arm: Hashable) -> NDArray[np.bool_]:
+    """Which agents pass on messages about an arm: those that do not have it."""
+    if not isinstance(problem, Problem) or arm not in problem.arms:
+        raise ArmError(f"arm must be one of a Problem's, got {arm!r}")
+    return ~problem.who_has(problem.arms.index(arm))
 
 
 def _read_network(network: Any) -> tuple[Any, Links]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .cliques import members
 
@@ -76,7 +75,7 @@ def solve(
     best = _raise_lower(best, bound, whole)
     if best.is_optimal:
         return best
-    reduced = sorted((cost - _worth(mask, prices), mask) for mask, cost in columns.items())
+    reduced = sorted((cost - sum(prices[row] for row in members(mask)), mask) for mask, cost in columns.items())
     # A few columns at a low reduced cost give a good cover, and a good cover rules out most other columns.
     for most in (_CORE * n_rows, len(columns)):
         slack = best.cost - relaxed + TOLERANCE * best.cost
@@ -197,10 +196,6 @@ def _incidence(n_rows: int, masks: list[int]) -> Any:
 
 def _cost(columns: Columns, chosen: Iterable[int]) -> float:
     return math.fsum(columns[mask] for mask in chosen)
-
-
-def _worth(mask: int, prices: list[float] | NDArray[np.float64]) -> float:
-    return float(sum(prices[row] for row in members(mask)))
 
 
 def _better(one: Covering, other: Covering) -> Covering:

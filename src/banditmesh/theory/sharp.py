@@ -89,14 +89,6 @@ class BoundPart:
         return np.asarray(fixed[passed] + np.maximum(rest, 0.0))
 
 
-class _Sums(NamedTuple):
-    """Rounds, sums of missed chances up to each of them, and the chance in every later round."""
-
-    grid: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    beyond: float
-
-
 class _Count(NamedTuple):
     """One arm, and one way of counting its pulls; agents are numbers."""
 
@@ -270,7 +262,7 @@ class _Search:
         self, name: str, bound: SharpBound, problem: Problem, counts: list[list[_Count]], scale: float
     ) -> None:
         self._name, self._bound, self._scale = name, bound, scale
-        self._owners = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
+        self._owners = problem.owners
         self._all_gaps = problem.arm_gaps
         self._counts = [count for arm in counts for count in arm if count.way.gaps.size]
         self._arms = np.array([place for place, arm in enumerate(counts) for count in arm if count.way.gaps.size])
@@ -362,11 +354,16 @@ def _joined(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 @lru_cache(maxsize=256)
-def _missed_sums(alpha: float, sigma: float, n_heard: int, n_origins: int, horizon: int) -> _Sums:
-    """Rounds, and the sum of missed chances up to each of them; between two rounds it is a straight line."""
+def _missed_sums(
+    alpha: float, sigma: float, n_heard: int, n_origins: int, horizon: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Rounds, the sum of missed chances up to each of them, and the chance in every later round.
+
+    Between two rounds the sum is a straight line.
+    """
     n_blocks = math.ceil(math.log(max(horizon, _LAST) / _SINGLE) / math.log(_GROWTH))
     blocks = np.ceil(_SINGLE * _GROWTH ** np.arange(1, n_blocks + 1))
     grid = np.concatenate([np.arange(_SINGLE + 1, dtype=float), blocks])
     firsts = np.append(grid[:-1] + 1.0, grid[-1] + 1.0)
     chances = concentration.missed(alpha, sigma, n_heard, n_origins, firsts)
-    return _Sums(grid, np.concatenate([[0.0], np.cumsum(chances[:-1] * np.diff(grid))]), float(chances[-1]))
+    return (grid, np.concatenate([[0.0], np.cumsum(chances[:-1] * np.diff(grid))]), float(chances[-1]))

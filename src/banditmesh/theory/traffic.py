@@ -91,8 +91,14 @@ def traffic_bounds(problem: Problem, protocol: AnyProtocol | str, horizon: int) 
         # Whatever its rule, an agent passes a message on at most once: it may do so always.
         facts = Facts(hops=protocol.most_hops, passes=math.nan)
     corrected = (_per_round(links) if facts.hops > 1 else 2 * links.n_links) * horizon
-    copies = _absorbed_copies(problem, links, facts.hops) if facts.absorbs else _flooded_copies(links, facts.hops)
-    within = min(int(copies.sum()) * horizon, corrected) if facts.absorbs else _flooded(links, facts.hops, horizon)
+    if facts.absorbs:
+        copies = _absorbed_copies(problem, links, facts.hops)
+        within = min(int(copies.sum()) * horizon, corrected)
+    else:
+        by_hop = _flooded_copies(links, facts.hops)
+        copies = by_hop.sum(axis=0)
+        # Messages still queued at the horizon are not sent.
+        within = sum(int(sent.sum()) * max(horizon - hop, 0) for hop, sent in enumerate(by_hop))
     if facts.fanout is not None:
         fewest = sum(facts.fanout**hop for hop in range(1, facts.hops + 1))
         copies = np.minimum(copies, fewest)
@@ -114,30 +120,22 @@ def _per_round(links: Links) -> int:
     return int((agents * (directed - agents + 1)).sum())
 
 
-def _flooded(links: Links, ttl: int, horizon: int) -> int:
-    """Transmissions of Flooding in that many rounds; messages still queued at the horizon are not sent."""
-    total = int(links.degrees.sum()) * horizon
+def _flooded_copies(links: Links, ttl: int) -> NDArray[np.int64]:
+    """What a message of each agent costs under Flooding in its first round, the second, ...: (rounds, agents)."""
+    copies = [links.degrees.astype(np.int64)]
     for sources in powers.blocks(links.n_agents):
         for hop, reached in enumerate(powers.spread(links, sources, None, ttl - 1), start=1):
-            copies = reached.sum(axis=1, dtype=np.int64) @ (links.degrees - 1)
-            total += int(copies) * max(horizon - hop, 0)
-    return total
-
-
-def _flooded_copies(links: Links, ttl: int) -> NDArray[np.int64]:
-    """For each agent what one of its messages costs under Flooding."""
-    copies = links.degrees.astype(np.int64)
-    for sources in powers.blocks(links.n_agents):
-        for reached in powers.spread(links, sources, None, ttl - 1):
-            copies[sources] += (links.degrees - 1) @ reached.astype(np.int64)
-    return copies
+            if hop == len(copies):
+                copies.append(np.zeros(links.n_agents, dtype=np.int64))
+            copies[hop][sources] = (links.degrees - 1) @ reached.astype(np.int64)
+    return np.array(copies)
 
 
 def _absorbed_copies(problem: Problem, links: Links, ttl: int) -> NDArray[np.int64]:
     """For each agent what one of its messages costs with absorption, of the arm whose messages go farthest."""
     most = np.zeros(links.n_agents, dtype=np.int64)
     for index in range(problem.n_arms):
-        holds = powers.holds(problem, index)
+        holds = problem.who_has(index)
         holders = np.flatnonzero(holds)
         passed_on = np.where(holds, 0, links.degrees - 1)
         copies = links.degrees[holders]

@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -114,7 +115,7 @@ def cover_masks(
     everyone = (1 << len(graph)) - 1
     if not known and method == "greedy":
         known = covers.greedy_cover(graph)
-    start = [_moved(clique, place) for clique in known]
+    start = [covers.moved(clique, place) for clique in known]
     found: list[int] = []
     lower = 0.0
     for component in components(ranked, everyone):
@@ -133,7 +134,7 @@ def cover_masks(
     cost = math.fsum(_cost(part, inverse) for part in parts)
     if cost - lower <= setcover.TOLERANCE * cost:
         lower = cost
-    return Covering(tuple(_moved(part, dict(enumerate(order))) for part in parts), cost, lower)
+    return Covering(tuple(covers.moved(part, dict(enumerate(order))) for part in parts), cost, lower)
 
 
 def _cost(clique: int, inverse: Sequence[float]) -> float:
@@ -187,26 +188,14 @@ def _first_fit(graph: Graph, inverse: Sequence[float], within: int) -> list[int]
 
 
 def _exact(graph: Graph, inverse: Sequence[float], within: int, known: Covering, deadline: float) -> Covering:
-    place = {v: row for row, v in enumerate(members(within))}
-    small = [_moved(graph[v] & within, place) for v in place]
-    weights = [inverse[v] for v in place]
-    start = Covering(tuple(_moved(clique, place) for clique in known.columns), known.cost, known.lower)
-    covering = _solve(small, weights, start, deadline)
-    back = dict(enumerate(place))
-    return Covering(tuple(_moved(clique, back) for clique in covering.columns), covering.cost, covering.lower)
+    def solve(part: Graph, vertices: list[int], start: Covering) -> Covering:
+        costs = [inverse[v] for v in vertices]
+        first = {1 << v: cost for v, cost in enumerate(costs)}
+        first |= {clique: _cost(clique, costs) for clique in start.columns}
+        columns = partial(_columns, part, costs)
+        return covers.solve_by(columns, len(part), first, start, whole=False, deadline=deadline)
 
-
-def _solve(graph: Graph, inverse: Sequence[float], known: Covering, deadline: float) -> Covering:
-    def search(prices: list[float], below: float, most: int, until: float) -> tuple[Columns, bool]:
-        return covers.listed(_columns(graph, inverse, prices, below, until), most)
-
-    n_rows = len(graph)
-    columns, complete = covers.listed(_columns(graph, inverse, None, 0.0, deadline), covers.MAX_COLUMNS)
-    if complete:
-        return setcover.solve(n_rows, columns, known, whole=False, deadline=deadline)
-    start = {1 << v: inverse[v] for v in range(n_rows)}
-    start |= {clique: _cost(clique, inverse) for clique in known.columns}
-    return setcover.generate(n_rows, start, known, search, whole=False, deadline=deadline)
+    return covers.solve_within(graph, within, known, solve)
 
 
 def _columns(
@@ -228,7 +217,3 @@ def _columns(
             worth = 0.0 if prices is None else cost - below - prices[first] - prices[last]
             for clique in maximal_cliques(graph, between, prices, worth, deadline):
                 yield {clique | 1 << first | 1 << last: cost}
-
-
-def _moved(mask: int, place: Mapping[int, int]) -> int:
-    return sum(1 << place[v] for v in members(mask))

@@ -71,7 +71,7 @@ def bounds_verb(
         check_picture("--plot", picture)
         if len(case.protocols) > 1:
             raise InputError(f"--plot draws one protocol, got {len(case.protocols)}; name one with --protocols")
-    alpha = _alpha(case) if alpha is None else alpha
+    alpha = case.alpha("give --alpha to see them all the same") if alpha is None else alpha
     found: list[Bounds] = []
     for protocol in case.protocols:
         with warnings.catch_warnings(record=True) as caught:
@@ -92,14 +92,6 @@ def bounds_verb(
     # Last: whatever goes wrong with a simulation or its picture, the bounds are there.
     if picture:
         _draw(case, found[0], alpha, picture)
-
-
-def _alpha(case: Case) -> float:
-    from ..policies import UCB
-
-    if not isinstance(case.policy, UCB):
-        raise InputError(f"bounds are for the policy UCB, got {case.policy!r}; give --alpha to see them all the same")
-    return case.policy.alpha
 
 
 def _draw(case: Case, found: Bounds, alpha: float, picture: str) -> None:

@@ -78,7 +78,8 @@ def compare_verb(
 ) -> None:
     r"""Compare protocols by group regret and transmissions, on the same rewards and networks.
 
-    Takes a spec file whose sweep goes over protocols, or the options below. --protocols and --ttl go with a spec, too.
+    Takes a spec file whose sweep goes over protocols or policies, or the options below. --protocols, --ttl and
+    --policies go with a spec, too.
 
     \b
     Examples:
@@ -105,17 +106,16 @@ def compare_verb(
         rounds_per_second = checks.positive("--rounds-per-second", rounds_per_second)
     choosing = read_policies(policies)
     case = read_case(spec_path, **options, chooses=choosing is not None)
-    if choosing is not None and len(choosing) == 1:
-        case, choosing = replace(case, policy=choosing[0]), None
-    if choosing is not None and live is not None:
-        raise InputError("--node-toml needs one policy, got several by --policies; give --policy")
+    if choosing is not None:
+        case = replace(case, policies=tuple(choosing))
+    if case.policy is None and live is not None:
+        raise InputError("--node-toml needs one policy, got several; give --policy, or one in the spec")
     if picture:
         check_picture("--plot", picture)
     if against is not None:
-        _check_against(against, list(read_entries(case.protocols, choosing or ())))
+        _check_against(against, list(read_entries(case.protocols, case.policies if case.policy is None else ())))
     lines = None if live is None else _node_toml(live, labels(case.protocols), case.policy)
-    settings = case.settings if choosing is None else {**case.settings, "policy": None, "policies": choosing}
-    comparison = compare(case.problem, case.protocols, **settings)
+    comparison = compare(case.problem, case.protocols, **case.settings)
     _print(case, comparison, against, as_json, live, lines, agents, rounds_per_second)
     # Last: whatever goes wrong with a picture, the results are there.
     if picture:
@@ -137,7 +137,7 @@ def _print(
 
     if as_json:
         values: dict[str, Any] = {case.network: comparison.to_json(agents=agents, rounds_per_second=pace)}
-        if case.policy != UCB():
+        if case.policy not in (None, UCB()):
             values["policy"] = repr(case.policy)
         if case.faults is not None:
             values["faults"] = repr(case.faults)
@@ -154,7 +154,7 @@ def _print(
     click.echo(repr(case.problem))
     spread = "; ±: standard deviation over replicates" if case.replicates > 1 else ""
     click.echo(f"horizon {case.horizon}, {case.replicates} replicates, seed {case.seed}, {case.rules} rules{spread}")
-    if case.policy != UCB():
+    if case.policy not in (None, UCB()):
         click.echo(repr(case.policy))
     click.echo(f"{case.faults}\n" if case.faults else "")
     rows = comparison_rows(comparison, agents, pace)
@@ -170,7 +170,7 @@ def _print(
         click.echo(f"\n{live} in node.toml:\n\n{lines}", nl=False)
 
 
-def _node_toml(name: str, protocols: Mapping[str, AnyProtocol], policy: Policy) -> str:
+def _node_toml(name: str, protocols: Mapping[str, AnyProtocol], policy: Policy | None) -> str:
     """The lines of a node.toml for one of the protocols, as it is called in the table or written out."""
     from ..live.template import protocol_lines
     from ..protocols.notation import write

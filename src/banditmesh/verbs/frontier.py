@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .. import text_tables
-from ..errors import InputError
 from .options import (
     PROTOCOLS_HELP,
     check_picture,
     fault_options,
-    is_given,
     note_policy,
     pace_option,
     policies_option,
     policy_option,
     problem_options,
-    read_faults,
+    read_case,
     read_policies,
-    read_policy,
-    read_problem,
     refuse_options,
     say,
     spec_option,
@@ -96,8 +92,8 @@ def frontier_verb(
     r"""Regret against traffic: protocols, ttls and emissions side by side on the same rewards and networks.
 
     Marks what nothing beats in both (the front), and recommends one under a budget. A spec whose sweep goes over
-    protocols or emissions says what is put side by side; any other spec gives the problem alone. --protocols, --ttl and
-    --emissions go with a spec, too.
+    protocols, emissions or policies says what is put side by side; any other spec gives the problem alone. --protocols,
+    --ttl, --emissions and --policies go with a spec, too.
 
     \b
     Examples:
@@ -175,57 +171,38 @@ def _node_toml(found: Frontier, policy: Any) -> str | None:
 def _read(
     spec_path: str | None,
     *,
-    network: str,
     ttls: str | None,
     emissions: str | None,
     names: str | None,
-    policy: str,
     policies: str | None,
-    loss: float,
-    outages: tuple[float, float] | None,
-    horizon: int,
-    replicates: int,
-    seed: int,
-    rules: str,
-    **arms: Any,
+    **options: Any,
 ) -> tuple[str, Any, dict[str, Any]]:
     """A name for the network, the problem, and what `frontier` is given besides."""
+    from ..comparisons.frontier import read_ttls
     from ..protocols import notation
     from ..studies.case import case_of
     from ..studies.reading import read_spec
 
     compared: dict[str, Any] = {
         "protocols": None if names is None else [notation.protocol_or_class(name) for name in notation.split(names)],
-        "ttls": None if ttls is None else [_integer(one) for one in ttls.split(",")],
+        "ttls": None if ttls is None else read_ttls("--ttl", ttls),
         "emissions": None if emissions is None else [notation.read_emission(one) for one in notation.split(emissions)],
     }
     choosing = read_policies(policies)
-    several: dict[str, Any] = {}
-    if choosing is not None:
-        several = {"policy": choosing[0]} if len(choosing) == 1 else {"policy": None, "policies": choosing}
-    if spec_path is not None:
+    if spec_path is None:
+        case = read_case(None, **options, chooses=choosing is not None)
+    else:
         refuse_options(click.get_current_context(), but=("names", "ttls", "emissions"))
         spec = read_spec(spec_path)
         case = case_of(spec)
-        note_policy(case.problem, spec.chooses_policy or bool(several), in_spec=True)
-        if names is None and spec.grid:
+        note_policy(case.problem, spec.chooses_policy or choosing is not None, in_spec=True)
+        if names is None and any(key.partition(".")[0] in ("protocol", "emission") for key in spec.grid):
             # What the options combine with ttls and emissions of their own are the spec's protocols, by name alone.
             by_class = ttls is not None or emissions is not None
             compared["protocols"] = list(dict.fromkeys(map(type, case.protocols))) if by_class else case.protocols
-        return case.network, case.problem, {**case.settings, **compared, **several}
-    settings = {"horizon": horizon, "replicates": replicates, "seed": seed, "rules": rules}
-    settings |= {"policy": read_policy(policy), "faults": read_faults(loss, outages), **compared, **several}
-    name = Path(network).stem if Path(network).exists() else network
-    problem = read_problem(network, seed, horizon=horizon, **arms)
-    note_policy(problem, is_given(click.get_current_context(), "policy") or bool(several))
-    return name, problem, settings
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"--ttl must be integers separated by commas, got {text!r}") from None
+    if choosing is not None:
+        case = replace(case, policies=tuple(choosing))
+    return case.network, case.problem, {**case.settings, **compared}
 
 
 def as_text(found: Frontier, show_all: bool = False) -> str:

@@ -214,6 +214,14 @@ def _verdict_as_json(verdict: Verdict) -> dict[str, Any]:
     return {
         "mesh": _as_json(verdict.run),
         "replicates": verdict.replicates,
+        **_compared(verdict),
+        "agrees": verdict.agrees,
+    }
+
+
+def _compared(verdict: Verdict) -> dict[str, dict[str, Any]]:
+    """Regret and transmissions of the mesh and of the simulator, and whether they agree."""
+    return {
         "regret": {
             "mesh": verdict.run.regret,
             "simulated": verdict.simulated_regret,
@@ -226,7 +234,6 @@ def _verdict_as_json(verdict: Verdict) -> dict[str, Any]:
             "interval": list(verdict.transmissions),
             "agrees": verdict.transmissions_agree,
         },
-        "agrees": verdict.agrees,
     }
 
 
@@ -234,18 +241,11 @@ def _verdict_as_text(verdict: Verdict) -> str:
     from ..text_tables import as_text
 
     rows = [["", "mesh", f"simulator, {verdict.replicates} runs", "allowed", ""]]
-    for name, ours, theirs, (low, high), agrees in (
-        ("group regret", verdict.run.regret, verdict.simulated_regret, verdict.regret, verdict.regret_agrees),
-        (
-            "transmissions",
-            verdict.run.transmissions,
-            verdict.simulated_transmissions,
-            verdict.transmissions,
-            verdict.transmissions_agree,
-        ),
-    ):
-        allowed = f"{low:,.0f} to {high:,.0f}"
-        rows.append([name, f"{ours:,.0f}", f"{theirs:,.0f}", allowed, "agrees" if agrees else "differs"])
+    for what, one in _compared(verdict).items():
+        low, high = one["interval"]
+        numbers = [f"{one['mesh']:,.0f}", f"{one['simulated']:,.0f}", f"{low:,.0f} to {high:,.0f}"]
+        name = "group regret" if what == "regret" else what
+        rows.append([name, *numbers, "agrees" if one["agrees"] else "differs"])
     end = "The mesh does what the simulator says." if verdict.agrees else "The mesh and the simulator differ."
     n_merged = verdict.run.counters.get("waited_already", 0)
     if n_merged and verdict.run.transmissions < verdict.transmissions[0]:

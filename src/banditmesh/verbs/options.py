@@ -225,19 +225,19 @@ def read_case(
     spec_path: str | None,
     *,
     network: str,
-    ttl: int,
     horizon: int,
     replicates: int,
     seed: int,
     rules: str,
-    names: str,
+    names: str | None = None,
+    ttl: int = 4,
     policy: str = "ucb",
     loss: float = 0.0,
     outages: tuple[float, float] | None = None,
     chooses: bool = False,
     **arms: Any,
 ) -> Case:
-    """The case that a spec file describes or, without one, the options above and `--protocols`.
+    """The case that a spec file describes or, without one, the options above and `--protocols`, if there is one.
 
     `--protocols` and `--ttl` also go with a spec: then it gives the problem and the rest. That the default policy suits
     the arms badly is not said if `chooses`: then policies are given otherwise.
@@ -246,21 +246,21 @@ def read_case(
     from ..studies.case import Case
 
     if spec_path is not None:
-        return _read_spec_case(spec_path, names, ttl, chooses)
-    written = notation.split(names)
+        return _read_spec_case(spec_path, names or "", ttl, chooses)
+    written = [] if names is None else notation.split(names)
     protocols = tuple(notation.read(name, ttl) for name in written)
-    if all(notation.read(name, 1) == notation.read(name, 2) for name in written):
+    if written and all(notation.read(name, 1) == notation.read(name, 2) for name in written):
         refuse_idle(click.get_current_context(), "ttl", "each of the protocols has its own, or none")
     faults = read_faults(loss, outages)
     problem = read_problem(network, seed, horizon=horizon, **arms)
     note_policy(problem, chooses or is_given(click.get_current_context(), "policy") or not takes_policy())
-    if not any(protocol.sends_messages for protocol in protocols):
+    if written and not any(protocol.sends_messages for protocol in protocols):
         refuse_idle(click.get_current_context(), "loss", "none of the protocols sends messages")
     return Case(
         network=network if not Path(network).exists() else Path(network).stem,
         problem=problem,
         protocols=protocols,
-        policy=read_policy(policy),
+        policies=(read_policy(policy),),
         horizon=horizon,
         replicates=replicates,
         seed=seed,

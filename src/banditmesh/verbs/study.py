@@ -95,6 +95,8 @@ def _interrupted(out: str) -> str:
 def _tell(study: Any, as_json: bool) -> None:
     import json
 
+    from ..studies.summary import summary_rows
+
     manifest = study.manifest
     if as_json:
         keys = ("state", "n_points", "n_runs", "n_done", "n_failed", "seeds", "versions", "digest")
@@ -102,21 +104,16 @@ def _tell(study: Any, as_json: bool) -> None:
         return
     click.echo(f"{manifest['spec']['name']}: {manifest['n_runs']} runs of {manifest['n_points']} points, complete")
     table = study.table()
-    click.echo(summary(table))
+    rows, hidden = summary_rows(table)
+    click.echo(as_text(rows, left=()))
+    if hidden:
+        click.echo(f"... and {hidden} more points")
     if "agents_stopped" in table:
         used_up, stopped = table["arms_used_up"].mean(), table["agents_stopped"].mean()
         click.echo(f"{used_up:,.4g} arms of agents used up, {stopped:,.4g} agents stopped, mean of the replayed runs")
     # As text: a folder may have any name, and not every one can be printed.
     file, folder = (click.format_filename(path) for path in (study.path / "table.csv", study.path))
     click.echo(f"\n{file} has every run; banditmesh plot {folder} draws them")
-
-
-def summary(table: Any, most: int = 40) -> str:
-    """Mean and standard deviation of regret and transmissions at each point."""
-    from ..studies.summary import summary_rows
-
-    rows, hidden = summary_rows(table, most)
-    return "\n".join([as_text(rows, left=()), *([f"... and {hidden} more points"] if hidden else [])])
 
 
 @contextmanager

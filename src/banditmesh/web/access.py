@@ -17,11 +17,10 @@ import re
 import secrets
 from collections.abc import Iterable
 from html import escape
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
-from ..live.http.guard import Guard, Refusal
+from ..live.http.guard import Guard, Refusal, brings_token
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -111,18 +110,15 @@ class Access:
     def _is_told(self, scope: Scope) -> bool:
         """Whether a request brings the token itself."""
         assert self._token is not None
-        scheme, _, given = dict(scope["headers"]).get(b"authorization", b"").partition(b" ")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._token.encode())
+        return brings_token(dict(scope["headers"]).get(b"authorization", b""), self._token.encode())
 
     def _visitor(self, scope: Scope) -> str | None:
         """The name that this server gave a browser, from its cookie; None without a signed one."""
-        try:
-            cookie = SimpleCookie(dict(scope["headers"]).get(b"cookie", b"").decode("latin-1")).get(self._cookie)
-        except CookieError:
-            return None
-        if cookie is None or not hmac.compare_digest(cookie.value.encode(), self._signed(cookie.value).encode()):
-            return None
-        return cookie.value.partition(".")[0]
+        from starlette.requests import HTTPConnection
+
+        cookie = HTTPConnection(scope).cookies.get(self._cookie, "")
+        is_ours = hmac.compare_digest(cookie.encode(), self._signed(cookie).encode())
+        return cookie.partition(".")[0] if is_ours else None
 
     def _new_name(self) -> str:
         return self._signed(secrets.token_hex(16))

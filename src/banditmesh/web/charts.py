@@ -139,7 +139,6 @@ def curve(name: str, places: Sequence[Any], values: Mapping[str, Sequence[float]
     shared = {"type": "line", "symbol": "none", "silent": True, "tooltip": {"show": False}, "stack": f"{name} band"}
     shared |= {"stackStrategy": "all", "lineStyle": {"opacity": 0}}
     floor = [[x, bottom] for x, bottom in zip(places, low, strict=True)]
-    line = [[x, y] for x, y in zip(places, values["mean"], strict=True)]
     return [
         {**shared, "id": f"{name} below", "name": f"{name} below", "data": floor},
         {
@@ -149,16 +148,23 @@ def curve(name: str, places: Sequence[Any], values: Mapping[str, Sequence[float]
             "data": band,
             "areaStyle": {"color": colour, "opacity": _BAND},
         },
-        {
-            "id": name,
-            "name": name,
-            "type": "line",
-            "symbol": "none",
-            "data": line,
-            "lineStyle": {"color": colour, "type": dash, "width": 2},
-            "itemStyle": {"color": colour},
-        },
+        line(name, list(zip(places, values["mean"], strict=True)), colour, dash),
     ]
+
+
+def line(name: str, data: Sequence[Any], colour: str, dash: Any = "solid", **more: Any) -> dict[str, Any]:
+    """A line through points (x, y)."""
+    style = {"color": colour, "type": dash, "width": 2}
+    look = {"type": "line", "symbol": "none", "lineStyle": style, "itemStyle": {"color": colour}}
+    return {"id": name, "name": name, **look, "data": data, **more}
+
+
+def scatter(
+    name: str, data: Sequence[Any], symbol: str, size: int, style: Mapping[str, Any], **more: Any
+) -> dict[str, Any]:
+    """Markers at points (x, y)."""
+    look = {"type": "scatter", "symbol": symbol, "symbolSize": size, "itemStyle": style}
+    return {"id": name, "name": name, **look, "data": data, **more}
 
 
 def with_curves(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:

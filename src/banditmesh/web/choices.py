@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from .. import checks
 from ..errors import InputError
+from ..faults import Faults
 from ..files.contents import MAX_TEXT
 from ..protocols.notation import split
 from ..rules import RULE_SETS
-from ..settings.parts import NAME_KEYS, get_part, parts
+from ..settings.parts import FAULT_TABLES, NAME_KEYS, get_part, parts
 from ..settings.toml_text import value_text, write
 
 #: What is chosen at first.
@@ -31,7 +33,9 @@ DEFAULTS: Final[dict[str, str]] = {
     "arms.per_agent": "20",
     "arms.seed": "0",
     "policy.name": "ucb",
+    "memory.name": "everything",
     "protocols": "fwa(4), flooding(4)",
+    "policies": "",
     "horizon": "1000",
     "replicates": "10",
     "seed": "0",
@@ -61,29 +65,22 @@ _WORDS: Final = frozenset(
 FILES: Final = ("network.path", "arms.catalogue", "arms.laws", "arms.log")
 MAX_UNPACKED: Final = 64 * 2**20
 #: The tables whose keys go by the part that they name, and those of faults.
-TABLES: Final = ("network", "dynamics", "arms", "policy")
+TABLES: Final = ("network", "dynamics", "arms", "policy", "memory")
 FAULTS: Final = (
-    "faults.loss",
-    "faults.delay",
-    "faults.jitter",
-    "faults.link_cap",
-    "faults.outages.down",
-    "faults.outages.up",
-    "faults.outages.memory",
-    "faults.corruption.kind",
-    "faults.corruption.probability",
-    "faults.corruption.scale",
+    *(f"faults.{one.name}" for one in fields(Faults) if one.name not in FAULT_TABLES),
+    *(f"faults.{name}.{one.name}" for name, kind in FAULT_TABLES.items() for one in fields(kind)),
 )
 #: Parameters of parts that have no field.
 _NO_FIELD: Final = frozenset({"max_bytes", "prior", "fmt", "format", "progress"})
 #: The most rounds of a run that are kept.
 MAX_RECORDS: Final = 2000
-#: What is said of a run besides its protocols.
+#: Keys that name several, separated by commas, and what each of them sweeps over in a spec.
+SEVERAL: Final = {"protocols": "protocol", "policies": "policy"}
+#: What is said of a run besides these.
 _RUN: Final = ("horizon", "replicates", "seed", "rules")
 _REST: Final = "the fields show the rest of this link"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,400}")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_DYNAMICS: Final = {"edge-markovian": "EdgeMarkovian", "link-failures": "LinkFailures", "churn": "Churn"}
 
 
 def known_keys(choices: Mapping[str, str]) -> list[str]:
@@ -180,14 +177,25 @@ def to_tables(choices: Mapping[str, str], *, own_names: bool = False) -> dict[st
     {'horizon': 30, 'network': {'name': 'ring', 'n': 5}, 'sweep': {'protocol': ['irs', 'fwa(2)']}}
     """
     tables = _values(choices, own_names)
+    swept = {SEVERAL[key]: named for key in SEVERAL if (named := listed(choices, key))}
     for table in {key.partition(".")[0] for key in FILES if choices.get(key, "").strip()}:
         # A network takes more memory for its bytes than a table does.
         tables[table]["max_bytes"] = min(MAX_UNPACKED, MAX_TEXT) if table == "network" else MAX_UNPACKED
-    protocols = [one for one in split(choices.get("protocols", "")) if one]
-    if not protocols:
+    if "protocol" not in swept:
         raise InputError("protocols must name at least one, such as fwa(4); got none")
     # One protocol is a sweep over one, so that it is written out the same way.
-    return {**tables, "sweep": {"protocol": protocols}}
+    return {**tables, "sweep": swept}
+
+
+def listed(choices: Mapping[str, str], key: str) -> list[str]:
+    """What a field names that may name several.
+
+    Examples
+    --------
+    >>> listed({"policies": "ucb(0.5, first_pulls=unknown), klucb+window(9)"}, "policies")
+    ['ucb(0.5, first_pulls=unknown)', 'klucb+window(9)']
+    """
+    return [one for one in split(choices.get(key, "")) if one]
 
 
 def to_toml(choices: Mapping[str, str], *, own_names: bool = False) -> str:
@@ -195,24 +203,31 @@ def to_toml(choices: Mapping[str, str], *, own_names: bool = False) -> str:
     return write(to_tables(choices, own_names=own_names))
 
 
-def to_python(choices: Mapping[str, str]) -> str:
-    """Lines of Python that do what the page does, with the same numbers."""
+def to_python(choices: Mapping[str, str], frontier: Mapping[str, str] | None = None) -> str:
+    """Lines of Python that do what the page does, with the same numbers: compare or, with its arguments, a frontier."""
     tables = _values(choices, own_names=True)
-    protocols = ", ".join(value_text(one) for one in split(choices.get("protocols", "")) if one)
+    protocols, policies = (", ".join(map(value_text, listed(choices, key))) for key in SEVERAL)
     lines = [
         "import banditmesh as bm",
         "",
         _network(tables),
         *_problem(tables.get("arms", {}), tables.get("horizon", 1000)),
     ]
-    settings = [f"policy={_policy(tables.get('policy', {}))}"]
+    settings = [f"policies=[{policies}]" if policies else f"policy={_policy(tables)}"]
     settings += [f"{name}={_as_python(tables[name])}" for name in _RUN if name in tables]
     horizon = tables.get("horizon")
     step = record_every(horizon) if isinstance(horizon, int) and horizon > 0 else 1
-    settings += [f"record_every={step}"] if step > 1 else []
+    # A frontier chooses its own records.
+    settings += [f"record_every={step}"] if step > 1 and frontier is None else []
     settings += _faults(tables.get("faults", {}))
-    lines += ["comparison = bm.compare(", "    problem,", f"    [{protocols}],"]
-    return "\n".join([*lines, *(f"    {one}," for one in settings), ")", "print(comparison)", ""])
+    if frontier is None:
+        begin, end = "comparison = bm.compare(", "print(comparison)"
+        settings = [f"[{protocols}]", *settings]
+    else:
+        begin, end = "found = bm.frontier(", "print(found.advice)"
+        settings = [*([f"protocols=[{protocols}]"] if protocols else []), *settings]
+        settings += [f"{name}={value}" for name, value in frontier.items()]
+    return "\n".join([*lines, begin, "    problem,", *(f"    {one}," for one in settings), ")", end, ""])
 
 
 def record_every(horizon: int) -> int:
@@ -227,10 +242,14 @@ def record_every(horizon: int) -> int:
 
 
 def _values(choices: Mapping[str, str], own_names: bool) -> dict[str, Any]:
-    """The contents of the fields except for protocols, as values in tables."""
+    """The contents of the fields except for those that name several, as values in tables.
+
+    Policies side by side take the place of the one policy and its memory.
+    """
     tables: dict[str, Any] = {}
+    replaced = ("policy", "memory") if listed(choices, "policies") else ()
     for key, text in choices.items():
-        if text.strip() and key != "protocols":
+        if text.strip() and key not in SEVERAL and key.partition(".")[0] not in replaced:
             *path, name = key.split(".")
             table = tables
             for one in path:
@@ -282,8 +301,11 @@ def _network(tables: Mapping[str, Any]) -> str:
         seed = ", seed=0" if drawn and "seed" not in table else ""
         made = f"bm.networks.{name}({given}{seed})"
     dynamics = tables.get("dynamics", {})
-    kind = _DYNAMICS.get(dynamics.get("name", "none"))
-    return f"network = {made}" if kind is None else f"network = bm.networks.{kind}({made}, {_arguments(dynamics)})"
+    name = dynamics.get("name", "none")
+    if name == "none":
+        return f"network = {made}"
+    kind: Any = get_part("dynamics", name).make
+    return f"network = bm.networks.{kind.__name__}({made}, {_arguments(dynamics)})"
 
 
 def _problem(arms: Mapping[str, Any], horizon: int) -> list[str]:
@@ -320,13 +342,20 @@ def _fixed_problem(arms: Mapping[str, Any], horizon: int) -> list[str]:
     ]
 
 
-def _policy(table: Mapping[str, Any]) -> str:
+def _policy(tables: Mapping[str, Any]) -> str:
+    """The policy with its memory, if it has another one than all policies have."""
+    table, memory = tables.get("policy", {}), tables.get("memory", {})
     kind: Any = get_part("policy", table.get("name", "ucb")).make
-    return f"bm.{kind.__name__}({_arguments(table)})"
+    given = [_arguments(table)] if len(table) > 1 else []
+    if (name := memory.get("name", "default")) not in ("default", "everything"):
+        kept: Any = get_part("memory", name).make
+        given.append(f"memory=bm.{kept.__name__}({_arguments(memory)})")
+    return f"bm.{kind.__name__}({', '.join(given)})"
 
 
 def _faults(table: Mapping[str, Any]) -> list[str]:
-    inner = {"outages": "Outages", "corruption": "Corruption"}
-    given = [_arguments(table, but=tuple(inner))] if set(table) - set(inner) else []
-    given += [f"{name}=bm.{kind}({_arguments(table[name])})" for name, kind in inner.items() if name in table]
+    given = [_arguments(table, but=tuple(FAULT_TABLES))] if set(table) - set(FAULT_TABLES) else []
+    given += [
+        f"{name}=bm.{kind.__name__}({_arguments(table[name])})" for name, kind in FAULT_TABLES.items() if name in table
+    ]
     return [f"faults=bm.Faults({', '.join(given)})"] if given else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -11,9 +12,12 @@ from nicegui import ui
 
 from .. import checks
 from ..comparisons.configurations import COSTS, Configuration, Frontier
+from ..comparisons.shown import share
+from ..protocols.notation import split, write
 from . import charts, choices
-from .downloads import download_buttons, hand_over, spec_of
+from .downloads import download_buttons, hand_over, node_lines, spec_of
 from .form import Form
+from .lab import SHARE_FORMAT
 from .shell import Shell, Workspace, columns_of, narrow_note
 from .workers import StoppedError, WorkError
 
@@ -93,19 +97,23 @@ class Compare:
         with ui.element("div").classes("bm-card bm-table"):
             headings = {
                 "configuration": "configuration", "regret": "group regret (reward)",
-                "messages_per_round": "transmissions per round",
+                "first_share": "first pulls (of the regret)", "messages_per_round": "transmissions per round",
                 "bytes_per_round": "bytes per round", "link_load": "transmissions per round, busiest link",
                 "link_peak": "at its peak (in one round)", "front": "on a front", "within_budget": "within budget",
             }  # fmt: skip
             columns = columns_of(
                 headings,
                 less=("bytes_per_round", "link_peak"),
-                least=("link_load", "front", "within_budget"),
+                least=("first_share", "link_load", "front", "within_budget"),
             )
             for column in columns:
                 if column["name"] not in ("configuration", "front", "within_budget"):
                     column["align"] = "right"
-                    column[":format"] = "(value) => value.toLocaleString('en', {maximumSignificantDigits: 5})"
+                    column[":format"] = (
+                        SHARE_FORMAT
+                        if column["name"] == "first_share"
+                        else "(value) => value.toLocaleString('en', {maximumSignificantDigits: 5})"
+                    )
             self._table = ui.table(columns=columns, rows=[], row_key="configuration")
             self._table.props('flat dense data-bm="results"')
             narrow_note()
@@ -118,7 +126,7 @@ class Compare:
                 "python": lambda: hand_over("frontier.py", self._python),
             },
             self._names,
-            lambda: self._ran,
+            self._node_toml,
         )
 
     def _slider(self, name: str, label: str) -> Any:
@@ -254,26 +262,24 @@ class Compare:
     async def _take_picture(self, kind: str) -> None:
         await self._shell.download(self._worker, "frontier_picture", f"frontier.{kind}", self._budgeted(), kind)
 
+    def _node_toml(self, name: str) -> str:
+        assert self._found is not None
+        one = self._found[name]
+        return node_lines(one.protocol, one.policy, self._ran)
+
     def _spec(self) -> str:
-        names = ", ".join(self._names()) or self._ran["protocols"] or "none"
+        found = [] if self._found is None else [one for one in self._found.configurations if one.sends]
+        # With several policies each protocol is there several times.
+        names = ", ".join(dict.fromkeys(write(one.protocol) for one in found)) or self._ran["protocols"] or "none"
         return spec_of({**self._ran, "protocols": names})
 
     def _python(self) -> str:
-        lines = choices.to_python(self._ran).replace("comparison = bm.compare(", "found = bm.frontier(")
         ttls = [int(one) for one in self._wanted["ttls"].split(",") if one.strip()]
         given = {"ttls": f"{ttls}"} if ttls else {}
         if self._wanted["emissions"].strip():
-            from ..protocols.notation import split
-
             given["emissions"] = repr(split(self._wanted["emissions"]))
         given |= {name: f"{self._limit(name):g}" for name in _BUDGETS if self._limit(name) is not None}
-        more = "".join(f"    {name}={value},\n" for name, value in given.items())
-        lines = (
-            lines.replace("    [],\n", "")
-            .replace("    problem,\n    [", "    problem,\n    protocols=[")
-            .replace(")\nprint(comparison)", f"{more})")
-        )
-        return f"{lines}print(found.advice)\n"
+        return choices.to_python(self._ran, given)
 
 
 class _Slider(ui.slider):  # type: ignore[misc]
@@ -289,6 +295,7 @@ def _row(found: Frontier, one: Configuration) -> dict[str, Any]:
     return {
         "configuration": one.name,
         **numbers,
+        "first_share": share(one.mean("first_regret"), one.mean("regret")),
         "front": ", ".join(on),
         "within_budget": "yes" if found.within_budget(one.name) else "no",
     }
@@ -307,58 +314,29 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
         points = [one for one in found.configurations if one.protocol.name == name]
         data = [{"name": one.name, "value": [one.mean(cost), one.mean("regret")]} for one in points]
         colour = charts.colour_of(name, names, is_dark)
-        series.append(
-            {
-                "id": name,
-                "name": name,
-                "type": "scatter",
-                "symbol": charts.symbol_of(name),
-                "symbolSize": 10,
-                "data": data,
-                "itemStyle": {"color": colour, "borderColor": colour, "borderWidth": 1},
-                "tooltip": {"formatter": "{b}: {c}"},
-            }
-        )
-    front = [found[name] for name in found.fronts[cost]]
+        style = {"color": colour, "borderColor": colour, "borderWidth": 1}
+        series.append(charts.scatter(name, data, charts.symbol_of(name), 10, style, tooltip={"formatter": "{b}: {c}"}))
+
+    def places(names: Iterable[str]) -> list[list[float]]:
+        return [[found[name].mean(cost), found[name].mean("regret")] for name in names]
+
     limit = found.limits.get(cost)
-    line: dict[str, Any] = {
-        "id": "front",
-        "name": "front",
-        "type": "line",
-        "step": "end",
-        "symbol": "none",
-        "data": [[one.mean(cost), one.mean("regret")] for one in front],
-        "lineStyle": {"color": text, "width": 1.5},
-        "itemStyle": {"color": text},
-        "silent": True,
-    }
+    line = charts.line("front", places(found.fronts[cost]), text, step="end", silent=True)
     if limit is not None:
         mark = {"lineStyle": {"type": "dashed", "color": text}, "label": {"show": False}}
         line["markLine"] = {"silent": True, "symbol": "none", "data": [{"xAxis": limit}], **mark}
     series.append(line)
-    chosen = [] if found.recommended is None else [found[found.recommended]]
+    chosen = places([] if found.recommended is None else [found.recommended])
     ring = {"color": "transparent", "borderColor": "#D55E00", "borderWidth": 2.5}
-    series.append(
-        {
-            "id": "recommended",
-            "name": "recommended",
-            "type": "scatter",
-            "symbol": "circle",
-            "symbolSize": 20,
-            "silent": True,
-            "itemStyle": ring,
-            "data": [[one.mean(cost), one.mean("regret")] for one in chosen],
-        }
-    )
+    series.append(charts.scatter("recommended", chosen, "circle", 20, ring, silent=True))
     for which, symbol in (("upper", charts.DOWN), ("lower", "triangle")):
         marks = [
             [found[name].mean(cost), value]
             for name, ends in bounds.items()
             if (value := ends[which]) is not None and value > 0
         ]
-        look = {"type": "scatter", "symbol": symbol, "symbolSize": 9, "silent": True}
         hollow = {"color": "transparent", "borderColor": text, "borderWidth": 1.5}
-        series.append({"id": which, "name": f"{which} bound", **look, "itemStyle": hollow, "data": marks})
+        series.append(charts.scatter(f"{which} bound", marks, symbol, 9, hollow, silent=True))
     options["series"] = series
     more = ["upper bound", "lower bound"] if bounds else []
     return charts.with_legend(options, [*names, "front", "recommended", *more])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -22,13 +21,15 @@ from numpy.typing import NDArray
 from ..animations.sites import short
 from ..errors import InputError, SpecError
 from ..files.contents import RAISE_LIMIT
+from ..plots import as_bytes
 from ..settings.parts import is_within
 from . import uploads
-from .choices import FILES, FOLLOWED, record_every, to_tables
+from .choices import FILES, FOLLOWED, SEVERAL, listed, record_every, to_tables
 
 if TYPE_CHECKING:
     from ..animations import LoadRecorder, Recorder
     from ..comparisons.compare import Comparison
+    from ..protocols import AnyProtocol
     from ..studies.case import Case
     from ..theory.bounds import Bounds
 
@@ -67,26 +68,27 @@ class Desk:
     def simulate(self, choices: Mapping[str, str], folder: Path) -> dict[str, Any]:
         """Simulate all protocols; reports curves as they grow, one protocol at a time."""
         from ..comparisons.compare import Comparison, pooling_advice
-        from ..protocols.notation import labels
+        from ..comparisons.first_pulls import first_regret
         from ..sim.engine import simulate
 
         case = _case(choices, folder)
-        protocols = labels(case.protocols)
-        told = {"problem": repr(case.problem), "labels": list(protocols), "horizon": case.horizon}
+        entries = _entries(case)
+        told = {"problem": repr(case.problem), "labels": list(entries), "horizon": case.horizon}
         self._tell({**told, "hint": _hint(case)})
-        results = {}
+        results, first = {}, {}
         kept: dict[str, Any] = {"record_every": record_every(case.horizon), "progress": False}
-        for number, (label, protocol) in enumerate(protocols.items()):
+        for number, (label, (protocol, settings)) in enumerate(entries.items()):
             pace = _Pace()
-            tell = partial(self._tell_curve, label, number, len(protocols))
+            tell = partial(self._tell_curve, label, number, len(entries))
 
             def look(*curve: NDArray[Any], pace: _Pace = pace, tell: Callable[..., None] = tell) -> None:
                 if pace.is_due():
                     tell(*curve)
 
-            results[label] = result = simulate(case.problem, protocol, watch=look, **kept, **case.settings)
+            results[label] = result = simulate(case.problem, protocol, watch=look, **kept, **settings)
             tell(result.rounds, result.regret, result.transmissions.astype(float))
-        self._comparison = Comparison(results, pooling_advice(case.problem))
+            first[label] = first_regret(case.problem, protocol, result, settings)
+        self._comparison = Comparison(results, pooling_advice(case.problem), first)
         return {"rows": self._rows(self._comparison), "engine": sorted({one.engine for one in results.values()})}
 
     def _tell_curve(
@@ -98,7 +100,12 @@ class Desk:
 
     @staticmethod
     def _rows(comparison: Comparison) -> list[dict[str, Any]]:
-        """One row per protocol: means, standard deviations (None for one replicate), and the fates of its messages."""
+        """One row per protocol: means, standard deviations (None for one replicate), and the fates of its messages.
+
+        First pulls are shown as their share of the regret, None where that is not known.
+        """
+        from ..comparisons.shown import share
+
         rows = []
         for label, row in comparison.table(agents=True).iterrows():
             traffic = comparison.results[str(label)].traffic
@@ -106,7 +113,8 @@ class Desk:
                 name: float(np.mean(traffic[name])) for name in ("duplicate", "absorbed", "expired", "lost", "bytes")
             }
             numbers = {str(name): None if value != value else float(value) for name, value in row.items()}
-            rows.append({"protocol": str(label), **numbers, **known})
+            first = share(float(comparison.first_regret[str(label)].mean()), row["regret"])
+            rows.append({"protocol": str(label), **numbers, "first_share": first, **known})
         return rows
 
     def curves_csv(self) -> bytes:
@@ -115,7 +123,7 @@ class Desk:
 
     def curves_picture(self, kind: str) -> bytes:
         """The curves as PNG or SVG, as in the documents."""
-        return _picture(self._compared().plot(), kind)
+        return as_bytes(self._compared().plot(), kind)
 
     def _compared(self) -> Comparison:
         if self._comparison is None:
@@ -127,17 +135,16 @@ class Desk:
     def record(self, choices: Mapping[str, str], folder: Path, protocol: str, arm: str | None) -> dict[str, Any]:
         """Step through one replicate of a protocol; reports the network, then the changes in each round."""
         from ..animations import Recorder
-        from ..protocols.notation import labels
         from ..sim.simulation import Simulation
 
         case = _case(choices, folder)
-        known = labels(case.protocols)
+        known = _entries(case)
         # Without a wish, one that has something to show.
-        first = next((one for one in known.values() if one.sends_messages), case.protocols[0])
-        chosen = known.get(protocol, first)
-        settings = {name: value for name, value in case.settings.items() if name != "replicates"}
+        first = next((name for name, (one, _) in known.items() if one.sends_messages), next(iter(known)))
+        label = protocol if protocol in known else first
+        chosen, settings = known[label]
+        del settings["replicates"]
         arms = None if arm is None else [_named(case.problem.arms, arm, "arm")]
-        label = next(name for name, one in known.items() if one is chosen)
         if case.problem.n_agents > MAX_STEPPED:
             return self._record_loads(case, chosen, list(known), label, settings)
         recorder = Recorder(case.problem, horizon=case.horizon, label=label, arms=arms)
@@ -251,7 +258,7 @@ class Desk:
 
     def frontier(self, choices: Mapping[str, str], folder: Path, wanted: Mapping[str, str]) -> Any:
         """The frontier of the problem; reports how much is done."""
-        from ..comparisons.frontier import frontier
+        from ..comparisons.frontier import frontier, read_ttls
         from ..protocols import notation
 
         case = _one_case(choices, folder)
@@ -263,13 +270,12 @@ class Desk:
             if pace.is_due():
                 self._tell(done / total)
 
-        names = [one for one in notation.split(choices.get("protocols", "")) if one]
-        ttls = [one.strip() for one in wanted.get("ttls", "").split(",") if one.strip()]
-        emissions = [one for one in notation.split(wanted.get("emissions", "")) if one]
+        ttls = wanted.get("ttls", "").strip(" ,")
+        emissions = listed(wanted, "emissions")
         return frontier(
             case.problem,
-            protocols=[notation.protocol_or_class(name) for name in names] or None,
-            ttls=[_integer("ttl", one) for one in ttls] or None,
+            protocols=[notation.protocol_or_class(name) for name in listed(choices, "protocols")] or None,
+            ttls=read_ttls("ttl", ttls) if ttls else None,
             emissions=[notation.read_emission(one) for one in emissions] or None,
             progress=look,
             **case.settings,
@@ -277,23 +283,21 @@ class Desk:
 
     def frontier_picture(self, found: Any, kind: str) -> bytes:
         """A frontier as PNG or SVG, as in the documents."""
-        return _picture(found.plot(), kind)
+        return as_bytes(found.plot(), kind)
 
     def bounds(
         self, choices: Mapping[str, str], folder: Path, protocols: list[str]
     ) -> dict[str, dict[str, float | None]]:
         """Upper and lower bounds of the regret of some protocols at the horizon; None where theory says nothing."""
-        from ..policies import UCB
         from ..theory.bounds import bounds
 
         case = _one_case(choices, folder)
-        if not isinstance(case.policy, UCB):
-            raise InputError(f"bounds are for the policy UCB, got {case.policy!r}; choose ucb to see them")
+        alpha = case.alpha("choose ucb and everything to see them")
         found = {}
         for number, name in enumerate(protocols):
             self._tell(number / len(protocols))
             settings: dict[str, Any] = {"faults": case.faults, "time_limit": COVER_SECONDS}
-            one = bounds(case.problem, name, case.policy.alpha, case.horizon, "dsatur", **settings)
+            one = bounds(case.problem, name, alpha, case.horizon, "dsatur", **settings)
             found[name] = _bounds(one, case.horizon)
         return found
 
@@ -402,7 +406,7 @@ def _case(choices: Mapping[str, str], folder: Path) -> Case:
         for kept in filter(None, map(choices.get, FILES)):
             # Files go by the names that their users know.
             what = what.replace(f"{folder}/{kept}", kept).replace(kept, Path(kept).name)
-        key = "protocols" if is_within(error.key, "sweep.protocol") else error.key
+        key = next((field for field, swept in SEVERAL.items() if is_within(error.key, f"sweep.{swept}")), error.key)
         # The page sets this limit itself.
         remedy = "choose a smaller file" if error.remedy == RAISE_LIMIT else error.remedy
         raise SpecError(what, key=key, remedy=remedy, is_sentence=error.is_sentence) from None
@@ -411,6 +415,15 @@ def _case(choices: Mapping[str, str], folder: Path) -> Case:
 def _one_case(choices: Mapping[str, str], folder: Path) -> Case:
     """The same where protocols are optional; one that sends is put in their place, so that faults have an effect."""
     return _case({**choices, "protocols": choices.get("protocols", "").strip(" ,") or "irs"}, folder)
+
+
+def _entries(case: Case) -> dict[str, tuple[AnyProtocol, dict[str, Any]]]:
+    """Each protocol with each policy, by the name that it has in a comparison, and what `simulate` is given besides."""
+    from ..comparisons.entries import read_entries
+
+    shared = {name: value for name, value in case.settings.items() if name != "policies"}
+    entries = read_entries(case.protocols, case.policies if case.policy is None else ())
+    return {name: (entry.protocol, {**shared, **entry.settings}) for name, entry in entries.items()}
 
 
 def _hint(case: Case) -> str:
@@ -450,25 +463,10 @@ def _named(values: Any, text: str, what: str) -> Any:
     raise InputError(f"{what} must be one of the problem's, got {text!r}")
 
 
-def _integer(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"{name} must be integers separated by commas, got {text!r}") from None
-
-
 def _bounds(one: Bounds, horizon: int) -> dict[str, float | None]:
     lower = one.lower_corrected
     values = {"upper": one.upper_corrected, "lower": None if lower is None else lower * float(np.log(horizon))}
     return {name: None if value is None or not np.isfinite(value) else float(value) for name, value in values.items()}
-
-
-def _picture(figure: Any, kind: str) -> bytes:
-    from ..plots.style import save
-
-    with tempfile.TemporaryDirectory() as folder:
-        [path] = save(figure, Path(folder) / "picture", (kind,))
-        return path.read_bytes()
 
 
 def _point(row: Any, columns: list[str]) -> str:

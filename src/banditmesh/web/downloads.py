@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from nicegui import ui
 
 from ..errors import InputError
-from .choices import to_tables, to_toml
+from .choices import listed, to_tables, to_toml
+
+if TYPE_CHECKING:
+    from ..policies import Policy
+    from ..protocols import AnyProtocol
 
 _LABELS: Final = {
     "csv": "Data (CSV)",
@@ -29,22 +33,35 @@ def spec_of(chosen: Mapping[str, str]) -> str:
     return f"{_HEADER}\n{to_toml(chosen, own_names=True)}"
 
 
-def node_toml(protocol: str, chosen: Mapping[str, str]) -> str:
-    """The lines of a node.toml that run a protocol live, with the policy that is chosen."""
-    from ..live.template import protocol_lines
-    from ..protocols.notation import labels, read, split
-    from ..settings.parts import build_policy
+def node_toml(label: str, chosen: Mapping[str, str]) -> str:
+    """The lines of a node.toml that run live what a comparison of what is chosen calls by a label."""
+    from ..comparisons.entries import read_entries, read_policies
+    from ..protocols.notation import read
 
-    policy = {key: text for key, text in chosen.items() if key.startswith("policy.")}
-    tables = to_tables({**policy, "protocols": "none"})
-    known = labels([read(one, 4) for one in split(chosen["protocols"]) if one])
-    return protocol_lines(known.get(protocol) or read(protocol, 4), build_policy(tables))
+    policies = read_policies(listed(chosen, "policies") or None)
+    protocols = [read(one, 4) for one in listed(chosen, "protocols")]
+    known = read_entries(protocols, policies if len(policies) > 1 else ())
+    if label not in known:
+        return node_lines(read(label, 4), None, chosen)
+    return node_lines(known[label].protocol, known[label].settings.get("policy"), chosen)
+
+
+def node_lines(protocol: AnyProtocol, policy: Policy | None, chosen: Mapping[str, str]) -> str:
+    """The lines of a node.toml that run a protocol live, with a policy or, without one, that which is chosen."""
+    from ..live.template import protocol_lines
+    from ..settings.parts import as_policy, build_policy
+
+    if policy is None:
+        one = {key: text for key, text in chosen.items() if key.partition(".")[0] in ("policy", "memory")}
+        named = listed(chosen, "policies")
+        policy = as_policy(named[0]) if named else build_policy(to_tables({**one, "protocols": "none"}))
+    return protocol_lines(protocol, policy)
 
 
 def download_buttons(
     takes: Mapping[str, Callable[[], Any]],
     protocols: Callable[[], Sequence[str]],
-    chosen: Callable[[], Mapping[str, str]],
+    make_node: Callable[[str], str],
 ) -> None:
     """A card of buttons, each with what it does: `csv`, `png`, `svg`, `toml` and `python`; and one for a node.toml."""
     with ui.element("div").classes("bm-card"):
@@ -52,7 +69,7 @@ def download_buttons(
         with ui.element("div").classes("bm-buttons"):
             for kind, take in takes.items():
                 ui.button(_LABELS[kind], on_click=take).props(f'flat dense data-bm="take-{kind}"')
-            _node_button(protocols, chosen)
+            _node_button(protocols, make_node)
 
 
 def hand_over(name: str, make: Callable[[], str]) -> None:
@@ -63,8 +80,8 @@ def hand_over(name: str, make: Callable[[], str]) -> None:
         ui.notify(str(error), type="negative", position="bottom")
 
 
-def _node_button(protocols: Callable[[], Sequence[str]], chosen: Callable[[], Mapping[str, str]]) -> None:
-    """A button with a menu: the lines of a node.toml for one of the protocols."""
+def _node_button(protocols: Callable[[], Sequence[str]], make: Callable[[str], str]) -> None:
+    """A button with a menu: the lines of a node.toml for one of the protocols, which are made by its name."""
     with ui.button("node.toml", on_click=lambda: fill()).props('flat dense data-bm="take-node"'):
         menu = ui.menu().props("no-parent-event")
 
@@ -78,4 +95,4 @@ def _node_button(protocols: Callable[[], Sequence[str]], chosen: Callable[[], Ma
             menu.open()
 
         def take(protocol: str) -> None:
-            hand_over("protocol.node.toml", lambda: node_toml(protocol, chosen()))
+            hand_over("protocol.node.toml", lambda: make(protocol))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from nicegui import ui
@@ -51,14 +52,14 @@ class Follow:
                         "case": ui.select(
                             cases, value=None if wrong else self._case, label="Case", on_change=self._chose_case
                         ),
-                        "agent": ui.select([], label="Agent", with_input=True, on_change=self._chose("agent")),
-                        "arm": ui.select([], label="Arm", on_change=self._chose("arm")),
+                        "agent": ui.select([], label="Agent", with_input=True, on_change=partial(self._chose, "agent")),
+                        "arm": ui.select([], label="Arm", on_change=partial(self._chose, "arm")),
                     }
                     for name, select in self._select.items():
                         select.props(f'dense options-dense data-bm="{name}"').style("min-width: 9rem")
                     for name, label in (("left", "Protocol"), ("right", "And protocol")):
                         field = ui.input(label).props(f'dense spellcheck=false data-bm="{name}"')
-                        self._select[name] = field.on("change", self._chose_protocol(name))
+                        self._select[name] = field.on("change", partial(self._chose_protocol, name))
                     ui.button("Copy link", icon="link", on_click=shell.copy_link).props("flat dense")
                     ui.button("Download (HTML)", icon="movie", on_click=self._take).props(
                         'flat dense data-bm="take-html"'
@@ -144,22 +145,16 @@ class Follow:
         self._wanted = {name: text for name, text in self._wanted.items() if name in _PROTOCOLS}
         await self._asking.ask()
 
-    def _chose(self, name: str) -> Any:
+    def _chose(self, name: str, event: Any) -> Awaitable[None] | None:
         # Whether a user chose is looked at here and now, not in a task that begins when the filling is over.
-        def chosen(event: Any) -> Awaitable[None] | None:
-            if self._filling or not event.value:
-                return None
-            self._wanted[name] = str(event.value)
-            return self._asking.ask()
+        if self._filling or not event.value:
+            return None
+        self._wanted[name] = str(event.value)
+        return self._asking.ask()
 
-        return chosen
-
-    def _chose_protocol(self, name: str) -> Any:
-        async def chosen() -> None:
-            self._wanted[name] = (self._select[name].value or "").strip()
-            await self._asking.ask()
-
-        return chosen
+    async def _chose_protocol(self, name: str) -> None:
+        self._wanted[name] = (self._select[name].value or "").strip()
+        await self._asking.ask()
 
     async def _picked(self, event: Any) -> None:
         self._wanted["agent"] = str(event.args["name"])

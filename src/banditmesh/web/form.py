@@ -62,7 +62,12 @@ HINTS: Final[dict[str, str]] = {
     "policy.zeta": "more of it explores more",
     "policy.epsilon": "how likely an agent explores",
     "policy.decay": "explores less and less, if given",
+    "memory.name": "what agents forget",
+    "memory.gamma": "a round's age weighs this much: 0.995",
+    "memory.rounds": "how many rounds count",
+    "memory.blocks": "parts that it is forgotten in",
     "protocols": "protocol(ttl)+emission: fwa(4), flooding(8)+growth(0.25)",
+    "policies": "if several, instead of the one above: ucb(0.5), ucb(0.5)+discount(0.995)",
     "horizon": "how many rounds",
     "replicates": "how many repetitions",
     "seed": "decides all that is random",
@@ -85,6 +90,7 @@ _LABELS: Final = {
     "arms.n_arms": "Arms",
     "arms.per_agent": "Arms per agent",
     "policy.name": "Policy",
+    "memory.name": "Memory",
     "protocols": "Protocols",
     "horizon": "Horizon",
     "replicates": "Replicates",
@@ -134,6 +140,8 @@ class Form:
                 self._group("", "dynamics", "name")
             self._group("Arms", "arms", "law")
             self._group("Policy", "policy", "name")
+            with ui.expansion("Forgetting", value=self._values.get("memory.name") != "everything").props("dense"):
+                self._group("", "memory", "name")
             self._run()
             faulty = any(key in self._values for key in FAULTS)
             with ui.expansion("Faults", value=faulty).props("dense"), ui.element("div").classes("bm-fields"):
@@ -183,6 +191,7 @@ class Form:
             _legend("Protocols and run")
             with ui.element("div").classes("bm-fields"):
                 self._field("protocols", "Protocols").classes("bm-wide")
+                self._field("policies", "Policies side by side").classes("bm-wide")
                 for key in ("horizon", "replicates", "seed"):
                     self._field(key, _LABELS[key])
                 self._choice("rules", "Rules", list(RULE_SETS), lambda event: self.set("rules", event.value))

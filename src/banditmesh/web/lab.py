@@ -9,7 +9,7 @@ from nicegui import background_tasks, ui
 
 from ..animations import as_json
 from . import charts, choices
-from .downloads import download_buttons, hand_over, spec_of
+from .downloads import download_buttons, hand_over, node_toml, spec_of
 from .form import Form
 from .shell import Shell, Workspace, columns_of, narrow_note
 from .workers import StoppedError, WorkError
@@ -23,6 +23,7 @@ COLUMNS: Final = {
     "regret_sd": "±\u00a0sd",
     "messages": "transmissions",
     "messages_sd": "±\u00a0sd",
+    "first_share": "first pulls (of the regret)",
     "agent_worst": "worst agent's regret (reward)",
     "duplicate": "duplicates",
     "absorbed": "absorbed",
@@ -30,6 +31,11 @@ COLUMNS: Final = {
     "lost": "lost",
     "bytes": "traffic (bytes)",
 }
+#: How the browser writes numbers and shares in cells; what is not known is a dash.
+NUMBER_FORMAT: Final = (
+    "(value) => value === null ? '–' : value.toLocaleString('en', {maximumFractionDigits: value < 1e5 ? 2 : 0})"
+)
+SHARE_FORMAT: Final = "(value) => value === null ? '–' : value.toLocaleString('en', {style: 'percent'})"
 
 
 class Lab:
@@ -79,14 +85,11 @@ class Lab:
             columns = columns_of(
                 COLUMNS,
                 less=("duplicate", "absorbed", "expired", "lost", "bytes"),
-                least=("messages_sd", "agent_worst"),
+                least=("messages_sd", "first_share", "agent_worst"),
             )
             for column in columns[1:]:
                 column["align"] = "right"
-                column[":format"] = (
-                    "(value) => value === null ? '–' : "
-                    "value.toLocaleString('en', {maximumFractionDigits: value < 1e5 ? 2 : 0})"
-                )
+                column[":format"] = SHARE_FORMAT if column["name"] == "first_share" else NUMBER_FORMAT
             self._table = ui.table(columns=columns, rows=[], row_key="protocol").props(
                 'flat dense data-bm="results" no-data-label="Its rows come at the end of the run."'
             )
@@ -105,7 +108,7 @@ class Lab:
                 "python": lambda: hand_over("run.py", lambda: choices.to_python(self._ran)),
             },
             lambda: self._labels,
-            lambda: self._ran,
+            lambda label: node_toml(label, self._ran),
         )
         self._network()
 

@@ -179,11 +179,7 @@ class Mesh:
 
     def _remember(self) -> None:
         urls = [one.url for one in self._poller.seen] if self._poller else []
-        from urllib.parse import urlencode
-
-        self._shell.remember(
-            urlencode({"nodes": ",".join(urls), **({"arm": self._arm} if self._arm else {})}, safe=":/,")
-        )
+        self._shell.remember({"nodes": ",".join(urls), "arm": self._arm})
 
     def _redraw(self) -> None:
         poller = self._poller
@@ -222,17 +218,7 @@ class Mesh:
         for place, name in enumerate(nodes):
             points = list(poller.history[name][self._arm])
             colour, dash = charts.other(place)
-            options["series"].append(
-                {
-                    "id": name,
-                    "name": name,
-                    "type": "line",
-                    "symbol": "none",
-                    "data": points[:: -(-len(points) // MAX_POINTS)],
-                    "lineStyle": {"color": colour, "type": dash},
-                    "itemStyle": {"color": colour},
-                }
-            )
+            options["series"].append(charts.line(name, points[:: -(-len(points) // MAX_POINTS)], colour, dash))
         if not nodes:
             options["xAxis"] |= {"min": 0, "max": 10}
         charts.with_legend(options, nodes)

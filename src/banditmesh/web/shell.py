@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from nicegui import ui
 
@@ -132,8 +133,10 @@ class Shell:
             lines = "".join(f"<dt>{name}</dt><dd>{WORDS[name]}</dd>" for name in names)
             ui.html(f"<dl class='bm-words'>{lines}</dl>", sanitize=False)
 
-    def remember(self, query: str) -> None:
-        """Show the link back to this state in the address bar."""
+    def remember(self, query: str | Mapping[str, str]) -> None:
+        """Show the link back to this state in the address bar: its query, or what is in it, but for what is empty."""
+        if not isinstance(query, str):
+            query = urlencode({name: value for name, value in query.items() if value}, safe=":/,")
         where = f"{self.path}?{query}" if query else self.path
         self.client.run_javascript(f"history.replaceState(history.state, '', {json.dumps(where)})")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 from typing import Any, Final
 
 from nicegui import ui
@@ -91,7 +92,7 @@ class Studies:
             with ui.element("div").classes("bm-buttons"):
                 self._selects = {}
                 for name, label in _CHOSEN.items():
-                    select = ui.select([], label=label, on_change=self._choose(name)).style("min-width: 11rem")
+                    select = ui.select([], label=label, on_change=partial(self._choose, name)).style("min-width: 11rem")
                     self._selects[name] = select.props(f'dense options-dense data-bm="{name}"')
             # The keys that are neither on the axis nor separate lines: one value of each.
             self._fixed = ui.element("div").classes("bm-buttons")
@@ -127,7 +128,7 @@ class Studies:
     async def _read(self) -> None:
         folder = (self._path.value or "").strip()
         where = {f"{_WHERE}{key}": text for key, text in self._where.items()}
-        self._shell.remember(_query({"folder": folder, **self._wanted, **where}))
+        self._shell.remember({"folder": folder, **self._wanted, **where})
         if not folder:
             self._notice.fail("a folder is required, got none; name the one that was given to banditmesh run --out")
             self._empty.set_text(_EMPTY)
@@ -167,7 +168,7 @@ class Studies:
         with self._fixed:
             for key, one in told["where"].items():
                 label = f"At {_with_unit(key)}"
-                select = ui.select(one["options"], label=label, value=one["value"], on_change=self._fix(key))
+                select = ui.select(one["options"], label=label, value=one["value"], on_change=partial(self._fix, key))
                 select.style("min-width: 11rem").props(f'dense options-dense data-bm="where-{key}"')
         self._filling = False
         self._failures.set_visibility(bool(told["n_failed"]))
@@ -175,26 +176,21 @@ class Studies:
         self._table.rows = told["failed"]
         self._redraw()
 
-    def _choose(self, name: str) -> Any:
-        # Whether a user chose is looked at here and now, not in a task that begins when the filling is over.
-        def chosen(event: Any) -> Awaitable[None] | None:
-            if self._filling:
-                return None
-            self._wanted[name] = event.value or ""
-            if name != "column":
-                self._where.pop(self._wanted[name], None)
-            return self._reading.ask()
+    # Whether a user chose is looked at here and now, not in a task that begins when the filling is over.
 
-        return chosen
+    def _choose(self, name: str, event: Any) -> Awaitable[None] | None:
+        if self._filling:
+            return None
+        self._wanted[name] = event.value or ""
+        if name != "column":
+            self._where.pop(self._wanted[name], None)
+        return self._reading.ask()
 
-    def _fix(self, key: str) -> Any:
-        def chosen(event: Any) -> Awaitable[None] | None:
-            if self._filling:
-                return None
-            self._where[key] = event.value or ""
-            return self._reading.ask()
-
-        return chosen
+    def _fix(self, key: str, event: Any) -> Awaitable[None] | None:
+        if self._filling:
+            return None
+        self._where[key] = event.value or ""
+        return self._reading.ask()
 
     def _redraw(self) -> None:
         told = self._told
@@ -239,9 +235,3 @@ def _with_unit(column: str) -> str:
     if column in TRAFFIC and column != "bytes":
         return f"{column} (transmissions)" if column != "dropped" else "dropped (messages)"
     return _UNITS.get(column, column)
-
-
-def _query(values: dict[str, str]) -> str:
-    from urllib.parse import urlencode
-
-    return urlencode({name: value for name, value in values.items() if value})

@@ -189,26 +189,22 @@ class Latest:
 
     def __init__(self, ask: Callable[[], Awaitable[None]]) -> None:
         self._ask = ask
-        self._asking = False
+        #: Whether a question is on its way, and whether there have been changes since.
+        self.is_asking = False
         self.is_outdated = False
-
-    @property
-    def is_asking(self) -> bool:
-        """Whether a question is on its way."""
-        return self._asking
 
     async def ask(self) -> None:
         """Ask, now or right after the question that is on its way."""
         self.is_outdated = True
-        if self._asking:
+        if self.is_asking:
             return
-        self._asking = True
+        self.is_asking = True
         try:
             while self.is_outdated:
                 self.is_outdated = False
                 await self._ask()
         finally:
-            self._asking = False
+            self.is_asking = False
 
 
 async def _received(loop: asyncio.AbstractEventLoop, pipe: Connection) -> tuple[str, Any]:

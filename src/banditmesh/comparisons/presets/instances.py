@@ -16,9 +16,10 @@ from ...problem import Problem
 from ...protocols import AnyProtocol
 from ...sim.engine import simulate
 from ...sim.progress import StepCallback, Steps
+from ...text_tables import known
 from ..intervals import mean_interval
 
-#: More arm instances than anybody simulates.
+#: More arm instances than could ever be simulated.
 MAX_INSTANCES: Final = 100_000
 
 
@@ -58,7 +59,7 @@ class Instances:
         checks.seed(self.seed)
 
     def expect(self, n_settings: int) -> None:
-        """There will be so many calls of `ends`; from now on `progress` is called."""
+        """There will be this many calls of `ends`; from now on `progress` is called."""
         self.steps = Steps(n_settings * self.count, self.progress)
 
     def ends(
@@ -96,8 +97,7 @@ def intervals(values: dict[str, NDArray[np.float64]], confidence: float) -> dict
 
 def as_json(row: Mapping[Any, Any], name: str) -> dict[str, float | None]:
     """The mean and the ends of one name's interval, from the columns of a table; None for what is not a number."""
-    ends = {"mean": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"]}
-    return {end: None if value != value else float(value) for end, value in ends.items()}
+    return {"mean": known(row[name]), "low": known(row[f"{name}_low"]), "high": known(row[f"{name}_high"])}
 
 
 @lru_cache(maxsize=128)

@@ -142,11 +142,11 @@ class Guard:
     def _refuse_stranger(self, headers: dict[bytes, list[bytes]]) -> Refusal | None:
         if self._token is None:
             return None
-        scheme, _, given = b" ".join(headers.get(b"authorization", [])).partition(b" ")
-        # The comparison takes as long for a token that begins well as for any other.
-        if hmac.compare_digest(given.strip(), self._token) and scheme.lower() == b"bearer":
+        given = b" ".join(headers.get(b"authorization", []))
+        if brings_token(given, self._token):
             return None
-        line = "a token is required here: send 'Authorization: Bearer TOKEN'" if not given else "the token is wrong"
+        is_there = bool(given.partition(b" ")[2])
+        line = "the token is wrong" if is_there else "a token is required here: send 'Authorization: Bearer TOKEN'"
         return Refusal(401, line)
 
     def around(self, app: ASGIApp) -> ASGIApp:
@@ -163,6 +163,13 @@ class Guard:
                 await answer(scope, receive, send)
 
         return guarded
+
+
+def brings_token(authorization: bytes, token: bytes) -> bool:
+    """Whether a request's Authorization header has the token."""
+    scheme, _, given = authorization.partition(b" ")
+    # The comparison takes as long for a token that begins well as for any other.
+    return hmac.compare_digest(given.strip(), token) and scheme.lower() == b"bearer"
 
 
 def _is_address(name: str) -> bool:

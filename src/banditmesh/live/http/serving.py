@@ -29,7 +29,7 @@ from ..node import Node
 from .guard import BACKLOG, Guard, bind, read_token
 from .metrics import Metrics
 from .openapi import OPEN, Error
-from .sidecar import Sidecar
+from .sidecar import RETRY_AFTER, Sidecar
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -42,8 +42,6 @@ FOR_PROBES: Final = 16
 #: How long a connection may be without a whole request, and how long an answer may go unread, in seconds.
 HEADERS_WITHIN: Final = 10.0
 READS_WITHIN: Final = 30.0
-#: When to ask again, in seconds.
-RETRY_AFTER: Final = "1"
 
 
 async def serve(
@@ -252,17 +250,13 @@ def signals(
         reloading.add(task)
         task.add_done_callback(reloading.discard)
 
-    handlers: list[tuple[signal.Signals, Callable[[], None]]] = [
-        (signal.SIGTERM, lambda: end(signal.SIGTERM)),
-        (signal.SIGINT, lambda: end(signal.SIGINT)),
-        (signal.SIGHUP, hang_up),
-    ]
-    for number, handler in handlers:
-        loop.add_signal_handler(number, handler)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end, number)
+    loop.add_signal_handler(signal.SIGHUP, hang_up)
     try:
         yield
     finally:
-        for number, _ in handlers:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.remove_signal_handler(number)
 
 

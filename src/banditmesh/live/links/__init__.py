@@ -76,10 +76,6 @@ class Neighbour:
         What it said last.
     refusal, refused_at : RefusedError or None, and float
         The last one, and when.
-    ended : str
-        Why the last link ended; empty if there was none.
-    n_links : int
-        How often it was linked.
     n_sent, n_received : int
         How many statistics went to it and came from it, over all connections.
     """
@@ -95,8 +91,6 @@ class Neighbour:
         self.refusal: RefusedError | None = None
         self.refused_at = 0.0
         self.is_refusal_noted = False
-        self.ended = ""
-        self.n_links = 0
         self._earlier = [0, 0]
         self.lasted = 0.0
         self.up, self.down = asyncio.Event(), asyncio.Event()
@@ -434,7 +428,6 @@ class NodeLinks:
         neighbour.conversation, neighbour.hello, neighbour.identity = conversation, hello, identity
         neighbour.is_refusal_noted = False
         neighbour.since = self._clock()
-        neighbour.n_links += 1
         neighbour.up.set()
         neighbour.down.clear()
         self.neighbours[name] = neighbour
@@ -463,7 +456,6 @@ class NodeLinks:
             neighbour.talk.cancel()
         neighbour.hang_up()
         neighbour.since = self._clock()
-        neighbour.ended = end.detail
         neighbour.up.clear()
         neighbour.down.set()
         self.counts[f"ended_{end.reason}"] += 1

@@ -437,13 +437,13 @@ class Member:
             )
         return None
 
-    def new_life(self, epoch: int, now: float, move: bool = True) -> Commit:
+    def new_life(self, epoch: int, now: float) -> Commit:
         """Begin a new life of this epoch. What the old one observed moves into the table, unless it is retired."""
         old, table = self.life, self._table
         life = Life(epoch, 1, self._n_choices)
         observed = {arm: (own.count, own.total) for arm, own in self._ledger.own.items() if own.count}
         moved: dict[str, tuple[int, float]] = {}
-        if move and not table.roster.is_unwanted(self.node, old.epoch):
+        if not table.roster.is_unwanted(self.node, old.epoch):
             moved = dict(observed)
             room = table.roster.room_for_own() - len(moved)
             for arm, proof in table.proofs.items():
@@ -458,7 +458,7 @@ class Member:
         changes = Changes(life=life, ticket_book=book, clear_own=True, own=own, starts=[Start(1, now)], entries=entries)
 
         def apply() -> None:
-            later = dict(table.proofs) if move else {}
+            later = dict(table.proofs)
             for arm in self._ledger.own:
                 table.roster.release_arm(arm)
             self._ledger.new_life()

@@ -32,38 +32,17 @@ from ..links.notices import need
 from ..logs import LOG, warn_if_exposed
 from ..names import check_name
 from .identity import (
-    AUTHORITIES,
     MAX_AUTHORITIES,
-    Contexts,
-    Identity,
     KeyFiles,
     certify_authority,
     certify_node,
-    contexts,
     file_name,
     identity_in,
     is_issued_by,
     new_key,
-    peer_identity,
     read_certificates,
     signer_in,
 )
-
-__all__ = [
-    "AUTHORITIES",
-    "AUTHORITY_DAYS",
-    "NODE_DAYS",
-    "Contexts",
-    "Identity",
-    "KeyFiles",
-    "contexts",
-    "expel",
-    "init",
-    "issue",
-    "peer_identity",
-    "renew",
-    "retire",
-]
 
 #: How long certificates hold unless the caller says otherwise.
 AUTHORITY_DAYS: Final = 3650
@@ -100,6 +79,7 @@ def init(folder: Path | str, mesh: str, *, days: int = AUTHORITY_DAYS, force: bo
     Examples
     --------
     >>> import tempfile
+    >>> from banditmesh.live.transport.identity import contexts
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     init(f"{folder}/authority", "shop").name
     ...     files = issue(f"{folder}/authority", "a", f"{folder}/a")

@@ -76,9 +76,9 @@ class ContactTrace(DynamicNetwork):
         self._rounds = {t: Links.from_pairs(len(place), pairs).pairs() for t, pairs in by_round.items()}
 
     def rounds(self, draws: Draws, births_first: bool = False) -> Iterator[Int32s]:  # noqa: D102
-        nobody = np.empty((0, 2), dtype=np.int32)
+        no_links = np.empty((0, 2), dtype=np.int32)
         for t in range(1, (self.n_rounds or 0) + 1):
-            yield self._rounds.get(t, nobody)
+            yield self._rounds.get(t, no_links)
 
 
 def _name(name: Any) -> Hashable:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from ...files.contents import AnyTable, ReadingCallback
 from . import adjacency, edge_list, formats, gml, graphml, matrix, matrix_market, node_link, text_matrix
 from .adjacency import read_adjacency
 from .contacts import read_contact_trace
 from .edge_list import read_edge_list
-from .files import AnyTable, NetworkFile, ReadingCallback
+from .files import NetworkFile
 from .gml import read_gml
 from .graphml import read_graphml
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...checks import shown
+from ...files.contents import AnyPath
 from . import matrix
-from .files import AnyPath, NetworkFile
+from .files import NetworkFile
 from .names import graph_of
 
 if TYPE_CHECKING:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...checks import LARGEST, shown
+from ...files.contents import AnyTable
 from ..dynamic import ContactTrace
-from .files import AnyTable, NetworkFile
+from .files import NetworkFile
 from .names import is_integer, naming
 
 

@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from ...checks import shown
 from ...errors import InputError
+from ...files.contents import AnyTable
 from ..csr import Links
-from .files import COLUMN, IGNORE, AnyTable, NetworkFile
+from .files import COLUMN, IGNORE, NetworkFile
 from .names import is_integer, naming
 
 if TYPE_CHECKING:

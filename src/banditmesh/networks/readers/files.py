@@ -12,22 +12,10 @@ import numpy as np
 
 from ...checks import callback, choice, shown
 from ...errors import BanditmeshWarning, FileError, InputError, warn
-from ...files.contents import (
-    MAX_BYTES,
-    MAX_TEXT,
-    STEP,
-    AnyPath,
-    AnyTable,
-    DataFile,
-    ReadingCallback,
-    name_cell,
-    one_line,
-)
+from ...files.contents import STEP, AnyTable, DataFile, ReadingCallback, name_cell, one_line
 from ..csr import as_links
 from ..matrices import entries
 from .formats import recognised
-
-__all__ = ["MAX_BYTES", "MAX_TEXT", "AnyPath", "AnyTable", "NetworkFile", "ReadingCallback", "one_line"]
 
 #: Usual column names of an edge list: `from`, `Source`, `node_1`, `ToNodeId`.
 COLUMN: Final = re.compile(

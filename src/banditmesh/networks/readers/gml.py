@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ...checks import shown
-from .files import AnyPath, NetworkFile, one_line
+from ...files.contents import AnyPath, one_line
+from .files import NetworkFile
 from .names import with_integers, with_positions
 
 if TYPE_CHECKING:
@@ -55,10 +55,7 @@ def parse(file: NetworkFile) -> nx.Graph:
     try:
         graph = nx.parse_gml(text, label=None)
     except Exception as error:
-        # networkx promises no types of exception: whatever it raises means a malformed file.
-        place = re.search(r" at \((\d+), \d+\)", str(error))
-        if place:
-            raise file.wrong_line(int(place[1]), f"not valid GML, {one_line(error)}") from None
+        # networkx promises no types of exception: whatever it raises means a malformed file, and may name the line.
         raise file.wrong(f"must be a GML network, got: {one_line(error)}") from None
     labels = dict(graph.nodes(data="label"))
     for label in labels.values():

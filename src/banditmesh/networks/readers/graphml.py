@@ -11,7 +11,8 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError
 
-from .files import AnyPath, NetworkFile, one_line
+from ...files.contents import AnyPath, one_line
+from .files import NetworkFile
 from .names import with_integers, with_positions
 
 if TYPE_CHECKING:

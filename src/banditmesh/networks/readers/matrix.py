@@ -10,7 +10,8 @@ from io import BytesIO
 from typing import Any, Final
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from .files import NetworkFile, one_line
+from ...files.contents import one_line
+from .files import NetworkFile
 
 #: What the arrays may hold, by numpy's letters; all others are places in the matrix.
 _KINDS: Final = {

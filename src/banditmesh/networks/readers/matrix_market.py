@@ -8,7 +8,8 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
-from .files import NetworkFile, one_line
+from ...files.contents import one_line
+from .files import NetworkFile
 
 
 def parse(file: NetworkFile) -> Any:

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ...checks import shown
-from .files import NetworkFile, one_line
+from ...files.contents import one_line
+from .files import NetworkFile
 from .names import with_integers, with_positions
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ LINKS_PER_WORD: Final = 2
 
 
 def pays(n_agents: int, n_links: float) -> bool:
-    """Whether sets of bits are quicker than lists, for a network of so many directed links.
+    """Whether sets of bits are quicker than lists, for a network with this many directed links.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def pays(n_agents: int, n_links: float) -> bool:
 
 
 def fit(n_agents: int) -> bool:
-    """Whether sets of so many agents may be used at all."""
+    """Whether sets of this many agents may be used at all."""
     return n_agents <= MAX_AGENTS
 
 

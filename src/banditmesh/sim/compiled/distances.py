@@ -20,15 +20,11 @@ def most_hops(links: Links, relays: NDArray[np.bool_]) -> int:
     >>> most_hops(path, np.ones(5, dtype=bool)), most_hops(path, np.zeros(5, dtype=bool))
     (10, 1)
     """
-    # Imported on first use: they take longer than everything else that a warm start imports but numba.
-    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components, dijkstra
 
     if not relays.any():
         return 1
-    links_as_ones = np.ones(len(links.indices), dtype=np.int8)
-    matrix = csr_array((links_as_ones, links.indices, links.indptr), shape=(links.n_agents, links.n_agents))
-    among_relays = matrix[relays][:, relays]
+    among_relays = links.matrix()[relays][:, relays]
     _, parts = connected_components(among_relays, directed=False)
     _, roots = np.unique(parts, return_index=True)
     hops = dijkstra(among_relays, unweighted=True, indices=roots, min_only=True)

@@ -30,7 +30,7 @@ from .crew import Stop
 from .kernels.layout import Plan
 from .kernels.special import Kernels, Rules, specialise
 from .merging import Merge
-from .packing import BUILT_IN_EMISSIONS, Packed, memory_kind, pack, packed_bytes
+from .packing import BUILT_IN_EMISSIONS, Packed, memory_kind, pack, packed_bytes, traits
 from .quiet import Quiet, n_together
 from .spreading import Spread
 from .walking import Walk
@@ -104,7 +104,7 @@ def run_all(
 
 
 def next_chunk(n_rounds: int, n_done: int, seconds: float, longest: int) -> int:
-    """How many rounds the next chunk should have, after one of `n_rounds` of which `n_done` took so many seconds.
+    """How many rounds the next chunk should have, after one of `n_rounds` of which `n_done` took `seconds`.
 
     At most four times as many, and never more than `longest`: what ends chunks early says nothing of how long they are.
 
@@ -116,16 +116,16 @@ def next_chunk(n_rounds: int, n_done: int, seconds: float, longest: int) -> int:
     return max(1, min(4 * n_rounds, longest, int(n_done * CHUNK_SECONDS / max(seconds, 1e-6))))
 
 
-def _delivery(packed: Packed) -> Delivering:
+def delivery_of(run: Run) -> Delivering:
     """How the run's messages are delivered."""
-    if packed.run.tree is not None:
+    if run.tree is not None:
         return Merge
-    return Walk if packed.traits.walks else Quiet if packed.traits.is_quiet else Spread
+    return Walk if traits(run).walks else Quiet if traits(run).is_quiet else Spread
 
 
 def _prepare(packed: Packed, threads: int, n_parts: int, stop: Stop) -> tuple[Delivering, Plan | None]:
     """How messages are delivered, and the plan if there is one; refused if memory does not suffice."""
-    run, rule, delivery = packed.run, packed.rule(Draws(packed.run.seed, 0)), _delivery(packed)
+    run, rule, delivery = packed.run, packed.rule(Draws(packed.run.seed, 0)), delivery_of(packed.run)
     outline = plans.outline(packed, rule, n_parts, stop) if delivery is Spread else None
     each = delivery.needed_bytes(packed, outline, stop)
     memory.check(

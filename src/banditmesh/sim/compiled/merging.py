@@ -22,10 +22,10 @@ class Merge(Replicate):
         """About how much memory one replicate takes."""
         n_agents, n_arms = packed.run.problem.n_agents, packed.run.problem.n_arms
         # Nearly two directed links for each agent, and a table of all arms for each.
-        return Replicate.shared_bytes(packed) + n_agents * n_arms * (2 * 38.0 + 10.0)
+        return Replicate.needed_bytes(packed, outlined, stop) + n_agents * n_arms * (2 * 38.0 + 10.0)
 
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
-        super().__init__(packed, kernels, replicate, 0, stop)
+        super().__init__(packed, kernels, replicate, plan, stop)
         run = packed.run
         assert run.tree is not None
         assert isinstance(run.problem.network, Links)
@@ -48,21 +48,7 @@ class Merge(Replicate):
         )
 
     def _simulate(self, chunk: Chunk, last: int) -> None:
-        packed = self.packed
-        self.kernels.merge_rounds(
-            last,
-            chunk,
-            packed.agents,
-            self.rule,
-            self.keys,
-            self._pause,
-            self._tree,
-            self.state,
-            self.known,
-            self._merged,
-            self.pulls,
-            self.counts,
-        )
+        self.kernels.merge_rounds(last, chunk, self.arrays, self._pause, self._tree, self._merged)
         self.stop.check()
 
 

@@ -41,7 +41,7 @@ class OutageWindow:
         self._loss_key = draws.key(LOSS)
         self._outages = None if faults is None else faults.outages
         n_agents = 0 if self._outages is None else run.problem.n_agents
-        # Row 0 is the round before the window. Before the first round everybody is up.
+        # Row 0 is the round before the window. Before the first round all agents are up.
         self._before = 0
         self._rows = np.ones((1, n_agents), dtype=np.int8)
         self.longest_chunk = max(1, WINDOW_BUDGET // max(n_agents, 1))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numba
@@ -64,7 +63,7 @@ CLOCK_BUDGET: Final = 2**21
 AHEAD: Final = 1024
 MAX_AHEAD: Final = 64
 VECTOR: Final = 4
-#: A reach up to this is not worth shortening, and looking for a shorter one is not worth more than so many links.
+#: A reach up to this is not worth shortening, nor is one for which more links than this would be looked at.
 SHORT_REACH: Final = 8
 MAX_DISTANCE_WORK: Final = 2**26
 #: By how many powers of two a weight may fall without coming near the floor of `Discount`.
@@ -101,9 +100,9 @@ def unsupported(run: Run) -> str | None:
             return "by Window it runs emissions of single observations"
         if 16 * run.memory.n_kept * len(run.problem.arm_indices) > BLOCK_BUDGET:
             return f"the blocks of {run.memory!r} would take more than {BLOCK_BUDGET >> 30} GiB"
-    if traits(run).may_lose_weights and traits(run).sends_sums and _n_pairs(run) > MAX_KNOWN:
+    if traits(run).may_lose_weights and traits(run).sends_sums and n_pairs(run) > MAX_KNOWN:
         return (
-            f"with {run.memory!r} a weight may be lost within {run.horizon} rounds, and what each of {_n_pairs(run):,} "
+            f"with {run.memory!r} a weight may be lost within {run.horizon} rounds, and what each of {n_pairs(run):,} "
             "pairs of holders know of each other does not fit"
         )
     if np.diff(run.problem.arm_offsets).max() > MAX_ARMS_PER_AGENT:
@@ -117,8 +116,8 @@ def unsupported(run: Run) -> str | None:
     return None
 
 
-def _n_pairs(run: Run) -> int:
-    """How many others' statistics agents may have to keep."""
+def n_pairs(run: Run) -> int:
+    """How many pairs of holders of an arm there are, over all arms: what they may have to keep of each other."""
     return int(np.square(np.bincount(run.problem.arm_indices)).sum())
 
 
@@ -180,7 +179,7 @@ class Traits:
     def walks(self) -> bool:
         """Whether every copy must be walked: the published memory may forget, or takes equal rewards for one message.
 
-        On a static network without draws, if holders relay as everybody does, an agent accepts at most one message of
+        On a static network without draws, if holders relay as all others do, an agent accepts at most one message of
         each origin a round, so that no id is forgotten while a copy can still come.
         """
         run = self.run
@@ -200,20 +199,19 @@ class Traits:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing happens to an agent between its pulls: nobody tells anything, and nobody forgets."""
+        """Whether nothing happens to an agent between its pulls: no agent tells anything or forgets."""
         return not (self.run.protocol.sends_messages or self.run.protocol.is_central) and not self.forgets
 
     @property
-    def sends_to_all(self) -> bool:
-        """Whether senders send to all their neighbours, nothing is lost, and no link is counted."""
+    def sends_by_sets(self) -> bool:
+        """Whether sets of neighbours would be used, if the network is dense.
+
+        So they are where messages go on to all neighbours, nothing is lost, and no link is counted.
+        """
         run = self.run
         draws = run.relaying is not None and run.relaying.n_targets is not None
-        return not draws and run.faults is None and not run.link_traffic and not self.walks
-
-    @property
-    def sends_by_sets(self) -> bool:
-        """Whether sets of neighbours would be used, if the network is dense."""
-        return self.sends_to_all and self.run.protocol.most_hops > 1
+        goes_on = run.protocol.most_hops > 1 and not self.walks
+        return goes_on and not draws and run.faults is None and not run.link_traffic
 
     @property
     def sends_sums(self) -> bool:
@@ -294,7 +292,7 @@ class Traits:
         n_agents = self.run.problem.n_agents
         if self.walks or self.forgets:
             return self._longest_life
-        # A message that goes on has reached somebody new, or by the published rules its origin.
+        # A message that goes on has reached a new agent, or by the published rules its origin.
         reach = min(self._longest_life, n_agents + 1)
         network, relays = self.run.problem.network, self.decision == RELAY
         is_constant = bool((relays == relays[:, :1]).all())
@@ -306,16 +304,8 @@ class Traits:
             return min(reach, most_hops(network, others))
         if self.run.problem.n_arms * network.n_links > MAX_DISTANCE_WORK:
             return reach
-        return min(reach, max(most_hops(network, np.where(held, holders, others)) for held in self._held()))
-
-    def _held(self) -> Iterator[NDArray[np.bool_]]:
-        """For each arm, which agents have it."""
-        problem = self.run.problem
-        owner = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
-        for arm in range(problem.n_arms):
-            held = np.zeros(problem.n_agents, dtype=np.bool_)
-            held[owner[problem.arm_indices == arm]] = True
-            yield held
+        held = map(self.run.problem.who_has, range(self.run.problem.n_arms))
+        return min(reach, max(most_hops(network, np.where(has_arm, holders, others)) for has_arm in held))
 
     @cached_property
     def has_tape(self) -> bool:
@@ -348,18 +338,11 @@ class Packed:
     traits: Traits
     most_arms: int
     most_degree: int
-    clock_blocks: dict[int, NDArray[np.float64]] = field(default_factory=dict)
-    clock_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def rule(self, draws: Draws) -> Rule:
         """Protocol and rule set as numbers, with the replicate's keys."""
-        stop, target = draws.key(purposes.STOP), draws.key(purposes.TARGET)
-        return self._rule._replace(stop_k0=stop[0], stop_k1=stop[1], target_k0=target[0], target_k1=target[1])
-
-    @cached_property
-    def _rule(self) -> Rule:
-        """The same without keys."""
         protocol, relaying, rules = self.run.protocol, self.run.relaying, self.run.rules
+        (stop_k0, stop_k1), (target_k0, target_k1) = draws.key(purposes.STOP), draws.key(purposes.TARGET)
         return Rule(
             ttl=self.run.protocol.most_hops,
             reach=self.traits.reach,
@@ -371,10 +354,10 @@ class Packed:
             relay_to_sender=rules.relay_to_sender,
             origin_remembers=rules.origin_remembers,
             stop_before_use=rules.stop_before_use,
-            stop_k0=0,
-            stop_k1=0,
-            target_k0=0,
-            target_k1=0,
+            stop_k0=stop_k0,
+            stop_k1=stop_k1,
+            target_k0=target_k0,
+            target_k1=target_k1,
             emission=BUILT_IN_EMISSIONS.get(type(protocol.emission), OWN_EMISSION),
             emission_parameter=float(protocol.emission.parameter),
             n_echoes=protocol.emission.n_echoes,
@@ -407,7 +390,7 @@ class Packed:
         """The same by agent and arm, where no arm has more than 65,536 holders."""
         problem = self.run.problem
         ranks = np.zeros((problem.n_agents, problem.n_arms), dtype=np.uint16)
-        ranks[np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets)), problem.arm_indices] = self.rank
+        ranks[problem.owners, problem.arm_indices] = self.rank
         return ranks
 
     @cached_property
@@ -417,10 +400,15 @@ class Packed:
         squares = np.cumsum(np.square(n_holders)) - np.square(n_holders)
         return (squares[arms] + self.rank * n_holders[arms]).astype(np.int64), self.rank
 
+    @cached_property
+    def n_pairs(self) -> int:
+        """How many pairs of holders of an arm there are."""
+        return n_pairs(self.run)
+
     @property
     def n_known(self) -> int:
         """How many of others' statistics learners may have to keep."""
-        return _n_pairs(self.run) if self.traits.compares_sums else 0
+        return self.n_pairs if self.traits.compares_sums else 0
 
     def known(self) -> Known:
         """Nothing is known yet."""
@@ -432,8 +420,7 @@ class Packed:
         """The keys of the draws that pulls need."""
         memory = self.run.memory
         return Keys(
-            *draws.key(purposes.REWARD),
-            *draws.key(purposes.INDEX),
+            draws=np.array([*draws.key(purposes.REWARD), *draws.key(purposes.INDEX)], dtype=np.int64),
             draws_index=self.run.policies[0].random,
             clock_lag=self.run.rules.clock_lag,
             clock_parameters=np.array(self.clock_parameters),
@@ -467,26 +454,22 @@ class Packed:
         """What the policies' clocks read in the rounds from `first` to before `last`: (rounds, clock parameters).
 
         Empty if kernels know that. A user's own clock is asked here, in Python, and need not compile.
-        Blocks of rounds are kept for the other replicates; the oldest is dropped when there are many.
+        Blocks of rounds are kept for the other replicates, the latest of them.
         """
         kind = type(self.run.policies[0])
         if CLOCKS.get(kind.index) is kind.clock:
             return np.zeros((0, 0))
-        most_blocks = max(CLOCK_BLOCKS, CLOCK_BUDGET // (8 * CLOCK_BLOCK * len(self.clock_parameters)))
         blocks = range((first - 1) // CLOCK_BLOCK, (last - 2) // CLOCK_BLOCK + 1)
-        found = []
-        with self.clock_lock:
-            for block in blocks:
-                if block not in self.clock_blocks:
-                    self.clock_blocks[block] = self._clock_block(block)
-                found.append(self.clock_blocks[block])
-                if len(self.clock_blocks) > most_blocks:
-                    self.clock_blocks.pop(next(iter(self.clock_blocks)))
-        rows = np.concatenate(found)
+        rows = np.concatenate([self._clock_block(block) for block in blocks])
         begin = blocks[0] * CLOCK_BLOCK + 1
         return rows[first - begin : last - begin]
 
-    def _clock_block(self, block: int) -> NDArray[np.float64]:
+    @cached_property
+    def _clock_block(self) -> Callable[[int], NDArray[np.float64]]:
+        most_blocks = max(CLOCK_BLOCKS, CLOCK_BUDGET // (8 * CLOCK_BLOCK * len(self.clock_parameters)))
+        return lru_cache(most_blocks)(self._make_clock_block)
+
+    def _make_clock_block(self, block: int) -> NDArray[np.float64]:
         policy, lag = self.run.policies[0], self.run.rules.clock_lag
         # Before round `fewest + 1` every agent makes its first pulls, and no clock is read.
         fewest = int(np.diff(self.agents.offsets).min()) if not self.agents.n_skipped.any() else 1
@@ -513,7 +496,7 @@ def pack(run: Run) -> Packed:
     problem = run.problem
     n_agents, n_arms = problem.n_agents, problem.n_arms
     sizes = np.diff(problem.arm_offsets)
-    owner = np.repeat(np.arange(n_agents, dtype=np.int32), sizes)
+    owner = problem.owners.astype(np.int32)
     position = np.full((n_agents, n_arms), -1, dtype=np.int16)
     position[owner, problem.arm_indices] = np.arange(len(owner)) - np.repeat(problem.arm_offsets[:-1], sizes)
     parameters = np.array([policy.parameter for policy in run.policies], dtype=np.float64)

@@ -19,23 +19,8 @@ from ..run import Run
 from . import crew
 from .bitsets import WORD
 from .crew import Stop
-from .kernels.layout import (
-    ABSORBED,
-    DELIVERED,
-    EXPIRED,
-    HEARD,
-    N_COUNTS,
-    QUEUED,
-    RELAYED,
-    SENT,
-    STOPPED,
-    UNIT,
-    Fates,
-    Plan,
-    Rule,
-    Scratch,
-    Search,
-)
+from .kernels import fate
+from .kernels.layout import UNIT, Fates, Plan, Rule, Scratch, Search
 from .kernels.planning import DEGREE_AND_FIRST, HALF, HELD, N_COLUMNS, N_TALLIES, plan_slots
 from .kernels.sets import N_SETS
 from .kernels.spread import spread_slots
@@ -46,7 +31,7 @@ PLAN_BUDGET: Final = 4 * 2**30
 #: Learners that would take more than this, in bytes, are kept as 16-bit ranks where no arm has too many holders.
 WIDE_BUDGET: Final = 2**30
 MAX_RANKS: Final = 2**16
-#: Networks of at least so many agents are shared by threads that would otherwise have nothing to do.
+#: Networks of at least this many agents are shared by threads that would otherwise have nothing to do.
 SHARED_FROM: Final = 10_000
 # How many transmissions a sample of messages may have; what part of all messages, and how many it has at least.
 _SAMPLE_WORK: Final = 2**25
@@ -54,7 +39,7 @@ _SAMPLE_PART: Final = 8
 _SMALLEST_SAMPLE: Final = 16
 # How much longer than estimated the place for a plan's learners is.
 _GENEROUS: Final = 2.0
-# Networks up to this size are planned in one go; others in so many shares for each thread, each in about so many rooms.
+# Networks up to this size are planned in one go; others in this many shares a thread, each in about this many rooms.
 _SMALL: Final = 1000
 _SHARES: Final = 32
 _ROOMS: Final = 8
@@ -88,7 +73,6 @@ def make_fates(n_keys: int, reach: int, learners: NDArray[np.int32]) -> Fates:
         base=np.zeros(n_keys, dtype=np.int64),
         end=np.zeros((n_keys, reach), dtype=np.int32),
         sent=np.zeros((n_keys, reach), dtype=np.int32),
-        totals=np.zeros((n_keys, 4), dtype=np.int64),
         learners=learners,
         sent_ahead=np.zeros(2 * reach, dtype=np.int64),
     )
@@ -136,15 +120,16 @@ def part_bounds(n_agents: int, n_parts: int) -> list[int]:
 
 
 def outline(packed: Packed, rule: Rule, n_parts: int, stop: Stop) -> Outline | None:
-    """What a plan for so many parts would be; None if it does not pay or does not fit its budget."""
+    """What a plan for `n_parts` parts would be; None if it does not pay or does not fit its budget."""
     if not pays(packed.run):
         return None
-    bound = _outlined(packed, rule, n_parts, learners_at_most(packed), is_bound=True)
+    # A plan cannot have more learners than this: of every slot, all holders of its arm.
+    bound = _outlined(packed, rule, n_parts, packed.n_pairs, is_bound=True)
     if bound.n_bytes <= min(PLAN_BUDGET, memory.TRIFLE):
         return bound
     if not _is_affordable(_outlined(packed, rule, n_parts, 0.0).n_bytes):
         return None
-    n_learners = float(sampled_fates(packed, rule, stop)[HEARD]) * len(packed.agents.arms)
+    n_learners = float(sampled_fates(packed, rule, stop)[fate.HEARD]) * len(packed.agents.arms)
     estimated = _outlined(packed, rule, n_parts, n_learners)
     return estimated if _is_affordable(estimated.n_bytes) else None
 
@@ -168,18 +153,13 @@ def _counts_ended(rule: Rule) -> bool:
     return rule.decision.shape[2] > 1 or (rule.stop_before_use and bool((rule.decision == STOP).any()))
 
 
-def learners_at_most(packed: Packed) -> int:
-    """More learners than a plan can have: of every slot, all holders of its arm."""
-    return int(np.square(np.diff(packed.holder_starts)).sum())
-
-
 def sampled_fates(packed: Packed, rule: Rule, stop: Stop) -> NDArray[np.float64]:
     """What becomes of a message of a static network, on average over some of the slots: in the order of counts."""
     assert packed.network is not None
     n_slots = len(packed.agents.arms)
     n_sampled = min(_SAMPLE_WORK // max(len(packed.network.indices), 1), n_slots // _SAMPLE_PART)
     sample = np.unique(np.linspace(0, n_slots - 1, max(n_sampled, _SMALLEST_SAMPLE)).astype(np.int64))
-    counts = np.zeros(N_COUNTS, dtype=np.int64)
+    counts = np.zeros(fate.N_COUNTS, dtype=np.int64)
     one = make_fates(1, rule.reach, np.zeros((1, 0), dtype=np.int32))
     spread_slots(
         packed.network,
@@ -202,16 +182,16 @@ def relayed_and_learned(packed: Packed, stop: Stop) -> tuple[float, float]:
     network, rule = packed.run.problem.network, packed.rule(Draws(packed.run.seed, 0))
     if packed.network is not None:
         counts = sampled_fates(packed, rule, stop)
-        return float(counts[RELAYED]), float(counts[HEARD])
+        return float(counts[fate.RELAYED]), float(counts[fate.HEARD])
     assert isinstance(network, DynamicNetwork)
-    # A dynamic network is taken to spread a message as a tree does, until everybody has it.
+    # A dynamic network is taken to spread a message as a tree does, until all agents have it.
     n_agents, n_reached = network.n_agents, 0.0
     newest, degree = 1.0, links_at_a_time(network) / network.n_agents
     for _ in range(rule.reach):
         newest = min(newest * (min(degree, rule.n_targets) if rule.n_targets else degree), n_agents - 1 - n_reached)
         n_reached += newest
     # Of the agents, how many have the arm, on average over slots.
-    holding = float(np.square(np.diff(packed.holder_starts)).sum()) / len(packed.agents.arms) / n_agents
+    holding = packed.n_pairs / len(packed.agents.arms) / n_agents
     absorbing = holding if not rule.is_random and (rule.decision[1] == ABSORB).all() else 0.0
     return n_reached * (1.0 - absorbing), n_reached * holding
 
@@ -233,18 +213,19 @@ def count_fates(
         last_hops[last_hop] += late[last_hop]
     absorbed, stopped, expired, relayed = _endings(rule, plan, all_hops)
     *_, queued = _endings(rule, plan, last_hops)
-    counts = np.zeros(N_COUNTS, dtype=np.int64)
-    counts[[SENT, DELIVERED, HEARD]] = all_hops[:, [_SENT, _DELIVERED, _LEARNED]].sum(axis=0)
-    counts[[ABSORBED, STOPPED, EXPIRED, RELAYED, QUEUED]] = absorbed, stopped, expired, relayed - queued, queued
+    counts = np.zeros(fate.N_COUNTS, dtype=np.int64)
+    counts[[fate.SENT, fate.DELIVERED, fate.HEARD]] = all_hops[:, [_SENT, _DELIVERED, _LEARNED]].sum(axis=0)
+    counts[[fate.ABSORBED, fate.STOPPED, fate.EXPIRED]] = absorbed, stopped, expired
+    counts[[fate.RELAYED, fate.QUEUED]] = relayed - queued, queued
     return counts
 
 
 def _by_hop(
     plan: Plan, slots: NDArray[np.int32] | None, times: NDArray[np.int32] | None, stop: Stop
 ) -> NDArray[np.int64]:
-    """What the plan says of rows of messages, each so many times, summed up hop by hop: (rows, reach, numbers).
+    """What the plan says of rows of messages, with how often each occurs, summed up hop by hop: (rows, reach, numbers).
 
-    They are those of `slots`, each once, -1 being none; or one of every slot, so many `times`.
+    They are those of `slots`, each once, -1 being none; or one of every slot, each this many `times`.
     """
     rows = slots if times is None else times
     assert rows is not None
@@ -281,7 +262,7 @@ def _endings(rule: Rule, plan: Plan, numbers: NDArray[np.int64]) -> tuple[int, i
 
 
 def make_plan(n_slots: int, reach: int, n_parts: int = 1, n_learners: int = 0, n_ranks: int = 0) -> Plan:
-    """Room for a plan whose learners belong to so many parts; none is ended, see `Plan`."""
+    """Room for a plan whose learners belong to `n_parts` parts; none is ended, see `Plan`."""
     return Plan(
         records=np.zeros((n_slots, 1 + reach * n_parts + reach), dtype=np.int32),
         delivered=np.zeros((n_slots, reach), dtype=np.int32),
@@ -318,7 +299,7 @@ class Rooms:
         self._lock = threading.Lock()
 
     def take(self, n_places: int) -> NDArray[np.int64]:
-        """The next so many places, or what is left: where they begin and end."""
+        """The next `n_places` places, or what is left: where they begin and end."""
         with self._lock:
             begin = self._n_taken
             self._n_taken = min(begin + -(-n_places // UNIT) * UNIT, self._n_places)
@@ -349,7 +330,7 @@ def _plan_shares(packed: Packed, rule: Rule, n_parts: int, threads: int, rooms: 
             room_of[share] = room = rooms.take(n_places)
             if room[0] == room[1]:
                 return False
-            # An agent for whom there was not place enough in a whole room needs a larger one.
+            # An agent whose learners did not fit into a whole room needs a larger one.
             n_places *= 2 if v == before else 1
 
     for arm in range(0, n_arms, WORD):
@@ -360,7 +341,7 @@ def _plan_shares(packed: Packed, rule: Rule, n_parts: int, threads: int, rooms: 
 
 
 def _fresh_marks(packed: Packed, arm: int, by_rank: bool) -> NDArray[np.uint64]:
-    """What a search about the 64 arms from `arm` on needs of each agent, before anybody has heard of anything."""
+    """What a search about the 64 arms from `arm` on needs of each agent, before any agent has heard of anything."""
     assert packed.network is not None
     agents, degrees = packed.agents, np.diff(packed.network.starts[0])
     marks = np.zeros((len(degrees), N_COLUMNS), dtype=np.uint64)
@@ -371,7 +352,7 @@ def _fresh_marks(packed: Packed, arm: int, by_rank: bool) -> NDArray[np.uint64]:
         bits = agents.arms[offsets[0] : offsets[-1]].astype(np.int64) - arm
         is_here = (bits >= 0) & (bits < WORD)
         masks = np.where(is_here, np.uint64(1) << np.where(is_here, bits, 0).astype(np.uint64), np.uint64(0))
-        # Nobody's arm set is empty.
+        # No arm set is empty.
         marks[begin : begin + _AGENTS_AT_ONCE, HELD] = np.bitwise_or.reduceat(masks, offsets[:-1] - offsets[0])
     return marks
 

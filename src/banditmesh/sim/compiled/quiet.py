@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..run import TRAFFIC, Outcome
-from .crew import Stop
-from .kernels.layout import Chunk, Keys, Plan
-from .kernels.special import Kernels
+from .kernels.layout import Chunk, Keys
 from .packing import Packed
-from .plans import Outline
 from .replicates import Replicate
 
 #: The most pulls that replicates make in one call: about 20 ms.
@@ -21,15 +18,7 @@ MAX_PULLS: Final = 2**18
 
 
 class Quiet(Replicate):
-    """A replicate in which nothing travels."""
-
-    @staticmethod
-    def needed_bytes(packed: Packed, outlined: Outline | None, stop: Stop) -> float:
-        """About how much memory one replicate takes; those that are simulated together share it."""
-        return Replicate.shared_bytes(packed)
-
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
-        super().__init__(packed, kernels, replicate, 0, stop)
+    """A replicate in which nothing travels; those that are simulated together share its arrays."""
 
     def _simulate(self, chunk: Chunk, last: int) -> None:
         self._pull(chunk, last, [self.keys], chunk.regret[None], self.state.pulls[None])
@@ -55,7 +44,7 @@ class Quiet(Replicate):
         regrets: NDArray[np.float64],
         pulled: NDArray[np.int32],
     ) -> None:
-        draw_keys = np.array([one[:4] for one in keys], dtype=np.int64)
+        draw_keys = np.stack([one.draws for one in keys])
         self.kernels.quiet_rounds(
             last, chunk, self.packed.agents, self.keys, draw_keys, self.state, self.pulls, regrets, pulled
         )

@@ -21,10 +21,10 @@ from ..expected_links import links_ever_up
 from ..run import AgentRegret, Outcome, Run
 from ..watching import Curve
 from .crew import Stop
-from .kernels import layout
+from .kernels import fate
 from .kernels.choices import first_tangents, needs_tangents
 from .kernels.lanes import room_for
-from .kernels.layout import EVERY_PULL, N_COUNTS, N_SCORES, Chunk, Messages, OnLinks, Pulls, State, Waiting
+from .kernels.layout import EVERY_PULL, N_SCORES, Arrays, Chunk, Messages, OnLinks, Plan, Pulls, State, Waiting
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
 from .kernels.worlds import walk_means
@@ -32,6 +32,7 @@ from .linkcounts import LinkCounts
 from .outages import WINDOW_BUDGET as OUTAGE_BUDGET
 from .outages import OutageWindow
 from .packing import Packed, no_links
+from .plans import Outline
 from .timeline import Timeline, rounds_at_once, row_bytes
 
 #: The most memory that the rewards of a chunk of rounds may take, in bytes.
@@ -46,7 +47,7 @@ LONGEST_WINDOW: Final = 256
 
 
 def make_messages(n_agents: int, n_rows: int) -> Messages:
-    """Room for the messages of so many rounds."""
+    """Room for the messages of `n_rows` rounds."""
     return Messages(
         slots=np.full((n_agents, n_rows), -1, dtype=np.int32),
         amounts=np.zeros((n_agents, n_rows)),
@@ -55,7 +56,7 @@ def make_messages(n_agents: int, n_rows: int) -> Messages:
 
 
 def make_waiting(n_places: int) -> Waiting:
-    """Room for so many additions."""
+    """Room for `n_places` additions."""
     return Waiting(np.zeros(n_places, dtype=np.uint64), np.zeros((n_places, 2)))
 
 
@@ -80,13 +81,17 @@ class Replicate:
     kernels : Kernels
     replicate : int
         Which one.
-    lookahead : int
-        How many rounds beyond the current one the network must be known for.
+    plan : Plan or None
+        Where messages go, if that was planned.
     stop : Stop
         Whether to give up, by raising `Stopped`.
+    lookahead : int
+        How many rounds beyond the current one the network must be known for.
     """
 
-    def __init__(self, packed: Packed, kernels: Kernels, replicate: int, lookahead: int, stop: Stop) -> None:
+    def __init__(
+        self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop, lookahead: int = 0
+    ) -> None:
         run = packed.run
         self._replicate = replicate
         if not run.judged_by_laws and not run.means_change:
@@ -101,6 +106,7 @@ class Replicate:
         self._of_agents = AgentRegret(run, replicate)
         self.rule = packed.rule(draws)
         self.keys = packed.keys(draws)
+        self.holders = packed.holders(with_slots=False)
         self.tape = run.tape_of(replicate)
         n_agents, n_slots, width = run.problem.n_agents, len(packed.agents.arms), max(packed.traits.reach, 1)
         n_sending = n_slots if self.rule.emission != EVERY_PULL else 0
@@ -143,7 +149,7 @@ class Replicate:
             gaps=np.zeros(n_agents),
         )
         self.messages = make_messages(n_agents, width)
-        self.counts = np.zeros(N_COUNTS, dtype=np.int64)
+        self.counts = np.zeros(fate.N_COUNTS, dtype=np.int64)
         self._total_regret = 0.0
         self._total_sent = run.n_control
         self.curve = Curve(len(run.records))
@@ -177,9 +183,15 @@ class Replicate:
         if packed.traits.has_tape:
             self.longest_chunk = max(1, min(self.longest_chunk, TAPE_BUDGET // (8 * n_slots)))
 
+    @property
+    def arrays(self) -> Arrays:
+        """What kernels that simulate rounds are given."""
+        run = (self.packed.agents, self.holders, self.rule, self.keys)
+        return Arrays(*run, self.state, self.known, self.pulls, self.messages, self.counts)
+
     @staticmethod
-    def shared_bytes(packed: Packed) -> float:
-        """About how much memory the arrays of this class take."""
+    def needed_bytes(packed: Packed, outlined: Outline | None, stop: Stop) -> float:
+        """About how much memory one replicate takes: here, the arrays of this class."""
         run, traits = packed.run, packed.traits
         n_agents, n_slots = run.problem.n_agents, len(packed.agents.arms)
         emission = run.protocol.emission
@@ -264,7 +276,7 @@ class Replicate:
     def _tape_of(self, first: int, last: int, laws: Rows) -> NDArray[np.float64]:
         """What each slot would pay in the rounds from `first` to before `last`."""
         packed, problem = self.packed, self.packed.run.problem
-        owner = np.repeat(np.arange(problem.n_agents), np.diff(problem.arm_offsets))
+        owner = problem.owners
         if self.tape is not None:
             return np.ascontiguousarray(self.tape[first - 1 : last - 1][:, owner, problem.arm_indices])
         uniforms = np.zeros((last - first, problem.n_agents))
@@ -295,7 +307,7 @@ class Replicate:
         self._total_regret, self._total_sent = float(total_regret[-1]), int(total_sent[-1])
 
     def end_of_chunk(self, n_rounds: int) -> int:
-        """The round before which a chunk of about so many rounds ends: at the next record, if agents are recorded."""
+        """The round before which a chunk of about `n_rounds` ends: at the next record, if agents are recorded."""
         run = self.packed.run
         last = min(self.t + min(n_rounds, self.longest_chunk), run.horizon + 1)
         if self._world is not None:
@@ -310,17 +322,16 @@ class Replicate:
     def close(self) -> Outcome:
         """What the replicate gave."""
         run, counts = self.packed.run, self.counts
-        sent, delivered, lost = (int(counts[fate]) for fate in (layout.SENT, layout.DELIVERED, layout.LOST))
+        sent, delivered, lost = counts[[fate.SENT, fate.DELIVERED, fate.LOST]].tolist()
         traffic = [
             sent,
             delivered,
             sent - delivered - lost,
-            *(int(counts[fate]) for fate in (layout.ABSORBED, layout.EXPIRED, layout.STOPPED)),
-            *(int(counts[fate]) for fate in (layout.RELAYED, layout.QUEUED)),
+            *counts[[fate.ABSORBED, fate.EXPIRED, fate.STOPPED, fate.RELAYED, fate.QUEUED]].tolist(),
             lost,
             0,
             run.n_control,
-            int(counts[layout.HEARD] - counts[layout.STALE]),
+            int(counts[fate.HEARD] - counts[fate.STALE]),
             sent * (run.protocol.n_bytes + run.stamp_bytes) + run.control_bytes,
         ]
         outcome = Outcome(

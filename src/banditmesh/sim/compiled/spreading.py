@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -11,14 +12,16 @@ import numpy as np
 from ..run import Outcome
 from . import crew
 from .crew import Stop
-from .kernels.layout import STALE, Chunk, Plan, Pulls, State
+from .kernels import fate
+from .kernels.layout import Chunk, Plan
 from .kernels.planned import deliver_part, sum_in_order
 from .kernels.special import Kernels
 from .packing import Packed
 from .plans import Outline, count_fates, make_fates, make_plan, make_scratch, part_bounds, relayed_and_learned
 from .replicates import Replicate, make_messages, make_waiting, own_workspace
 
-#: The sums of so many slots are near: they stay in a processor's own cache. Of others, so many additions wait at once.
+#: The sums of up to this many slots are near: they stay in a processor's own cache. To others, this many additions wait
+#: at once.
 NEAR: Final = 2**18
 WAITING: Final = 256
 
@@ -33,24 +36,24 @@ class Spread(Replicate):
     def needed_bytes(packed: Packed, outlined: Outline | None, stop: Stop) -> float:
         """About how much memory one replicate takes, with a plan or without."""
         n_agents, reach = packed.run.problem.n_agents, packed.traits.reach
-        n_bytes = Replicate.shared_bytes(packed)
+        n_bytes = Replicate.needed_bytes(packed, outlined, stop)
         if outlined is not None:
             n_bytes += n_agents * reach * 4.0 * (1 + reach * outlined.n_parts)
             return n_bytes + (n_agents * (40.0 + 4.0 * reach) if outlined.n_parts > 1 else 0.0)
         if reach > 0:
             _, n_learned = relayed_and_learned(packed, stop)
-            # By key, who learns it, twice while the lists grow, how often it is sent by hop, and four totals.
-            n_bytes += n_agents * (40.0 + reach * (40.0 + 8.0 * reach + 8.0 * n_learned))
+            # By key, who learns it, twice while the lists grow, and how often it is sent by hop.
+            n_bytes += n_agents * (40.0 + reach * (8.0 + 8.0 * reach + 8.0 * n_learned))
         return n_bytes
 
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
         reach = packed.traits.reach
-        super().__init__(packed, kernels, replicate, max(reach - 1, 0), stop)
+        super().__init__(packed, kernels, replicate, plan, stop, lookahead=max(reach - 1, 0))
         n_agents = packed.run.problem.n_agents
         self._plan = plan
         self._n_parts = 1
         by_rank = plan is not None and len(plan.ranks) > 0
-        self._holders = packed.holders(with_slots=by_rank or self.rule.tells_everyone)
+        self.holders = packed.holders(with_slots=by_rank or self.rule.tells_everyone)
         self._sent_ahead = np.zeros(2 * max(reach, 1), dtype=np.int64)
         if plan is None and reach == 0:
             self._records = np.zeros((n_agents, 0, 1), dtype=np.int32)
@@ -67,7 +70,13 @@ class Spread(Replicate):
                 self.messages = make_messages(n_agents, n_rows)
                 self._sent_ahead = np.zeros((self._n_parts, 2 * reach), dtype=np.int64)
                 self._regrets = np.zeros((2, n_agents))
-                self._states = [own_workspace(self.state) for _ in range(self._n_parts)]
+                bounds = part_bounds(n_agents, self._n_parts)
+                self._parts = [
+                    self.arrays._replace(
+                        state=own_workspace(self.state), pulls=self.pulls._replace(first=first, last=last)
+                    )
+                    for first, last in pairwise(bounds)
+                ]
             return
         self._scratch = make_scratch(packed)
         self._most_learners = self.rule.most_receipts * int(np.diff(packed.holder_starts).max())
@@ -81,45 +90,28 @@ class Spread(Replicate):
         if self._n_parts > 1:
             self._simulate_in_parts(chunk, last)
             return
-        packed = self.packed
-        self.kernels.plan_rounds(
-            last,
-            chunk,
-            packed.agents,
-            self._holders,
-            self.rule,
-            self.keys,
-            self.state,
-            self.known,
-            self.pulls,
-            self.messages,
-            self._plan or make_plan(0, 0),
-            self._records,
-            self._sent_ahead,
-            self.counts,
-        )
+        plan = self._plan or make_plan(0, 0)
+        self.kernels.plan_rounds(last, chunk, self.arrays, plan, self._records, self._sent_ahead)
         self.stop.check()
 
     def _simulate_in_parts(self, chunk: Chunk, last: int) -> None:
         """The same by a plan, one thread for each part of the agents.
 
         In each round they wait for each other once: when all have pulled. What a thread then adds to its agents' sums
-        is read by nobody else, so it goes on to their next pulls by itself.
+        is read by no other thread, so it goes on to their next pulls by itself.
         """
-        n_parts = self._n_parts
-        bounds = part_bounds(self.packed.run.problem.n_agents, n_parts)
+        n_parts, plan, ring = self._n_parts, self._plan, self._records
         barrier = threading.Barrier(n_parts)
         sent = np.zeros((n_parts, last - chunk.first), dtype=np.int64)
 
         def simulate(part: int) -> int:
-            pulls = self.pulls._replace(first=bounds[part], last=bounds[part + 1])
-            state, n_stale = self._states[part], 0
+            arrays, ahead, n_stale = self._parts[part], self._sent_ahead[part], 0
             for t in range(chunk.first, last):
-                sent[part, t - chunk.first] = self._pull(t, part, chunk, pulls, state)
+                sent[part, t - chunk.first] = self.kernels.pull_part(t, chunk, arrays, plan, ring, ahead, self._regrets)
                 barrier.wait()
                 if part == 0:
                     chunk.regret[t - chunk.first] = sum_in_order(self._regrets[t % 2])
-                n_stale += self._deliver(t, part, state)
+                n_stale += deliver_part(t, part, n_parts, arrays, plan, ring, self.stop.flag)
                 self.stop.check()
             return n_stale
 
@@ -133,66 +125,15 @@ class Spread(Replicate):
                 barrier.abort()
                 raise
 
-        self.counts[STALE] += sum(
+        self.counts[fate.STALE] += sum(
             crew.work([partial(simulate_until_stopped, part) for part in range(n_parts)], n_parts, self.stop)
         )
         chunk.sent[:] = sent.sum(axis=0)
 
-    def _pull(self, t: int, part: int, chunk: Chunk, pulls: Pulls, state: State) -> int:
-        """Let a part of the agents pull in round `t`; how often messages of theirs are sent in it."""
-        n_sent: int = self.kernels.pull_part(
-            t,
-            chunk,
-            self.packed.agents,
-            self.rule,
-            self.keys,
-            state,
-            pulls,
-            self.messages,
-            self._plan,
-            self._records,
-            self._sent_ahead[part],
-            self._regrets,
-        )
-        return n_sent
-
-    def _deliver(self, t: int, part: int, state: State) -> int:
-        """Let a part of the agents hear what they hear in round `t`; how much of it changes nothing."""
-        packed = self.packed
-        n_stale: int = deliver_part(
-            t,
-            self.rule.reach,
-            part,
-            self._n_parts,
-            packed.agents.arms,
-            self._holders,
-            self.messages,
-            self._records,
-            self._plan,
-            state,
-            self.stop.flag,
-        )
-        return n_stale
-
     def _spread(self, chunk: Chunk, last: int) -> None:
-        packed, t = self.packed, chunk.first
+        t = chunk.first
         while True:
-            t = self.kernels.spread_rounds(
-                t,
-                last,
-                chunk,
-                packed.agents,
-                self._holders,
-                self.rule,
-                self.keys,
-                self.state,
-                self.known,
-                self._scratch,
-                self.pulls,
-                self.messages,
-                self._ring,
-                self.counts,
-            )
+            t = self.kernels.spread_rounds(t, last, chunk, self.arrays, self._scratch, self._ring)
             self.stop.check()
             if t == last:
                 return
@@ -206,7 +147,7 @@ class Spread(Replicate):
         packed = self.packed
         if self._plan is not None and self.t > packed.run.horizon:
             n_messages = self.state.n_messages if len(self.state.n_messages) else self.state.pulls
-            n_stale = self.counts[STALE]
+            n_stale = self.counts[fate.STALE]
             self.counts = count_fates(self.rule, self._plan, n_messages, self.messages.slots, self.stop)
-            self.counts[STALE] = n_stale
+            self.counts[fate.STALE] = n_stale
         return super().close()

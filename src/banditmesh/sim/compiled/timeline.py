@@ -37,7 +37,7 @@ def row_bytes(network: DynamicNetwork, counts_links: bool, with_sets: bool) -> f
 
 
 def rounds_at_once(n_bytes: float, at_most: int) -> int:
-    """How many rounds of so many bytes fit into the budget: at least 1."""
+    """How many rounds of `n_bytes` each fit into the budget: at least 1."""
     return max(1, min(at_most, int(WINDOW_BUDGET / n_bytes)))
 
 

@@ -28,10 +28,10 @@ class Walk(Replicate):
         # Two queues and a list of learners, in which a round's entries are as many as a message's in all its life.
         lists = n_agents * (24.0 * (n_relayed + 1) + 8.0 * n_learned)
         ids = 8.0 * packed.traits.n_ids * n_agents
-        return Replicate.shared_bytes(packed) + ids + 12.0 * packed.traits.reach * n_agents + lists
+        return Replicate.needed_bytes(packed, outlined, stop) + ids + 12.0 * packed.traits.reach * n_agents + lists
 
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
-        super().__init__(packed, kernels, replicate, 0, stop)
+        super().__init__(packed, kernels, replicate, plan, stop)
         n_agents, n_messages = packed.run.problem.n_agents, packed.traits.reach * packed.run.problem.n_agents
         self._walked = Walked(
             discrete=packed.traits.discrete,
@@ -59,23 +59,9 @@ class Walk(Replicate):
         return (np.searchsorted(self._values, tape) if len(self._values) else tape == 1.0).astype(np.int32)
 
     def _simulate(self, chunk: Chunk, last: int) -> None:
-        packed, t = self.packed, chunk.first
-        n_agents = packed.run.problem.n_agents
+        t, n_agents = chunk.first, self.packed.run.problem.n_agents
         while True:
-            t = self.kernels.walk_rounds(
-                t,
-                last,
-                chunk,
-                packed.agents,
-                self.rule,
-                self.keys,
-                self.state,
-                self.known,
-                self.pulls,
-                self.messages,
-                self._walked,
-                self.counts,
-            )
+            t = self.kernels.walk_rounds(t, last, chunk, self.arrays, self._walked)
             self.stop.check()
             if t == last:
                 return

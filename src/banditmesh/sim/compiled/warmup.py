@@ -34,6 +34,7 @@ from .kernels.identity import Undescribed
 from .kernels.special import Kernels, distrust, is_built_in
 from .kernels.turns import WAITING
 from .packing import traits
+from .spreading import Spread
 
 #: What is said of a rule that fails the check.
 DIFFERS: Final = "gives other numbers compiled than in Python"
@@ -113,12 +114,11 @@ def is_prompt(run: Run) -> bool:
     return compiled.kernels_of(run).is_built_in or _kind(run) in _ready
 
 
-def _kind(run: Run) -> tuple[Kernels, str, bool, bool, bool, bool]:
-    by_plan = plans.pays(run) or run.protocol.most_hops == 0
-    usual = "quiet" if traits(run).is_quiet else "plan" if by_plan else "spread"
-    delivery = "merge" if run.tree is not None else "walk" if traits(run).walks else usual
-    is_dynamic, has_tape = run.problem.is_dynamic, traits(run).has_tape
-    return compiled.kernels_of(run), delivery, is_dynamic, has_tape, _may_be_shared(run), run.means_change
+def _kind(run: Run) -> tuple[object, ...]:
+    delivery = compiled.delivery_of(run)
+    by_plan = delivery is Spread and (plans.pays(run) or run.protocol.most_hops == 0)
+    which = run.problem.is_dynamic, traits(run).has_tape, _may_be_shared(run), run.means_change
+    return compiled.kernels_of(run), delivery, by_plan, *which
 
 
 def _may_be_shared(run: Run) -> bool:

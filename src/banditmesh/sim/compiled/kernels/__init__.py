@@ -1,7 +1,7 @@
 """The compiled engine's kernels: loops over arrays, compiled by numba.
 
     scalars    the rules that the reference engine calls as Python, compiled unchanged
-    layout     the arrays that kernels share, by name
+    layout     the arrays that kernels share, by name; fate, the places of their counts
     pulls      every agent chooses, pulls and counts its reward
     lanes      loops over arms in steps of vector instructions
     choices    the highest index where an index takes long; klucb and thompson say between which numbers it lies

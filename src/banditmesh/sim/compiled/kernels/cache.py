@@ -41,6 +41,7 @@ ABOVE: Final = frozenset(
         "animations",
         "cli.py",
         "comparisons",
+        "integrations",
         "live",
         "mesh",
         "paper",

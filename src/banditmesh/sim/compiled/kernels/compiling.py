@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 
 from . import cache
 from .identity import digest, identity
-from .turns import in_turn
+from .turns import turn
 
 #: Kernels make no arrays, they work on those that they are handed, which their caller keeps. So numba need not count
 #: references to them: it would, with an atomic addition, whenever an array is taken out of a tuple.
@@ -131,7 +131,7 @@ def _cached(function: Callable[..., Any], **options: Any) -> Any:
     try:
         compiled = numba.njit(cache=True, no_cfunc_wrapper=True, **options, **_OPTIONS)(function)
         files = cache.keep(compiled)
-        compiled.compile = in_turn(compiled.compile, files.lock)
+        compiled.compile = turn(files.lock)(compiled.compile)
     except (RuntimeError, OSError, AttributeError):
         return None
     return _called(compiled)

@@ -36,7 +36,7 @@ def outage_rows(first: int, down: float, up: float, k0: int, k1: int, before: In
 
 @routine
 def forget_others(v: int, agents: Agents, known: Known) -> None:
-    """Agent v no longer knows anybody's statistics."""
+    """Agent v no longer knows others' statistics."""
     for origin in range(len(agents.every)):
         for slot in range(agents.offsets[v], agents.offsets[v + 1]):
             position = agents.position[origin, agents.arms[slot]]
@@ -74,7 +74,7 @@ def restart(t: int, agents: Agents, chunk: Chunk, known: Known, state: State) ->
 
 
 @helper
-def restart_nobody(t: int, agents: Agents, chunk: Chunk, known: Known, state: State) -> None:
+def restart_none(t: int, agents: Agents, chunk: Chunk, known: Known, state: State) -> None:
     """In the place of `restart` where nothing fails: a shorter kernel compiles sooner."""
 
 

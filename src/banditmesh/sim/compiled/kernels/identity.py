@@ -25,7 +25,19 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class Undescribed(ValueError):
-    """A function reads something whose value cannot be told in full."""
+    """A function reads something whose value cannot be told in full.
+
+    Attributes
+    ----------
+    kind : str
+        What the value is.
+    name : str
+        Under which name it is read; "" if it has none.
+    """
+
+    def __init__(self, kind: str, name: str = "") -> None:
+        super().__init__(f"{name} ({kind})" if name else kind)
+        self.kind, self.name = kind, name
 
 
 def identity(function: Any) -> str:
@@ -131,7 +143,7 @@ def _lines_of_name(
     try:
         yield f"{name} = {_describe(value, seen)}"
     except Undescribed as error:
-        raise Undescribed(f"{name} ({error})" if "(" not in str(error) else str(error)) from None
+        raise Undescribed(error.kind, error.name or name) from None
     if isinstance(value, ModuleType) and value not in modules and not _is_fixed(value):
         for one in names:
             if one in vars(value):
@@ -139,7 +151,7 @@ def _lines_of_name(
 
 
 def _is_fixed(module: ModuleType) -> bool:
-    """Whether nobody changes what is in a module while a program runs."""
+    """Whether the contents of a module stay the same while a program runs."""
     return module.__name__.partition(".")[0] in ("math", "cmath", "numpy", "numba", _PACKAGE)
 
 

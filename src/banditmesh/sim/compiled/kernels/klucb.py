@@ -76,7 +76,7 @@ def write_planes(
 def write_bounds(
     first: np.uint64, n_slots: np.uint64, clock: float, parameter: float, agents: Agents, state: State
 ) -> None:
-    """Write the bounds of so many slots, and of some beyond, see `lanes`."""
+    """Write the bounds of `n_slots` slots, and of some beyond, see `lanes`."""
     n_written = padded(first, n_slots, len(agents.arms))
     inverse, root = state.now[INVERSE], state.now[ROOT]
     write_planes(first, n_written, clock, inverse, root, agents.widths, state.pairs, state.tangents, state.scores)

@@ -1,7 +1,7 @@
 """Loops over agents' arms, in steps of as many as a vector instruction takes.
 
 What is left over takes as long, one by one, as several such steps. So a loop that only fills a workspace goes on to the
-next full step: over arms of the next agent, whose numbers nobody then reads (another thread may be changing them). The
+next full step: over arms of the next agent, whose numbers are then not read (another thread may be changing them). The
 workspace has room for that.
 """
 

@@ -23,14 +23,11 @@ ZERO: Any = np.int64(0)
 FIRST_ROUND: Any = np.int64(1)
 #: A round before all others, so far that nothing drawn ahead from it on is of any use.
 NEVER: Any = np.int64(-(2**20))
-NOBODY: Any = np.int64(-1)
+NO_AGENT: Any = np.int64(-1)
 #: When a neighbour was told something that it never was: before all pauses.
 NEVER_TOLD: Any = np.int32(-(2**31) + 1)
 ONE: Any = np.uint64(1)
 NO_BITS: Any = np.uint64(0)
-# Places in the counts of fates. Of what is heard, all but what is stale is learned.
-SENT, DELIVERED, ABSORBED, EXPIRED, STOPPED, RELAYED, QUEUED, LOST, HEARD, STALE = range(10)
-N_COUNTS = 10
 # Columns of the sums of observations.
 COUNT, TOTAL = 0, 1
 PAIR: Any = np.uint64(2)
@@ -134,7 +131,7 @@ class Rule(NamedTuple):
     sends_changes: bool
     #: How often an agent may learn one message: more than once only if it loses its memory.
     most_receipts: int
-    #: Whether everybody hears everything, without any message.
+    #: Whether all agents hear everything, without any message.
     tells_everyone: bool
 
 
@@ -268,8 +265,6 @@ class Fates(NamedTuple):
     base: Int64s
     end: Int32s
     sent: Int32s
-    #: How many copies are delivered, absorbed, expired and stopped in all.
-    totals: Int64s
     learners: Int32s
     #: How often messages are sent in the rounds to come, see `take_sent`.
     sent_ahead: Int64s
@@ -336,10 +331,8 @@ class OnLinks(NamedTuple):
 class Keys(NamedTuple):
     """What pulls need: the keys of their draws, how far clocks lag behind, clocks' parameters, and a memory's."""
 
-    reward_k0: int
-    reward_k1: int
-    index_k0: int
-    index_k1: int
+    #: The two words of the key for rewards, and those of the key for indices.
+    draws: Int64s
     draws_index: bool
     clock_lag: int
     clock_parameters: Floats
@@ -355,7 +348,7 @@ class Keys(NamedTuple):
 class Scratch(NamedTuple):
     """Workspace of `spread`.
 
-    `seen[v]` is a mark and whom v had its first copy from. Marks grow from hop to hop and from message to message: an
+    `seen[v]` is a mark and the sender of v's first copy. Marks grow from hop to hop and from message to message: an
     agent has seen a message if its mark is at least the message's first.
     """
 
@@ -430,7 +423,7 @@ class Steps(NamedTuple):
 class TreeLinks(NamedTuple):
     """A spanning tree: agent v's links to its neighbours in it are those from `starts[v]` to before `starts[v + 1]`.
 
-    `backward` is the same link in the other direction, `wants[link, arm]` whether somebody beyond has the arm, and
+    `backward` is the same link in the other direction, `wants[link, arm]` whether an agent beyond has the arm, and
     `places` where the link is in the whole network's indices.
     """
 
@@ -487,3 +480,21 @@ class Chunk(NamedTuple):
     stop: Int64s
     regret: Floats
     sent: Int64s
+
+
+class Arrays(NamedTuple):
+    """One replicate: what kernels that simulate rounds read and write, whichever way messages are delivered.
+
+    `counts` says how many copies met which fate, see `fate`. Kernels hand on to their routines only what those need:
+    whatever is handed on is copied to the stack.
+    """
+
+    agents: Agents
+    holders: Holders
+    rule: Rule
+    keys: Keys
+    state: State
+    known: Known
+    pulls: Pulls
+    messages: Messages
+    counts: Int64s

@@ -7,31 +7,12 @@ total would round differently.
 
 from __future__ import annotations
 
+from . import fate
 from .compiling import helper, kernel, routine
 from .emissions import sends_now
 from .faults import arrives, restart
 from .forgetting import add_own, begin_merged
-from .layout import (
-    ABSORBED,
-    COUNT,
-    DELIVERED,
-    HEARD,
-    LOST,
-    NEVER_TOLD,
-    SENT,
-    TOTAL,
-    Agents,
-    Chunk,
-    FaultRows,
-    Int64s,
-    Keys,
-    Known,
-    Merged,
-    Pulls,
-    Rule,
-    State,
-    TreeLinks,
-)
+from .layout import COUNT, NEVER_TOLD, TOTAL, Agents, Arrays, Chunk, FaultRows, Int64s, Merged, Rule, State, TreeLinks
 from .pulls import pull_rounds
 from .stopping import is_set
 
@@ -169,18 +150,18 @@ def tell(t: int, agents: Agents, tree: TreeLinks, chunk: Chunk, merged: Merged, 
                 if len(on_link) > 0:
                     on_link[links.rows[t - links.first_round] + places[link]] += 1
                 if not arrives(v, n_sent[link], v, receiver, t, faults):
-                    fates[LOST] += 1
+                    fates[fate.LOST] += 1
                     continue
                 count, before = sent_counts[link, arm], told_counts[back, arm]
                 if count <= before:
                     continue
-                fates[DELIVERED] += 1
-                fates[ABSORBED] += 1
+                fates[fate.DELIVERED] += 1
+                fates[fate.ABSORBED] += 1
                 place = position[receiver, arm]
                 if place >= 0:
                     sums[offsets[receiver] + place, COUNT] += count - before
                     sums[offsets[receiver] + place, TOTAL] += sent_totals[link, arm] - told_totals[back, arm]
-                    fates[HEARD] += 1
+                    fates[fate.HEARD] += 1
                 told_counts[back, arm] = count
                 told_totals[back, arm] = sent_totals[link, arm]
                 counts[receiver, arm] += count - before
@@ -189,21 +170,10 @@ def tell(t: int, agents: Agents, tree: TreeLinks, chunk: Chunk, merged: Merged, 
 
 
 @kernel
-def merge_rounds(
-    last: int,
-    chunk: Chunk,
-    agents: Agents,
-    rule: Rule,
-    keys: Keys,
-    pause: int,
-    tree: TreeLinks,
-    state: State,
-    known: Known,
-    merged: Merged,
-    pulls: Pulls,
-    counts: Int64s,
-) -> None:
+def merge_rounds(last: int, chunk: Chunk, arrays: Arrays, pause: int, tree: TreeLinks, merged: Merged) -> None:
     """Simulate the rounds of a chunk, up to before `last`."""
+    agents, rule, keys, state = arrays.agents, arrays.rule, arrays.keys, arrays.state
+    known, pulls, counts = arrays.known, arrays.pulls, arrays.counts
     slots, rewards, own_totals = pulls.slots, pulls.rewards, state.own_totals
     for t in range(chunk.first, last):
         begin_merged(t, keys, merged)
@@ -223,6 +193,6 @@ def merge_rounds(
         decide(t, pause, rule, agents, tree, chunk, merged, state)
         n_sent = tell(t, agents, tree, chunk, merged, state, counts)
         chunk.sent[step] = n_sent
-        counts[SENT] += n_sent
+        counts[fate.SENT] += n_sent
         if is_set(chunk.stop):
             return

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from . import fate
 from .compiling import fetch, helper, kernel, routine
 from .emissions import emit
 from .layout import (
@@ -21,22 +22,18 @@ from .layout import (
     EVERY_PULL,
     NO_BITS,
     ONE,
-    STALE,
     TOTAL,
     UNIT,
     ZERO,
-    Agents,
+    Arrays,
     Chunk,
     Floats,
     Holders,
     Int32s,
     Int64s,
-    Keys,
-    Known,
     Messages,
     Plan,
     Pulls,
-    Rule,
     State,
     Waiting,
 )
@@ -107,8 +104,8 @@ def deliver_by_plan(
     arms: Int32s,
     holders: Holders,
     messages: Messages,
-    ring: Int32s,
     plan: Plan,
+    ring: Int32s,
     state: State,
     stop: Int64s,
 ) -> int:
@@ -170,84 +167,49 @@ def deliver_by_plan(
 
 
 @kernel
-def plan_rounds(
-    last: int,
-    chunk: Chunk,
-    agents: Agents,
-    holders: Holders,
-    rule: Rule,
-    keys: Keys,
-    state: State,
-    known: Known,
-    pulls: Pulls,
-    messages: Messages,
-    plan: Plan,
-    ring: Int32s,
-    sent_ahead: Int64s,
-    counts: Int64s,
-) -> None:
+def plan_rounds(last: int, chunk: Chunk, arrays: Arrays, plan: Plan, ring: Int32s, sent_ahead: Int64s) -> None:
     """Simulate the rounds of a chunk, up to before `last`, by a plan; without one if nothing travels.
 
     `ring[v, t % reach]` is the beginning of the record of the message that v made in round t.
     """
-    reach, first, stop = rule.reach, chunk.first, chunk.stop
+    reach, first, stop, arms = arrays.rule.reach, chunk.first, chunk.stop, arrays.agents.arms
+    holders, messages, state, counts = arrays.holders, arrays.messages, arrays.state, arrays.counts
     for t in range(first, last):
-        begin(t, agents, holders, chunk, rule, keys, state, known, pulls, messages, counts)
+        begin(t, chunk, arrays)
         if is_set(stop):
             return
         if reach > 0:
-            keep_messages(t, reach, pulls, plan, messages, ring, sent_ahead)
+            keep_messages(t, reach, arrays.pulls, plan, messages, ring, sent_ahead)
             chunk.sent[t - first] = take_sent(t % reach, reach, sent_ahead)
-            counts[STALE] += deliver_by_plan(t, reach, ZERO, 1, agents.arms, holders, messages, ring, plan, state, stop)
+            counts[fate.STALE] += deliver_by_plan(t, reach, ZERO, 1, arms, holders, messages, plan, ring, state, stop)
 
 
 @kernel
 def pull_part(
-    t: int,
-    chunk: Chunk,
-    agents: Agents,
-    rule: Rule,
-    keys: Keys,
-    state: State,
-    pulls: Pulls,
-    messages: Messages,
-    plan: Plan,
-    ring: Int32s,
-    sent_ahead: Int64s,
-    regrets: Floats,
+    t: int, chunk: Chunk, arrays: Arrays, plan: Plan, ring: Int32s, sent_ahead: Int64s, regrets: Floats
 ) -> int:
     """Begin round `t` for a part of the agents; how often messages of theirs are sent in it.
 
     Others do the same for the other agents meanwhile. The regret of v is left in `regrets[t % 2, v]`, since sums must
     be added in the order of agents.
     """
+    agents, rule, state, pulls = arrays.agents, arrays.rule, arrays.state, arrays.pulls
     slots, gaps = pulls.slots, pulls.gaps
-    pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
+    pull_rounds(t, t + 1, agents, chunk, arrays.keys, rule.asks_best, state, pulls)
     for v in range(pulls.first, pulls.last):
         regrets[t % 2, v] = gaps[v] if slots[v] >= 0 else 0.0
     if rule.emission != EVERY_PULL:
         emit(t, agents, rule, pulls, state)
-    keep_messages(t, rule.reach, pulls, plan, messages, ring, sent_ahead)
+    keep_messages(t, rule.reach, pulls, plan, arrays.messages, ring, sent_ahead)
     n_sent: int = take_sent(t % rule.reach, rule.reach, sent_ahead)
     return n_sent
 
 
 @kernel
-def deliver_part(
-    t: int,
-    reach: int,
-    part: int,
-    n_parts: int,
-    arms: Int32s,
-    holders: Holders,
-    messages: Messages,
-    ring: Int32s,
-    plan: Plan,
-    state: State,
-    stop: Int64s,
-) -> int:
+def deliver_part(t: int, part: int, n_parts: int, arrays: Arrays, plan: Plan, ring: Int32s, stop: Int64s) -> int:
     """What `deliver_by_plan` does, for Python to call."""
-    n_stale: int = deliver_by_plan(t, reach, part, n_parts, arms, holders, messages, ring, plan, state, stop)
+    reach, arms, holders, messages = arrays.rule.reach, arrays.agents.arms, arrays.holders, arrays.messages
+    n_stale: int = deliver_by_plan(t, reach, part, n_parts, arms, holders, messages, plan, ring, arrays.state, stop)
     return n_stale
 
 

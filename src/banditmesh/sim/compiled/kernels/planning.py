@@ -59,7 +59,7 @@ def send_masks(n_senders: int, starts: Int64s, indices: Int32s, entries: Ranks, 
             receiver = np.uint64(indices[i])
             new = mask & ~marks[receiver, SEEN]
             fresh = marks[receiver, FRESH]
-            # Without a branch, since whether somebody hears something new cannot be predicted.
+            # Without a branch, since whether an agent hears something new cannot be predicted.
             receivers[np.uint64(n_receivers)] = receiver
             fetch(entries, receiver)
             n_receivers += 1 if new != 0 and fresh == 0 else 0

@@ -31,6 +31,9 @@ from .layout import (
 from .scalars import clock_rule, index_rule, law_quantile, law_reward, uniform
 from .stopping import is_set
 
+#: How far apart the slots are that are looked at side by side.
+TWO, THREE, FOUR = (np.uint64(2), np.uint64(3), np.uint64(4))
+
 # Of an agent's arms, `first` is the slot of the first and `n_arms` their number. Both are unsigned, because a signed
 # index may be negative, and allowing for that keeps loops from being vectorised.
 
@@ -39,7 +42,7 @@ from .stopping import is_set
 def write_indices(
     first: np.uint64, n_slots: np.uint64, clock: float, parameter: float, agents: Agents, state: State
 ) -> None:
-    """Write the indices of so many slots to the scores; `scores[DRAWS]` holds the draws.
+    """Write the indices of `n_slots` slots to the scores; `scores[DRAWS]` holds the draws.
 
     Without a branch, this loop becomes vector instructions.
     """
@@ -120,10 +123,21 @@ def highest_mean(first: np.uint64, n_arms: np.uint64, sums: Floats) -> np.uint64
 
 @helper
 def best_mean(first: np.uint64, n_arms: np.uint64, arms: Int32s, means: Floats) -> float:
-    """The highest of these means among an agent's arms."""
-    best = -math.inf
-    for j in range(n_arms):
-        best = max(best, means[arms[first + j]])
+    """The highest of these means among an agent's arms.
+
+    Four maxima side by side: with a single one, each comparison would wait for the one before.
+    """
+    a = b = c = d = means[arms[first]]
+    end = first + n_arms
+    slot = first
+    while slot + FOUR <= end:
+        a, b = max(a, means[arms[slot]]), max(b, means[arms[slot + ONE]])
+        c, d = max(c, means[arms[slot + TWO]]), max(d, means[arms[slot + THREE]])
+        slot += FOUR
+    while slot < end:
+        a = max(a, means[arms[slot]])
+        slot += ONE
+    best: float = max(max(a, b), max(c, d))
     return best
 
 
@@ -155,8 +169,8 @@ def pull_rounds(
 ) -> None:
     """Pull in the rounds from `begin` to before `end`, all agents that are up and whose turn it is.
 
-    The others' slots become -1. Each round's regret goes to the chunk. Several rounds at a time are for agents to whom
-    nothing happens between their pulls.
+    The others' slots become -1. Each round's regret goes to the chunk. Several rounds at a time are for agents
+    that hear nothing between their pulls.
     """
     offsets, arms, every, best_means = agents.offsets, agents.arms, agents.every, agents.best_means
     clock_of, parameters = agents.clock, agents.parameter
@@ -166,6 +180,7 @@ def pull_rounds(
     slots, is_best, gaps = pulls.slots, pulls.is_best, pulls.gaps
     has_tape, tape, up, stop, regrets = chunk.has_tape, chunk.tape, chunk.faults.up, chunk.stop, chunk.regret
     has_outages, n_ahead = up.shape[1] > 0, state.ahead.n_rounds
+    reward_k0, reward_k1, index_k0, index_k1 = keys.draws[0], keys.draws[1], keys.draws[2], keys.draws[3]
     for t in range(begin, end):
         step = t - chunk.first
         up_row = t - chunk.faults.first_round if has_outages else 0
@@ -174,7 +189,7 @@ def pull_rounds(
         law_row = step if len(chunk.law_a) > 1 else 0
         means, law_a, law_b = chunk.means[step if means_change else 0], chunk.law_a[law_row], chunk.law_b[law_row]
         if n_ahead > 0 and t - state.ahead.first[0] >= n_ahead:
-            draw_ahead(t, keys.reward_k0, keys.reward_k1, pulls.first, pulls.last, state.ahead)
+            draw_ahead(t, reward_k0, reward_k1, pulls.first, pulls.last, state.ahead)
         from_first = t - state.ahead.first[0]
         regret = 0.0
         # Agents before this one have their scores written, from that slot on.
@@ -203,9 +218,7 @@ def pull_rounds(
                     scored, scored_from = end_of_block(v, t, pulls.last, agents, chunk.faults, state), first
                     n_slots = np.uint64(offsets[scored]) - first
                     if keys.draws_index:
-                        draw_for_index(
-                            keys.index_k0, keys.index_k1, t, first, n_slots, arms, agents.owners, scores[DRAWS]
-                        )
+                        draw_for_index(index_k0, index_k1, t, first, n_slots, arms, agents.owners, scores[DRAWS])
                     write_scores(first, n_slots, clock, parameters[v], agents, state)
                 position = choose(first, first - scored_from, n_arms, clock, parameters[v], agents, state)
                 if asks_best:
@@ -219,7 +232,7 @@ def pull_rounds(
                 normal = normals[place] if len(normals) > 0 else 0.0
                 reward = law_reward(law_code[arm], law_a[arm], law_b[arm], uniforms[place], normal)
             else:
-                u = uniform(keys.reward_k0, keys.reward_k1, v, t, ZERO, ZERO)
+                u = uniform(reward_k0, reward_k1, v, t, ZERO, ZERO)
                 reward = law_quantile(law_code[arm], law_a[arm], law_b[arm], u)
             count_pull(v, slot, reward, state, pulls)
             own_counts[slot] += 1

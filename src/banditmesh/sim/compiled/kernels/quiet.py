@@ -71,37 +71,10 @@ def quiet_rounds(
             return
         if chunk.first == FIRST_ROUND:
             forget_all(agents, state)
-        own_chunk = Chunk(
-            chunk.first,
-            chunk.network,
-            chunk.links,
-            chunk.faults,
-            chunk.means_change,
-            chunk.means,
-            chunk.law_a,
-            chunk.law_b,
-            chunk.clocks,
-            chunk.has_tape,
-            chunk.tape,
-            chunk.codes,
-            chunk.stop,
-            regrets[row],
-            chunk.sent,
-        )
-        own_keys = Keys(
-            draw_keys[row, 0],
-            draw_keys[row, 1],
-            draw_keys[row, 2],
-            draw_keys[row, 3],
-            keys.draws_index,
-            keys.clock_lag,
-            keys.clock_parameters,
-            keys.gamma,
-            keys.rate,
-            keys.window,
-            keys.block_rounds,
-            keys.n_blocks,
-        )
-        pull_rounds(chunk.first, last, agents, own_chunk, own_keys, False, state, pulls)
+        for word in range(len(keys.draws)):
+            keys.draws[word] = draw_keys[row, word]
+        pull_rounds(chunk.first, last, agents, chunk, keys, False, state, pulls)
+        for step in range(last - chunk.first):
+            regrets[row, step] = chunk.regret[step]
         for slot in range(len(state.pulls)):
             pulled[row, slot] = state.pulls[slot]

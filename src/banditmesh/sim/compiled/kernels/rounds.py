@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import fate
 from .compiling import helper, kernel, routine
 from .emissions import emit, learn_sum
 from .faults import restart
 from .forgetting import begin_heard, block_of, enter
 from .layout import (
     EVERY_PULL,
-    HEARD,
-    STALE,
     Agents,
+    Arrays,
     Chunk,
     Fates,
     Holders,
@@ -27,7 +27,6 @@ from .layout import (
     Known,
     Messages,
     Pulls,
-    Rule,
     Scratch,
     State,
 )
@@ -118,32 +117,21 @@ def tell_everyone(
 
 
 @helper
-def tell_nobody(t: int, agents: Agents, holders: Holders, chunk: Chunk, keys: Keys, pulls: Pulls, state: State) -> int:
+def tell_none(t: int, agents: Agents, holders: Holders, chunk: Chunk, keys: Keys, pulls: Pulls, state: State) -> int:
     """In the place of `tell_everyone` where messages travel: a shorter kernel compiles sooner."""
     return 0
 
 
 @helper
-def begin(
-    t: int,
-    agents: Agents,
-    holders: Holders,
-    chunk: Chunk,
-    rule: Rule,
-    keys: Keys,
-    state: State,
-    known: Known,
-    pulls: Pulls,
-    messages: Messages,
-    counts: Int64s,
-) -> None:
+def begin(t: int, chunk: Chunk, arrays: Arrays) -> None:
     """Begin round `t`: whoever lost its memory starts afresh, all pull, and messages are made of the pulls."""
-    begin_heard(t, keys, messages, known)
+    agents, rule, keys, state, pulls = arrays.agents, arrays.rule, arrays.keys, arrays.state, arrays.pulls
+    begin_heard(t, keys, arrays.messages, arrays.known)
     if len(chunk.faults.restarts) > 0:
-        restart(t, agents, chunk, known, state)
+        restart(t, agents, chunk, arrays.known, state)
     pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
     if rule.tells_everyone:
-        counts[HEARD] += tell_everyone(t, agents, holders, chunk, keys, pulls, state)
+        arrays.counts[fate.HEARD] += tell_everyone(t, agents, arrays.holders, chunk, keys, pulls, state)
     if rule.ttl > 0 and rule.emission != EVERY_PULL:
         emit(t, agents, rule, pulls, state)
 
@@ -163,28 +151,15 @@ def take_sent(row: int, reach: int, sent_ahead: Int64s) -> int:
 
 
 @kernel
-def spread_rounds(
-    first: int,
-    last: int,
-    chunk: Chunk,
-    agents: Agents,
-    holders: Holders,
-    rule: Rule,
-    keys: Keys,
-    state: State,
-    known: Known,
-    scratch: Scratch,
-    pulls: Pulls,
-    messages: Messages,
-    ring: Fates,
-    counts: Int64s,
-) -> int:
+def spread_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, scratch: Scratch, ring: Fates) -> int:
     """Simulate the rounds from `first` to before `last`, a part of the chunk, spreading each message when it is made.
 
     Returns the round that comes next. If the learners of a round do not fit, it returns early, in the middle of that
     round: `scratch.cursor` keeps how many agents' messages were spread, -1 if the round has not begun, and how many
     learners they have. The next call goes on there, with more place.
     """
+    agents, holders, rule, counts = arrays.agents, arrays.holders, arrays.rule, arrays.counts
+    pulls, messages, keys, known, state = arrays.pulls, arrays.messages, arrays.keys, arrays.known, arrays.state
     reach, cursor, sent_ahead = rule.reach, scratch.cursor, ring.sent_ahead
     n_agents = len(agents.every)
     ring_end, ring_sent, learners = ring.end, ring.sent, ring.learners
@@ -192,7 +167,7 @@ def spread_rounds(
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
     for t in range(first, last):
         if cursor[0] < 0:
-            begin(t, agents, holders, chunk, rule, keys, state, known, pulls, messages, counts)
+            begin(t, chunk, arrays)
             cursor[0] = 0
         row = t % reach
         for v in range(cursor[0], n_agents):
@@ -234,5 +209,5 @@ def spread_rounds(
                 else:
                     sent_ahead[row + hop] += ring_sent[key, hop]
         chunk.sent[t - chunk.first] = take_sent(row, reach, sent_ahead)
-        counts[STALE] += deliver(t, reach, messages, ring, learners, keys, known, state, chunk.stop)
+        counts[fate.STALE] += deliver(t, reach, messages, ring, learners, keys, known, state, chunk.stop)
     return last

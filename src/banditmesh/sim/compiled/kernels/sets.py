@@ -16,25 +16,9 @@ import numpy as np
 
 from ....protocols.relaying import ABSORB, STOP
 from ..bitsets import WORD
+from . import fate
 from .compiling import bits_set, helper, lowest_bit, routine
-from .layout import (
-    ABSORBED,
-    DELIVERED,
-    EXPIRED,
-    HEARD,
-    ONE,
-    QUEUED,
-    RELAYED,
-    SENT,
-    STOPPED,
-    Fates,
-    Int16s,
-    Int64s,
-    Network,
-    Rule,
-    Scratch,
-    Words,
-)
+from .layout import ONE, Fates, Int16s, Int64s, Network, Rule, Scratch, Words
 from .scalars import random_relay, uniform
 
 # Sets that a message's way is worked out with, as rows of `scratch.sets`.
@@ -62,7 +46,7 @@ def send_to_sets(starts: Int64s, bits: Words, sets: Words, first_from: Words) ->
 
 @helper
 def count_back_links(bits: Words, sets: Words, first_from: Words) -> int:
-    """How many of the senders are linked to whom they had the message from, one hop ago."""
+    """How many of the senders are linked to the agent that sent them the message, one hop ago."""
     n_back = 0
     for word in range(np.uint64(sets.shape[1])):
         left = sets[SENT_BEFORE, word]
@@ -72,6 +56,20 @@ def count_back_links(bits: Words, sets: Words, first_from: Words) -> int:
             for other in range(np.uint64(sets.shape[1])):
                 n_back += bits_set(bits[sender, other] & first_from[sender, other] & sets[SENDING, other])
     return n_back
+
+
+@helper
+def count_fates(
+    n_delivered: int, n_absorbed: int, n_expired: int, n_stopped: int, n_queued: int, n_heard: int, counts: Int64s
+) -> None:
+    """Add what became of a message's copies; those that neither ended nor are queued at the horizon were relayed."""
+    counts[fate.DELIVERED] += n_delivered
+    counts[fate.ABSORBED] += n_absorbed
+    counts[fate.EXPIRED] += n_expired
+    counts[fate.STOPPED] += n_stopped
+    counts[fate.RELAYED] += n_delivered - n_absorbed - n_expired - n_stopped - n_queued
+    counts[fate.QUEUED] += n_queued
+    counts[fate.HEARD] += n_heard
 
 
 @routine
@@ -201,17 +199,9 @@ def spread_by_sets(
                 n_senders = 0
         if t == rule.horizon:
             n_queued = n_senders
-        counts[SENT] += n_sent
+        counts[fate.SENT] += n_sent
         fates.sent[key, hop - 1] = n_sent
         fates.end[key, hop - 1] = n_learners
     fates.base[key] = base
-    totals = fates.totals
-    totals[key, 0], totals[key, 1], totals[key, 2], totals[key, 3] = n_delivered, n_absorbed, n_expired, n_stopped
-    counts[DELIVERED] += n_delivered
-    counts[ABSORBED] += n_absorbed
-    counts[EXPIRED] += n_expired
-    counts[STOPPED] += n_stopped
-    counts[RELAYED] += n_delivered - n_absorbed - n_expired - n_stopped - n_queued
-    counts[QUEUED] += n_queued
-    counts[HEARD] += n_learners
+    count_fates(n_delivered, n_absorbed, n_expired, n_stopped, n_queued, n_learners, counts)
     return n_learners

@@ -128,7 +128,7 @@ def _bind(rules: Rules, plain: bool, memory: str, _identities: str) -> Kernels:
         emit = compiling_part(rebind(emit, sends_now=sends_now, **weighing, **(_EMITTED if weighing else {})))
         decide = compiling_part(rebind(decide, sends_now=sends_now, **(_MERGED if weighing else {})))
     if plain:
-        emit, restart, tell_everyone = emissions.emit_nothing, faults.restart_nobody, rounds.tell_nobody
+        emit, restart, tell_everyone = emissions.emit_nothing, faults.restart_none, rounds.tell_none
         has_faults = walk.has_no_faults
     if relay is not None:
         relays = compile_rule(relay)

@@ -14,22 +14,14 @@ import numpy as np
 
 from ....draws import TARGET_STRIDE
 from ....protocols.relaying import ABSORB, STOP
+from . import fate
 from .compiling import block, helper, kernel, scalar
 from .faults import keep_arriving
 from .layout import (
-    ABSORBED,
-    DELIVERED,
-    EXPIRED,
     FIRST_ROUND,
-    HEARD,
-    LOST,
     MARK,
-    NOBODY,
+    NO_AGENT,
     PREVIOUS,
-    QUEUED,
-    RELAYED,
-    SENT,
-    STOPPED,
     ZERO,
     Agents,
     Fates,
@@ -42,7 +34,7 @@ from .layout import (
     Scratch,
 )
 from .scalars import random_relay, uniform
-from .sets import spread_by_sets
+from .sets import count_fates, spread_by_sets
 from .stopping import is_set
 
 
@@ -163,7 +155,7 @@ def send_hop(
             n_picked = n_arriving
         if rule.n_targets > 0 or is_faulty:
             sent_now, n_receivers = send(
-                sender, NOBODY, ZERO, n_picked, drawn, oldest, newest, seen, receivers, n_receivers
+                sender, NO_AGENT, ZERO, n_picked, drawn, oldest, newest, seen, receivers, n_receivers
             )
         else:
             sent_now, n_receivers = send(
@@ -273,19 +265,11 @@ def spread(
         if t == rule.horizon:
             n_queued = n_senders
         n_delivered += n_receivers
-        counts[SENT] += n_sent
+        counts[fate.SENT] += n_sent
         sent_by_hop[key, hop - 1] = n_sent
         end_by_hop[key, hop - 1] = n_learners
-    totals = fates.totals
-    totals[key, 0], totals[key, 1], totals[key, 2], totals[key, 3] = n_delivered, n_absorbed, n_expired, n_stopped
-    counts[DELIVERED] += n_delivered
-    counts[ABSORBED] += n_absorbed
-    counts[EXPIRED] += n_expired
-    counts[STOPPED] += n_stopped
-    counts[RELAYED] += n_delivered - n_absorbed - n_expired - n_stopped - n_queued
-    counts[QUEUED] += n_queued
-    counts[LOST] += n_lost
-    counts[HEARD] += n_learners
+    count_fates(n_delivered, n_absorbed, n_expired, n_stopped, n_queued, n_learners, counts)
+    counts[fate.LOST] += n_lost
     return n_learners
 
 

@@ -28,7 +28,7 @@ def draw_tape(
         for v in range(len(agents.every)):
             if is_set(stop):
                 return
-            u = uniform(keys.reward_k0, keys.reward_k1, v, first + step, ZERO, ZERO)
+            u = uniform(keys.draws[0], keys.draws[1], v, first + step, ZERO, ZERO)
             uniforms[step, v] = u
             for slot in range(agents.offsets[v], agents.offsets[v + 1]):
                 arm = agents.arms[slot]

@@ -178,7 +178,7 @@ def beta_of(root: float, other_root: float, q: float, other_q: float) -> float:
 def write_bounds(
     first: np.uint64, n_slots: np.uint64, clock: float, parameter: float, agents: Agents, state: State
 ) -> None:
-    """Write the bounds of so many slots, and of some beyond, see `lanes`."""
+    """Write the bounds of `n_slots` slots, and of some beyond, see `lanes`."""
     widths, pairs, scores = agents.widths, state.pairs, state.scores
     n_written = padded(first, n_slots, len(agents.arms))
     n_coins = np.uint64(0)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from numba.core import event
 
@@ -27,19 +27,9 @@ _SILENT: Final = 1.0
 WAITING: Final = "banditmesh:wait"
 
 
-def in_turn(compile_: Callable[[Any], Any], path: Path) -> Callable[[Any], Any]:
-    """What compiles a kernel or reads it from the cache, by one process at a time."""
-
-    def compile_in_turn(signature: Any) -> Any:
-        with turn(path):
-            return compile_(signature)
-
-    return compile_in_turn
-
-
 @contextlib.contextmanager
 def turn(path: Path) -> Iterator[None]:
-    """Hold the lock of this path, if it can be had in time."""
+    """Hold the lock of this path, if it can be had in time: a block, or each call of a function that this decorates."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -13,36 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from ....protocols.relaying import ABSORB, STOP
+from . import fate
 from .compiling import helper, kernel, routine
 from .emissions import emit, learn_sum
 from .faults import arrives, restart
 from .forgetting import begin_heard, block_of, enter
-from .layout import (
-    ABSORBED,
-    DELIVERED,
-    EVERY_PULL,
-    EXPIRED,
-    HEARD,
-    LOST,
-    QUEUED,
-    RELAYED,
-    SENT,
-    STALE,
-    STOPPED,
-    Agents,
-    Chunk,
-    FaultRows,
-    Int64s,
-    Keys,
-    Known,
-    Learned,
-    Messages,
-    Pulls,
-    Queue,
-    Rule,
-    State,
-    Walked,
-)
+from .layout import EVERY_PULL, Arrays, Chunk, FaultRows, Int64s, Keys, Known, Learned, Messages, Queue, State, Walked
 from .pulls import pull_rounds
 from .scalars import random_relay, uniform
 from .spread import pick_neighbours
@@ -73,19 +49,10 @@ def has_no_faults(faults: FaultRows) -> bool:
 
 
 @routine
-def begin_walk(
-    t: int,
-    chunk: Chunk,
-    agents: Agents,
-    rule: Rule,
-    keys: Keys,
-    state: State,
-    known: Known,
-    pulls: Pulls,
-    messages: Messages,
-    walked: Walked,
-) -> None:
+def begin_walk(t: int, chunk: Chunk, arrays: Arrays, walked: Walked) -> None:
     """Begin round `t`: whoever lost its memory starts afresh, all pull, and what they send is queued."""
+    agents, rule, keys, state = arrays.agents, arrays.rule, arrays.keys, arrays.state
+    known, pulls, messages = arrays.known, arrays.pulls, arrays.messages
     n_agents, reach, row = len(agents.every), rule.reach, t % rule.reach
     queue, next_queue = (walked.even, walked.odd) if t % 2 == 0 else (walked.odd, walked.even)
     ids, accepted, kept_until, learned = walked.ids, walked.accepted, walked.kept_until, walked.learned
@@ -167,25 +134,14 @@ def learn_in_order(
 
 
 @kernel
-def walk_rounds(
-    first: int,
-    last: int,
-    chunk: Chunk,
-    agents: Agents,
-    rule: Rule,
-    keys: Keys,
-    state: State,
-    known: Known,
-    pulls: Pulls,
-    messages: Messages,
-    walked: Walked,
-    counts: Int64s,
-) -> int:
+def walk_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, walked: Walked) -> int:
     """Simulate the rounds from `first` to before `last`, a part of the chunk; returns the round that comes next.
 
     It returns early if a queue, or the list of learners, has no place for one more entry of every agent: before a
     round, or in the middle of one, between two messages. The next call goes on there, with more place.
     """
+    agents, rule, keys, counts = arrays.agents, arrays.rule, arrays.keys, arrays.counts
+    known, messages, state = arrays.known, arrays.messages, arrays.state
     ttl, reach, n_agents = rule.ttl, rule.reach, len(agents.every)
     network, links, faults, cursor = chunk.network, chunk.links, chunk.faults, walked.cursor
     indices, on_link, position_of, offsets = network.indices, links.on_link, agents.position, agents.offsets
@@ -201,7 +157,7 @@ def walk_rounds(
         if cursor[0] < 0:
             if queue.n_used[0] + n_agents > len(queue.message):
                 return t
-            begin_walk(t, chunk, agents, rule, keys, state, known, pulls, messages, walked)
+            begin_walk(t, chunk, arrays, walked)
             if is_set(chunk.stop):
                 return t
         head, message_of, ttl_of, following = queue.head, queue.message, queue.ttl, queue.following
@@ -226,7 +182,7 @@ def walk_rounds(
                     n_receivers = pick_neighbours(
                         origin, made, v, hops_left, -1, starts[v], starts[v + 1], indices, rule, picks
                     )
-                counts[SENT] += n_receivers
+                counts[fate.SENT] += n_receivers
                 chunk.sent[step] += n_receivers
                 for k in range(n_receivers):
                     place = picks[k] if rule.n_targets > 0 else starts[v] + k
@@ -234,14 +190,14 @@ def walk_rounds(
                         on_link[link_row + place] += 1
                     receiver = np.int64(indices[np.uint64(place)])
                     if is_faulty and not arrives(origin, made, v, receiver, t, faults):
-                        counts[LOST] += 1
+                        counts[fate.LOST] += 1
                         continue
                     n_accepted = accepted[np.uint64(receiver)]
                     if n_accepted < kept_until[message_id, np.uint64(receiver)]:
                         continue
                     accepted[receiver] = n_accepted + 1
                     kept_until[message_id, receiver] = n_accepted + 1 + memory
-                    counts[DELIVERED] += 1
+                    counts[fate.DELIVERED] += 1
                     position = position_of[receiver, arm]
                     has_arm = position >= 0
                     degree = starts[receiver + 1] - starts[receiver]
@@ -253,23 +209,23 @@ def walk_rounds(
                             1 if has_arm else 0, ttl - hops_left, degree if rule.decision.shape[2] > 1 else 0
                         ]
                     if has_arm and not (decision == STOP and rule.stop_before_use):
-                        counts[HEARD] += 1
+                        counts[fate.HEARD] += 1
                         n_learned = learned.n_used[0]
                         learners[n_learned] = offsets[receiver] + position
                         next_learner[n_learned] = first_learner[message]
                         first_learner[message] = n_learned
                         learned.n_used[0] = n_learned + 1
                     if decision == ABSORB:
-                        counts[ABSORBED] += 1
+                        counts[fate.ABSORBED] += 1
                     elif decision == STOP:
-                        counts[STOPPED] += 1
+                        counts[fate.STOPPED] += 1
                     elif hops_left <= 1:
-                        counts[EXPIRED] += 1
+                        counts[fate.EXPIRED] += 1
                     else:
-                        counts[QUEUED if t == rule.horizon else RELAYED] += 1
+                        counts[fate.QUEUED if t == rule.horizon else fate.RELAYED] += 1
                         push(next_queue, receiver, message, hops_left - 1)
         cursor[0] = -1
-        counts[STALE] += learn_in_order(t, reach, messages, learned, keys, known, state, chunk.stop)
+        counts[fate.STALE] += learn_in_order(t, reach, messages, learned, keys, known, state, chunk.stop)
         if is_set(chunk.stop):
             return t
     return last
