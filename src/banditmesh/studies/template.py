@@ -47,8 +47,8 @@ alpha = 3.0
 # name = "discount"
 # gamma = 0.995
 
-[protocol]             # none, irs, gossip, probabilistic, fwa, flooding, centralised
-name = "fwa"
+[protocol]             # none, irs, gossip, probabilistic, fwa, flooding, tree, centralised; or a published algorithm:
+name = "fwa"           # gosine, dducb, dpe2, coop-se, odc and so on; see the page on algorithms
 ttl = 3
 # stop = 0.5           # of probabilistic
 # fanout = 1           # of gossip
