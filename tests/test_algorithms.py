@@ -57,6 +57,44 @@ def test_comparisons_take_algorithms_once_whatever_the_policies():
     assert result.engine == "reference"
 
 
+@pytest.mark.parametrize("entry", [("gosine", bm.UCB()), {"protocol": "gosine", "policy": "klucb"}])
+def test_algorithm_that_chooses_is_not_compared_under_the_name_of_a_policy(entry):
+    with pytest.raises(
+        bm.InputError, match=r"^'gosine' chooses by its own rules and takes no policy, got .*; leave it"
+    ):
+        bm.compare(RING, [entry, "none"], horizon=5, replicates=1, seed=0, engine="reference")
+
+
+def test_there_is_no_estimate_of_an_algorithm_that_chooses():
+    with pytest.raises(bm.InputError, match=r"'gosine', which chooses by its own rules; simulate it$"):
+        bm.theory.estimate(RING, "gosine", horizon=10)
+    assert bm.theory.estimate(RING, "odc", horizon=10).at(10) > 0
+
+
+@pytest.mark.parametrize("text", ["gosine(beta=1e6)", "gosine(spread=1e300)", "dducb(eps=1e-320)"])
+def test_parameters_beyond_what_can_be_computed_are_refused(text):
+    with pytest.raises(bm.InputError, match=r"^(beta|spread|eps) must be .*, got 1"):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gosine(1e300, beta=100, spread=1e6)",
+        "dducb(1e300, eps=1e-100)",
+        "odc(1, factor=1e300)",
+        "coop-se(2, factor=1e300)",
+        "dpe2(1e300)",
+        "cusum-ucb(2, drift=1e300)",
+        "glr-klucb(2, delta=1e-320)",
+        "glr-klucb(2, delta=1e300)",
+        "co-aae(2, alpha=1e300)",
+    ],
+)
+def test_extreme_parameters_run(text):
+    assert np.isfinite(bm.simulate(RING, text, horizon=40, seed=0, engine="reference").regret).all()
+
+
 def test_frontier_takes_algorithms_by_class_and_with_several_policies():
     found = bm.frontier(
         RING,

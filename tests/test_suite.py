@@ -331,6 +331,8 @@ def test_workers_that_are_gone_are_told_in_one_line():
         ({"problems": ["equal-ring", "faults", "equal-ring"]}, "problems must differ"),
         ({"problems": []}, "problems must name at least one, got []"),
         ({"problems": 3}, "problems must name at least one, got 3"),
+        ({"problems": "equal-ring", "rows": "gosine, klucb"}, "'gosine' chooses by its own rules and takes no policy"),
+        ({"problems": "equal-ring", "entries": [("dpe2", "klucb")]}, "'dpe2' chooses by its own rules and takes no"),
         ({"problems": "equal-ring", "rows": []}, "rows must name at least one, got []"),
         ({"problems": "equal-ring", "rows": "fwaa"}, "fwaa"),
         ({"problems": "equal-ring", "rows": "irs, ucb, klucb"}, "a row must be written like"),

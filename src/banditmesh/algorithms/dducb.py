@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..core import Note, Parcel, Place
-from ..errors import MessageError
+from ..errors import InputError, MessageError
 from ..networks.csr import Links
 from .base import (
     ASYNCHRONOUS,
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ..problem import Problem
 
 TABLE: Final = "table"
+#: The number of steps follows from its inverse, which must be a number.
+MIN_EPS: Final = 1e-100
 #: Below this, one step of the mixing matrix gives the average.
 _MIXES_AT_ONCE: Final = 1e-9
 _EVERY_TABLE: Final = "its averages are wrong for ever when a table does not come in its round"
@@ -108,6 +110,8 @@ class DDUCB(Algorithm):
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", checks.positive("alpha", self.alpha))
         object.__setattr__(self, "eps", checks.positive("eps", self.eps))
+        if self.eps < MIN_EPS:
+            raise InputError(f"must be at least {MIN_EPS:g}, got {self.eps:g}", key="eps")
         object.__setattr__(self, "accelerated", checks.integer("accelerated", self.accelerated, at_least=0, at_most=1))
 
     def plan(self, problem: Problem) -> list[Mixing]:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 REQUEST: Final = "request"
 RECOMMENDATION: Final = "recommendation"
+#: The second phase of a larger one would never end.
+MAX_BETA: Final = 100.0
+MAX_SPREAD: Final = 1e6
 ONE_BEST: Final = "the arm that is recommended must be the best one for everybody"
 
 
@@ -72,9 +75,13 @@ class GosInE(Algorithm):
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", checks.positive("alpha", self.alpha))
         object.__setattr__(self, "beta", checks.real("beta", self.beta))
-        if not self.beta > 1.0:
-            raise InputError(f"must be above 1, so that phases grow, got {self.beta:g}", key="beta")
+        if not 1.0 < self.beta <= MAX_BETA:
+            raise InputError(
+                f"must be above 1, so that phases grow, and at most {MAX_BETA:g}, got {self.beta:g}", key="beta"
+            )
         object.__setattr__(self, "spread", checks.non_negative("spread", self.spread))
+        if self.spread > MAX_SPREAD:
+            raise InputError(f"must be at most {MAX_SPREAD:g}, got {self.spread:g}", key="spread")
 
     def plan(self, problem: Problem) -> list[Standing]:
         """Which of how many agents each one is."""

@@ -66,6 +66,14 @@ def read_policies(given: Any, one: Any = None) -> list[Policy]:
     return read
 
 
+def check_takes_policy(protocol: AnyProtocol, policy: object) -> None:
+    """Refuse a policy for an algorithm that chooses by itself: tables would name one that is never asked."""
+    if policy is not None and protocol.chooses:
+        raise InputError(
+            f"{protocol.name!r} chooses by its own rules and takes no policy, got {checks.shown(policy)}; leave it out"
+        )
+
+
 def check_memories(protocols: Iterable[AnyProtocol], given: Any) -> None:
     """Refuse memories that do not go with the protocols, before any of them runs; the rest is left to `simulate`.
 
@@ -141,6 +149,12 @@ def _with_each(entry: Entry, policies: Sequence[Policy]) -> list[tuple[str, Entr
 
 
 def _read_entry(one: object) -> Entry:
+    entry = _read_shape(one)
+    check_takes_policy(entry.protocol, entry.settings.get("policy"))
+    return entry
+
+
+def _read_shape(one: object) -> Entry:
     if isinstance(one, tuple) and len(one) == 2 and isinstance(one[1], Policy | str):
         return Entry(as_protocol(one[0]), {"policy": as_policy(one[1])})
     if isinstance(one, Mapping):

@@ -19,6 +19,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, TypeAlias
 
 from .. import checks
+from ..comparisons.entries import check_takes_policy
 from ..errors import InputError
 from ..lookup import own, registry
 from ..policies import Policy
@@ -145,6 +146,7 @@ def read_row(text: str, problem: SuiteProblem) -> Row:
     built = notation.read(protocol, ttl=max(1, problem.diameter))
     built.check_delivery()
     chosen = as_policy(policy[0]) if policy else None
+    check_takes_policy(built, chosen)
     return Row(own.plain(text), built, chosen, _source_of(built, built.emission, chosen))
 
 
@@ -179,6 +181,7 @@ def make_row(name: str, entry: Entry, problem: SuiteProblem) -> Row:
     protocol, policy = entry if isinstance(entry, tuple) else (entry, None)
     row = read_row(protocol, problem) if isinstance(protocol, str) else Row(name, protocol)
     policy = row.policy if policy is None else as_policy(policy)
+    check_takes_policy(row.protocol, policy)
     return Row(name, row.protocol, policy, _source_of(row.protocol, row.protocol.emission, policy))
 
 

@@ -96,7 +96,7 @@ def estimate(
     problem : Problem
         Its network may be dynamic.
     protocol : AnyProtocol or str
-        Any.
+        Any; of algorithms, those that leave the choice to the policy.
     alpha : float
         The parameter of the policy, `UCB(alpha)`. Below the largest variance of an arm, noise decides more than is
         estimated here; then there is a warning.
@@ -124,6 +124,11 @@ def estimate(
     problem.check_fixed("estimates")
     horizon, alpha = checks.integer("horizon", horizon, at_least=1), checks.positive("alpha", alpha)
     protocol = as_protocol(protocol)
+    if protocol.chooses:
+        raise InputError(
+            f"an estimate is for agents that choose by UCB, got {protocol.name!r}, which chooses by its own rules; "
+            "simulate it"
+        )
     variance = float(spreads_of(problem).max()) ** 2
     if alpha < variance:
         warn(
