@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import checks
@@ -137,9 +138,13 @@ def _check_choices(spec: Spec, problem: Problem) -> None:
     from ..sim.engine import check_memory_fits
 
     protocols = [(family, build_protocol(family.settings)) for family in spec.families("protocol")]
+    pauses = [one["every"] for each in spec.families("every") for one in each.variants("every")]
+    struck = [one.get("faults", {}) for each in spec.families("faults") for one in each.variants("faults")]
     for family, protocol in protocols:
         with _about("protocol", family):
             protocol.check_network(not problem.is_dynamic)
+            for every, faults in product(pauses, struck):
+                protocol.check_run(problem, [every], read_faults(faults).effective())
     for family in spec.families("policy"):
         with _about("policy", family):
             policy = build_policy(family.settings)

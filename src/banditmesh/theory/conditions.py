@@ -48,7 +48,7 @@ class Condition:
 def name_theorem(delivery: Flow | None, sharp: SharpBound | None) -> str:
     """What the sharp bound rests on."""
     if delivery is None or sharp is None:
-        return "none: your own protocol or emission"
+        return "none: an algorithm, or your own protocol or emission"
     if not delivery.promises:
         return "delivery theorem: own pulls alone"
     if delivery.each_hop:
@@ -88,7 +88,9 @@ def state_conditions(
     if theorem.startswith("delivery"):
         stated.append(Condition("sharp", f"sharp constant, by the {theorem}; {large}", is_large))
     else:
-        requires = "an upper bound is known for the protocol and the emission; there is none for your own"
+        requires = (
+            "an upper bound is known for the protocol and the emission; there is none for algorithms and your own"
+        )
         stated.append(Condition("sharp", requires, False))
     if sharp is not None:
         requires = f"the sharp bound at T = {sharp.horizon} is below the cost of largest gaps; if not, it adds nothing"
