@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from .. import checks
 from ..draws import MAX_COUNTER
 from ..errors import InputError
+from ..faults import Faults
 from ..lookup import own
+from ..protocols.base import AnyProtocol, has_method
 from ..rules import get_rules
 from ..settings.parts import (
     NAME_KEYS,
@@ -138,13 +140,12 @@ def _check_choices(spec: Spec, problem: Problem) -> None:
     from ..sim.engine import check_memory_fits
 
     protocols = [(family, build_protocol(family.settings)) for family in spec.families("protocol")]
-    pauses = [one["every"] for each in spec.families("every") for one in each.variants("every")]
-    struck = [one.get("faults", {}) for each in spec.families("faults") for one in each.variants("faults")]
     for family, protocol in protocols:
         with _about("protocol", family):
             protocol.check_network(not problem.is_dynamic)
-            for every, faults in product(pauses, struck):
-                protocol.check_run(problem, [every], read_faults(faults).effective())
+            if not has_method(protocol, AnyProtocol.check_run):
+                for every, faults in _pace_and_faults(spec):
+                    protocol.check_run(problem, [every], faults)
     for family in spec.families("policy"):
         with _about("policy", family):
             policy = build_policy(family.settings)
@@ -154,6 +155,14 @@ def _check_choices(spec: Spec, problem: Problem) -> None:
                 check_memory_fits(protocol, policy.memory)
             except InputError as error:
                 raise family.blame(error.found_in("memory.name")) from None
+
+
+def _pace_and_faults(spec: Spec) -> Iterator[tuple[int, Faults | None]]:
+    """Every pace of pulls of a study with each of its faults."""
+    pauses = [one["every"] for family in spec.families("every") for one in family.variants("every")]
+    struck = [one.get("faults", {}) for family in spec.families("faults") for one in family.variants("faults")]
+    for every, faults in product(pauses, struck):
+        yield every, read_faults(faults).effective()
 
 
 def _check_changes(spec: Spec, first: Mapping[str, Any], problem: Problem) -> None:

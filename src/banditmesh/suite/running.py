@@ -26,6 +26,7 @@ from ..lookup import own
 from ..machine.cores import count_cores
 from ..machine.executors import MAX_WORKERS, open_executor, result_of, submit
 from ..settings.parts import as_policy
+from ..sim.limits import MAX_ROUNDS
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
 from ..studies.manifest import versions
@@ -234,7 +235,7 @@ def _cells(
     for name in names:
         problem = PROBLEMS[checks.choice("problems", name, PROBLEMS)]
         rounds, repeats = problem.size(size)
-        rounds = rounds if horizon is None else checks.integer("horizon", horizon, at_least=1)
+        rounds = rounds if horizon is None else checks.integer("horizon", horizon, at_least=1, at_most=MAX_ROUNDS)
         repeats = repeats if replicates is None else checks.integer("replicates", replicates, at_least=1)
         made = [read_row(text, problem) for text in (row_texts(problem) if rows is None else _listed("rows", rows))]
         made += [make_row(title, entry, problem) for title, entry in read_entries(entries).items()]

@@ -88,9 +88,7 @@ def state_conditions(
     if theorem.startswith("delivery"):
         stated.append(Condition("sharp", f"sharp constant, by the {theorem}; {large}", is_large))
     else:
-        requires = (
-            "an upper bound is known for the protocol and the emission; there is none for algorithms and your own"
-        )
+        requires = "an upper bound is known for the protocol and the emission; none is for algorithms and your own"
         stated.append(Condition("sharp", requires, False))
     if sharp is not None:
         requires = f"the sharp bound at T = {sharp.horizon} is below the cost of largest gaps; if not, it adds nothing"
