@@ -92,6 +92,8 @@ def test_agents_that_do_not_pull_are_masked_and_paid_nothing():
     [
         ({0: 0}, "actions must name all 2 agents, got none for 1"),
         ({0: 0, 1: 3}, "the action of agent 1 must be a position from 0 to 2, got 3"),
+        (None, "actions must be a mapping from agents to positions, got None"),
+        ([0, 0], "actions must be a mapping from agents to positions"),
     ],
 )
 def test_wrong_actions_are_refused(actions, words):
@@ -231,6 +233,23 @@ def test_river_may_leave_arms_out_but_not_bring_others():
         policy.pull(["d"])
     with pytest.raises(bm.InputError, match="policy must be a policy such as UCB"):
         ToRiver("ucb")
+    for arms in ([], ["a", "a"]):
+        with pytest.raises(bm.InputError, match="arms must be different ones, at least one, got"):
+            ToRiver(bm.UCB()).pull(arms)
+
+
+@pytest.mark.parametrize("reward", [(float("nan"),), (None,), ("x",), (1e300,), ()])
+def test_river_learns_nothing_of_what_is_no_reward(reward):
+    policy = ToRiver(bm.UCB(), arms=["a", "b"], seed=0)
+    policy.update("a", 0.5)
+    with pytest.raises(bm.InputError, match="reward must be"):
+        policy.update("a", *reward)
+    assert [policy._rewards[arm].get() for arm in ("a", "b")] == [0.5, 0.0]
+
+
+def test_the_seed_of_an_environment_is_that_of_reset():
+    with pytest.raises(bm.InputError, match=r"^seed is said by reset\(\), got 3; leave it out$"):
+        parallel_env(PAIR, "irs", seed=3)
 
 
 @pytest.mark.parametrize("extra", ["pettingzoo", "river"])

@@ -85,6 +85,8 @@ class MeshEnv(ParallelEnv):  # type: ignore[misc]
     render_mode = None
 
     def __init__(self, problem: Problem, protocol: AnyProtocol | str, **settings: Any) -> None:
+        if given := {"seed", "replicate"} & set(settings):
+            raise InputError(f"{min(given)} is said by reset(), got {checks.shown(settings[min(given)])}; leave it out")
         self._made_of = (problem, protocol)
         self._settings = settings
         self.simulation = self._make(0, 0)  # what is wrong with the arguments shows at once
@@ -158,6 +160,8 @@ class MeshEnv(ParallelEnv):  # type: ignore[misc]
         """
         if not self.agents:
             raise InputError("the episode is over or has not begun; call reset() first")
+        if not isinstance(actions, Mapping):
+            raise InputError(f"actions must be a mapping from agents to positions, got {checks.shown(actions)}")
         missing = [agent for agent in self.agents if agent not in actions]
         if missing:
             raise InputError(f"actions must name all {len(self.agents)} agents, got none for {missing[0]!r}")

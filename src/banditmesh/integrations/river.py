@@ -202,6 +202,8 @@ class ToRiver(bandit.base.Policy):  # type: ignore[misc]
 
     def _seat(self, arms: Sequence[Hashable]) -> Agent:
         """The agent that chooses; arms have numbers, as in a simulation, so that the same is drawn for them."""
+        if not arms or len(set(arms)) < len(arms):
+            raise InputError(f"arms must be different ones, at least one, got {checks.shown(arms)}")
         self._number = {arm: number for number, arm in enumerate(arms)}
         law = Gaussian(0.0, 1.0) if self.law is None else self.law
         sigma, n_arms = float("nan") if law.sigma is None else law.sigma, len(self._number)
@@ -232,5 +234,8 @@ class ToRiver(bandit.base.Policy):  # type: ignore[misc]
         if self._agent is None:
             raise InputError("the arms must be known before a reward comes, got none; pull first, or give arms=")
         position = self._position(arm_id)
+        if len(reward_args) != 1:
+            raise InputError(f"a reward must be one number, got {checks.shown(reward_args)}")
+        # First, since it refuses what is no reward.
+        self._agent.observe(position, checks.real("reward", reward_args[0]))
         super().update(arm_id, *reward_args, **reward_kwargs)
-        self._agent.observe(position, float(reward_args[0]))
