@@ -37,13 +37,13 @@ class Fan(Actor):
 
     def start(self):
         self.told = [0.0] * len(self.arms.names)
-        self.heard = {}
+        self.heard = [{} for _ in self.arms.names]
 
     def known(self, position):
         """Count and sum of an arm: the agent's own, and the latest of each neighbour."""
-        told = [statistic for (_, arm), statistic in self.heard.items() if arm == position]
         own = self.estimates.count[position]
-        return own + sum(n for n, _ in told), own * self.estimates.mean[position] + sum(total for _, total in told)
+        told = [(own, own * self.estimates.mean[position]), *self.heard[position].values()]
+        return sum(n for n, _ in told), sum(total for _, total in told)
 
     def pick(self, clock, positions):
         def index(position):
@@ -62,9 +62,9 @@ class Fan(Actor):
 
     def take(self, note, sender):
         position = self.position_of(note.arm)
-        if position is None or self.heard.get((sender, position), (0, 0))[0] >= note.values[0]:
+        if position is None or self.heard[position].get(sender, (0, 0))[0] >= note.values[0]:
             return False
-        self.heard[sender, position] = note.values
+        self.heard[position][sender] = note.values
         return True
 
 
@@ -73,7 +73,7 @@ def main():
         problems=["communities", "asynchronous"],
         rows=["none", "irs", "irs+growth(0.25)"],
         entries=Favourites(),
-        horizon=60,
+        horizon=40,
         replicates=3,
         engine="reference",  # for so few rounds it is quicker than compiling
         workers=1,

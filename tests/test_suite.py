@@ -18,7 +18,7 @@ import banditmesh as bm
 from banditmesh.cli import main
 from banditmesh.lookup import registry
 from banditmesh.machine.executors import InlineExecutor
-from banditmesh.protocols import AnyProtocol, notation
+from banditmesh.protocols import AnyProtocol
 from banditmesh.suite import PROBLEMS, SuiteResult, records
 from banditmesh.suite.page import describe, write_page
 from banditmesh.suite.result import RESULTS
@@ -123,7 +123,7 @@ def test_every_row_can_be_made_and_has_its_own_name(problem):
 
 def test_every_shipped_protocol_and_algorithm_has_a_row_or_is_another_name_of_one():
     drifting = PROBLEMS["drifting"]
-    names = {notation.parse(notation.split(with_numbers(text, drifting))[0]).name for text in row_texts(drifting)}
+    names = {read_row(text, drifting).protocol.name for text in row_texts(drifting)}
     assert names | set(SAME) == set(registry.by_name(AnyProtocol))
     assert not names & set(SAME)
 
@@ -151,7 +151,8 @@ def test_words_are_numbers_of_the_problem_and_a_ttl_that_is_missing_is_the_diame
     ring = PROBLEMS["equal-ring"]
     assert read_row("flooding(diameter)", ring).protocol == bm.Flooding(18)
     assert read_row("flooding", ring).protocol == bm.Flooding(18)
-    assert with_numbers("diameter:width(diameter, near, width)", ring) == "diameter:width(18, 4, 0.5)"
+    assert with_numbers("diameter:width(diameter, near, width)", ring) == "diameter:width(18, 18, 0.5)"
+    assert with_numbers("fwa(near)", PROBLEMS["paper-er"]) == "fwa(4)"
 
 
 # Runs

@@ -79,9 +79,10 @@ def check(
     Examples
     --------
     >>> import tempfile, banditmesh as bm
+    >>> quick = {"horizon": 9, "replicates": 2, "workers": 1, "engine": "reference"}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = bm.suite.run(problems="equal-ring", rows="irs", horizon=9, replicates=2, out=folder, workers=1)
-    ...     [one.verdict for one in bm.suite.check(f"{folder}/results.json")]
+    ...     _ = bm.suite.run(problems="equal-ring", rows="irs", out=folder, **quick)
+    ...     [one.verdict for one in bm.suite.check(f"{folder}/results.json", engine="reference")]
     ['holds', 'holds']
     """
     sample, entered = checks.integer("sample", sample, at_least=1), read_entries(entries)

@@ -20,10 +20,10 @@ from .rows import with_numbers
 
 _ABOUT: Final = (
     "Protocols and algorithms on the same problems, with the same rewards and networks. A row is a protocol or an "
-    "algorithm with its parameters; diameter is that of the problem's network, near that or 4, whichever is less, and "
-    "width that of the confidence bounds of its policy. Group "
-    "regret is the sum over all agents at the last round: what they would have gained more by always pulling the best "
-    "of their own arms. Lower is better in every column."
+    "algorithm with its parameters; diameter is that of the problem's network, near that or, of more than 50 "
+    "agents, at most 4, and width that of the confidence bounds of its policy. Group regret is the sum over all "
+    "agents at the last round: what they would have gained more by always pulling the best of their own arms. "
+    "Lower is better in every column."
 )
 
 
@@ -42,7 +42,8 @@ def write_page(result: SuiteResult, path: str | PathLike[str], docs: str = "docs
     Examples
     --------
     >>> import tempfile, banditmesh as bm
-    >>> found = bm.suite.run(problems="equal-ring", rows=["none", "irs"], horizon=9, replicates=2, workers=1)
+    >>> quick = {"horizon": 9, "replicates": 2, "workers": 1, "engine": "reference"}
+    >>> found = bm.suite.run(problems="equal-ring", rows=["none", "irs"], **quick)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_page(found, Path(folder) / "page.html")
     ...     "equal-ring" in (Path(folder) / "page.html").read_text()

@@ -232,7 +232,7 @@ _ALL: Final = (
         "A thousand agents with five of ten arms each: whose traffic does not explode?",
         _few_arms,
         rounds=(40, 300),
-        too_long=("co-aae", "coop-se"),
+        too_long=("co-aae", "coop-se", "dpe2"),
     ),
     SuiteProblem(
         "rare-coins",

@@ -92,7 +92,7 @@ def digest(*values: Any) -> str:
     Examples
     --------
     >>> digest(1, "a")[:8]
-    '6fe2d94e'
+    '20109453'
     """
     return hashlib.sha256(json.dumps(values, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

@@ -56,7 +56,8 @@ class SuiteResult:
     --------
     >>> import banditmesh as bm
     >>> rows = ["none", "irs", "flooding(diameter)"]
-    >>> found = bm.suite.run(problems="equal-grid", rows=rows, entries="fwa(2)", horizon=50, replicates=3, workers=1)
+    >>> quick = {"horizon": 50, "replicates": 3, "workers": 1, "engine": "reference"}
+    >>> found = bm.suite.run(problems="equal-grid", rows=rows, entries="fwa(2)", **quick)
     >>> found
     <SuiteResult: suite-1, custom, 1 problem, 4 rows>
     >>> print(found.verdicts["fwa(2)"]["equal-grid"].partition(":")[0])

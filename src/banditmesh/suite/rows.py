@@ -1,11 +1,11 @@
 """The rows of the suite: what is compared on every problem.
 
-Rules kept here: a row is a text, "PROTOCOL" or "PROTOCOL, POLICY", in which the word `diameter` stands for the diameter
-of a problem's network, `near` for that or 4, whichever is less, and `width` for that of confidence bounds. The shipped
-protocols have the parameters given here.
-Every other protocol or algorithm that the registry knows is a row too, and a new one becomes one by itself: with the
-diameter as its ttl and the width as its alpha, if it has these, so that rows differ in what agents tell each other and
-not in how cautiously they explore; the rest is as its author set it.
+Rules kept here: a row is a text, "PROTOCOL" or "PROTOCOL, POLICY", in which the word `diameter` stands for the
+diameter of a problem's network, `near` for that or, of more than 50 agents, at most 4, and `width` for that of
+confidence bounds. The shipped protocols have the parameters given here. Every other protocol or algorithm that the
+registry knows is a row too, and a new one becomes one by itself: with the diameter as its ttl and the width as its
+alpha, if it has these, so that rows differ in what agents tell each other and not in how cautiously they explore; the
+rest is as its author set it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ UNKNOWN_SOURCE: Final = "unknown"
 #: What users enter: a protocol or algorithm, or a text of one, or a pair of it and a policy.
 Entry: TypeAlias = AnyProtocol | str | tuple[AnyProtocol | str, Policy | str]
 
-#: The ttl of the paper.
+#: The ttl of the paper, and up to how many agents the diameter is near.
 NEAR: Final = 4
+FEW: Final = 50
 
 _PROTOCOLS: Final = (
     ALONE,
@@ -69,8 +70,10 @@ SAME: Final = {
 }
 #: For arms that change: rows only where they do.
 _FOR_CHANGE: Final = ("cusum-ucb", "glr-klucb", "m-ucb")
-#: They flood every observation, which takes long on the reference engine: so not farther than near.
-_OTHERWISE: Final = {"co-aae": "co-aae(ttl=near, alpha=width)"} | {name: f"{name}(ttl=near)" for name in _FOR_CHANGE}
+#: They flood much, which takes long on the reference engine: so not farther than near.
+_OTHERWISE: Final = {name: f"{name}(ttl=near, alpha=width)" for name in ("co-aae", "coop-se")} | {
+    name: f"{name}(ttl=near)" for name in _FOR_CHANGE
+}
 #: The words as parameters, and not as parts of names.
 _WORDS: Final = re.compile(r"(?<=[(=,\s])(diameter|near|width)(?=\s*[,)])")
 #: What the words are given to.
@@ -151,8 +154,8 @@ def read_entries(given: Entry | Iterable[Entry] | Mapping[str, Entry]) -> dict[s
     Examples
     --------
     >>> import banditmesh as bm
-    >>> read_entries(["fwa(diameter)", bm.FwA(2), ("irs", "klucb")])
-    {'fwa(diameter)': 'fwa(diameter)', 'fwa(2)': FloodingWithAbsorption(ttl=2), 'irs, klucb': ('irs', 'klucb')}
+    >>> list(read_entries(["fwa(diameter)", bm.FwA(2), ("irs", "klucb")]))
+    ['fwa(diameter)', 'fwa(2)', 'irs, klucb']
     """
     if isinstance(given, Mapping):
         named = dict(given)
@@ -195,7 +198,11 @@ def with_numbers(text: str, problem: SuiteProblem) -> str:
     'coop-se(ttl=18, alpha=0.5)'
     """
     hops = max(1, problem.diameter)
-    numbers = {"diameter": hops, "near": min(hops, NEAR), "width": problem.width}
+    numbers = {
+        "diameter": hops,
+        "near": hops if problem.problem.n_agents <= FEW else min(hops, NEAR),
+        "width": problem.width,
+    }
     return _WORDS.sub(lambda found: str(numbers[found[0]]), text)
 
 

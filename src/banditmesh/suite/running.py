@@ -114,7 +114,8 @@ def run(
     Examples
     --------
     >>> import banditmesh as bm
-    >>> found = bm.suite.run(problems="equal-ring", rows=["none", "irs"], horizon=20, replicates=2, workers=1)
+    >>> quick = {"horizon": 20, "replicates": 2, "workers": 1, "engine": "reference"}
+    >>> found = bm.suite.run(problems="equal-ring", rows=["none", "irs"], **quick)
     >>> found.frontier("equal-ring").front
     ('none', 'irs')
     """
