@@ -366,7 +366,7 @@ def test_a_certificate_of_another_authority_is_a_problem(secure, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "days, line", [(-2, "is valid from"), (0, None), (334, None), (336, "ends at"), (400, "has ended at")]
+    "days, line", [(-2, "is valid from"), (0, None), (334, None), (336, "expires at"), (400, "expired at")]
 )
 def test_a_certificate_that_is_not_valid_now_or_not_for_long_is_a_warning(secure, days, line):
     found = file_warnings(secure, now=time.time() + days * 86400)

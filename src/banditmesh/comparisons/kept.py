@@ -43,7 +43,7 @@ class Kept:
                 self._folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise InputError(
-                    f"keep must be a folder that may be written, got {folder} ({error.strerror}); choose another place"
+                    f"keep must be a folder that can be written, got {folder} ({error.strerror}); choose another place"
                 ) from None
 
     def find(self, *key: Any) -> dict[str, Any] | None:

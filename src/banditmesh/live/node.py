@@ -355,7 +355,7 @@ class Node:
 
     def _require_begun(self) -> None:
         if not self._has_begun:
-            raise NodeError(f"node {self.config.node!r} must have been started to be looked at")
+            raise NodeError(f"node {self.config.node!r} must have been started before its state can be read")
 
     # --- changes while running
 

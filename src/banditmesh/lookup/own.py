@@ -161,7 +161,7 @@ def _as_bytes(value: Any) -> bytes:
         return bytes(cloudpickle.dumps(value))
     except Exception as error:  # a user's own object may raise anything
         raise InputError(
-            f"what is sent to another process must be possible to pickle, got {in_words(error)}; "
+            f"what is sent to another process must be picklable, got {in_words(error)}; "
             "keep locks, open files and generators out of your objects"
         ) from error
 

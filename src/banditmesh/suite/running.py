@@ -241,7 +241,7 @@ def _made(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"out must be a folder that may be written, got {folder} ({error.strerror})") from None
+        raise InputError(f"out must be a folder that can be written, got {folder} ({error.strerror})") from None
     return folder
 
 
