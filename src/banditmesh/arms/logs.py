@@ -137,7 +137,7 @@ class RewardLog:
 
     def _check_periods(self, periods: int) -> None:
         if self.law == "replay":
-            raise ArmError("replayed rewards cannot change, got periods; take law='bernoulli' or 'empirical'")
+            raise ArmError("replayed rewards cannot change, got periods; use law='bernoulli' or 'empirical'")
         if self.times is None:
             raise ArmError(f"periods need the time of each reward, got none in {self.source}; name its column time")
         if not float(np.ptp(self.times)) > 0.0 and periods > 1:

@@ -522,5 +522,5 @@ def check_memory_fits(protocol: AnyProtocol, memory: Memory) -> None:
     if not memory.merges and protocol.delivery is Delivery.TREE:
         raise InputError(
             f"{protocol.name!r} merges statistics of all rounds, which {memory!r} cannot take apart; "
-            "take Discount(0.995), or another protocol"
+            "use Discount(0.995), or another protocol"
         )
