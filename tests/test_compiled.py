@@ -581,7 +581,9 @@ def test_a_pause_does_not_make_an_estimate_long(monkeypatch):
     monkeypatch.setattr(reference.Stepper, "step", pausing_step)
     monkeypatch.setattr(reference.time, "thread_time", lambda: clock[0])
     estimates = []
-    monkeypatch.setattr(engine, "_pick", lambda run, *given: estimates.append(reference.estimated_seconds(run)) or given[0])
+    monkeypatch.setattr(
+        engine, "_pick", lambda run, *given: estimates.append(reference.estimated_seconds(run)) or given[0]
+    )
     bm.simulate(bm.Problem.paper("er", seed=0), bm.IRS(), horizon=50, seed=0, engine="reference")
     assert estimates == [pytest.approx(0.05)]
 
