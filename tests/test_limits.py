@@ -27,7 +27,7 @@ class Kept(Exception):
 
 
 def a_run(problem, protocol, **settings):
-    def keep(run, name):
+    def keep(run, *given):
         raise Kept(run)
 
     with pytest.MonkeyPatch.context() as patch:
