@@ -1,7 +1,7 @@
 """The rows of the suite: what is compared on every problem.
 
 Rules kept here: a row is a text, "PROTOCOL" or "PROTOCOL, POLICY", in which the word `diameter` stands for the
-diameter of a problem's network, `near` for that or, of more than 50 agents, at most 4, and `width` for that of
+diameter of a problem's network, `near` for the same but at most 4 for more than 50 agents, and `width` for that of
 confidence bounds. The shipped protocols have the parameters given here. Every other protocol or algorithm that the
 registry knows is a row too, and a new one becomes one by itself: with the diameter as its ttl and the width as its
 alpha, if it has these, so that rows differ in what agents tell each other and not in how cautiously they explore; the
