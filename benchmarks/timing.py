@@ -8,10 +8,11 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+K = TypeVar("K")
 T = TypeVar("T")
 #: Repeats of one measurement stop after this many seconds, but not before the second.
 PATIENCE = 5.0
@@ -20,6 +21,17 @@ PATIENCE = 5.0
 def cpu_time(work: Callable[[], T], repeats: int) -> tuple[float, T]:
     """The least CPU seconds that `work` takes, and what it gives."""
     return _least(work, repeats, time.process_time)
+
+
+def cpu_times(works: Mapping[K, Callable[[], object]], repeats: int) -> dict[K, float]:
+    """The least CPU seconds of each of these, which take turns: what slows one down slows the others as well."""
+    least = dict.fromkeys(works, float("inf"))
+    for _ in range(repeats):
+        for key, work in works.items():
+            began = time.process_time()
+            work()
+            least[key] = min(least[key], time.process_time() - began)
+    return least
 
 
 def wall_time(work: Callable[[], T], repeats: int) -> tuple[float, T]:

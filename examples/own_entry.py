@@ -1,7 +1,7 @@
-"""An algorithm of your own in fifty lines, entered into the suite: is it better than what stands?
+"""Your own algorithm in fifty lines, entered into the suite: is it better than the existing rows?
 
-Each agent plays UCB. Whenever it has pulled its favourite arm half as often again as when it last told of it, it tells
-its neighbours the count and the sum. They use the latest of each sender; nothing is relayed, and no other arm is told.
+Each agent plays UCB. Whenever it has pulled its favourite arm half as often again as when it last reported it, it sends
+its neighbours the count and the sum. They use the latest from each sender; nothing is relayed, and no other arm sent.
 
 On the command line, in this folder: `banditmesh suite --entry 'own_entry:Favourites(alpha=width)' --out mine`, where
 width is that of the confidence bounds of the other rows.

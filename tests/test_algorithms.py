@@ -149,7 +149,7 @@ protocol = ["gosine(2)", "gosine(3)"]
 
 @pytest.mark.parametrize("text", ["gosine+growth(0.5)", "gosine+every-pull"])
 def test_algorithm_refuses_an_emission(text):
-    with pytest.raises(bm.InputError, match="'gosine' sends by rules of its own and takes no emission, got"):
+    with pytest.raises(bm.InputError, match="'gosine' sends by its own rules and takes no emission, got"):
         read(text)
     name = text.partition("+")[2].partition("(")[0]
     with pytest.raises(bm.InputError, match="takes no emission"):

@@ -190,7 +190,7 @@ def test_bad_parameters_are_refused(make, message):
         ({"rewards": TAPE, "means": [0.0, None]}, "means must be an array of real numbers, got object"),
         ({"rewards": TAPE, "means": [0.0, np.nan]}, "means must be numbers between -1e+100 and 1e+100, got nan"),
         ({"rewards": TAPE, "means": [0.0] * 3}, "means must have the shape (arms,) = (2,) or (horizon, arms) = (5, 2)"),
-        ({"means": [0.0, 1.0]}, "means are taken beside rewards, got none of those; leave them out"),
+        ({"means": [0.0, 1.0]}, "means go with rewards, got no rewards; leave them out"),
         ({"every": np.ma.masked_array([1, 1, 1], mask=[0, 1, 0])}, "every must be an integer of at least 1"),
         ({"every": [1, 1 + 0j, 1]}, "every must be an integer of at least 1"),
         (

@@ -337,7 +337,7 @@ BAD_LAWS = {
     "nested": (lambda: A.Piecewise({1: WORLDS["coins"][1]}), "neither changes nor is used up, got Switching"),
     "no law": (lambda: A.Piecewise({1: 0.5}), "must be a law of banditmesh.arms, got 0.5"),
     "drift of kinds": (lambda: A.Drifting(gaussian(0), A.Bernoulli(1), 1, 9), "must be of one kind of law"),
-    "drift of spread": (lambda: A.Drifting(gaussian(0), A.Gaussian(1, 2), 1, 9), "must differ in the mean alone"),
+    "drift of spread": (lambda: A.Drifting(gaussian(0), A.Gaussian(1, 2), 1, 9), "must differ only in the mean"),
     "drift backwards": (lambda: A.Drifting(gaussian(0), gaussian(1), 9, 9), "last must be after first, got 9 and 9"),
     "drift of a beta": (lambda: A.Drifting(A.Beta(1, 2), A.Beta(2, 1), 1, 9), "got Beta; change it by Piecewise"),
     "coin below 0": (lambda: A.Seasonal(A.Bernoulli(0.2), 0.3, 9), "stay between 0 and 1, got -0.1"),

@@ -242,7 +242,7 @@ def test_picture_of_unknown_kind_is_refused(run, ring, tmp_path):
         (["bounds", "--plot", "x.svg"], ["--plot draws one protocol, got 4"]),
         (["compare", "--plot", "/dev/null/x.png"], ["must lie in a folder that exists"]),
         (["frontier", "--out", "x.gif"], ["--out must name a .pdf, .png, .svg file"]),
-        (["paper", "--out", "/dev/null/report"], ["--out must be a folder that may be written", "/dev/null/report"]),
+        (["paper", "--out", "/dev/null/report"], ["--out must be a folder that can be written", "/dev/null/report"]),
         (["compare", "--against", "fw"], ["--against must be one of none, irs", "did you mean 'fwa'"]),
         (["frontier", "--protocols", "fw"], ["protocols must be among", "did you mean 'fwa'"]),
     ],

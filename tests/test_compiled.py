@@ -452,13 +452,14 @@ def stop_at_once(done, total):
 
 def test_support_is_printed_as_one_row_per_combination(capsys):
     bm.support()
-    first, second = (table.splitlines() for table in capsys.readouterr().out.split("\n\n"))
+    first, second, third = (table.splitlines() for table in capsys.readouterr().out.split("\n\n"))
     assert first[0].split()[:4] == ["rules", "network", "rewards", "none"]
     assert len(first) == 1 + 2 * 2 * 7
     assert second[0].split()[:2] == ["part", "name"]
     kinds = [line.split()[0] for line in second[1:]]
     assert kinds == sorted(kinds, key=["emission", "policy", "memory", "first", "fault"].index)
     assert {"every-pull", "growth", "contested", "ucb", "loss"} <= {line.split()[1] for line in second}
+    assert {"gosine", "dducb", "odc"} <= {line.split()[0] for line in third}
 
 
 # Further policies have kernels of their own, which only the contracts of policies compile among the quick tests.
@@ -563,7 +564,7 @@ def test_estimates_count_rounds_in_which_nobody_pulls():
 
     for every in (1, 7):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(engine, "_pick", lambda run, name: keep(run) or "reference")
+            patch.setattr(engine, "_pick", lambda run, *given: keep(run) or "reference")
             bm.simulate(problem, bm.IRS(), horizon=21, every=every, seed=0)
     assert 0 < estimates[1] < estimates[0]
     assert estimates[1] > estimates[0] / 100
@@ -580,7 +581,9 @@ def test_a_pause_does_not_make_an_estimate_long(monkeypatch):
     monkeypatch.setattr(reference.Stepper, "step", pausing_step)
     monkeypatch.setattr(reference.time, "thread_time", lambda: clock[0])
     estimates = []
-    monkeypatch.setattr(engine, "_pick", lambda run, name: estimates.append(reference.estimated_seconds(run)) or name)
+    monkeypatch.setattr(
+        engine, "_pick", lambda run, *given: estimates.append(reference.estimated_seconds(run)) or given[0]
+    )
     bm.simulate(bm.Problem.paper("er", seed=0), bm.IRS(), horizon=50, seed=0, engine="reference")
     assert estimates == [pytest.approx(0.05)]
 

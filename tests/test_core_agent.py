@@ -449,7 +449,7 @@ def test_hostile_message_is_refused_by_name_and_changes_nothing(hostile, wrong):
 def test_what_is_no_copy_is_refused(hostile):
     agent = make_agent()
     before = agent.state
-    with pytest.raises(MessageError, match=r"agent 0 refuses .*: it is no copy of a message"):
+    with pytest.raises(MessageError, match=r"agent 0 refuses .*: it is not a copy of a message"):
         agent.receive(hostile, 1, 2)
     assert agent.state == before
 

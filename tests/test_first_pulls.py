@@ -155,7 +155,7 @@ def test_command_line_puts_policies_side_by_side(capsys):
 
 @pytest.mark.parametrize("verb", ["compare", "frontier"])
 def test_specs_that_sweep_over_policies_put_them_side_by_side(verb, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("banditmesh.sim.engine._pick", lambda run, engine: "reference")
+    monkeypatch.setattr("banditmesh.sim.engine._pick", lambda *given: "reference")
     (tmp_path / "study.toml").write_text(
         'horizon = 12\nreplicates = 1\nnetwork = {name = "ring", n = 6}\n'
         'arms = {n_arms = 6, per_agent = 3}\nsweep.policy = ["ucb(0.5)", "ucb(0.5)+discount(0.9)"]\n'

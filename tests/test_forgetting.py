@@ -507,7 +507,7 @@ def test_spec_in_which_a_tree_meets_a_window_is_refused_when_it_is_read(lines, s
         bm.parse_spec(SMALL + lines)
     line = str(caught.value)
     assert said in line
-    assert line.endswith("cannot take apart; take Discount(0.995), or another protocol")
+    assert line.endswith("cannot take apart; use Discount(0.995), or another protocol")
     assert "\n" not in line
 
 

@@ -418,7 +418,9 @@ def test_a_trace_whose_line_does_not_end_is_refused(tmp_path):
     bm.simulate(bm.Problem.paper("er", seed=0), bm.IRS(), horizon=1, seed=0, engine="reference", trace=path)
     path.write_bytes(path.read_bytes() + gzip.compress(b" " * 2**25))
     tracemalloc.start()
-    with pytest.raises(FileError, match=r"line \d+: no event of banditmesh \(a line of 1,048,576 characters or more\)"):
+    with pytest.raises(
+        FileError, match=r"line \d+: not an event of banditmesh \(a line of 1,048,576 characters or more\)"
+    ):
         list(bm.read_trace(path))
     assert tracemalloc.get_traced_memory()[1] < 2**24
     tracemalloc.stop()

@@ -618,9 +618,9 @@ def test_kernels_of_an_open_folder_are_kept_in_a_private_one_or_not_at_all(tmp_p
     kept = f"kept in {home}/made/banditmesh" if has_home else "compiled again in every process"
     [line] = [str(one.message) for one in caught]
     assert line == (
-        "compiled kernels must lie in a folder that no other user can change, "
+        "compiled kernels must be in a folder that no other user can change, "
         f"but other users can write to {opened.resolve()}; they are {kept}. "
-        "Use chmod or chown, or set NUMBA_CACHE_DIR to a folder of yours"
+        "Use chmod or chown, or set NUMBA_CACHE_DIR to your own folder"
     )
     assert compiled[0](1) == 4
     assert not list(opened.rglob("*.kernel"))

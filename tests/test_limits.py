@@ -27,7 +27,7 @@ class Kept(Exception):
 
 
 def a_run(problem, protocol, **settings):
-    def keep(run, name):
+    def keep(run, *given):
         raise Kept(run)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -69,9 +69,9 @@ def test_counts_along_a_tree_pass_32_bits(before):
 @pytest.mark.parametrize(
     ("sizes", "what"),
     [
-        ((1, 2**31, 0, 1), "arms of all agents together, got 2147483648; take fewer agents or arms"),
-        ((2**20, 1, 0, 2**11), "messages under way .* take fewer agents or a shorter ttl"),
-        ((1, 1, 2**31, 1), "links, counted in both directions, got 2147483648; take fewer links"),
+        ((1, 2**31, 0, 1), "arms of all agents together, got 2147483648; use fewer agents or arms"),
+        ((2**20, 1, 0, 2**11), "messages under way .* use fewer agents or a shorter ttl"),
+        ((1, 1, 2**31, 1), "links, counted in both directions, got 2147483648; use fewer links"),
     ],
 )
 def test_sizes_beyond_32_bits_are_refused(sizes, what):
@@ -87,7 +87,7 @@ def test_traffic_beyond_64_bits_is_refused_by_what_the_plan_says():
     plan.records[:, -1] = most - 1
     limits.check_traffic(run, plan)
     plan.records[:, -1] = most + 1
-    with pytest.raises(bm.InputError, match=r"at most 9.2e\+18 bytes, and this one may send 9.2e\+18; take a shorter"):
+    with pytest.raises(bm.InputError, match=r"at most 9.2e\+18 bytes, and this one may send 9.2e\+18; use a shorter"):
         limits.check_traffic(run, plan)
     limits.check_traffic(replace(run, every=np.array([1, 2, 1])), plan)
 

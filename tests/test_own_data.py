@@ -505,7 +505,7 @@ def test_data_frames_are_tables(write):
 
 def test_hints_tell_of_what_is_probably_meant(write):
     with pytest.warns(
-        BanditmeshWarning, match="has no reward but 1, so that all arms pay the same; if it lists successes"
+        BanditmeshWarning, match="has no reward but 1, so that all arms pay the same; if it lists only successes"
     ):
         read_log(write("ann,red,1\nbob,blue,1\n"))
     with pytest.warns(BanditmeshWarning, match=r"has '1' and '1\.0', which are two names"):

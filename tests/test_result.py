@@ -353,7 +353,7 @@ def test_arrays_of_another_shape_are_refused(tmp_path, result, name, change):
     }
     arrays[name] = changes[change](arrays[name])
     write(tmp_path / "r.npz", arrays, header)
-    refused(tmp_path / "r.npz", "is no whole result")
+    refused(tmp_path / "r.npz", "is not a complete result")
 
 
 WRONG_TYPES = {
@@ -495,7 +495,7 @@ def test_names_of_another_kind_are_refused(tmp_path, result, kind, names):
     arrays, header = saved(result, tmp_path / "r.npz")
     header["names"][kind] = names
     write(tmp_path / "r.npz", arrays, header)
-    refused(tmp_path / "r.npz", "is no whole result")
+    refused(tmp_path / "r.npz", "is not a complete result")
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(tmp_path, result):
@@ -527,7 +527,7 @@ def test_more_arms_than_memory_has_room_for_are_refused(tmp_path, result):
     arrays, header = saved(result, tmp_path / "r.npz")
     header["names"]["arms"] = {"range": [0, 10**12, 1]}
     write(tmp_path / "r.npz", arrays, header)
-    refused(tmp_path / "r.npz", "is no whole result, it has a header of another kind (too many agents or arms)")
+    refused(tmp_path / "r.npz", "is not a complete result: it has a header of another kind (too many agents or arms)")
 
 
 def test_the_limit_can_be_set(tmp_path, result):

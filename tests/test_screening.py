@@ -176,7 +176,8 @@ def test_what_was_kept_is_not_computed_again(problem, pruned, monkeypatch):
     assert again.left_out == found.left_out
 
 
-def test_a_frontier_that_was_stopped_continues(problem, whole, tmp_path, monkeypatch):
+@pytest.mark.parametrize("workers", [None, 1])
+def test_a_frontier_that_was_stopped_continues(workers, problem, whole, tmp_path, monkeypatch):
     true, calls = measuring.simulate, []
 
     def interrupted(*arguments, **settings):
@@ -187,7 +188,7 @@ def test_a_frontier_that_was_stopped_continues(problem, whole, tmp_path, monkeyp
 
     monkeypatch.setattr(measuring, "simulate", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        bm.frontier(problem, prune=False, keep=tmp_path, **LONGER)
+        bm.frontier(problem, prune=False, keep=tmp_path, workers=workers, **LONGER)
     [folder] = tmp_path.iterdir()
     kept = list(folder.iterdir())
     assert len(kept) == 5
@@ -349,3 +350,33 @@ def test_a_tape_of_rewards_is_for_its_own_horizon_alone(problem):
     assert bm.frontier(problem, rewards=tape, **settings).left_out == {}
     with pytest.raises(bm.InputError, match="prune must be False with rewards"):
         bm.frontier(problem, rewards=tape, prune=True, **settings)
+
+
+OWN = """
+import banditmesh as bm
+
+
+class Mine(bm.FwA):
+    name = "mine"
+
+    @staticmethod
+    def relay(has_arm, ttl, degree, u, parameter):
+        return bm.RELAY
+"""
+
+
+@pytest.mark.parametrize("form", ["a protocol", "an emission"])
+def test_what_was_kept_of_a_class_that_was_edited_is_computed_again(form, problem, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "edited:Mine(2)" if form == "a protocol" else "fwa(2)+edited:Often"
+    given = {"horizon": 20, "replicates": 2, "seed": 0, "keep": tmp_path / "kept", "engine": "reference"}
+    often = OWN + "\n\nclass Often(bm.Contested):\n    name = 'often'\n\n    @staticmethod\n"
+    often += "    def sends(*given):\n        return True\n"
+    (tmp_path / "edited.py").write_text(often)
+    bm.frontier(problem, protocols=[text], **given)
+    n_kept = len(list((tmp_path / "kept").glob("*/*.json")))
+    (tmp_path / "edited.py").write_text(often.replace("bm.RELAY", "bm.STOP").replace("return True", "return False"))
+    edited = bm.frontier(problem, protocols=[text], **given)
+    assert len(list((tmp_path / "kept").glob("*/*.json"))) == 2 * n_kept
+    fresh = bm.frontier(problem, protocols=[text], **{**given, "keep": None})
+    assert edited.table().equals(fresh.table())

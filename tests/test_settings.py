@@ -34,7 +34,7 @@ def test_error_has_key_line_and_remedy():
     assert str(error) == f"my.toml, line 5: protocol.ttl {error.what}"
     error = error_of(lambda: bm.parse_spec("replicates = 10", max_runs=2))
     assert (error.key, error.line) == ("replicates", 1)
-    assert error.remedy.startswith("take fewer, or raise the limit")
+    assert error.remedy.startswith("use fewer, or raise the limit")
     assert str(error).endswith(error.remedy)
 
 

@@ -215,11 +215,11 @@ def test_names_of_any_kind_come_back_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     "content, message",
     [
-        (b"", "is no event log of banditmesh"),
-        (b"[1, 2]\n", "is no event log of banditmesh"),
-        (b"not json\n", "line 1: no event of banditmesh"),
+        (b"", "is not an event log of banditmesh"),
+        (b"[1, 2]\n", "is not an event log of banditmesh"),
+        (b"not json\n", "line 1: not an event of banditmesh"),
         (b'{"format": "banditmesh-trace", "version": 2}\n', "of another banditmesh"),
-        (b"\xff\xfe\n", "line 1: no event of banditmesh"),
+        (b"\xff\xfe\n", "line 1: not an event of banditmesh"),
         (b"\x1f\x8bcut", "cannot read"),
     ],
 )
@@ -235,7 +235,7 @@ def test_damaged_row_is_named_by_its_line(tmp_path, row):
     path = tmp_path / "events.jsonl"
     bm.simulate(PROBLEM, bm.IRS(), horizon=1, seed=0, trace=path)
     path.write_text("\n".join([*path.read_text().splitlines()[:3], row]))
-    with pytest.raises(bm.errors.FileError, match="line 4: no event of banditmesh"):
+    with pytest.raises(bm.errors.FileError, match="line 4: not an event of banditmesh"):
         list(bm.read_trace(path))
 
 

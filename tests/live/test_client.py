@@ -132,7 +132,7 @@ def test_wrong_addresses_are_refused(url):
 
 def test_nobody_there(tmp_path):
     for url in (f"unix:{tmp_path / 'none.sock'}", "http://127.0.0.1:1"):
-        with pytest.raises(SidecarError, match=r"no answer from .*does the sidecar run"):
+        with pytest.raises(SidecarError, match=r"no answer from .*is the sidecar running"):
             Client(url).choose()
         with pytest.raises(SidecarError, match="no answer from"):
             Client(url, patience=0.1).observe("ticket", 1.0)

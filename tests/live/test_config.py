@@ -16,6 +16,9 @@ from banditmesh.live.statistics import ArmSpec
 from banditmesh.live.template import protocol_lines, refuse_live, runs_live, template, toml
 from banditmesh.live.transport import keys
 from banditmesh.live.transport.identity import KeyFiles
+from banditmesh.lookup import registry
+from banditmesh.protocols import AnyProtocol
+from banditmesh.protocols.notation import needs_ttl
 from banditmesh.settings import parts
 
 PAGE = Path(__file__).parents[2] / "docs" / "live" / "configuration.md"
@@ -267,7 +270,12 @@ def test_what_cannot_run_live_says_what_to_take_instead(what):
 def test_every_shipped_protocol_and_policy_is_decided_on():
     runs = {name for name, part in parts.parts("policy").items() if runs_live(bm.IRS(), part.make())}
     assert runs == {*parts.parts("policy")} - {"ucb-v"}
-    assert {protocol.name for protocol in LIVE} == {*parts.parts("protocol")} - {"tree", "centralised"}
+    kinds = {kind.name: kind for kind in registry.shipped(AnyProtocol)}
+    shipped = {name for name, kind in kinds.items() if not registry.is_algorithm(kind)}
+    assert {protocol.name for protocol in LIVE} == shipped - {"tree", "centralised"}
+    # Of algorithms, those that are names of protocols.
+    made = [kind(ttl=3) if needs_ttl(kind) else kind() for kind in kinds.values() if registry.is_algorithm(kind)]
+    assert {one.name for one in made if runs_live(one)} == {"co-ucb", "mp-ucb", "ucb-network"}
 
 
 def test_a_policy_with_a_chooser_of_its_own_cannot_run_live():
@@ -366,7 +374,7 @@ def test_a_certificate_of_another_authority_is_a_problem(secure, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "days, line", [(-2, "is valid from"), (0, None), (334, None), (336, "ends at"), (400, "has ended at")]
+    "days, line", [(-2, "is valid from"), (0, None), (334, None), (336, "expires at"), (400, "expired at")]
 )
 def test_a_certificate_that_is_not_valid_now_or_not_for_long_is_a_warning(secure, days, line):
     found = file_warnings(secure, now=time.time() + days * 86400)

@@ -180,7 +180,7 @@ def test_state_of_another_node_in_its_place_is_never_written_to(tmp_path, node, 
     file.rename(tmp_path / "kept")
     neighbour.do(neighbour.node.backup, file)
     other = file.read_bytes()
-    check_degraded(node, neighbour, "replaced", "another file was put in its place; stop the node")
+    check_degraded(node, neighbour, "replaced", "another file has replaced it; stop the node")
     assert file.read_bytes() == other
     file.unlink()
     (tmp_path / "kept").rename(file)

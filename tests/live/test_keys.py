@@ -98,9 +98,9 @@ def test_certificates_hold_as_long_as_asked_and_not_longer_than_the_authority(tm
 def test_nothing_is_overwritten_unless_asked(authority, tmp_path):
     keys.issue(authority, "a", tmp_path / "keys")
     before = content(authority), content(tmp_path / "keys")
-    with pytest.raises(FileError, match=r"authority\.crt must not be there yet, got a file; --force replaces it"):
+    with pytest.raises(FileError, match=r"authority\.crt must not exist yet, got a file; --force replaces it"):
         keys.init(authority, "shop")
-    with pytest.raises(FileError, match=r"a\.pem must not be there yet"):
+    with pytest.raises(FileError, match=r"a\.pem must not exist yet"):
         keys.issue(authority, "a", tmp_path / "keys")
     other = Authority(tmp_path / "elsewhere")
     with pytest.raises(FileError, match=r"authorities\.crt must be this authority's, got another one"):
@@ -166,7 +166,7 @@ def test_at_most_two_authorities_of_one_mesh_are_trusted(authority, tmp_path):
     with pytest.raises(InputError, match="at most 2 authorities are trusted at a time, got 3"):
         keys.issue(authority, "a", tmp_path / "keys", trust=others)
     foreign = keys.init(tmp_path / "foreign", "garage")
-    with pytest.raises(FileError, match="must be of the mesh 'shop', got one of 'garage'"):
+    with pytest.raises(FileError, match="must be for the mesh 'shop', got one for 'garage'"):
         keys.issue(authority, "a", tmp_path / "keys", trust=[foreign])
     member = keys.issue(authority, "m", tmp_path / "m").certificate
     with pytest.raises(FileError, match="must be the certificate of an authority"):
@@ -310,7 +310,7 @@ def test_expulsion_from_the_future_is_refused_instead_of_waited_for(authority, t
     monkeypatch.setattr(keys, "_now", lambda: now + 3600)
     keys.expel(authority, "a")
     monkeypatch.setattr(keys, "_now", lambda: now)
-    with pytest.raises(InputError, match="set this machine's clock right"):
+    with pytest.raises(InputError, match="correct this machine's clock"):
         keys.issue(authority, "a", tmp_path / "keys")
 
 
@@ -361,7 +361,7 @@ def test_verbs_make_a_mesh(run, tmp_path):
     assert run("renew", "a", "b", "--days", "7") == (0, "keys/a.pem\nkeys/b.pem\n", "")
     one, other = (identity.contexts(KeyFiles.of(tmp_path / "keys", name)) for name in ("a", "b"))
     assert handshake(one, other) == (one.own, other.own)
-    refused(run("issue", "a"), 2, "keys/a.pem must not be there yet", "--force")
+    refused(run("issue", "a"), 2, "keys/a.pem must not exist yet", "--force")
     assert run("issue", "a", "--force")[0] == 0
 
 

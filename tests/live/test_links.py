@@ -584,7 +584,7 @@ def test_a_link_ends_with_the_certificate_it_rests_on_and_comes_back_with_a_new_
             # Nothing more is believed, and the dialler is told why.
             assert a.state().arms[0].heard_count == 0
             assert counters(a, "ended_expired", "links") == (1, 1)
-            assert "expired: the certificate of 'b' has ended" in b.peers()[0].last_refusal
+            assert "expired: the certificate of 'b' has expired" in b.peers()[0].last_refusal
             b._transport.identity = identity(MESH, "b")
             await asyncio.sleep(40)
             assert is_up(a, "b")

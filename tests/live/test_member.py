@@ -116,9 +116,9 @@ def test_arm_specs_are_checked():
     ):
         with pytest.raises(bm.InputError):
             ArmSpec(**wrong)
-    with pytest.raises(bm.InputError, match="arms must have 10000 different names at most"):
+    with pytest.raises(bm.InputError, match="arms must have at most 10000 different names"):
         make(arms=["red", "red"])
-    with pytest.raises(bm.InputError, match="arms must have 1 different names at most"):
+    with pytest.raises(bm.InputError, match="arms must have at most 1 different names"):
         make(arms=["red", "blue"], caps=Caps(arms=1))
 
 

@@ -119,7 +119,7 @@ def test_the_same_reward_counts_once_however_it_is_reported(tmp_path):
     [
         ("nonsense", 1.0, None, None, "a ticket must be one that choose"),
         (7, 1.0, None, None, "a ticket must be one that choose"),
-        ("0000000000000007-1-1-red", 1.0, None, None, "a ticket must be of the present life"),
+        ("0000000000000007-1-1-red", 1.0, None, None, "a ticket must be from the node's present life"),
         (None, float("nan"), "red", None, "a reward of arm 'red' must be a finite number"),
         (None, "1", "red", None, "a reward of arm 'red' must be a finite number"),
         (None, 1.0, "", None, "arm must be 1 to 128 bytes"),
@@ -167,7 +167,7 @@ def test_a_node_that_does_not_run_says_so(tmp_path):
         node = Node(plain(tmp_path, "a"))
         with pytest.raises(NodeError, match="node 'a' must be running to choose: it has not been started"):
             node.choose()
-        with pytest.raises(NodeError, match="must have been started to be looked at"):
+        with pytest.raises(NodeError, match="must have been started before its state can be read"):
             node.state()
         assert node.ready() == (False, "it has not been started")
         async with node:

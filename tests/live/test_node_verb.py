@@ -179,7 +179,7 @@ def test_check_warns_of_a_certificate_that_has_ended(run, tmp_path, monkeypatch)
     monkeypatch.setattr(config.time, "time", lambda: 4e9)
     status, out, err = run("node", "check", path)
     assert (status, out) == (0, f"{path}: a node can start with it\n")
-    assert err.startswith(f"warning: {path}: [keys]: the certificate has ended at 20")
+    assert err.startswith(f"warning: {path}: [keys]: the certificate expired at 20")
 
 
 def test_wrong_use_is_one_line(run, tmp_path):

@@ -92,7 +92,7 @@ def test_notice_of_somebody_else_is_refused(data):
 
 @BOTH
 def test_notice_of_another_mesh_is_refused(data):
-    assert "of the mesh 'other', got one of 'shop'" in refused(data, [signer(KEY, "other")])
+    assert "for the mesh 'other', got one for 'shop'" in refused(data, [signer(KEY, "other")])
 
 
 def test_what_else_the_authority_signs_is_no_notice():

@@ -390,7 +390,7 @@ def test_the_socket_of_a_killed_sidecar_is_replaced(tmp_path):
 def test_what_is_no_socket_is_not_replaced(tmp_path):
     path = tmp_path / "precious"
     path.write_text("data")
-    with pytest.raises(InputError, match="no socket"), serving.bind(f"unix:{path}"):
+    with pytest.raises(InputError, match="not a socket"), serving.bind(f"unix:{path}"):
         pass
     assert path.read_text() == "data"
     with pytest.raises(SidecarError, match="cannot listen"), serving.bind(f"unix:{tmp_path / 'none' / 'api.sock'}"):

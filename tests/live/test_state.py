@@ -203,7 +203,9 @@ def test_the_state_of_another_node_is_refused(tmp_path, mesh, node, began):
     with open_store(tmp_path) as store:
         if began:
             store.write(FULL)
-    with pytest.raises(StoreError, match=r"is of node 'a' of mesh 'shop', not of .*; name another state folder, or .*"):
+    with pytest.raises(
+        StoreError, match=r"belongs to node 'a' of mesh 'shop', not to .*; name another state folder, or .*"
+    ):
         Store.open(tmp_path, mesh, node)
 
 
@@ -509,7 +511,7 @@ def test_a_file_put_in_its_place_is_noticed_by_the_next_commit(folder):
     with open_store(folder) as store:
         (folder / "copy").write_bytes(content)
         (folder / "copy").rename(folder / FILE)
-        with refused("another file was put in its place"):
+        with refused("another file has replaced it"):
             store.write(Changes(own=[OwnArm("green", 2, 0.5)]))
 
 

@@ -137,14 +137,14 @@ def test_own_certificate_that_ends_is_warned_of_and_ends_all_links(tmp_path, mes
             assert a.state().warnings == []
             passed = 340.0 * DAY
             [warning] = a.state().warnings
-            assert warning.startswith("the certificate ends at 20")
+            assert warning.startswith("the certificate expires at 20")
             [family] = [one for one in Metrics(a).collect() if one.name == "banditmesh_certificate_ends_seconds"]
             assert [one.value for one in family.samples] == [ends]
             assert is_linked(a, "b")
             passed = 366.0 * DAY
             await until(lambda: counters(a, "ended_expired") == (1,))
             [warning] = a.state().warnings
-            assert "has ended" in warning
+            assert "expired at" in warning
             # It can still choose.
             assert a.ready() == (True, "")
             assert a.choose().arm == "red"

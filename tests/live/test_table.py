@@ -479,7 +479,7 @@ def test_node_warns_from_three_quarters_of_a_cap_on():
     hear(member, "p", ("o", 3, "red", 1, 0.5, 4))
     assert member.snapshot().warnings == ["3 of 4 entries are in use (caps.entries)"]
     member.link_up("p")
-    with pytest.raises(bm.InputError, match=r"1 links at most \(caps.links\), got one more with 'q'"):
+    with pytest.raises(bm.InputError, match=r"at most 1 links \(caps.links\), got one more with 'q'"):
         member.link_up("q")
     assert counted(member, "refused_links") == (1,)
     member.link_up("p")
@@ -556,7 +556,7 @@ def test_ignored_names_and_lives_are_refused_as_long_as_they_are_ignored():
 
 
 def test_node_cannot_ignore_itself():
-    with pytest.raises(bm.InputError, match="ignore must name others than the node itself, got 'n'"):
+    with pytest.raises(bm.InputError, match="ignore must not name the node itself, got 'n'"):
         make("n", ignore=["n"])
 
 

@@ -115,7 +115,7 @@ def test_whatever_is_typed_makes_a_spec_that_can_be_read(text):
 def test_link_cannot_slip_lines_into_the_spec():
     lines = "network]\npath = '/etc/passwd'\n[network.x"
     assert from_query({lines: "1", "faults.loss": "0.5"}) == {**DEFAULTS, "faults.loss": "0.5"}
-    assert "is no field of this page" in misfit({lines: "1"})
+    assert "is not a field of this page" in misfit({lines: "1"})
     assert "\n" not in misfit({lines: "1"})
 
 
@@ -162,9 +162,9 @@ def test_field_that_was_emptied_is_empty_again():
             "memory.gamma does not fit window, which takes rounds, blocks; ",
         ),
         ({"network.name": "file", "network.max_bytes": "1"}, "network.max_bytes does not fit file, which takes "),
-        ({"horizn": "6"}, "'horizn' is no field of this page; did you mean 'horizon'"),
-        ({"sweep.protocol": "6"}, "'sweep.protocol' is no field of this page"),
-        ({"faults.los": "6"}, "'faults.los' is no field of this page; did you mean 'faults.loss'"),
+        ({"horizn": "6"}, "'horizn' is not a field of this page; did you mean 'horizon'"),
+        ({"sweep.protocol": "6"}, "'sweep.protocol' is not a field of this page"),
+        ({"faults.los": "6"}, "'faults.los' is not a field of this page; did you mean 'faults.loss'"),
         ({"rules": "mine"}, "rules must be one of sound, published; got 'mine'"),
         ({"policy.name": "mine:Mine"}, "policy.name must be one of"),
     ],
@@ -203,10 +203,10 @@ def test_files_are_bounded_and_named_by_what_they_hold(monkeypatch):
         assert not uploads.holds(kept.folder, name)
     assert uploads.holds(kept.folder, first)
     monkeypatch.setattr(uploads, "MAX_BYTES", 10)
-    with pytest.raises(InputError, match="a file may have 10 bytes at most, got 11"):
+    with pytest.raises(InputError, match="a file may have at most 10 bytes, got 11"):
         kept.keep("large", b"12345678901")
     monkeypatch.setattr(uploads, "MAX_KEPT", 5)
-    with pytest.raises(InputError, match="all files may have 5 bytes at most"):
+    with pytest.raises(InputError, match="all files may have at most 5 bytes"):
         kept.keep("more", b"123456")
     folder = kept.folder
     kept.close()

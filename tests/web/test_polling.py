@@ -112,7 +112,7 @@ NONSENSE = {
 def test_nonsense_is_no_answer_and_disturbs_no_other_node(poll, bodies):
     with sidecar(bodies) as wrong, sidecar(answering(GOOD)) as good:
         found = poll(wrong, good)
-    assert [one.error for one in found.seen] == ["does not answer as a sidecar; is it one?", ""]
+    assert [one.error for one in found.seen] == ["does not answer like a sidecar; is it one?", ""]
     assert found.seen[1].refusals == {"forged": 1}
     assert [link["link"] for link in found.links] == ["ann – bob"]
     assert [mean for _, mean in found.history["ann"]["red"]] == [0.5]

@@ -191,7 +191,7 @@ class Algorithm(AnyProtocol):
     def _check_trait(self, trait: str) -> None:
         if trait in self.refuses:
             raise InputError(
-                f"{self.name!r} does not work with {trait}: {self.refuses[trait]}; take another problem or algorithm"
+                f"{self.name!r} does not work with {trait}: {self.refuses[trait]}; choose another problem or algorithm"
             )
 
 

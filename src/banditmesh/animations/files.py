@@ -102,7 +102,7 @@ def animate(
             stream.write(text.encode("utf-8", "replace"))
     except OSError as error:
         raise FileError(
-            f"cannot write {target}: {error.strerror or error}; choose a place that can be written"
+            f"cannot write {target}: {error.strerror or error}; choose a place that can be written to"
         ) from None
 
 

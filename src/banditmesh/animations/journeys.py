@@ -182,7 +182,7 @@ def follow(
     if (protocol.sends_messages and not protocol.relays_by_rule) or protocol.is_central:
         raise InputError(
             f"a message can be followed with a protocol that relays it hop by hop, got {write(protocol)!r}; "
-            "take fwa or flooding, say"
+            "use fwa or flooding, for example"
         )
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")

@@ -103,6 +103,6 @@ def _from_log(log: list[Event]) -> tuple[Sites, list[Any], list[Any], list[Any]]
 def _checked(event: object) -> Event:
     if not isinstance(event, Event):
         raise InputError(
-            f"an event log must hold events, got {type(event).__name__}; take result.trace or bm.read_trace(path)"
+            f"an event log must hold events, got {type(event).__name__}; use result.trace or bm.read_trace(path)"
         )
     return event

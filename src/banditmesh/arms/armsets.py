@@ -64,7 +64,7 @@ def uniform_set_array(n_agents: int, n_arms: int, per_agent: int, seed: int) -> 
             f"n_agents * per_agent must be at least n_arms = {n_arms} so that every arm has a holder, "
             f"got {n_agents} * {per_agent}"
         )
-    memory.check(_SLOT_BYTES * n_agents * per_agent, "the arm sets", "take fewer arms per agent")
+    memory.check(_SLOT_BYTES * n_agents * per_agent, "the arm sets", "use fewer arms per agent")
     sets = np.empty((n_agents, per_agent), dtype=np.int32)
     for first, last in _parts(n_agents, n_arms):
         # The places of the smallest of n_arms uniform numbers are a uniformly drawn set.

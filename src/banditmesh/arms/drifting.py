@@ -52,7 +52,7 @@ class Drifting(ShiftedLaw):
         assert moved.kernel is not None
         assert self.to.kernel is not None
         if not np.allclose(moved.kernel, self.to.kernel, rtol=1e-9, atol=tolerance):
-            raise ArmError(f"both ends of Drifting must differ in the mean alone, got {self.law!r} and {self.to!r}")
+            raise ArmError(f"both ends of Drifting must differ only in the mean, got {self.law!r} and {self.to!r}")
         derive(self, first=first, last=last)
 
     @property

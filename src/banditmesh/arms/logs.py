@@ -137,11 +137,11 @@ class RewardLog:
 
     def _check_periods(self, periods: int) -> None:
         if self.law == "replay":
-            raise ArmError("replayed rewards cannot change, got periods; take law='bernoulli' or 'empirical'")
+            raise ArmError("replayed rewards cannot change, got periods; use law='bernoulli' or 'empirical'")
         if self.times is None:
             raise ArmError(f"periods need the time of each reward, got none in {self.source}; name its column time")
         if not float(np.ptp(self.times)) > 0.0 and periods > 1:
-            raise ArmError(f"periods need rewards of different times, got one time alone in {self.source}")
+            raise ArmError(f"periods need rewards of different times, got only one time in {self.source}")
         if self.horizon is not None:
             integer("horizon", self.horizon, at_least=periods)
 
@@ -248,7 +248,7 @@ def read_log(
     if len(log.rewards) > 1 and 0 < log.rewards[0] == min(log.rewards) == max(log.rewards):
         warn(
             f"{file.path} has no reward but {log.rewards[0]:g}, so that all arms pay the same; "
-            "if it lists successes alone, add the rows in which there was none",
+            "if it lists only successes, add the rows without one",
             BanditmeshWarning,
         )
     return RewardLog(

@@ -1,7 +1,8 @@
 """Results of single configurations on disk, so that a stopped frontier resumes where it was.
 
 Rules kept here: a result is found again only if everything it depends on is the same; its folder's name is a hash of
-problem, settings, seed and version. A file is whole or missing, and one that is not a result counts as missing.
+problem, settings, seed and version, and of the source of the user's own classes among them. A file is whole or missing,
+and one that is not a result counts as missing.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from ..errors import InputError
 from ..files import atomic
 from ..files.regular import read_regular
+from ..lookup import own
 from ..version import __version__
 
 #: How deeply the parts of a problem may be nested.
@@ -43,12 +45,12 @@ class Kept:
                 self._folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise InputError(
-                    f"keep must be a folder that may be written, got {folder} ({error.strerror}); choose another place"
+                    f"keep must be a folder that can be written, got {folder} ({error.strerror}); choose another place"
                 ) from None
 
     def find(self, *key: Any) -> dict[str, Any] | None:
-        """The stored result for a key, if any."""
-        if self._folder is None:
+        """The stored result for a key, if any; what depends on a class of unknown source is computed again."""
+        if self._folder is None or own.UNKNOWN_SOURCE in key:
             return None
         try:
             found = json.loads(read_regular(self._path(key)))
@@ -89,9 +91,9 @@ def _hash(parts: Iterator[bytes] | list[bytes]) -> str:
 
 
 def _described(value: Any, depth: int) -> Iterator[bytes]:
-    """A value's type and content; cached attributes are ignored."""
+    """A value's type, with its source if the user wrote it, and content; cached attributes are ignored."""
     kind = type(value)
-    yield f"{kind.__module__}.{kind.__qualname__}".encode()
+    yield f"{kind.__module__}.{kind.__qualname__} {own.source_of(value)}".encode()
     if depth > _DEEPEST:
         raise InputError(f"results can be kept of parts at most {_DEEPEST} deep, got a deeper one; leave out keep")
     if value is None or isinstance(value, str | bytes | bool | int | float | np.generic):

@@ -234,8 +234,9 @@ def _configuration(task: Task, result: Result, first: NDArray[np.float64]) -> Co
 
 
 def _key(task: Task) -> tuple[Any, ...]:
+    sources = own.source_of(task.protocol, task.protocol.emission, task.policy).split()
     by = [] if task.policy is None else [repr(task.policy)]
-    return (repr(task.protocol), task.name, task.horizon, task.replicates, task.first, task.part_of, *by)
+    return (repr(task.protocol), task.name, task.horizon, task.replicates, task.first, task.part_of, *by, *sources)
 
 
 def _to_plain(measured: Measured) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def front_note(found: Frontier) -> str:
     note = "front: nothing has less regret for as few transmissions (T), load of the busiest link (L) or bytes (B)"
     if found.replicates > 1:
         note += f"; ±: {found.confidence:.0%} confidence"
-    note += "\nfirst pulls: how much of the regret is of pulling each arm once before the policy is asked"
+    note += "\nfirst pulls: how much of the regret comes from pulling each arm once before the policy chooses"
     if found.left_out:
         note += (
             f"\n{len(found.left_out)} configurations were left out early, by paired differences of at least three "

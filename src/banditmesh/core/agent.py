@@ -278,7 +278,7 @@ class Agent:
         most = self._courier.most_hops
         message, ttl = copy if isinstance(copy, tuple) and len(copy) == 2 else (None, None)
         if not isinstance(message, tuple) or len(message) != len(Message._fields):
-            return MessageError(f"agent {self.name!r} refuses {checks.shown(copy)}: it is no copy of a message")
+            return MessageError(f"agent {self.name!r} refuses {checks.shown(copy)}: it is not a copy of a message")
         origin, number, arm, count, total, life, made = message
         if not (isinstance(ttl, int) and 1 <= ttl <= most):
             wrong = f"its ttl must be between 1 and {most}, got {checks.shown(ttl)}" if most else "it is not sent any"

@@ -93,7 +93,7 @@ class FromRiver(Policy):
         except Exception as error:
             raise InputError(
                 f"must learn from pulls that it did not choose, which {self.policy!r} does not "
-                f"({type(error).__name__}); take another, such as bandit.UCB(delta=1)",
+                f"({type(error).__name__}); use another, such as bandit.UCB(delta=1)",
                 key="policy",
             ) from None
 
@@ -123,7 +123,7 @@ class _RiverChooser(Chooser):
         if len(estimates) != len(self.arms.names):
             raise InputError(
                 f"policy {self.policy.label!r} must be able to pull all of its agent's arms, got some of which "
-                "all logged rewards are used up; take a shorter horizon, or another policy"
+                "all logged rewards are used up; use a shorter horizon, or another policy"
             )
         if self._made is None:
             self._made = self.policy.policy.make(int(draw(0) * 2**32))

@@ -355,7 +355,7 @@ class Node:
 
     def _require_begun(self) -> None:
         if not self._has_begun:
-            raise NodeError(f"node {self.config.node!r} must have been started to be looked at")
+            raise NodeError(f"node {self.config.node!r} must have been started before its state can be read")
 
     # --- changes while running
 
@@ -407,7 +407,7 @@ class Node:
         InputError
             Something differs that cannot change while a node runs; nothing has changed.
         """
-        self._require_running("take another configuration")
+        self._require_running("choose another configuration")
         await self._change(lambda _: config)
 
     async def _change(self, edit: _Edit) -> None:
@@ -420,7 +420,7 @@ class Node:
         later = self._waiting[edit] = list[_Edit]()
         try:
             async with self._committer.turn:
-                self._require_running("take another configuration")
+                self._require_running("choose another configuration")
                 config = edit(self.config)
                 for edit_later in later:
                     config = edit_later(config)

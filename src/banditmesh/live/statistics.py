@@ -151,7 +151,7 @@ class ArmSpec(Struct, frozen=True, forbid_unknown_fields=True):
             low, high = self.reward_range
             if not -MAX_REWARD <= low < high <= MAX_REWARD:
                 raise InputError(
-                    f"reward_range of arm {self.name!r} must be a lower and a higher number of at most "
+                    f"reward_range of arm {self.name!r} must be a lower and a higher number, each at most "
                     f"{MAX_REWARD:g} in size, got {checks.shown(self.reward_range)}"
                 )
 

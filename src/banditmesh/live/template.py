@@ -17,19 +17,19 @@ from .transport.identity import KeyFiles
 
 _TEMPLATE: Final = """\
 # A node of the mesh {mesh}. Start it with:   banditmesh node --config node.toml
-# `banditmesh node check node.toml` says what is wrong with this file. Paths are meant from its folder.
+# `banditmesh node check node.toml` says what is wrong with this file. Paths are relative to its folder.
 # Neighbours, arms, ignore and certificates are read again on SIGHUP; the rest when the node starts.
 
 mesh = {mesh}
 node = {node}
 listen = "0.0.0.0:7700"            # for neighbours; leave it out if this node dials all of them
-state = "state"                     # the folder of what it has learned: one node, one folder
+state = "state"                     # the folder for what it has learned: one node, one folder
 accept = "neighbours"               # or "members": any node with a certificate of the mesh may link
-# ignore = ["name", ["name", "0123456789abcdef"]]    # nodes, or single lives, to know nothing of
-# max_ttl = 8                       # the most hops granted to what others send; the protocol's ttl if not given
+# ignore = ["name", ["name", "0123456789abcdef"]]    # nodes, or single lives, to ignore
+# max_ttl = 8                       # the most hops allowed to what others send; the protocol's ttl if not given
 # ticket_lifetime = 86400.0         # seconds after which a reward for a choice is refused
-# open_choices = 100000             # how many of the last choices can still be rewarded
-# plain = true                      # links without keys, between loopback addresses only: to try things out
+# open_choices = 100000             # how many of the latest choices can still be rewarded
+# plain = true                      # links without keys, only between loopback addresses: for trying things out
 # log = "json"                      # or "plain"
 # log_level = "info"                # debug, info, warning or error
 
@@ -41,18 +41,18 @@ authorities = {authorities}     # two certificates in it while the authority is 
 [api]                               # for programs on this machine
 listen = "127.0.0.1:7780"           # or "unix:node.sock"; anywhere else needs a token
 # token_file = "token"
-# hosts = ["node.internal"]         # further names that clients call it by
+# hosts = ["node.internal"]         # other names by which clients call it
 
 {protocol}
 # One table for each arm. law is gaussian, bernoulli, uniform or other; klucb, thompson and moss need a sigma, unless
-# the law is bernoulli. Rewards outside of reward_range are refused, also those that others report.
+# the law is bernoulli. Rewards outside reward_range are refused, including those that others report.
 {arms}
 # One table for each neighbour; without an address this node waits for it to dial.
 # [[neighbours]]
 # name = "other"
 # address = "10.0.0.8:7700"
 
-# [caps]                            # the most that this node keeps; beyond, what is new is refused and counted
+# [caps]                            # the most that this node keeps; beyond it, anything new is refused and counted
 # origins = 10000
 # epochs = 64
 # arms = 10000

@@ -19,6 +19,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import inspect
 import json
 import pickle
 import re
@@ -27,6 +28,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeAlias
@@ -48,6 +50,8 @@ _texts: dict[str, Texts] = {}
 _loaded: dict[str, ModuleType] = {}
 _lock: Final = threading.RLock()
 _refused = False
+#: The hash of a class whose source cannot be read, such as one that was typed in.
+UNKNOWN_SOURCE: Final = "unknown"
 
 
 def is_name(value: object) -> bool:
@@ -87,6 +91,32 @@ def plain(text: str) -> str:
     'my_module:Mine(4)+growth(0.25)'
     """
     return _HASH.sub("", text)
+
+
+def source_of(*objects: object) -> str:
+    """Hashes of the source of those classes of objects that neither the package nor Python ships; none if it is empty.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> class Mine(bm.FwA):
+    ...     name = "mine"
+    >>> source_of(bm.FwA(4)), source_of(bm.FwA(4), Mine(4)) == ""
+    ('', False)
+    """
+    kinds = {kind for one in objects for kind in type(one).__mro__}
+    return " ".join(sorted({_hash_of(kind) for kind in kinds if kind.__module__.partition(".")[0] not in _KNOWN}))
+
+
+@cache
+def _hash_of(kind: type) -> str:
+    _, at, hashed = kind.__module__.rpartition("@")
+    if at:
+        return hashed
+    try:
+        return _hash(inspect.getsource(kind).encode())
+    except (OSError, TypeError):
+        return UNKNOWN_SOURCE
 
 
 def refuse() -> None:
@@ -161,7 +191,7 @@ def _as_bytes(value: Any) -> bytes:
         return bytes(cloudpickle.dumps(value))
     except Exception as error:  # a user's own object may raise anything
         raise InputError(
-            f"what is sent to another process must be possible to pickle, got {in_words(error)}; "
+            f"what is sent to another process must be picklable, got {in_words(error)}; "
             "keep locks, open files and generators out of your objects"
         ) from error
 

@@ -105,11 +105,11 @@ def open_executor(name: str | None = None, workers: int | None = None) -> Iterat
 
 @contextmanager
 def executor_or_none(executor: Executor | str | None, workers: int | None) -> Iterator[Executor | None]:
-    """An executor, the one that is given or one to be opened; None, for this process, if nothing is asked for.
+    """An executor, the one that is given or one to be opened; None, for this process, if no other is asked for.
 
     No process is started before there is a task for it.
     """
-    if isinstance(executor, Executor) or (executor is None and workers is None):
+    if isinstance(executor, Executor) or (executor is None and workers in (None, 1)):
         yield executor
         return
     with open_executor(executor, workers) as (opened, _):

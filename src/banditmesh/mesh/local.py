@@ -231,7 +231,7 @@ class _Crew:
             ready = wait(list(open_), left)
             if not ready:
                 raise MeshError(
-                    f"the nodes must be ready within {patience:g} s, got some that were not; take fewer agents"
+                    f"the nodes must be ready within {patience:g} s, got some that were not; use fewer agents"
                 )
             for pipe in ready:
                 assert isinstance(pipe, Connection)

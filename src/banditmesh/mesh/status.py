@@ -149,7 +149,7 @@ class Poller:
         except (BanditmeshError, OSError) as error:
             one.error = shorten(str(error), one.url)
         except (msgspec.ValidationError, KeyError):
-            one.error = "does not answer as a sidecar; is it one?"
+            one.error = "does not answer like a sidecar; is it one?"
         else:
             one.node, one.state, one.peers, one.trouble, one.error = state["node"], state, peers, trouble, ""
 
@@ -159,10 +159,10 @@ def shorten(error: str, url: str) -> str:
 
     Examples
     --------
-    >>> shorten("no answer from http://127.0.0.1:1: Connection refused; does the sidecar run?", "http://127.0.0.1:1")
+    >>> shorten("no answer from http://127.0.0.1:1: Connection refused; is the sidecar running?", "http://127.0.0.1:1")
     'no answer: Connection refused'
     """
-    line = error.replace(f" from {url}", "").removeprefix(f"{url} ").removesuffix("; does the sidecar run?")
+    line = error.replace(f" from {url}", "").removeprefix(f"{url} ").removesuffix("; is the sidecar running?")
     # It may be the sidecar's own words.
     return line[:MAX_LETTERS].encode(errors="replace").decode()
 

@@ -202,12 +202,12 @@ class Policy:
         if not self.counts_and_sums:
             raise InputError(
                 f"policy {self.name!r} needs the variance of rewards, which {self.memory!r} does not keep; "
-                "take Everything(), or another policy such as UCB()"
+                "use Everything(), or another policy such as UCB()"
             )
         if type(self).chooser is not Policy.chooser:
             raise InputError(
                 f"policy {self.name!r} keeps what it knows itself, so that {self.memory!r} has no effect on it; "
-                "take Everything(), or another policy such as UCB()"
+                "use Everything(), or another policy such as UCB()"
             )
 
     @property

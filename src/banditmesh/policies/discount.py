@@ -234,7 +234,7 @@ class Discount(Memory):
         if not LEAST_GAMMA <= gamma <= MAX_GAMMA:
             raise InputError(
                 f"gamma must be from {LEAST_GAMMA} to 1 - 1e-12, got {checks.shown(self.gamma)}; "
-                "take Everything() to forget nothing"
+                "use Everything() to forget nothing"
             )
         object.__setattr__(self, "gamma", gamma)
 

@@ -192,7 +192,7 @@ class AnyProtocol:
         """Refuse an emission, by its name, that would have no effect."""
         if not cls.has_emission():
             raise InputError(
-                f"protocol {cls.name!r} sends by rules of its own and takes no emission, got {emission}; leave it out"
+                f"protocol {cls.name!r} sends by its own rules and takes no emission, got {emission}; leave it out"
             )
         if cls.delivery is Delivery.EVERYONE:
             raise InputError(

@@ -112,7 +112,7 @@ class Merging(Courier):
         """Keep what a neighbour tells if it counts more than what it told before."""
         message = copy.message
         if sender not in self._heard:
-            raise InputError(f"agent {agent.name!r} hears its neighbours in the tree alone, got a copy from {sender!r}")
+            raise InputError(f"agent {agent.name!r} hears only its neighbours in the tree, got a copy from {sender!r}")
         statistic, known = agent.recall.enters(message), self._heard[sender].get(message.arm, (0, 0.0))
         if statistic[0] <= known[0]:
             return DUPLICATE

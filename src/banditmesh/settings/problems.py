@@ -345,7 +345,7 @@ def _sets_and_laws(
     if network is None:
         return [], laws
     problem = Problem.random(network, n_arms, per_agent, seed)
-    memory.check(_LISTED_BYTES * len(problem.arm_indices), "the arm sets", "take fewer arms per agent")
+    memory.check(_LISTED_BYTES * len(problem.arm_indices), "the arm sets", "use fewer arms per agent")
     sets = [problem.arm_set(agent).tolist() for agent in range(problem.n_agents)]
     return sets, laws if means is not None else [law(mean) for mean in problem.means.tolist()]
 

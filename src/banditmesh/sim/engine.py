@@ -247,9 +247,7 @@ def read_run(
     check_changes_come(problem.arms, problem.laws, horizon)
     check_memory_fits(protocol, run.memory)
     if run.tape is None and run.means is not None:
-        raise InputError(
-            "means are taken beside rewards, got none of those; leave them out, or give laws with these means"
-        )
+        raise InputError("means go with rewards, got no rewards; leave them out, or give laws with these means")
     if run.tape is not None and run.means is None:
         _warn_of_contradiction(run, run.tape)
     if run.trace is True:
@@ -524,5 +522,5 @@ def check_memory_fits(protocol: AnyProtocol, memory: Memory) -> None:
     if not memory.merges and protocol.delivery is Delivery.TREE:
         raise InputError(
             f"{protocol.name!r} merges statistics of all rounds, which {memory!r} cannot take apart; "
-            "take Discount(0.995), or another protocol"
+            "use Discount(0.995), or another protocol"
         )

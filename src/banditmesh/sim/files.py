@@ -253,7 +253,7 @@ def _are_changes(changes: NDArray[np.int64], horizon: int) -> bool:
 
 
 def _wrong(path: str | PathLike[str], what: str) -> FileError:
-    return FileError(f"{path} is no whole result, it has {' '.join(what.split())}; save the result again")
+    return FileError(f"{path} is not a complete result: it has {' '.join(what.split())}; save the result again")
 
 
 def _encode_names(kind: str, names: Sequence[Hashable]) -> Any:

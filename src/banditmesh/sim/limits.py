@@ -38,7 +38,7 @@ def check_sizes(n_agents: int, n_slots: int, n_directed_links: int, reach: int) 
         (n_directed_links, "links, counted in both directions", "links"),
     ):
         if n > INT32:
-            raise InputError(f"the compiled engine takes at most {INT32} {what}, got {n}; take fewer {remedy}")
+            raise InputError(f"the compiled engine takes at most {INT32} {what}, got {n}; use fewer {remedy}")
 
 
 def check_result_fits(
@@ -72,5 +72,5 @@ def check_traffic(run: Run, plan: Plan) -> None:
     n_bytes = float((of_agents * np.ceil(run.horizon / run.every)).sum()) * run.protocol.n_bytes
     if n_bytes > INT64:
         raise InputError(
-            f"a run may send at most {INT64:.1e} bytes, and this one may send {n_bytes:.1e}; take a shorter horizon"
+            f"a run may send at most {INT64:.1e} bytes, and this one may send {n_bytes:.1e}; use a shorter horizon"
         )

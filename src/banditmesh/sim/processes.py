@@ -36,7 +36,7 @@ def open_workers(workers: int | Executor) -> AbstractContextManager[Executor | N
     """What runs replicates, also of several runs; None for this process."""
     if isinstance(workers, Executor):
         return executor_or_none(workers, None)
-    return executor_or_none(None, workers if workers > 1 else None)
+    return executor_or_none(None, workers)
 
 
 def run_all(run: Run, workers: int | Executor, advance: Callable[..., None], watch: Watch) -> list[Outcome]:

@@ -77,7 +77,6 @@ class Stepper:
         self._transit = None
         if run.faults is not None:
             self._transit = Transit(run.faults, run.horizon, draws, self._presence.up, self._lose, run.memory.unit)
-        self._receivers = self._choose_receivers()
         self._began = _listeners(observers, "began")
         self._pulled = _listeners(observers, "pulled")
         self._heard = _listeners(observers, "heard")
@@ -159,7 +158,7 @@ class Stepper:
     def _deliver(self, neighbours: list[list[int]]) -> None:
         """Send everything that waits, and let what arrives be received."""
         t, is_last = self.t, self.t == self._run.horizon
-        checks, receive = self._receivers
+        checks, receive = self._receivers()
         degrees = [len(row) for row in neighbours]
         n_fates, n_heard, keeps = self._n_fates, self._n_heard, bool(self._ended)
         for copy, sender, receivers, sent_in in self._arriving(neighbours):
@@ -175,7 +174,7 @@ class Stepper:
                 if keeps:
                     self._ends.append((Transmission(copy, sender, receiver, sent_in), t, fate, heard))
 
-    def _choose_receivers(self) -> tuple[list[Callable[[Copy], None]], list[Callable[..., Receipt]]]:
+    def _receivers(self) -> tuple[list[Callable[[Copy], None]], list[Callable[..., Receipt]]]:
         """How copies are checked and received: by the first of its receivers for all of them, or by each for itself.
 
         All have the same protocol and round. But agents of a protocol's own may take other copies, and what is changed

@@ -92,7 +92,7 @@ def _events(path: str | PathLike[str], stream: IO[str]) -> Iterator[Event]:
         lines = iter(lambda: _line(stream), "")
         header = json.loads(next(lines, "{}"))
         if not isinstance(header, dict) or header.get("format") != FORMAT:
-            raise FileError(f"{path} is no event log of banditmesh; give a file that simulate(trace=...) wrote")
+            raise FileError(f"{path} is not an event log of banditmesh; give a file that simulate(trace=...) wrote")
         if header.get("version") != VERSION or header.get("columns") != list(Event._fields):
             raise FileError(f"{path} is an event log of another banditmesh; read it with the version that wrote it")
         for line in lines:
@@ -100,7 +100,7 @@ def _events(path: str | PathLike[str], stream: IO[str]) -> Iterator[Event]:
             columns = zip(json.loads(line), _KINDS, strict=True)
             yield Event._make(value if kind is None else decode_name(value) for value, kind in columns)
     except (ValueError, TypeError) as error:
-        raise FileError(f"{path}, line {number}: no event of banditmesh ({error}); write the log again") from None
+        raise FileError(f"{path}, line {number}: not an event of banditmesh ({error}); write the log again") from None
 
 
 def _line(stream: IO[str]) -> str:
@@ -111,7 +111,7 @@ def _line(stream: IO[str]) -> str:
 
 
 def _cannot_write(target: Path, error: OSError) -> FileError:
-    return FileError(f"cannot write {target}: {error.strerror or error}; choose a place that can be written")
+    return FileError(f"cannot write {target}: {error.strerror or error}; choose a place that can be written to")
 
 
 def _as_text(raw: IO[bytes], mode: str, compressed: bool) -> Any:

@@ -193,7 +193,7 @@ def _check_size(grid: Mapping[str, Sequence[Any]], replicates: int, max_runs: in
             f"a study must have at most {max_runs:,} runs, got {checks.shown(n_runs)} ({' x '.join(factors)})",
             key="sweep" if grid else "replicates",
             is_sentence=True,
-            remedy="take fewer, or raise the limit with --max-runs (max_runs in Python)",
+            remedy="use fewer, or raise the limit with --max-runs (max_runs in Python)",
         )
 
 
@@ -215,7 +215,7 @@ def _check_sweep(key: str, values: Any) -> list[Any]:
             f"must be over one of {', '.join(allowed)}, or a key of a table; this is an unknown key", key=where
         )
     if top != key and top not in (*NAME_KEYS, "faults"):
-        raise InputError(f"must be over a key of a table, got one of {top}, which is none", key=where)
+        raise InputError(f"must be over a key of a table, got a key of {top}, which is not a table", key=where)
     if not isinstance(values, list) or not values:
         raise InputError(f"must be a list with at least one value, got {checks.shown(values)}", key=where)
     if len(set(map(value_as_text, values))) < len(values):

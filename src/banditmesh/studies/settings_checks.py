@@ -102,9 +102,9 @@ def check_settings(spec: Spec, by_hand: set[str]) -> None:
         table, _, _ = key.partition(".")
         where = f"sweep.{key}" if key in spec.grid else key
         if table == "faults":
-            raise InputError("has no effect: no message is sent; remove it, or take another protocol", key=where)
+            raise InputError("has no effect: no message is sent; remove it, or choose another protocol", key=where)
         if table == "emission" and not any("emission" in family.settings for family in spec.families()):
-            reason = "the protocol takes no emission; remove it, or take another protocol"
+            reason = "the protocol takes no emission; remove it, or choose another protocol"
             raise InputError(f"has no effect: {reason}", key=where)
         named = {family.settings[table][NAME_KEYS[table]] for family in spec.families(table)}
         known = sorted({p for one in named for p in get_part(table, one).parameters} | {NAME_KEYS[table]})

@@ -280,4 +280,4 @@ def _text_bytes(column: pa.ChunkedArray) -> int:
 
 
 def _damaged(path: Path, why: str) -> StudyError:
-    return StudyError(f"{path} is damaged ({why})", remedy="run the study again to compute it anew")
+    return StudyError(f"{path} is damaged ({why})", remedy="run the study again to compute it again")

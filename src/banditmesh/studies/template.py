@@ -7,7 +7,7 @@ from typing import Final
 TEMPLATE: Final = """\
 # A study for banditmesh. Run it with:   banditmesh run study.toml --out results
 # The same command continues a study that was interrupted, and one with more replicates or more swept values.
-# Any key can be overridden: --set horizon=500. What is yours is named as in name = "my_module:MyProtocol".
+# Any key can be overridden: --set horizon=500. Name your own classes as in name = "my_module:MyProtocol".
 
 version = 1            # of this format
 name = "first study"
@@ -15,7 +15,7 @@ horizon = 200          # rounds
 replicates = 4         # repetitions of every point, with the same rewards at every point
 seed = 0               # decides the replicates' seeds
 rules = "sound"        # or "published": as the paper's author's code does it
-record_every = 10      # keep every 10th round for curves; 0 keeps the end only
+record_every = 10      # keep every 10th round for curves; 0 keeps only the last
 # every = 1            # every agent pulls in each round; 2: in every second one
 # engine = "auto"
 
@@ -41,7 +41,7 @@ seed = 0
 [policy]               # ucb, klucb, thompson, ucb-v, moss, epsilon-greedy
 name = "ucb"
 alpha = 3.0
-# first_pulls = "unknown"   # arms of which something was heard are not forced; "each" unless given
+# first_pulls = "unknown"   # do not force arms that were heard about; "each" by default
 
 # [memory]             # what agents forget: everything (nothing), discount (gamma), window (rounds, blocks)
 # name = "discount"
@@ -50,8 +50,8 @@ alpha = 3.0
 [protocol]             # none, irs, gossip, probabilistic, fwa, flooding, tree, centralised; or a published algorithm:
 name = "fwa"           # gosine, dducb, dpe2, coop-se, odc and so on; see the page on algorithms
 ttl = 3
-# stop = 0.5           # of probabilistic
-# fanout = 1           # of gossip
+# stop = 0.5           # for probabilistic
+# fanout = 1           # for gossip
 
 # [emission]           # when an agent sends, and what: every-pull, growth (factor), contested; or default
 # name = "growth"
@@ -59,13 +59,13 @@ ttl = 3
 
 # [faults]             # what goes wrong; by default nothing
 # loss = 0.1           # of the transmissions
-# delay = 1            # rounds that every transmission comes later
+# delay = 1            # rounds by which every transmission is late
 # jitter = 0.5         # mean of a random delay on top
 # link_cap = 10        # most transmissions on a link in one direction and round
 # outages = {down = 0.01, up = 0.1, memory = true}                    # agents that go down and come back
 # corruption = {kind = "gaussian", probability = 0.1, scale = 1.0}    # or "zero", "heavy"
 
-# Every list is an axis of the grid; a value that a point has no use for does not multiply it.
+# Every list is an axis of the grid; a value that a point does not use does not multiply it.
 [sweep]
 protocol.name = ["none", "irs", "fwa", "flooding"]
 protocol.ttl = [2, 4]

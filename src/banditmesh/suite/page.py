@@ -20,9 +20,9 @@ from .rows import with_numbers
 
 _ABOUT: Final = (
     "Protocols and algorithms on the same problems, with the same rewards and networks. A row is a protocol or an "
-    "algorithm with its parameters; diameter is that of the problem's network, near that or, of more than 50 "
-    "agents, at most 4, and width that of the confidence bounds of its policy. Group regret is the sum over all "
-    "agents at the last round: what they would have gained more by always pulling the best of their own arms. "
+    "algorithm with its parameters; diameter is that of the problem's network, near is the same but at most 4 if there "
+    "are more than 50 agents, and width is that of the confidence bounds of its policy. Group regret is the sum over "
+    "all agents at the last round: how much more they would have gained by always pulling the best of their own arms. "
     "Lower is better in every column."
 )
 
@@ -56,7 +56,7 @@ def write_page(result: SuiteResult, path: str | PathLike[str], docs: str = "docs
 def _parts(result: SuiteResult, docs: str) -> Iterator[str]:
     record = result.record
     yield f"<h1>{record.suite}, {html.escape(record.size)} size</h1><p>{_ABOUT}</p>"
-    links = {"fronts": "Who is on the front how often", "budgets": "Regret within a budget", "rows": "Rows"}
+    links = {"fronts": "How often each row is on the front", "budgets": "Regret within a budget", "rows": "Rows"}
     links |= {name: f"{name}: {PROBLEMS[name].question}" for name in record.problems}
     links = ({"entries": "Entries"} if record.entries else {}) | links
     items = "".join(f'<li><a href="#{to}">{html.escape(text)}</a></li>' for to, text in links.items())

@@ -185,9 +185,9 @@ class SuiteResult:
 
     @cached_property
     def verdicts(self) -> dict[str, dict[str, str]]:
-        """For each entry and problem a sentence: whether it is better than what stands, by how much and how surely.
+        """For each entry and problem, a sentence that says whether it is better than the best row, and by how much.
 
-        What stands is the row with the least regret of those that send no more bytes than the entry.
+        The best row is the one with the least regret of those that send no more bytes than the entry.
         """
         problems = self.record.problems.items()
         return {

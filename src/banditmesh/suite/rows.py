@@ -1,7 +1,7 @@
 """The rows of the suite: what is compared on every problem.
 
 Rules kept here: a row is a text, "PROTOCOL" or "PROTOCOL, POLICY", in which the word `diameter` stands for the
-diameter of a problem's network, `near` for that or, of more than 50 agents, at most 4, and `width` for that of
+diameter of a problem's network, `near` for the same but at most 4 for more than 50 agents, and `width` for that of
 confidence bounds. The shipped protocols have the parameters given here. Every other protocol or algorithm that the
 registry knows is a row too, and a new one becomes one by itself: with the diameter as its ttl and the width as its
 alpha, if it has these, so that rows differ in what agents tell each other and not in how cautiously they explore; the
@@ -10,10 +10,7 @@ rest is as its author set it.
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, TypeAlias
@@ -33,8 +30,6 @@ CENTRE: Final = "centralised"
 #: The row whose bytes the budgets are shares of.
 FLOODING: Final = "flooding(diameter)"
 BUDGETS: Final = (0.001, 0.01, 0.1)
-#: The hash of a class whose source cannot be read, such as one that was typed in.
-UNKNOWN_SOURCE: Final = "unknown"
 
 #: What users enter: a protocol or algorithm, or a text of one, or a pair of it and a policy.
 Entry: TypeAlias = AnyProtocol | str | tuple[AnyProtocol | str, Policy | str]
@@ -147,7 +142,7 @@ def read_row(text: str, problem: SuiteProblem) -> Row:
     built.check_delivery()
     chosen = as_policy(policy[0]) if policy else None
     check_takes_policy(built, chosen)
-    return Row(own.plain(text), built, chosen, _source_of(built, built.emission, chosen))
+    return Row(own.plain(text), built, chosen, own.source_of(built, built.emission, chosen))
 
 
 def read_entries(given: Entry | Iterable[Entry] | Mapping[str, Entry]) -> dict[str, Entry]:
@@ -182,7 +177,7 @@ def make_row(name: str, entry: Entry, problem: SuiteProblem) -> Row:
     row = read_row(protocol, problem) if isinstance(protocol, str) else Row(name, protocol)
     policy = row.policy if policy is None else as_policy(policy)
     check_takes_policy(row.protocol, policy)
-    return Row(name, row.protocol, policy, _source_of(row.protocol, row.protocol.emission, policy))
+    return Row(name, row.protocol, policy, own.source_of(row.protocol, row.protocol.emission, policy))
 
 
 def _written(entry: object) -> str:
@@ -207,20 +202,3 @@ def with_numbers(text: str, problem: SuiteProblem) -> str:
         "width": problem.width,
     }
     return _WORDS.sub(lambda found: str(numbers[found[0]]), text)
-
-
-def _source_of(*objects: object) -> str:
-    """Hashes of the source of those classes of objects that neither the package nor Python ships."""
-    kinds = {kind for one in objects for kind in type(one).__mro__}
-    known = sys.stdlib_module_names | {__name__.partition(".")[0]}
-    return " ".join(sorted({_hash_of(kind) for kind in kinds if kind.__module__.partition(".")[0] not in known}))
-
-
-def _hash_of(kind: type) -> str:
-    _, at, hashed = kind.__module__.rpartition("@")
-    if at:
-        return hashed
-    try:
-        return hashlib.blake2b(inspect.getsource(kind).encode(), digest_size=8).hexdigest()
-    except (OSError, TypeError):
-        return UNKNOWN_SOURCE

@@ -33,7 +33,7 @@ from ..studies.manifest import versions
 from .problems import NAME, PROBLEMS, SEED, SIZES
 from .records import FORMAT, MEASURES, VERSION, Kind, ProblemRecord, RowRecord, SuiteRecord, content_hash, decided_by
 from .result import RESULTS, SuiteResult
-from .rows import UNKNOWN_SOURCE, Entry, Row, make_row, read_entries, read_row, row_texts
+from .rows import Entry, Row, make_row, read_entries, read_row, row_texts
 
 #: What a cell gives: a list for each measure, or a reason under "refused" or "failed".
 Given: TypeAlias = dict[str, Any]
@@ -131,7 +131,7 @@ def run(
     with Progress(progress, sum(cell.n_pulls for cell in cells), NAME, "pulls") as bar:
         for cell in cells:
             stored = kept[cell.problem].find(*_key(cell))
-            if stored is not None and _is_whole(stored, cell) and UNKNOWN_SOURCE not in cell.row.source:
+            if stored is not None and _is_whole(stored, cell) and own.UNKNOWN_SOURCE not in cell.row.source:
                 found[cell] = stored
                 bar.advance(cell.n_pulls)
         for cell, given in _computed([cell for cell in cells if cell not in found], executor, workers):
@@ -258,7 +258,7 @@ def _made(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"out must be a folder that may be written, got {folder} ({error.strerror})") from None
+        raise InputError(f"out must be a folder that can be written, got {folder} ({error.strerror})") from None
     return folder
 
 

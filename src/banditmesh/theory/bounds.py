@@ -427,7 +427,7 @@ def bounds(
     problem.check_fixed("bounds")
     if any(isinstance(law, Replay) for law in problem.laws):
         raise InputError(
-            "bounds need arms that never run out, got replayed ones; take law='empirical' for the log "
+            "bounds need arms that never run out, got replayed ones; use law='empirical' for the log "
             "(--log-rewards empirical on the command line)"
         )
     alpha = checks.positive("alpha", alpha)

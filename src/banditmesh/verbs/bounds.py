@@ -49,8 +49,8 @@ def bounds_verb(
 ) -> None:
     r"""Regret and traffic bounds, as the paper states them and as they hold, with what each requires.
 
-    Bounds are for UCB by the sound rules. Where the paper's theorems do not apply, such as to the losses and delays of
-    a spec, the delivery theorem does; the last column has its values, and the best constant known.
+    Bounds are for UCB under the sound rules. Where the paper's theorems do not apply, such as to the losses and delays
+    of a spec, the delivery theorem does; the last column has its values, and the best constant known.
 
     \b
     Examples:

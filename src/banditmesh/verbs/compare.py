@@ -79,7 +79,7 @@ def compare_verb(
     r"""Compare protocols by group regret and transmissions, on the same rewards and networks.
 
     Takes a spec file whose sweep goes over protocols or policies, or the options below. --protocols, --ttl and
-    --policies go with a spec, too.
+    --policies can be used with a spec, too.
 
     \b
     Examples:

@@ -93,8 +93,8 @@ def frontier_verb(
     r"""Regret against traffic: protocols, ttls and emissions side by side on the same rewards and networks.
 
     Marks what nothing beats in both (the front), and recommends one under a budget. A spec whose sweep goes over
-    protocols, emissions or policies says what is put side by side; any other spec gives the problem alone. --protocols,
-    --ttl, --emissions and --policies go with a spec, too.
+    protocols, emissions or policies says what is put side by side; any other spec gives only the problem. --protocols,
+    --ttl, --emissions and --policies can be used with a spec, too.
 
     \b
     Examples:

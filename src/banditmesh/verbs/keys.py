@@ -59,7 +59,7 @@ def init_verb(mesh: str, authority: str, days: int, force: bool) -> None:
     from ..live.transport import keys
 
     certificate = keys.init(authority, mesh, days=days, force=force)
-    click.echo(f"{_shown(certificate)}: the authority of {mesh}; whoever has {_shown(authority)} can make members")
+    click.echo(f"{_shown(certificate)}: the authority of {mesh}; anyone who has {_shown(authority)} can make members")
 
 
 @keys_verb.command("issue", short_help="Make a key and a certificate for each node.")

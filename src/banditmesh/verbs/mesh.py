@@ -117,7 +117,7 @@ def mesh_verify(as_json: bool, replicates: int, **options: Any) -> None:
 @click.option("--once", is_flag=True, help="Print the table once, as is done without a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, once.")
 def mesh_status(urls: tuple[str, ...], token: str | None, once: bool, as_json: bool) -> None:
-    r"""Show what the sidecars at these addresses say of their nodes, every second until Ctrl-C.
+    r"""Show what the sidecars at these addresses say about their nodes, every second until Ctrl-C.
 
     \b
     Examples:

@@ -67,7 +67,7 @@ def new_verb(mesh: str, name: str) -> None:
 @node_verb.command("check", short_help="Check a node.toml.")
 @click.argument("path", metavar="NODE.toml", type=click.Path(dir_okay=False))
 def check_verb(path: str) -> None:
-    r"""List everything that is wrong with a node.toml, and warn of what soon will be.
+    r"""List everything that is wrong with a node.toml, and warn about what soon will be.
 
     \b
     Example:
@@ -103,7 +103,7 @@ def _client(url: str, token: str | None) -> Client:
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False))
 @_reach
 def backup_verb(path: str, url: str, token: str | None) -> None:
-    r"""Copy the state of a running node into a file. What is restored from it begins a new life.
+    r"""Copy the state of a running node into a file. A node restored from it begins a new life.
 
     \b
     Example:
@@ -120,7 +120,7 @@ def backup_verb(path: str, url: str, token: str | None) -> None:
     click.echo(click.format_filename(path))
 
 
-@node_verb.command("notice", short_help="Give a running node a notice of the authority.")
+@node_verb.command("notice", short_help="Give a running node a notice from the authority.")
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False))
 @_reach
 def notice_verb(path: str, url: str, token: str | None) -> None:
@@ -135,4 +135,4 @@ def notice_verb(path: str, url: str, token: str | None) -> None:
     data = Path(path).read_bytes()
     with _client(url, token) as node:
         node.notice(data)
-    click.echo(f"{click.format_filename(path)}: taken")
+    click.echo(f"{click.format_filename(path)}: accepted")

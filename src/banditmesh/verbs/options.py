@@ -109,7 +109,7 @@ def problem_options(command: Callable[..., Any], *, ttl: bool = True) -> Callabl
             "--periods",
             type=int,
             metavar="N",
-            help="Cut a log with times into N spans, from one to the next arms change.",
+            help="Cut a log with times into N spans; arms change from one to the next.",
         ),
         spec_option(
             "--change",
@@ -449,7 +449,7 @@ def check_picture(option: str, path: str) -> None:
     if not target.parent.is_dir():
         raise InputError(f"{option} must lie in a folder that exists, got {path}; create {target.parent} first")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise InputError(f"{option} must be a file that may be written, got {path}; choose another place")
+        raise InputError(f"{option} must be a file that can be written, got {path}; choose another place")
 
 
 def check_folder(option: str, path: str) -> None:
@@ -458,4 +458,4 @@ def check_folder(option: str, path: str) -> None:
     while not there.exists() and there != there.parent:
         there = there.parent
     if not there.is_dir() or not os.access(there, os.W_OK):
-        raise InputError(f"{option} must be a folder that may be written, got {path}; choose another place")
+        raise InputError(f"{option} must be a folder that can be written, got {path}; choose another place")

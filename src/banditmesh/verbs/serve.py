@@ -9,7 +9,7 @@ import click
 from .options import token_option
 
 
-@click.command("serve", short_help="Serve a local page that shows the network learn.")
+@click.command("serve", short_help="Serve a local page that shows a network learning.")
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on; all but loopback need a token."
 )
@@ -29,7 +29,7 @@ from .options import token_option
 def serve_verb(host: str, port: int, opens: bool, **options: Any) -> None:
     r"""Serve a page with a lab, messages hop by hop, comparisons, studies and live meshes; Ctrl-C ends it.
 
-    It works offline and contacts no other server. Simulations run in processes of their own.
+    It works offline and contacts no other server. Simulations run in separate processes.
 
     \b
     Examples:

@@ -56,7 +56,7 @@ def suite_verb(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    r"""Run the suite: tables, fronts, what budgets buy, and a sentence per problem on your own entry.
+    r"""Run the suite: tables, fronts, what budgets buy, and a sentence per problem about your own entry.
 
     The same command again continues where it stopped. Results do not depend on workers or executors.
 
@@ -132,8 +132,8 @@ def show_verb(path: str, page: str | None, docs: str, as_json: bool) -> None:
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False))
 @click.option("--sample", default=10, show_default=True, help="How many replicates of rows to run again.")
 @click.option("--rows", help="Only rows whose name contains this.")
-@click.option("--seed", type=int, help="Draws the sample; a fresh one by default.")
-@click.option("--entry", "entries", metavar="ENTRY", multiple=True, help="An entry of the author's that may be run.")
+@click.option("--seed", type=int, help="Seed of the sample; by default a new sample each time.")
+@click.option("--entry", "entries", metavar="ENTRY", multiple=True, help="An entry by the author that may be run.")
 @_engine
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check_verb(path: str, as_json: bool, **settings: Any) -> None:

@@ -139,7 +139,7 @@ def misfit(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> 
             continue
         table = key.partition(".")[0]
         if table not in TABLES:
-            return f"{checks.shown(key)} is no field of this page{checks.meant(key, known)}; {_REST}"
+            return f"{checks.shown(key)} is not a field of this page{checks.meant(key, known)}; {_REST}"
         name, *others = keys_of(table, choices)
         takes = ", ".join(other.partition(".")[2] for other in others) or "nothing"
         return f"{key} does not fit {choices[name]}, which takes {takes}; {_REST}"

@@ -240,7 +240,7 @@ class Form:
                 auto_upload=True,
                 on_upload=keep,
                 on_rejected=lambda: ui.notify(
-                    f"a file may have {MAX_BYTES:,} bytes at most; pack it with gzip",
+                    f"a file may have at most {MAX_BYTES:,} bytes; pack it with gzip",
                     type="negative",
                     position="bottom",
                 ),

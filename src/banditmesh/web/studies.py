@@ -77,7 +77,7 @@ class Studies:
         self._timer = ui.timer(READ_EVERY, self._look_again, active=False)
         shell.on_theme(self._redraw)
         if unknown:
-            self._notice.refuse(f"{checks.shown(unknown[0])} is no field of this page; open the folder without it")
+            self._notice.refuse(f"{checks.shown(unknown[0])} is not a field of this page; open the folder without it")
         elif self._path.value and shell.is_own:
             ui.timer(0.1, self._open, once=True)
         elif self._path.value:

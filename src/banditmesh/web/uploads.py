@@ -48,13 +48,13 @@ class Uploads:
     def keep(self, name: str, content: bytes) -> str:
         """Keep a file; returns the name that it goes by."""
         if len(content) > MAX_BYTES:
-            raise InputError(f"a file may have {MAX_BYTES:,} bytes at most, got {len(content):,}; pack it with gzip")
+            raise InputError(f"a file may have at most {MAX_BYTES:,} bytes, got {len(content):,}; pack it with gzip")
         plain = re.sub(r"[^\w.\-]", "_", PurePosixPath(name.replace("\\", "/")).name, flags=re.ASCII).lstrip(".")[-80:]
         kept = f"{hashlib.blake2b(content, digest_size=8).hexdigest()}/{plain or 'file'}"
         path = self.folder / kept
         if not path.exists():
             if self._n_bytes + len(content) > MAX_KEPT:
-                raise InputError(f"all files may have {MAX_KEPT:,} bytes at most; start the server again")
+                raise InputError(f"all files may have at most {MAX_KEPT:,} bytes; start the server again")
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
             self._n_bytes += len(content)

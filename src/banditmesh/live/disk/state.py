@@ -241,7 +241,7 @@ class Store:
         mesh, node, _ = schema.identify(db)
         if (mesh, node) != (self._mesh, self._node):
             raise StoreError(
-                f"{self.folder / FILE} is of node {node!r} of mesh {mesh!r}, not of node {self._node!r} of mesh "
+                f"{self.folder / FILE} belongs to node {node!r} of mesh {mesh!r}, not to node {self._node!r} of mesh "
                 f"{self._mesh!r}; name another state folder, or start with --new-life, which moves it aside"
             )
 
@@ -350,7 +350,7 @@ class Store:
         behind a gap in the log is lost with it. So after an error the log is brought into the file first.
         """
         if (self.folder / FILE).stat().st_ino != self._inode:
-            raise OSError(None, "another file was put in its place; stop the node, and start it again")
+            raise OSError(None, "another file has replaced it; stop the node, and start it again")
         if self._is_suspect:
             if db.in_transaction:
                 db.execute("ROLLBACK")
@@ -373,9 +373,9 @@ def copy_state(folder: str | PathLike[str], path: str | PathLike[str]) -> None:
     """
     source, path = Path(folder) / FILE, Path(path)
     if not source.exists():
-        raise StoreError(f"there is no state in {folder} to be copied; name the state folder of a node")
+        raise StoreError(f"there is no state in {folder} to copy; name the state folder of a node")
     if path.exists():
-        raise StoreError(f"a backup must be a new file, got {path}, which is there already")
+        raise StoreError(f"a backup must be a new file, got {path}, which already exists")
     partial = path.with_name(f".{path.name}.partial")
     try:
         with _plainly(source), closing(_connect(source, "ro")) as db:
@@ -429,7 +429,7 @@ def _make(path: Path, mesh: str, node: str) -> None:
 def _begin_wal(db: sqlite3.Connection, path: Path) -> None:
     [[mode]] = db.execute("PRAGMA journal_mode = WAL")
     if mode != "wal":
-        raise StoreError(f"{path} must lie on a file system with shared memory, got mode {mode}; use a local disk")
+        raise StoreError(f"{path} must be on a file system with shared memory, got mode {mode}; use a local disk")
 
 
 def _log_of(path: Path) -> Path:

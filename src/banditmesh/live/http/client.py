@@ -237,7 +237,7 @@ class Client:
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
-            raise SidecarError(f"{self._where} does not answer as a sidecar; is it one?")
+            raise SidecarError(f"{self._where} does not answer like a sidecar; is it one?")
         return answer
 
     def _request(self, method: str, path: str, body: object, patience: float, most_status: int) -> tuple[int, bytes]:
@@ -256,7 +256,7 @@ class Client:
                 # A connection that was kept may have ended meanwhile, which says nothing of the sidecar.
                 if last and (n_tries > 0 or isinstance(error, TimeoutError)):
                     raise SidecarError(
-                        f"no answer from {self._where}: {_words(error)}; does the sidecar run?"
+                        f"no answer from {self._where}: {_words(error)}; is the sidecar running?"
                     ) from None
             else:
                 if status not in _NOT_NOW or last or status <= most_status:
@@ -301,7 +301,7 @@ class Client:
         try:
             line = str(json.loads(answer)["error"])
         except (ValueError, KeyError, TypeError):
-            raise SidecarError(f"{self._where} does not answer as a sidecar; is it one? (status {status})") from None
+            raise SidecarError(f"{self._where} does not answer like a sidecar; is it one? (status {status})") from None
         if status in (401, 403, 421) or status >= 429:
             raise SidecarError(line)
         raise InputError(line)

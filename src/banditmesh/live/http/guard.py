@@ -298,11 +298,11 @@ def _clear(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise InputError(f"api.listen: {path} is there and is no socket; remove it, or take another path")
+        raise InputError(f"api.listen: {path} exists and is not a socket; remove it, or choose another path")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
             path.unlink()
             return
-    raise SidecarError(f"api.listen: another process answers on unix:{path}; end it, or take another path")
+    raise SidecarError(f"api.listen: another process answers on unix:{path}; stop it, or choose another path")

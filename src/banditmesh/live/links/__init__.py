@@ -397,9 +397,9 @@ class NodeLinks:
             return None
         now = self._clock()
         if now > identity.not_after:
-            return RefusedError("expired", f"the certificate of {identity.node!r} has ended")
+            return RefusedError("expired", f"the certificate of {identity.node!r} has expired")
         if now > self.own_ends:
-            return RefusedError("expired", f"the certificate of {self._node!r}, this node, has ended")
+            return RefusedError("expired", f"the certificate of {self._node!r}, this node, has expired")
         return None
 
     def _comes_too_often(self, name: str) -> bool:

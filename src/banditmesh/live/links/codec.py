@@ -170,13 +170,13 @@ def decode(frame: bytes) -> Message | None:
     >>> decode(b"HTTP")
     Traceback (most recent call last):
         ...
-    banditmesh.errors.FrameError: a frame must be a msgpack array of kind and body, got 4 bytes that are none
+    banditmesh.errors.FrameError: a frame must be a msgpack array of kind and body, got 4 bytes that are not one
     """
     try:
         one = _decode_frame(frame)
     except _UNFIT:
         raise FrameError(
-            f"a frame must be a msgpack array of kind and body, got {len(frame)} bytes that are none"
+            f"a frame must be a msgpack array of kind and body, got {len(frame)} bytes that are not one"
         ) from None
     kind, body = one.kind, one.body
     try:

@@ -159,11 +159,11 @@ def verify(data: bytes, signers: Iterable[Signer]) -> Retirement | Expulsion:
     signer = next((one for one in signers if one.id == notice.authority), None)
     if signer is None:
         authority = notice.authority[:ID_BYTES].hex()
-        raise NoticeError(f"a notice must be of a trusted authority, got one of {authority or 'none'}")
+        raise NoticeError(f"a notice must be from a trusted authority, got one from {authority or 'none'}")
     if not _is_signed(signature, CONTEXT + signed, signer.key):
         raise NoticeError("a notice must have the authority's signature, got another one; it was changed or forged")
     if notice.mesh != signer.mesh:
-        raise NoticeError(f"a notice must be of the mesh {signer.mesh!r}, got one of {notice.mesh[:128]!r}")
+        raise NoticeError(f"a notice must be for the mesh {signer.mesh!r}, got one for {notice.mesh[:128]!r}")
     return _read(notice)
 
 

@@ -275,7 +275,7 @@ class Member:
             if not has_ticket:
                 raise InputError(f"a reward must be of an arm of node {self.node!r}, got one of {arm!r}")
             if not self._table.roster.has_room_for_arm(arm):
-                raise InputError(f"there may be {self.caps.arms} arms at most (caps.arms), got one more, {arm!r}")
+                raise InputError(f"there may be at most {self.caps.arms} arms (caps.arms), got one more, {arm!r}")
         spec = self._arms.get(arm)
         return (spec or ArmSpec(arm)).check_reward(reward)
 
@@ -390,7 +390,7 @@ class Member:
         specs = {spec.name: spec for spec in arms}
         if len(specs) != len(arms) or len(arms) > self.caps.arms:
             names = checks.shown([spec.name for spec in arms])
-            raise InputError(f"arms must have {self.caps.arms} different names at most (caps.arms), got {names}")
+            raise InputError(f"arms must have at most {self.caps.arms} different names (caps.arms), got {names}")
         self._policy.require(policy_arms(arms))
         self._arms = specs
         self._names = list(specs)
@@ -413,7 +413,7 @@ class Member:
     def set_ignore(self, ignore: Collection[str | tuple[str, int]]) -> None:
         """Treat these names, and lives (name, epoch), as retired from now on, and no others."""
         if self.node in ignore:
-            raise InputError(f"ignore must name others than the node itself, got {self.node!r}")
+            raise InputError(f"ignore must not name the node itself, got {self.node!r}")
         self._table.roster.ignore(ignore)
         if self._table.purge():
             self._make_agent()

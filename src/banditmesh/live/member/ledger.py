@@ -166,7 +166,7 @@ class Ledger:
         """Whether a ticket is open, and not closed; an error if it can be neither."""
         _, start, number, *_ = ticket
         if ticket.epoch != epoch:
-            raise InputError(f"a ticket must be of the present life of the node, got {ticket} of another one")
+            raise InputError(f"a ticket must be from the node's present life, got {ticket} from another one")
         if not self.tickets.is_genuine(ticket):
             raise InputError(f"a ticket must be as choose() gave it, got {ticket}, which was made up or edited")
         if self.tickets.is_closed(start, number):

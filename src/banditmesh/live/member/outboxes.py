@@ -91,7 +91,7 @@ class Outboxes:
         """A link came up: offer what of these rows may go there."""
         if peer not in self.links and len(self.links) >= self._most:
             self._counters["refused_links"] += 1
-            raise InputError(f"there may be {self._most} links at most (caps.links), got one more with {peer!r}")
+            raise InputError(f"there may be at most {self._most} links (caps.links), got one more with {peer!r}")
         # As `_ttl_to` says, written out: it is asked of the whole table.
         offer = [row for row in rows if (row.passes and row.ttl) or row.key[0] == peer]
         first = self._chances.place(len(offer)) if offer else 0

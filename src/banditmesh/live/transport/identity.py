@@ -100,7 +100,7 @@ def contexts(files: KeyFiles) -> Contexts:
     signers = tuple(signer_in(authority, files.authorities) for authority in authorities)
     for signer in signers:
         if signer.mesh != own.mesh:
-            raise FileError(f"{files.authorities} must be of the mesh {own.mesh!r}, got one of {signer.mesh!r}")
+            raise FileError(f"{files.authorities} must be for the mesh {own.mesh!r}, got one for {signer.mesh!r}")
     if not any(is_issued_by(certificate, authority) for authority in authorities):
         raise FileError(
             f"{files.certificate} must be issued by an authority in {files.authorities}, got another one's; "
@@ -153,8 +153,8 @@ def expiry_warning(own: Identity, now: float) -> str | None:
         return f"the certificate is valid from {begins} UTC on, and no neighbour accepts it before; set the clock right"
     remedy = "make a new one with 'banditmesh keys renew', then send SIGHUP"
     if now < own.not_after:
-        return f"the certificate ends at {ends} UTC; {remedy}"
-    return f"the certificate has ended at {ends} UTC, and no neighbour accepts it; {remedy}"
+        return f"the certificate expires at {ends} UTC; {remedy}"
+    return f"the certificate expired at {ends} UTC, and no neighbour accepts it; {remedy}"
 
 
 def read_certificates(path: Path, most: int) -> Sequence[Any]:

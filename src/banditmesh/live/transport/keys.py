@@ -136,7 +136,7 @@ def issue(
     _refuse_existing(force, files.certificate, files.key)
     if not force and files.authorities.exists() and files.authorities.read_bytes() != trusted:
         raise FileError(
-            f"{files.authorities} must be this authority's, got another one; take another folder or --force"
+            f"{files.authorities} must be this authority's, got another one; choose another folder, or use --force"
         )
     key = new_key()
     certificate = _certify(signer, node, key.public_key(), days, _expelled_before(signer, node, trust))
@@ -234,7 +234,7 @@ def _open(folder: Path | str) -> _Authority:
 def _certify(signer: _Authority, node: str, public: Any, days: int, expelled: int) -> bytes:
     now = _now()
     if expelled > now + 1:
-        raise InputError(f"{node!r} was expelled at a time that has not come yet; set this machine's clock right")
+        raise InputError(f"{node!r} was expelled at a time in the future; correct this machine's clock")
     while now < expelled:  # a certificate of that very second would be taken for an earlier one
         time.sleep(0.05)
         now = _now()
@@ -252,7 +252,7 @@ def _trusted(signer: _Authority, trust: Sequence[Path | str]) -> bytes:
     for path in map(Path, trust):
         [other] = read_certificates(path, 1)
         if (mesh := signer_in(other, path).mesh) != signer.mesh:
-            raise FileError(f"{path} must be of the mesh {signer.mesh!r}, got one of {mesh!r}")
+            raise FileError(f"{path} must be for the mesh {signer.mesh!r}, got one for {mesh!r}")
         found.append(other)
     return b"".join(map(_pem, found))
 
@@ -287,7 +287,7 @@ def _keep(signer: _Authority, name: str, data: bytes) -> Path:
 def _refuse_existing(force: bool, *paths: Path) -> None:
     for path in paths:
         if not force and path.exists():
-            raise FileError(f"{path} must not be there yet, got a file; --force replaces it")
+            raise FileError(f"{path} must not exist yet, got a file; --force replaces it")
 
 
 def _now() -> int:

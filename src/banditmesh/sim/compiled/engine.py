@@ -58,7 +58,7 @@ def run_all(
     to spare, if it is large.
     """
     watching = watch or Watch(run.records, run.replicates, None)
-    memory.check(packed_bytes(run), "the network and its arm sets", "take fewer agents or arms")
+    memory.check(packed_bytes(run), "the network and its arm sets", "use fewer agents or arms")
     packed = pack(run)
     n_links = len(packed.network.indices) if packed.network is not None else 0
     limits.check_sizes(run.problem.n_agents, len(packed.agents.arms), n_links, packed.traits.reach)
@@ -131,7 +131,7 @@ def _prepare(packed: Packed, threads: int, n_parts: int, stop: Stop) -> tuple[De
     memory.check(
         (0.0 if outline is None else outline.n_bytes) + min(threads, run.replicates) * each,
         "the simulation",
-        "take fewer agents or arms, or threads=1 for one replicate at a time",
+        "use fewer agents or arms, or threads=1 for one replicate at a time",
     )
     if outline is None:
         return delivery, None

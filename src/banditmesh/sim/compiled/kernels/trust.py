@@ -114,7 +114,7 @@ def _warn_once(why: str, instead: Path | None) -> None:
         _warned.append(why)
         kept = "compiled again in every process" if instead is None else f"kept in {instead.parent}"
         warn(
-            f"compiled kernels must lie in a folder that no other user can change, but {why}; they are {kept}. "
-            "Use chmod or chown, or set NUMBA_CACHE_DIR to a folder of yours",
+            f"compiled kernels must be in a folder that no other user can change, but {why}; they are {kept}. "
+            "Use chmod or chown, or set NUMBA_CACHE_DIR to your own folder",
             BanditmeshWarning,
         )

@@ -117,9 +117,7 @@ def test_events_are_traced_here_in_order(pool):
 
 def test_what_cannot_be_sent_runs_here_and_says_so(pool):
     alone = bm.simulate(PROBLEM, "irs", policy=Locked(lock=None), **SETTINGS)
-    with pytest.warns(
-        UserWarning, match="run in this process, one after the other: .*must be possible to pickle"
-    ) as seen:
+    with pytest.warns(UserWarning, match="run in this process, one after the other: .*must be picklable") as seen:
         here = bm.simulate(PROBLEM, "irs", policy=Locked(lock=threading.Lock()), **SETTINGS, workers=pool)
     assert np.array_equal(here.regret, alone.regret)
     assert "\n" not in str(seen[0].message)
