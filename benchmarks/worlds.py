@@ -31,7 +31,7 @@ def measure_million() -> list[Row]:
 
 
 def measure_large(n_agents: int) -> list[Row]:
-    """The same with so many agents; `python benchmarks/worlds.py 100000` prints it."""
+    """The same with any number of agents; `python benchmarks/worlds.py 100000` prints it."""
     network = bm.networks.sparse_er(n_agents, 3.0, seed=SEED)
     rows = rows_of(network, bm.FwA(4), LARGE_HORIZON, 2, CHANGES[:2], bm.Discount(0.995))
     return [{**row, "peak_gib": peak_bytes() / 2**30} for row in rows]

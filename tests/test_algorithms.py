@@ -11,7 +11,7 @@ import banditmesh as bm
 from banditmesh.algorithms import Actor, Algorithm
 from banditmesh.algorithms.base import ASYNCHRONOUS, DYNAMIC, LOSS, TRAITS, UNEQUAL, traits
 from banditmesh.core import Copy, Note, Parcel, Place
-from banditmesh.errors import ContractError, MessageError
+from banditmesh.errors import ContractError, InputError, MessageError
 from banditmesh.protocols.notation import read, write
 from banditmesh.settings.parts import build
 from banditmesh.sim.support import algorithms_table
@@ -379,3 +379,16 @@ def test_only_algorithms_are_checked():
         check_algorithm(bm.IRS())
     with pytest.raises(bm.InputError, match="an instance of GosInE is required"):
         check_algorithm(bm.algorithms.GosInE)
+
+
+def test_actor_without_a_choice_is_one_line():
+    @dataclass(frozen=True)
+    class Undecided(Algorithm):
+        name = "undecided"
+
+        def seat(self, place):
+            return Actor(place)
+
+    problem = bm.Problem(bm.networks.ring(3), [[0]] * 3, [bm.arms.Gaussian(0.0, 1.0)])
+    with pytest.raises(InputError, match=r"Actor must override pick\(\)"):
+        bm.simulate(problem, Undecided(), horizon=2)

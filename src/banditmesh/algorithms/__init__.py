@@ -5,7 +5,7 @@
     lcc_ucb    LCC-UCB-GRAPH: recommendations after epochs of doubling length
     dducb      DDUCB: averages of all agents' sums and counts, by accelerated or plain gossip
     a2c_ucb    after A2C-UCB: mass-preserving averages, for agents with access to different arms
-    leaders    who leads whom
+    leaders    how leaders are found, and their followers
     fyl, dpe2  leaders explore, and others follow
     detectors  tests for a change of the mean
     restarts   what the next three share: agents that start arms anew, together

@@ -112,7 +112,7 @@ class Splitter(Actor):
         columns = self._columns[list(positions)]
         sums, counts, mass = self.held[columns], self.held[self._n_arms + columns], self.held[-1]
         log_t = math.log(clock)
-        # While a neighbour that is down has not taken its share, mass is short; nobody pulls more than once a round.
+        # While a neighbour that is down has not taken its share, mass is short; no agent pulls more than once a round.
         average = np.minimum(counts / mass, clock)
         width = self._algorithm.alpha * log_t * (average + math.sqrt(log_t)) / (self.place.n_agents * average)
         return positions[int((sums / counts + np.sqrt(width / average)).argmax())]

@@ -9,7 +9,7 @@ Its agents derive from `Actor`, in which the calls of a driver arrive as a few m
     start()                   begin with nothing: at first, and in each new life
     pick(clock, positions)    which of these arms to pull
     took(position, reward)    a reward of the agent's own has been counted
-    send(neighbours)          what to send now, and to whom
+    send(neighbours)          what to send now, and to which neighbours
     take(note, sender)        a note came; whether it changed what the agent knows
     over()                    the round is over
     drop()                    what waits to be sent is gone
@@ -157,7 +157,7 @@ class Algorithm(AnyProtocol):
     --------
     >>> import banditmesh as bm
     >>> bm.algorithms.GosInE().refuses["unequal arm sets"]
-    'the arm that is recommended must be the best one for everybody'
+    'the arm that is recommended must be the best one for all agents'
     >>> bm.simulate(bm.Problem.paper("er", seed=0), "gosine", horizon=5)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     banditmesh.errors.InputError: 'gosine' does not work with unequal arm sets: the arm that is recommended must be ...
@@ -245,7 +245,7 @@ class Actor(Agent):
 
     def pick(self, clock: int, positions: Sequence[int]) -> int:
         """Which of these arms to pull, by position."""
-        raise NotImplementedError("an actor gives pick()")
+        raise InputError(f"{type(self).__name__} must override pick(), got the one of Actor, which picks nothing")
 
     def took(self, position: int, reward: float) -> None:
         """A reward of the agent's own has been counted."""

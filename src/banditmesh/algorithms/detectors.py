@@ -143,8 +143,8 @@ class GLRTest(Detector):
     sigma : float or None
         The noise of the rewards; None for rewards between 0 and 1, whose divergence is that of coins.
     every : int
-        It is worked out for every so many rewards: this makes no false alarm more likely, and alarms at most that much
-        later.
+        The test is made after this many rewards each time: false alarms do not become more likely, and an alarm comes
+        at most this many rewards later.
     proved : bool
         Whether to take `proved_threshold` instead of `usual_threshold`.
 

@@ -51,7 +51,7 @@ class DPE2(Algorithm):
 
     Ours: the leader is the agent with the most neighbours, the first of equals, of each group of agents that have the
     same arms and can reach each other (on a dynamic network, the first agent with these arms); agents of other groups
-    pass on what they hear. An agent that nobody follows says nothing. A neighbour that does not answer within four
+    pass on what they hear. A leader without followers sends nothing. A neighbour that does not answer within four
     rounds is told again; one that has lost its memory asks its neighbours. So losses, outages, delays and changing
     links do no lasting harm. (In the authors' code every follower repeats what it knows in every round.)
 

@@ -30,7 +30,7 @@ class GLRKLUCB(Restarting):
     delta : float
         How likely each test may raise a false alarm between two changes; 1 / sqrt(T) in the paper, for one agent.
     every : int
-        A test is worked out for every so many pulls of an arm.
+        An arm is tested after this many of its pulls each time.
 
     Notes
     -----

@@ -20,7 +20,7 @@ RECOMMENDATION: Final = "recommendation"
 #: The second phase of a larger one would never end.
 MAX_BETA: Final = 100.0
 MAX_SPREAD: Final = 1e6
-ONE_BEST: Final = "the arm that is recommended must be the best one for everybody"
+ONE_BEST: Final = "the arm that is recommended must be the best one for all agents"
 
 
 @dataclass(frozen=True)

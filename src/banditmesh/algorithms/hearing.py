@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import Copy, Message, Receipt
+from ..errors import InputError
 from .base import Actor
 
 
@@ -32,7 +33,7 @@ class Hearer(Actor):
 
     def hear_pull(self, message: Message, ttl: int, sender: Any) -> Receipt:
         """What becomes of an observation that came."""
-        raise NotImplementedError("an actor that hears observations gives hear_pull()")
+        raise InputError(f"{type(self).__name__} must override hear_pull(), got the one of Hearer, which hears nothing")
 
     def receive(self, copy: Copy, sender: Any, degree: int) -> Receipt:
         """Take a note, or an observation that some agent may have made."""
