@@ -26,6 +26,7 @@ Purposes and their counters:
     DELAY   (origin, sequence, sender, receiver)  how late it is
     CORRUPT (origin, sequence, sender, receiver)  whether its reward is changed
     NOISE   (origin, sequence, sender, receiver)  by how much
+    LIE     (agent, round, 0, 0)              what a liar says that a pull paid, if it makes noise
     PHASE   (agent, 0, 0, 0)                  when, within its interval, a player of a local mesh pulls
 
 `sequence` is the round in which a message was made or, on a tree, how many its link has carried. A message that crosses
@@ -58,6 +59,7 @@ LOSS: Final = "loss"
 DELAY: Final = "delay"
 CORRUPT: Final = "corrupt"
 NOISE: Final = "noise"
+LIE: Final = "lie"
 PHASE: Final = "phase"
 
 MAX_COUNTER: Final = 2**32 - 1

@@ -1,13 +1,15 @@
-"""Faults: messages that are lost, late or changed on their way, links that are full, agents that are down.
+"""Faults: messages that are lost, late or changed on their way, links that are full, agents that are down or lie.
 
-Faults are immutable values, and each is a number that at zero changes nothing. The draw for a fault is keyed by what it
-strikes (see `draws`), so that faults shift no other draw: with the same seed a run with faults and one without see the
-same rewards and the same networks.
+Faults are immutable values, and each is a number that at zero changes nothing, or a table that may be empty. The draw
+for a fault is keyed by what it strikes (see `draws`), so that faults shift no other draw: with the same seed a run with
+faults and one without see the same rewards and the same networks.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -16,6 +18,10 @@ from .draws import MAX_COUNTER, geometric_skip, normal_quantile
 from .errors import InputError
 
 KINDS: Final = ("gaussian", "zero", "heavy")
+WORST: Final = "worst-is-best"
+LIES: Final = (WORST, "noise", "constant")
+#: The most rewards that a liar may claim to have of an arm.
+MAX_CLAIM: Final = 10**15
 #: Sums of noise on a larger scale might not be finite.
 MAX_SCALE: Final = 1e100
 
@@ -120,6 +126,71 @@ class Outages:
             raise InputError(f"must be True or False, got {checks.shown(self.memory)}", key="outages.memory")
 
 
+@dataclass(frozen=True)
+class Lie:
+    """What a liar puts in the place of each reward that it gets; written as text, see `Lie.read`.
+
+    Attributes
+    ----------
+    kind : str
+        "worst-is-best": the worse half of its arms pays the most that it may claim, and of the others it tells the
+        truth. "noise": every pull pays something drawn uniformly between the least and the most that it may claim.
+        "constant": all arms pay the same.
+    claim : int or None
+        The least number of pulls that it claims of an arm that it lies about, where counts are sent; None for the
+        true number.
+    value : float or None
+        What "constant" says that arms pay; None for the middle of what it may claim.
+    """
+
+    kind: str
+    claim: int | None = None
+    value: float | None = None
+
+    @classmethod
+    def read(cls, text: object) -> Lie:
+        """The lie that a text names, such as "worst-is-best(claim=1e6)" or "constant(value=0.5)".
+
+        Examples
+        --------
+        >>> Lie.read("constant(value=0.5, claim=100)")
+        Lie(kind='constant', claim=100, value=0.5)
+        """
+        found = re.fullmatch(r"\s*([\w-]+)\s*(?:\(([^()]*)\))?\s*", text) if isinstance(text, str) else None
+        if found is None:
+            raise InputError(
+                f'must be a lie such as "worst-is-best" or "noise(claim=100)", got {checks.shown(text)}', key="liars"
+            )
+        kind = checks.choice("liars", found[1], LIES)
+        known = ("claim", "value") if kind == "constant" else ("claim",)
+        given: dict[str, Any] = {}
+        for part in filter(None, map(str.strip, (found[2] or "").split(","))):
+            name, _, value = (one.strip() for one in part.partition("="))
+            if name not in known or name in given:
+                wanted = f"{kind!r} takes {' and '.join(known)}, each once and as in claim=100"
+                raise InputError(f"{wanted}, got {checks.shown(part)}", key="liars", is_sentence=True)
+            given[name] = _number_in(f"liars: {name} of {kind!r}", value)
+        if "claim" in given:
+            claim = given["claim"]
+            whole = int(claim) if claim == math.floor(claim) else claim
+            given["claim"] = checks.integer(f"liars: claim of {kind!r}", whole, at_least=1, at_most=MAX_CLAIM)
+        if abs(given.get("value", 0.0)) > MAX_SCALE:
+            raise InputError(f"must be at most {MAX_SCALE:g} in size, got {given['value']:g}", key="liars: value")
+        return cls(kind, **given)
+
+    def __str__(self) -> str:
+        given = [f"{name}={value!r}" for name in ("claim", "value") if (value := getattr(self, name)) is not None]
+        return f"{self.kind}({', '.join(given)})" if given else self.kind
+
+
+def _number_in(name: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    return checks.real(name, number if math.isfinite(number) else text)
+
+
 @dataclass(frozen=True, repr=False)
 class Faults:
     """What goes wrong in a simulation; by default nothing.
@@ -139,6 +210,10 @@ class Faults:
     link_cap : int, optional
         The most messages that a link carries in one direction and round. A sender sends its newest message first;
         messages beyond the cap are dropped, and do not count as sent.
+    liars : mapping from agent to str
+        Agents that tell other rewards than they got, and how: "worst-is-best", "noise" or "constant", with parameters
+        as in "worst-is-best(claim=1e6)". Kept as pairs of an agent and a `Lie`. They play along with their lies, and
+        their regret is left out of sums, see `Result.liar_regret`.
 
     Examples
     --------
@@ -157,6 +232,7 @@ class Faults:
     corruption: Corruption | None = None
     outages: Outages | None = None
     link_cap: int | None = None
+    liars: Any = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", checks.probability("loss", self.loss))
@@ -171,9 +247,12 @@ class Faults:
             raise InputError(f"must be an Outages or None, got {checks.shown(self.outages)}", key="outages")
         if self.link_cap is not None:
             object.__setattr__(self, "link_cap", checks.integer("link_cap", self.link_cap, at_least=1))
+        object.__setattr__(self, "liars", _read_liars(self.liars))
 
     def __repr__(self) -> str:
         given = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
+        if self.liars:
+            given["liars"] = {agent: str(lie) for agent, lie in self.liars}
         return f"Faults({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     def in_words(self) -> str:
@@ -192,6 +271,9 @@ class Faults:
             words.append(f"outages (down {self.outages.down:g}, up {self.outages.up:g}{forgets})")
         if self.corruption is not None:
             words.append(f"{self.corruption.kind} corruption {self.corruption.probability:g}")
+        if self.liars:
+            kinds = ", ".join(dict.fromkeys(str(lie) for _, lie in self.liars))
+            words.append(f"{len(self.liars)} {'liar' if len(self.liars) == 1 else 'liars'} ({kinds})")
         return ", ".join(words)
 
     def effective(self) -> Faults | None:
@@ -227,3 +309,16 @@ class Faults:
             return self.delay
         # A geometric number with mean j succeeds with probability 1 / (1 + j), and fails with 1 / (1 + 1 / j).
         return self.delay + geometric_skip(u, -math.log1p(1.0 / self.jitter))
+
+
+def _read_liars(given: object) -> tuple[tuple[Hashable, Lie], ...]:
+    """Pairs of an agent and its lie, from a mapping to texts or from such pairs."""
+    if given is None:
+        return ()
+    if not isinstance(given, Mapping | tuple):
+        raise InputError(
+            f'must be a mapping from agents to lies such as {{0: "worst-is-best"}}, got {checks.shown(given)}',
+            key="liars",
+        )
+    pairs: Collection[Any] = given.items() if isinstance(given, Mapping) else given
+    return tuple((agent, lie if isinstance(lie, Lie) else Lie.read(lie)) for agent, lie in pairs)

@@ -74,7 +74,7 @@ class Comparison:
                 "messages_sd": messages.std(ddof=1) if spread else np.nan,
             }
             if agents:
-                shares = np.quantile(result.agent_regret, (0.5, 0.9, 1.0), axis=1).mean(axis=1)
+                shares = np.quantile(result.honest_regret, (0.5, 0.9, 1.0), axis=1).mean(axis=1)
                 rows[name] |= dict(zip(("agent_median", "agent_q90", "agent_worst"), shares, strict=True))
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("protocol")
 

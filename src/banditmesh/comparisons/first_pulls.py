@@ -68,7 +68,7 @@ def first_regret(
     agents = problem.owners
     places = np.arange(len(agents)) - np.repeat(offsets[:-1], sizes)
     n_pulls = np.add.reduceat(result.arm_pulls, offsets[:-1], axis=1)
-    forced = places < n_pulls[:, agents]
+    forced = (places < n_pulls[:, agents]) & ~np.isin(agents, result.settings.get("liars", ()))
     if not problem.changes:
         return np.asarray((forced * problem.arm_gaps).sum(axis=1))
     every = settings.get("every")

@@ -228,7 +228,7 @@ def _configuration(task: Task, result: Result, first: NDArray[np.float64]) -> Co
         link_peak=peaks.max(axis=1, initial=0.0),
         bytes_per_round=result.traffic["bytes"] / horizon,
         first_regret=first,
-        agent_worst=result.agent_regret.max(axis=1),
+        agent_worst=result.honest_regret.max(axis=1),
         policy=task.policy,
     )
 

@@ -294,8 +294,8 @@ def read_faults(table: object) -> Faults:
 
 
 def without_traffic(table: object) -> dict[str, Any]:
-    """What of a [faults] table matters to agents that send nothing."""
-    return {name: value for name, value in _table("faults", table).items() if name == "outages"}
+    """What of a [faults] table matters to agents that send nothing: liars' regret is not counted, even then."""
+    return {name: value for name, value in _table("faults", table).items() if name in ("outages", "liars")}
 
 
 def has_key(settings: Mapping[str, Any], key: str) -> bool:

@@ -67,6 +67,7 @@ class Records(Observer):
         self._replicate = replicate
         self._rounds = run.records.tolist()
         self._means_change = run.means_change
+        self._liars = run.liars
         self._gaps = self._gaps_in(1)
         self._pulls = [[0] * len(gaps) for gaps in self._gaps]
         self._round_regret = 0.0
@@ -88,8 +89,9 @@ class Records(Observer):
             self._gaps = self._gaps_in(t)
 
     def pulled(self, agent: int, position: int, reward: float) -> None:
-        """Count the pull and its regret."""
-        self._round_regret += self._gaps[agent][position]
+        """Count the pull and, unless it is a liar's, its regret."""
+        if agent not in self._liars:
+            self._round_regret += self._gaps[agent][position]
         if self._means_change:
             self._of_agents.added[agent] += self._gaps[agent][position]
         self._pulls[agent][position] += 1

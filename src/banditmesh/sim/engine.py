@@ -33,6 +33,7 @@ from ..settings.parts import as_policy
 from ..version import __version__
 from . import reference
 from .limits import MAX_ROUNDS, check_result_fits
+from .lying import read_liars
 from .processes import read_workers, run_all
 from .progress import Progress
 from .result import Result, assemble
@@ -114,7 +115,7 @@ def simulate(
     every : int or sequence of int, optional
         Agent v pulls in rounds t with (t - 1) % every[v] == 0; by default in every round.
     faults : Faults, optional
-        What goes wrong: messages that are lost, late or changed, links that are full, agents that are down.
+        What goes wrong: messages that are lost, late or changed, links that are full, agents that are down or lie.
     record_every : int
         Of what is recorded over time, keep every n-th round, and the last one.
     threads : int, optional
@@ -224,6 +225,7 @@ def read_run(
     first, replicates = _read_replicates(replicates)
     record_every = checks.integer("record_every", record_every, at_least=1)
     check_result_fits(problem, horizon, record_every, replicates, bool(link_traffic), bool(agents))
+    faults = _read_faults(faults)
     run = Run(
         problem=problem,
         protocol=protocol,
@@ -238,9 +240,10 @@ def read_run(
         records=_records(horizon, record_every),
         link_traffic=bool(link_traffic),
         trace=_read_trace(trace),
-        faults=_read_faults(faults),
+        faults=faults,
         agents=bool(agents),
         first=first,
+        liars=read_liars(problem, faults),
     )
     check_network_lasts(problem, horizon)
     protocol.check_run(problem, run.every.tolist(), run.faults)
@@ -329,6 +332,7 @@ def settings_of(run: Run) -> dict[str, Any]:
         "horizon": run.horizon,
         "replicates": run.replicates,
         **({"first_replicate": run.first} if run.first else {}),
+        **({"liars": list(run.liars)} if run.liars else {}),
         "seed": run.seed,
         "version": __version__,
     } | ({} if run.means is None else {"means": "given by round" if run.means_change else "given"})

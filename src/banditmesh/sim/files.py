@@ -82,6 +82,7 @@ class _Settings(msgspec.Struct):
     policy_name: str
     rules: str
     seed: int
+    liars: list[int] = []
 
 
 class Header(msgspec.Struct):
@@ -154,6 +155,9 @@ def _read(
             names = header.names.decode()
             if 8 * max(len(names.agents), len(names.arms)) > max_bytes:
                 raise OverflowError("too many agents or arms")
+            liars = header.settings.get("liars", [])
+            if liars != sorted({*liars} & {*range(len(names.agents))}):
+                raise ValueError("liars must be numbers of agents, ascending")
         except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
             raise _wrong(path, f"a header of another kind ({error})") from None
         missing = [name for name in ARRAYS if name not in members and name not in OPTIONAL]

@@ -74,12 +74,13 @@ class Result:
     rounds : int array (records,)
         The rounds that are recorded: every one, or every `record_every`-th and the last.
     regret, transmissions : arrays (replicates, records)
-        Cumulative group regret and cumulative transmissions; `messages` is the same as `transmissions`.
+        Cumulative group regret, without that of liars, and cumulative transmissions; `messages` is the same as
+        `transmissions`.
     traffic : mapping from str to int array (replicates,)
         Totals: sent, delivered, duplicate, absorbed, expired, stopped, relayed, queued, lost, dropped, control, learned
         and bytes.
     agent_regret : float array (replicates, agents)
-        Each agent's regret at the horizon.
+        Each agent's regret at the horizon, liars included.
     links : list of (agent, agent)
         The directed links, the last axis of `link_traffic`; of a dynamic network every link that was ever up.
     link_traffic : int array (replicates, records, links) or None
@@ -169,6 +170,25 @@ class Result:
         """The rounds in which arms changed in all replicates, which plots mark."""
         shared = set.intersection(*(set(rounds.tolist()) for rounds in self.changes)) if self.changes else set()
         return np.array(sorted(shared), dtype=np.int64)
+
+    @property
+    def liars(self) -> list[Hashable]:
+        """The agents that lied, see `Faults`; their regret is left out of sums."""
+        return [self.agents[number] for number in self._liars]
+
+    @property
+    def _liars(self) -> list[int]:
+        return [int(number) for number in self.settings.get("liars", ())]
+
+    @property
+    def liar_regret(self) -> NDArray[np.float64]:
+        """Each liar's regret at the horizon: (replicates, liars), in the order of `liars`."""
+        return self.agent_regret[:, self._liars]
+
+    @property
+    def honest_regret(self) -> NDArray[np.float64]:
+        """Each other agent's regret at the horizon: (replicates, agents that do not lie)."""
+        return np.delete(self.agent_regret, self._liars, axis=1)
 
     @cached_property
     def pulls(self) -> NDArray[np.int32]:
@@ -350,8 +370,8 @@ class Result:
         last = {
             "group regret": self.regret[:, -1],
             "transmissions": self.transmissions[:, -1],
-            "regret of the worst agent": self.agent_regret.max(axis=1),
-        }
+            "regret of the worst agent": self.honest_regret.max(axis=1),
+        } | ({"regret of the liars": self.liar_regret.sum(axis=1)} if self.liars else {})
         rows = [["", "mean", "sd"]]
         for name, values in last.items():
             rows.append([name, f"{values.mean():,.1f}", f"{values.std(ddof=1):,.1f}" if len(values) > 1 else "-"])

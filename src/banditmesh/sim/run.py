@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..arms.world import World
 from ..draws import Draws
 from ..errors import NetworkError
-from ..faults import Faults
+from ..faults import Faults, Lie
 from ..policies.base import Policy
 from ..policies.memory import Memory
 from ..problem import Problem
@@ -95,6 +95,8 @@ class Run:
         Whether each agent's regret is kept over time.
     first : int
         The number of the first replicate, by which it draws.
+    liars : mapping from int to Lie
+        Who lies among the agents, by number, and how; their regret is left out of sums.
     """
 
     problem: Problem
@@ -113,6 +115,7 @@ class Run:
     agents: bool = False
     means: NDArray[np.float64] | None = None
     first: int = 0
+    liars: Mapping[int, Lie] = field(default_factory=dict)
 
     @cached_property
     def plan(self) -> Any:
@@ -227,7 +230,7 @@ class Outcome:
     Attributes
     ----------
     regret, transmissions : arrays (records,)
-        Cumulative group regret and cumulative transmissions.
+        Cumulative group regret, without that of liars, and cumulative transmissions.
     traffic : int array
         Totals in the order of `TRAFFIC`.
     pulls : int array

@@ -303,13 +303,14 @@ class _Watch(Observer):
         problem = self._problem
         names, arms, offsets = problem.agents, problem.arms, problem.arm_offsets
         every_gap = self._run.gaps_in(self._replicate, t)
+        liars = {names[v] for v in self._run.liars}
         gaps = {names[v]: float(every_gap[offsets[v] + position]) for v, position, _ in self._pulls}
         return Round(
             round=t,
             links=[(names[i], names[j]) for i, row in enumerate(self._neighbours) for j in row if i < j],
             choices={names[v]: arms[problem.arm_set(v)[position]] for v, position, _ in self._pulls},
             rewards={names[v]: reward for v, _, reward in self._pulls},
-            regret=float(sum(gaps.values())),
+            regret=float(sum(gap for name, gap in gaps.items() if name not in liars)),
             events=list(self._events),
             estimates={
                 names[v]: {

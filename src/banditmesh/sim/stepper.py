@@ -2,8 +2,9 @@
 
 One round, in this order: the network of the round is fixed, and all agents hear which round begins; every agent that
 pulls in it chooses, pulls and makes its message; all queues are emptied and everything in them is sent at the same
-time, senders in ascending order; what was heard enters the estimates. Faults come in at two places: agents that are
-down (`presence`) take no part in a round, and what is sent passes through `transit` before it arrives.
+time, senders in ascending order; what was heard enters the estimates. Faults come in at three places: agents that are
+down (`presence`) take no part in a round, liars (`lying`) change what they got and what they send, and what is sent
+passes through `transit` before it arrives.
 
 Who wants to know what happens is an observer, see `books`.
 """
@@ -23,6 +24,7 @@ from ..networks.csr import Links
 from ..policies.base import Arms
 from .books import Observer
 from .chances import RoundChances
+from .lying import Liars
 from .presence import Presence
 from .replay import Walks, replays
 from .run import Run, ended_early
@@ -66,6 +68,7 @@ class Stepper:
         self._walks = Walks(run.problem, draws) if run.tape is None and replays(run.problem) else None
         self._pay = _rewards(run, replicate, draws, self._walks)
         self._presence = Presence(run.faults, draws, self.agents)
+        self._liars = Liars(run, replicate, draws) if run.liars else None
         self._ended = _listeners(observers, "ended")
         #: Of this round: how many copies were sent, how many met each fate, how many each agent will learn from, and
         #: all of them, if an observer wants to hear of each.
@@ -126,7 +129,7 @@ class Stepper:
         self._neighbours = None
 
     def _pull(self, actions: Mapping[int, int]) -> list[tuple[Agent, int, float]]:
-        """Everybody whose turn it is pulls an arm: who, which and what it paid."""
+        """Everybody whose turn it is pulls an arm: who, which and what it is said to have paid."""
         t, lag = self.t, self._run.rules.clock_lag
         pulls = []
         for number in self.turn():
@@ -136,10 +139,11 @@ class Stepper:
             else:
                 position, was_best = agent.choose(t - lag, self.open(number))
             reward = self._pay(t, number, position)
-            agent.observe(position, reward, was_best)
+            told = reward if self._liars is None else self._liars.reward(t, agent, position, reward)
+            agent.observe(position, told, was_best)
             for pulled in self._pulled:
                 pulled(number, position, reward)
-            pulls.append((agent, position, reward))
+            pulls.append((agent, position, told))
         return pulls
 
     def _tell_everyone(self, pulls: list[tuple[Agent, int, float]]) -> None:
@@ -198,6 +202,8 @@ class Stepper:
         up = self._presence.up
         # Every queue is emptied before anything is received.
         parcels = [(agent.name, agent.send(neighbours[agent.name])) for agent in self.agents if up[agent.name]]
+        if self._liars is not None:
+            parcels = [(sender, self._liars.parcels(self.t, self.agents[sender], outbox)) for sender, outbox in parcels]
         link_cap = self._run.faults.link_cap if self._run.faults else None
         for sender, outbox in parcels:
             n_on_link: Counter[int] = Counter()

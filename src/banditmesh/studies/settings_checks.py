@@ -117,6 +117,7 @@ def check_first_problem(spec: Spec) -> None:
     With it every policy and protocol is checked.
     """
     from ..sim.engine import check_network_lasts
+    from ..sim.lying import read_liars
 
     families = {table: next(spec.families(table)) for table in ("network", "dynamics", "arms")}
     first = {table: family.settings[table] for table, family in families.items()}
@@ -132,6 +133,10 @@ def check_first_problem(spec: Spec) -> None:
     _check_changes(spec, first, problem)
     with _about("network", families["network"]):
         check_network_lasts(problem, max(horizons))
+    for family in spec.families("faults"):
+        with _about("faults", family):
+            for one in family.variants("faults"):
+                read_liars(problem, read_faults(one.get("faults", {})))
     _check_choices(spec, problem)
 
 
