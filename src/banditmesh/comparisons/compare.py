@@ -336,6 +336,7 @@ def compare(
     workers: int | Executor | None = None,
     progress: bool | ProgressCallback | None = None,
     trace: bool = False,
+    trim: int = 0,
 ) -> Comparison:
     """Simulate several protocols on one problem, with the same rewards and the same networks.
 
@@ -346,9 +347,9 @@ def compare(
     protocols : one or several of what is to be compared
         Protocols such as `FwA(4)` or "fwa(4)"; pairs of a protocol and a policy such as `("fwa(4)", KLUCB())` or
         `("fwa(4)", "ucb+discount(0.995)")`; or
-        configurations such as `{"protocol": "fwa(4)", "rules": "published"}`, which may also hold faults and every. A
-        mapping names each of them. Otherwise a protocol that is the only one of its name and sends every pull goes by
-        its plain name, and any other is written out, as in "flooding(8)+growth(0.25)".
+        configurations such as `{"protocol": "fwa(4)", "rules": "published"}`, which may also hold faults, every and
+        trim. A mapping names each of them. Otherwise a protocol that is the only one of its name and sends every pull
+        goes by its plain name, and any other is written out, as in "flooding(8)+growth(0.25)".
     policy, horizon, rules, engine, link_traffic, agents, rewards, means, every, faults, record_every, threads, workers
         As for `simulate`; the default for all entries.
     progress : bool or callable, optional
@@ -362,6 +363,8 @@ def compare(
         As for `simulate`. If not given, it is drawn once.
     trace : bool
         Whether to log the fate of every copy, in each `Result.trace`.
+    trim : int
+        As for `simulate`.
 
     Examples
     --------
@@ -392,6 +395,7 @@ def compare(
         "threads": threads,
         "progress": progress,
         "trace": trace,
+        "trim": trim,
     }
     given = {name: {**settings, **entry.settings} for name, entry in entries.items()}
     for name, entry in entries.items():

@@ -22,7 +22,7 @@ from ..sim.engine import check_memory_fits
 #: A protocol or its text, a pair (protocol, policy), or a mapping of arguments of `simulate`.
 Comparable: TypeAlias = AnyProtocol | str | tuple[AnyProtocol | str, Policy | str] | Mapping[str, Any]
 
-_MAY_DIFFER: Final = ("protocol", "policy", "rules", "faults", "every")
+_MAY_DIFFER: Final = ("protocol", "policy", "rules", "faults", "every", "trim")
 _POLICIES: Final = 'UCB(0.5) or "ucb(0.5)+discount(0.995)"'
 _SHAPES: Final = 'FwA(4), "fwa(4)", ("fwa(4)", KLUCB()) or {"protocol": "fwa(4)", "rules": "published"}'
 

@@ -24,6 +24,13 @@ def weaknesses(protocol: AnyProtocol, faults: Faults | None) -> list[str]:
     is_tree = protocol.facts is not None and protocol.facts.merges
     emission = protocol.emission
     found = []
+    if real.liars:
+        if is_tree:
+            found.append("a tree merges what origins tell, so nothing can be tested, and a lie reaches everybody")
+        elif emission.cumulative:
+            found.append("a liar may claim any count, and outweigh all others; simulate with trim to test statistics")
+        else:
+            found.append("single observations cannot be tested; use growth with trim")
     if (real.loss > 0 or real.link_cap is not None) and emission.cumulative and not emission.n_echoes:
         if is_tree:
             found.append(

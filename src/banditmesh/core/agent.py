@@ -34,6 +34,7 @@ from ..policies.memory import MAX_PULLS, MAX_TOLD
 from ..protocols.courier import Courier
 from ..protocols.messages import Copy, Message, Parcel, Receipt
 from ..protocols.relaying import Chances
+from .trimming import Trimmed
 
 
 class Choice(NamedTuple):
@@ -60,6 +61,8 @@ class Agent:
         What a policy draws from.
     age_of : callable, optional
         How many rounds ago a message was made, for a chooser that asks; None where that is unknown.
+    trim : int
+        How many liars its estimates are to withstand, see `core/trimming.py`; 0 to believe all that it hears.
 
     Attributes
     ----------
@@ -104,6 +107,7 @@ class Agent:
         courier: Courier,
         chances: Chances | None,
         age_of: Callable[[Message], int | None] = lambda message: None,
+        trim: int = 0,
     ) -> None:
         self.name = name
         self.arms = arms
@@ -112,6 +116,7 @@ class Agent:
         self._courier = courier
         self._chances = chances
         self._age_of = age_of
+        self._trim = trim
         self._position = {arm: position for position, arm in enumerate(arms.names)}
         self._start()
 
@@ -125,6 +130,11 @@ class Agent:
         self._listens = self._asks_source or kind.hear is not Chooser.hear
         self.recall = self._policy.memory.recall(self.arms)
         self.estimates = self.recall.estimates
+        self._trimmed: Trimmed | None = None
+        if self._trim:
+            names, unit = self.arms.names, self._policy.memory.unit_in
+            self._trimmed = Trimmed(self.recall, self.name, names, self._trim, lambda: unit(self.recall.round))
+            self.estimates = self._trimmed.estimates
         self.own_count = [0] * n_arms
         self._n_chosen = [0] * n_arms
         #: Arms that were neither chosen nor observed, in the order of the arm set.
@@ -150,6 +160,8 @@ class Agent:
         factor = self.recall.begin(t)
         if factor != 1:
             self._courier.fade(self, factor)
+        if self._trimmed is not None and self._policy.memory.forgets:
+            self._trimmed.update_all()
 
     def has(self, arm: Any) -> bool:
         """Whether the agent may pull that arm."""
@@ -236,6 +248,8 @@ class Agent:
         self._tried(position)
         self.own_count[position] += 1
         self.recall.observe(position, reward)
+        if self._trimmed is not None:
+            self._trimmed.update(position)
         self.chooser.observe(position, reward)
         self._courier.observed(self, position, reward, was_best)
 
@@ -331,6 +345,8 @@ class Agent:
                 message = heard[place]
                 position = positions[message.arm]
                 more = learn(position, message)
+                if more is not None and self._trimmed is not None:
+                    self._trimmed.heard(position, message.origin)
                 if more is None:
                     learned[place] = False
                 elif tell is not None:
@@ -381,3 +397,5 @@ class Agent:
         self._heard = [Message(*message) for message in value["heard"]]
         self.chooser.state = value["chooser"]
         self._courier.state = value["courier"]
+        if self._trimmed is not None:
+            self._trimmed.restore()

@@ -64,6 +64,8 @@ class Place:
         Gives a memory of messages with a given ttl.
     age_of : callable
         How many rounds ago a message was made; None where that is unknown.
+    trim : int
+        How many liars the agent is to withstand, see `core/trimming.py`; 0 to believe all that it hears.
 
     Examples
     --------
@@ -87,7 +89,8 @@ class Place:
     new_link_id: Callable[[Any], Any] = field(default_factory=link_ids)
     seen: Callable[[int], Seen] = lambda ttl: AllIds()
     age_of: Callable[[Message], int | None] = lambda message: None
+    trim: int = 0
 
     def agent(self, courier: Courier) -> Agent:
         """The core's agent, with a courier."""
-        return Agent(self.name, self.arms, self.policy, courier, self.chances, self.age_of)
+        return Agent(self.name, self.arms, self.policy, courier, self.chances, self.age_of, self.trim)

@@ -251,6 +251,10 @@ class Discount(Memory):
         """The weight of the round of sending, of a statistic; an observation says what it paid."""
         return weight_of(message.round, self.rate) if type(message.n_pulls) is float else 1.0
 
+    def unit_in(self, t: int) -> float:
+        """The weight of the round."""
+        return weight_of(t, self.rate)
+
     def stamp(self, message: Message) -> int:
         """The round of sending, of a statistic."""
         return message.round if type(message.n_pulls) is float else 0

@@ -151,6 +151,10 @@ class Memory:
         """What one observation weighs in the numbers of a message."""
         return 1.0
 
+    def unit_in(self, t: int) -> float:
+        """What one observation of round `t` weighs in that round."""
+        return 1.0
+
     def stamp(self, message: Message) -> int:
         """What tells statistics of one origin apart that are equal otherwise: for the published rules' ids."""
         return 0

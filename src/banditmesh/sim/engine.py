@@ -24,6 +24,7 @@ from ..machine.cores import count_cores
 from ..networks.csr import Links
 from ..networks.dynamic import DynamicNetwork
 from ..policies import UCB, Memory, Policy
+from ..policies.base import Arms, Chooser
 from ..policies.choice import note_default
 from ..problem import Problem
 from ..protocols import AnyProtocol, Delivery, Protocol
@@ -75,6 +76,7 @@ def simulate(
     progress: bool | ProgressCallback | None = None,
     trace: bool | Callable[[Event], object] | str | PathLike[str] = False,
     watch: WatchCallback | None = None,
+    trim: int = 0,
 ) -> Result:
     """Simulate agents that learn together.
 
@@ -134,6 +136,10 @@ def simulate(
     watch : callable, optional
         Called about ten times a second, and once at the end, with the recorded rounds, and with cumulative regret and
         messages as far as they are known: arrays (replicates, records), NaN elsewhere.
+    trim : int
+        How many liars the agents are to withstand: what others tell is tested before it is merged, see
+        [Faults](faults.md#tested-merging). For cumulative emissions such as `Growth`, on the reference engine; 0, to
+        believe everything, by default.
 
     Returns
     -------
@@ -166,6 +172,7 @@ def simulate(
             faults=faults,
             record_every=record_every,
             trace=handed_on,
+            trim=trim,
         )
         if not run.protocol.chooses:
             note_default(problem, policy)
@@ -214,6 +221,7 @@ def read_run(
     faults: Faults | None,
     record_every: int,
     trace: bool | Callable[[Event], object],
+    trim: int = 0,
 ) -> Run:
     """The arguments of `simulate`, checked."""
     if not isinstance(problem, Problem):
@@ -244,11 +252,14 @@ def read_run(
         agents=bool(agents),
         first=first,
         liars=read_liars(problem, faults),
+        trim=checks.integer("trim", trim, at_least=0, at_most=problem.n_agents),
     )
     check_network_lasts(problem, horizon)
     protocol.check_run(problem, run.every.tolist(), run.faults)
     check_changes_come(problem.arms, problem.laws, horizon)
     check_memory_fits(protocol, run.memory)
+    if run.trim:
+        check_trim_fits(problem, protocol, run.policies)
     if run.tape is None and run.means is not None:
         raise InputError("means go with rewards, got no rewards; leave them out, or give laws with these means")
     if run.tape is not None and run.means is None:
@@ -333,6 +344,7 @@ def settings_of(run: Run) -> dict[str, Any]:
         "replicates": run.replicates,
         **({"first_replicate": run.first} if run.first else {}),
         **({"liars": list(run.liars)} if run.liars else {}),
+        **({"trim": run.trim} if run.trim else {}),
         "seed": run.seed,
         "version": __version__,
     } | ({} if run.means is None else {"means": "given by round" if run.means_change else "given"})
@@ -528,3 +540,28 @@ def check_memory_fits(protocol: AnyProtocol, memory: Memory) -> None:
             f"{protocol.name!r} merges statistics of all rounds, which {memory!r} cannot take apart; "
             "use Discount(0.995), or another protocol"
         )
+
+
+def check_trim_fits(problem: Problem, protocol: AnyProtocol, policies: Sequence[Policy]) -> None:
+    """Refuse tested merging where what is heard is not one statistic an origin, or cannot be tested."""
+    reason = ""
+    if protocol.delivery is Delivery.TREE:
+        reason = f"{protocol.name!r} merges what origins tell; choose a protocol that relays it, such as flooding"
+    elif protocol.is_central or protocol.chooses:
+        reason = f"{protocol.name!r} does not send statistics; choose one that does, such as 'fwa(4)+growth(0.25)'"
+    elif protocol.sends_messages and not protocol.emission.cumulative:
+        reason = f"{protocol.name!r} sends single observations; give it a cumulative emission, such as Growth(0.25)"
+    elif any(policy.memory.forgets and not policy.memory.merges for policy in policies):
+        reason = f"{policies[0].memory!r} keeps no statistic an origin of all rounds; use Discount(0.995)"
+    elif not all(policy.counts_and_sums and not _listens(policy) for policy in policies):
+        reason = "a policy asks for more than counts and sums, which are all that is tested; use another, such as UCB()"
+    elif (without := np.flatnonzero(np.isnan(problem.sigmas))).size:
+        reason = f"arm {problem.arms[without[0]]!r} has a law without a sigma; give laws that have one"
+    if reason:
+        raise InputError(f"cannot be used here: {reason}", key="trim")
+
+
+def _listens(policy: Policy) -> bool:
+    """Whether a policy's chooser asks what is heard, instead of going by the estimates alone."""
+    kind = type(policy.chooser(Arms.gaussian([0], 1.0)))
+    return kind.hear is not Chooser.hear or kind.hear_from is not Chooser.hear_from

@@ -97,6 +97,8 @@ class Run:
         The number of the first replicate, by which it draws.
     liars : mapping from int to Lie
         Who lies among the agents, by number, and how; their regret is left out of sums.
+    trim : int
+        How many liars agents withstand, see `core/trimming.py`.
     """
 
     problem: Problem
@@ -116,6 +118,7 @@ class Run:
     means: NDArray[np.float64] | None = None
     first: int = 0
     liars: Mapping[int, Lie] = field(default_factory=dict)
+    trim: int = 0
 
     @cached_property
     def plan(self) -> Any:

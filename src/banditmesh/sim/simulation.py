@@ -128,6 +128,7 @@ class Simulation:
         faults: Faults | None = None,
         record_every: int = 1,
         trace: bool | Callable[[Event], object] = False,
+        trim: int = 0,
     ) -> None:
         self._run: Run = read_run(
             problem,
@@ -145,6 +146,7 @@ class Simulation:
             faults=faults,
             record_every=record_every,
             trace=trace,
+            trim=trim,
         )
         replicate = checks.integer("replicate", replicate, at_least=0)
         self.problem = problem

@@ -259,6 +259,7 @@ class Stepper:
                 new_id=self._chances.new_id,
                 seen=self._memory,
                 age_of=self._chances.age_of,
+                trim=run.trim,
             )
             agents.append(run.protocol.seat(place))
         return agents

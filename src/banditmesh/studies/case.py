@@ -80,6 +80,8 @@ def case_of(spec: Spec) -> Case:
                 f"a spec for one problem may sweep over protocol, emission, policy and memory only, got sweep.{key}; "
                 "use `banditmesh run` for other sweeps"
             )
+    if spec.settings.trim:
+        raise SpecError(f"a spec for one problem cannot have trim, got {spec.settings.trim}; use `banditmesh run`")
     points = [point.settings for point in spec.points()]
     first = points[0]
     return Case(

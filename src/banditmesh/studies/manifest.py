@@ -19,7 +19,7 @@ from ..errors import StudyError
 from ..files.regular import read_regular
 from ..version import __version__
 from .shards import Layout, Layouts, digest
-from .spec import Settings, Spec
+from .spec import Settings, Spec, drop_unset
 
 FORMAT: Final = "banditmesh-study"
 VERSION: Final = 3
@@ -148,6 +148,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = msgspec.to_builtins(msgspec.convert(_READ[version] | raw, Manifest))
     except msgspec.ValidationError as error:
         raise _damaged(path, str(error)) from None
+    for stage in (manifest, *manifest["grown_from"]):
+        drop_unset(stage["spec"])
     wrong = _first_wrong(manifest)
     if wrong:
         raise _damaged(path, f"{wrong} does not agree with the rest")

@@ -59,6 +59,7 @@ _RANGES: Final = {
     "replicates": (1, None),
     "seed": (0, None),
     "every": (1, MAX_COUNTER),
+    "trim": (0, MAX_COUNTER),
     "record_every": (0, None),
 }
 
@@ -136,15 +137,17 @@ def check_first_problem(spec: Spec) -> None:
     for family in spec.families("faults"):
         with _about("faults", family):
             for one in family.variants("faults"):
-                read_liars(problem, read_faults(one.get("faults", {})))
+                if liars := one.get("faults", {}).get("liars"):
+                    read_liars(problem, read_faults({"liars": liars}))
     _check_choices(spec, problem)
 
 
 def _check_choices(spec: Spec, problem: Problem) -> None:
     """Refuse protocols and policies that do not go with the problem, or with each other: all of them meet."""
-    from ..sim.engine import check_memory_fits
+    from ..sim.engine import check_memory_fits, check_trim_fits
 
     protocols = [(family, build_protocol(family.settings)) for family in spec.families("protocol")]
+    trims = any(one["trim"] for family in spec.families("trim") for one in family.variants("trim"))
     for family, protocol in protocols:
         with _about("protocol", family):
             protocol.check_network(not problem.is_dynamic)
@@ -160,6 +163,8 @@ def _check_choices(spec: Spec, problem: Problem) -> None:
                 check_memory_fits(protocol, policy.memory)
             except InputError as error:
                 raise family.blame(error.found_in("memory.name")) from None
+            if trims:
+                check_trim_fits(problem, protocol, [policy])
 
 
 def _pace_and_faults(spec: Spec) -> Iterator[tuple[int, Faults | None]]:
@@ -243,6 +248,7 @@ def _check_engine(settings: Mapping[str, Any]) -> None:
 _CHECKS: Final[dict[str, Callable[[Mapping[str, Any]], object]]] = {
     "horizon": partial(_check_range, name="horizon"),
     "every": partial(_check_range, name="every"),
+    "trim": partial(_check_range, name="trim"),
     "rules": lambda settings: get_rules(settings["rules"]),
     "engine": _check_engine,
     "network": partial(check, "network"),

@@ -37,6 +37,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     rules: str = "sound"
     engine: str = "auto"
     every: int = 1
+    trim: int = 0
     record_every: int = 0
     network: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "er"})
     dynamics: dict[str, Any] = msgspec.field(default_factory=lambda: {"name": "none"})
@@ -52,6 +53,12 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 #: What a table holds before the spec says anything; a parameter that the named part does not take is dropped.
 DEFAULTS: Final[dict[str, dict[str, Any]]] = {table: getattr(Settings(), table) for table in NAME_KEYS}
 NOT_SWEPT: Final = ("version", "name", "replicates", "seed", "sweep", "record_every")
+
+
+def drop_unset(settings: dict[str, Any]) -> None:
+    """Leave out settings that came later and are not used: older studies keep their fingerprint, and can be resumed."""
+    if not settings.get("trim"):
+        settings.pop("trim", None)
 
 
 @dataclass(frozen=True)
@@ -158,6 +165,7 @@ class Spec:
     def to_json(self) -> dict[str, Any]:
         """The study as plain values, the same for equal studies however they were written."""
         settings: dict[str, Any] = msgspec.to_builtins(self.settings)
+        drop_unset(settings)
         return {**settings, "sweep": {key: list(values) for key, values in self.grid.items()}}
 
     @property

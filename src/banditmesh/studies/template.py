@@ -17,6 +17,7 @@ seed = 0               # decides the replicates' seeds
 rules = "sound"        # or "published": as the paper's author's code does it
 record_every = 10      # keep every 10th round for curves; 0 keeps only the last
 # every = 1            # every agent pulls in each round; 2: in every second one
+# trim = 0             # how many liars agents withstand, by testing the statistics that they merge
 # engine = "auto"
 
 [network]              # er, ba, sbm (alone: the paper's), watts_strogatz, grid, path, ring, star, complete,

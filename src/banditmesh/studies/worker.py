@@ -102,6 +102,7 @@ def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
                 rules=settings["rules"],
                 engine=settings["engine"],
                 every=settings["every"],
+                trim=settings["trim"],
                 faults=read_faults(settings["faults"]).effective(),
                 record_every=chunk.record_every or settings["horizon"],
                 progress=False,

@@ -76,7 +76,7 @@ HINTS: Final[dict[str, str]] = {
     "faults.delay": "rounds that each comes later",
     "faults.jitter": "mean of a random delay, rounds",
     "faults.link_cap": "most messages a link and round",
-    "faults.liars": '{0 = "worst-is-best"}',
+    "faults.liars": "who lies, and how: {7 = 'noise'}",
     "faults.outages.down": "chance that an agent goes down",
     "faults.outages.up": "chance that it comes back",
     "faults.outages.memory": "whether it keeps what it knew: false",

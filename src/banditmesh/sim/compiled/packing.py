@@ -85,6 +85,8 @@ def unsupported(run: Run) -> str | None:
         return "it keeps no event log (trace)"
     if run.tape is None and any(isinstance(law, Replay) for law in run.problem.laws):
         return "it replays no logged rewards"
+    if run.trim:
+        return "it does not test what it merges (trim)"
     if run.faults is not None and run.faults != Faults(loss=run.faults.loss, outages=run.faults.outages):
         return "of faults it runs losses and outages"
     if len(kinds) > 1:
