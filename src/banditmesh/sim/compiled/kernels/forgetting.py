@@ -107,24 +107,34 @@ def add_own(slot: Any, amount: float, state: State) -> None:
 
 
 @helper
-def first_unknown(first: np.uint64, n_arms: np.uint64, state: State) -> np.uint64:
-    """The position of the arm that is pulled because nothing is known of it; the number of arms if there is none."""
+def first_unknown(v: int, first: np.uint64, n_arms: np.uint64, state: State) -> np.uint64:
+    """The position of the arm that v pulls because nothing is known of it; the number of arms if there is none."""
     return n_arms
 
 
 @helper
-def least_pulled_unknown(first: np.uint64, n_arms: np.uint64, state: State) -> np.uint64:
-    """The same where that may be: of arms of which nothing is known the one least often pulled, the first of equals."""
-    sums, own_counts = state.sums, state.pulls
-    n_unknown = np.uint64(0)
-    for j in range(n_arms):
-        n_unknown += np.uint64(1) if sums[first + j, COUNT] == 0.0 else np.uint64(0)
+def least_pulled_unknown(v: int, first: np.uint64, n_arms: np.uint64, state: State) -> np.uint64:
+    """In the place of `first_unknown`: of unknown arms the one least often pulled, the first of equals.
+
+    An agent that knows all of its arms is not looked at again before it may have lost one: its `n_pulls`, which ends at
+    the number of its arms, is one more until then. See `look_again`, and `restart`, which begins first pulls anew.
+    """
     found = n_arms
-    if n_unknown > 0:
+    if np.uint64(state.n_pulls[v]) == n_arms:
+        sums, own_counts = state.sums, state.pulls
         for j in range(n_arms):
             if sums[first + j, COUNT] == 0.0 and (found == n_arms or own_counts[first + j] < own_counts[first + found]):
                 found = np.uint64(j)
+        if found == n_arms:
+            state.n_pulls[v] += 1
     return found
+
+
+@helper
+def look_again(agents: Agents, state: State, pulls: Pulls) -> None:
+    """Agents may have lost all that they knew of an arm."""
+    for v in range(pulls.first, pulls.last):
+        state.n_pulls[v] = min(state.n_pulls[v], agents.offsets[v + 1] - agents.offsets[v])
 
 
 @helper
@@ -179,6 +189,7 @@ def fade_agents(t: int, agents: Agents, keys: Keys, state: State, pulls: Pulls) 
         return
     weights, totals = state.sums[:, COUNT], state.sums[:, TOTAL]
     own_weights, own_totals, sent_weights = state.own_weights, state.own_totals, state.sent_weights
+    look_again(agents, state, pulls)
     for slot in range(agents.offsets[pulls.first], agents.offsets[pulls.last]):
         fade(weights, totals, slot, factor)
         if len(own_weights) > 0:
@@ -251,6 +262,7 @@ def begin_block(t: int, agents: Agents, keys: Keys, state: State, pulls: Pulls) 
     state.now[BLOCK] = now
     if (t - 1) % keys.block_rounds != 0:
         return
+    look_again(agents, state, pulls)
     for slot in range(agents.offsets[pulls.first], agents.offsets[pulls.last]):
         blocks[slot, now, COUNT] = blocks[slot, now, TOTAL] = 0.0
         count = total = 0.0

@@ -211,7 +211,7 @@ def pull_rounds(
             if position < n_arms:
                 n_pulls[v] += 1
             else:
-                position = first_unknown(first, n_arms, state)
+                position = first_unknown(v, first, n_arms, state)
             if position == n_arms:
                 clock = clocks[clock_of[v]]
                 if v >= scored:
