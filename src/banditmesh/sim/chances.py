@@ -10,7 +10,9 @@ from ..draws import Draws, pick_targets
 
 
 class RoundChances:
-    """The chances of all agents of a replicate. The driver keeps `now`, the round under way.
+    """The chances of all agents of a replicate.
+
+    The driver keeps `now`, the round under way, and `pulled_in`, the round of the pull whose reward is observed.
 
     Parameters
     ----------
@@ -19,8 +21,12 @@ class RoundChances:
     """
 
     def __init__(self, draws: Draws) -> None:
-        self.now = 0
+        self.begin(0)
         self._draws = draws
+
+    def begin(self, t: int) -> None:
+        """Round `t` begins."""
+        self.now = self.pulled_in = t
 
     def index(self, agent: int, arm: int) -> float:
         """A number in (0, 1) for a policy that draws."""
@@ -35,13 +41,18 @@ class RoundChances:
         k0, k1 = self._draws.key(purposes.TARGET)
         return pick_targets(k0, k1, message.origin, sequence_of(message), agent, ttl, candidates, n)
 
-    def new_id(self) -> int:
-        """The id of a message that is relayed: the round. An agent makes at most one a round."""
+    def this_round(self) -> int:
+        """The round under way."""
         return self.now
+
+    def new_id(self) -> int:
+        """The id of a message that is relayed: the round of the pull that it is made after. It makes at most one."""
+        return self.pulled_in
 
     def age_of(self, message: Message) -> int | None:
         """How many rounds ago a message that is relayed was made; unknown of one that goes over one link alone."""
-        return None if isinstance(message.id, LinkId) else self.now - message.id
+        # A statistic is made when it is sent, and an observation when its arm is pulled.
+        return None if isinstance(message.id, LinkId) else self.now - (message.round or message.id)
 
 
 def sequence_of(message: Message | Note) -> int:

@@ -238,7 +238,7 @@ def read_run(
         records=_records(horizon, record_every),
         link_traffic=bool(link_traffic),
         trace=_read_trace(trace),
-        faults=_read_faults(faults),
+        faults=_read_faults(faults, problem),
         agents=bool(agents),
         first=first,
     )
@@ -401,11 +401,12 @@ def _read_every(every: int | Sequence[int] | None, n_agents: int) -> NDArray[np.
     )
 
 
-def _read_faults(faults: Faults | None) -> Faults | None:
+def _read_faults(faults: Faults | None, problem: Problem) -> Faults | None:
     if faults is None:
         return None
     if not isinstance(faults, Faults):
         raise InputError(f"faults must be a Faults such as Faults(loss=0.1), or None, got {checks.shown(faults)}")
+    faults.reward_delays(problem.arms)  # refuses arms that the problem does not have
     return faults.effective()
 
 

@@ -43,6 +43,7 @@ _FAULTS: Final = {
     "jitter": Faults(jitter=1.0),
     "corruption": Faults(corruption=Corruption("zero", 0.1)),
     "link_cap": Faults(link_cap=1),
+    "reward_delay": Faults(reward_delay=1),
 }
 
 

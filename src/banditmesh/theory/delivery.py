@@ -263,8 +263,9 @@ def _chances(links: Links, facts: Facts, loss: float) -> tuple[NDArray[np.float6
 
 def _refuse(faults: Faults) -> None:
     outages = faults.outages
-    if faults.corruption is not None or faults.link_cap is not None or (outages is not None and not outages.memory):
+    forgets = outages is not None and not outages.memory
+    if faults.corruption is not None or faults.link_cap is not None or faults.reward_delay or forgets:
         raise InputError(
             "bounds allow for losses, delays, jitter and outages with memory, got "
-            f"{faults}; leave out corruption, link_cap and outages that forget"
+            f"{faults}; leave out corruption, link_cap, reward_delay and outages that forget"
         )

@@ -76,6 +76,7 @@ HINTS: Final[dict[str, str]] = {
     "faults.delay": "rounds that each comes later",
     "faults.jitter": "mean of a random delay, rounds",
     "faults.link_cap": "most messages a link and round",
+    "faults.reward_delay": "rounds until a reward is seen: 10, geometric(10)",
     "faults.outages.down": "chance that an agent goes down",
     "faults.outages.up": "chance that it comes back",
     "faults.outages.memory": "whether it keeps what it knew: false",
