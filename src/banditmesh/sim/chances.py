@@ -12,7 +12,8 @@ from ..draws import Draws, pick_targets
 class RoundChances:
     """The chances of all agents of a replicate.
 
-    The driver keeps `now`, the round under way, and `pulled_in`, the round of the pull whose reward is observed.
+    The driver keeps `now`, the round under way, and `pulled_in`, the round of the pull whose reward is observed, if that
+    is another one.
 
     Parameters
     ----------
@@ -21,12 +22,9 @@ class RoundChances:
     """
 
     def __init__(self, draws: Draws) -> None:
-        self.begin(0)
+        self.now = 0
+        self.pulled_in: int | None = None
         self._draws = draws
-
-    def begin(self, t: int) -> None:
-        """Round `t` begins."""
-        self.now = self.pulled_in = t
 
     def index(self, agent: int, arm: int) -> float:
         """A number in (0, 1) for a policy that draws."""
@@ -47,7 +45,7 @@ class RoundChances:
 
     def new_id(self) -> int:
         """The id of a message that is relayed: the round of the pull that it is made after. It makes at most one."""
-        return self.pulled_in
+        return self.now if self.pulled_in is None else self.pulled_in
 
     def age_of(self, message: Message) -> int | None:
         """How many rounds ago a message that is relayed was made; unknown of one that goes over one link alone."""

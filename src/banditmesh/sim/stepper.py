@@ -93,7 +93,7 @@ class Stepper:
     def neighbours(self) -> list[list[int]]:
         """Every agent's neighbours in the round that comes next, ascending: it begins."""
         if self._neighbours is None:
-            self._chances.begin(self.t)
+            self._chances.now = self.t
             self._neighbours = next(self._networks)
             for agent in self.agents:
                 agent.begin(self.t)
@@ -156,7 +156,7 @@ class Stepper:
         for pull in pulls:
             self._chances.pulled_in = pull.round
             pull.agent.observe(pull.position, pull.reward, pull.was_best, pull.round)
-        self._chances.pulled_in = self.t
+        self._chances.pulled_in = None
         return pulls
 
     def _tell_everyone(self, pulls: list[Pull]) -> None:

@@ -148,10 +148,12 @@ def _check_choices(spec: Spec, problem: Problem) -> None:
                     protocol.check_run(problem, [every], faults)
     for family in spec.families("faults"):
         for settings in family.variants("faults"):
-            try:
-                read_faults(settings.get("faults", {})).reward_delays(problem.arms)
-            except InputError as error:
-                raise family.blame(error.below("faults")) from None
+            by_arm = settings.get("faults", {}).get("reward_delay")
+            if isinstance(by_arm, Mapping):
+                try:
+                    Faults(reward_delay=by_arm).reward_delays(problem.arms)
+                except InputError as error:
+                    raise family.blame(error.below("faults")) from None
     for family in spec.families("policy"):
         with _about("policy", family):
             policy = build_policy(family.settings)
