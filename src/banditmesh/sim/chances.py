@@ -12,7 +12,7 @@ from ..draws import Draws, pick_targets
 class RoundChances:
     """The chances of all agents of a replicate.
 
-    The driver keeps `now`, the round under way, and `pulled_in`, the round of the pull whose reward is observed, if that
+    The driver keeps `now`, the round under way, and `pulled_in`, the round of the pull whose reward is observed, if it
     is another one.
 
     Parameters
