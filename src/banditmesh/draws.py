@@ -27,10 +27,11 @@ Purposes and their counters:
     CORRUPT (origin, sequence, sender, receiver)  whether its reward is changed
     NOISE   (origin, sequence, sender, receiver)  by how much
     LIE     (agent, round, 0, 0)              what a liar says that a pull paid, if it makes noise
+    LATE    (agent, round, 0, 0)              how many rounds after its pull a reward is observed
     PHASE   (agent, 0, 0, 0)                  when, within its interval, a player of a local mesh pulls
 
-`sequence` is the round in which a message was made or, on a tree, how many its link has carried. A message that crosses
-a link more than once, as it may under the published rules, meets the same faults each time.
+`sequence` is the round of the pull that a message was made after or, on a tree, how many its link has carried. A
+message that crosses a link more than once, as it may under the published rules, meets the same faults each time.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ DELAY: Final = "delay"
 CORRUPT: Final = "corrupt"
 NOISE: Final = "noise"
 LIE: Final = "lie"
+LATE: Final = "late"
 PHASE: Final = "phase"
 
 MAX_COUNTER: Final = 2**32 - 1

@@ -1,4 +1,5 @@
-"""Faults: messages that are lost, late or changed on their way, links that are full, agents that are down or lie.
+"""Faults: messages that are lost, late or changed on their way, links that are full, agents that are down or lie, and
+rewards that come late or never.
 
 Faults are immutable values, and each is a number that at zero changes nothing, or a table that may be empty. The draw
 for a fault is keyed by what it strikes (see `draws`), so that faults shift no other draw: with the same seed a run with
@@ -9,11 +10,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from . import checks
+from .delays import Delay, as_delay
 from .draws import MAX_COUNTER, geometric_skip, normal_quantile
 from .errors import InputError
 
@@ -214,6 +216,10 @@ class Faults:
         Agents that tell other rewards than they got, and how: "worst-is-best", "noise" or "constant", with parameters
         as in "worst-is-best(claim=1e6)". Kept as pairs of an agent and a `Lie`. They play along with their lies, and
         their regret is left out of sums, see `Result.liar_regret`.
+    reward_delay : int, str or mapping
+        How many rounds after its pull a reward is observed, and may be sent: a number, or a law such as
+        "geometric(10)", "uniform(1, 20)", "never", or "never(500)" for pulls in round 500 or later. A mapping from arms
+        to such laws is for these arms alone. Regret is judged at the pull, as always.
 
     Examples
     --------
@@ -224,6 +230,8 @@ class Faults:
     (30600, 0.1)
     >>> bm.Faults(delay=2, outages=bm.Outages(down=0.01, up=0.1, memory=False))
     Faults(delay=2, outages=Outages(down=0.01, up=0.1, memory=False))
+    >>> bm.Faults(reward_delay={"b": "geometric(10)", "a": 3})
+    Faults(reward_delay={'a': 3, 'b': 'geometric(10)'})
     """
 
     loss: float = 0.0
@@ -233,6 +241,8 @@ class Faults:
     outages: Outages | None = None
     link_cap: int | None = None
     liars: Any = ()
+    #: As it is written; of several arms, pairs of arm and law.
+    reward_delay: Any = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", checks.probability("loss", self.loss))
@@ -248,11 +258,14 @@ class Faults:
         if self.link_cap is not None:
             object.__setattr__(self, "link_cap", checks.integer("link_cap", self.link_cap, at_least=1))
         object.__setattr__(self, "liars", _read_liars(self.liars))
+        object.__setattr__(self, "reward_delay", _written(self.reward_delay))
 
     def __repr__(self) -> str:
         given = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
         if self.liars:
             given["liars"] = {agent: str(lie) for agent, lie in self.liars}
+        if isinstance(self.reward_delay, tuple):
+            given["reward_delay"] = dict(self.reward_delay)
         return f"Faults({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     def in_words(self) -> str:
@@ -274,6 +287,10 @@ class Faults:
         if self.liars:
             kinds = ", ".join(dict.fromkeys(str(lie) for _, lie in self.liars))
             words.append(f"{len(self.liars)} {'liar' if len(self.liars) == 1 else 'liars'} ({kinds})")
+        if isinstance(self.reward_delay, tuple):
+            words += [f"reward delay of {arm} {law}" for arm, law in self.reward_delay]
+        elif self.reward_delay:
+            words.append(f"reward delay {self.reward_delay}")
         return ", ".join(words)
 
     def effective(self) -> Faults | None:
@@ -289,6 +306,8 @@ class Faults:
             kept["corruption"] = None
         if self.outages is not None and self.outages.down == 0.0:
             kept["outages"] = None
+        if isinstance(self.reward_delay, tuple) and not any(law for _, law in self.reward_delay):
+            kept["reward_delay"] = 0
         faults = Faults(**kept)
         return None if faults == Faults() else faults
 
@@ -309,6 +328,53 @@ class Faults:
             return self.delay
         # A geometric number with mean j succeeds with probability 1 / (1 + j), and fails with 1 / (1 + 1 / j).
         return self.delay + geometric_skip(u, -math.log1p(1.0 / self.jitter))
+
+    def reward_delays(self, arms: Sequence[Hashable]) -> list[Delay]:
+        """The law of each of a problem's arms. In a mapping, the text of an arm's name stands for it too.
+
+        Examples
+        --------
+        >>> [law.written for law in Faults(reward_delay={"2": "never"}).reward_delays([1, 2])]
+        [0, 'never']
+        """
+        if not isinstance(self.reward_delay, tuple):
+            return [as_delay(self.reward_delay)] * len(arms)
+        laws = [Delay()] * len(arms)
+        places: dict[Hashable, int] = {str(arm): place for place, arm in enumerate(arms)}
+        places |= {arm: place for place, arm in enumerate(arms)}
+        for arm, law in self.reward_delay:
+            if arm not in places:
+                raise InputError(
+                    f"must name arms of the problem, {checks.shown(list(arms))}, got {checks.shown(arm)}",
+                    key="reward_delay",
+                )
+            laws[places[arm]] = as_delay(law)
+        return laws
+
+    @property
+    def longest_reward_delay(self) -> int | None:
+        """The most rounds after which a reward is observed, if it ever is; None if there is no limit."""
+        longest = [law.longest for law in self._reward_laws()]
+        return None if None in longest else max(one for one in longest if one is not None)
+
+    @property
+    def mean_reward_delay(self) -> float:
+        """The mean number of rounds after which a reward is observed, if it ever is; of several laws the largest."""
+        return max(law.mean for law in self._reward_laws())
+
+    def _reward_laws(self) -> list[Delay]:
+        by_arm = self.reward_delay
+        return [as_delay(law) for _, law in by_arm] if isinstance(by_arm, tuple) else [as_delay(by_arm)]
+
+
+def _written(given: object) -> Any:
+    """A law of rewards' delays as it is written; of several arms, pairs of arm and law, sorted."""
+    if isinstance(given, tuple):  # as it is kept
+        given = dict(given)
+    if not isinstance(given, Mapping):
+        return as_delay(given).written
+    pairs = ((arm, as_delay(law).written) for arm, law in given.items())
+    return tuple(sorted(pairs, key=lambda pair: str(pair[0]))) or 0
 
 
 def _read_liars(given: object) -> tuple[tuple[Hashable, Lie], ...]:

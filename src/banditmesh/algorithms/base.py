@@ -184,7 +184,12 @@ class Algorithm(AnyProtocol):
             self._check_trait(DYNAMIC)
 
     def check_run(self, problem: Problem, every: Sequence[int], faults: Faults | None) -> None:
-        """Refuse what the algorithm refuses."""
+        """Refuse what the algorithm refuses, and rewards that come late."""
+        if faults is not None and faults.reward_delay:
+            raise InputError(
+                f"{self.name!r} does not work with late rewards: it counts on a reward in the round of its pull; "
+                "leave out reward_delay, or choose a protocol"
+            )
         for trait in traits(problem, every, faults):
             self._check_trait(trait)
 
@@ -305,9 +310,9 @@ class Actor(Agent):
             raise InputError(f"agent {self.name!r} must pick one of {list(positions)}, got {checks.shown(position)}")
         return Choice(position, False)
 
-    def observe(self, position: int, reward: float, was_best: bool = False) -> None:
+    def observe(self, position: int, reward: float, was_best: bool = False, pulled_in: int | None = None) -> None:
         """Count a reward of the agent's own."""
-        super().observe(position, reward, was_best)
+        super().observe(position, reward, was_best, pulled_in)
         self.took(position, reward)
 
     def receive(self, copy: Copy, sender: Any, degree: int) -> Receipt:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -160,7 +160,7 @@ def follow(
     rules : str
         "sound" or "published".
     faults : Faults, optional
-        Faults: copies may be lost or late, agents down.
+        Faults: copies may be lost or late, agents down. How late rewards are plays no part.
     seed : int
         Decides what is random: relays, losses, and a dynamic network's links.
 
@@ -187,6 +187,9 @@ def follow(
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
     number, position = _found(problem, origin, arm)
+    if isinstance(faults, Faults):
+        # A message is followed from when it is made.
+        faults = replace(faults, reward_delay=0)
     run = read_run(
         problem,
         protocol,

@@ -76,6 +76,8 @@ class Agent:
         What the policy keeps for this agent.
     life : int
         How often it has restarted.
+    pulled_in : int
+        The round of the pull whose reward was observed last; 0 for a driver without rounds.
 
     Examples
     --------
@@ -140,6 +142,7 @@ class Agent:
         #: Arms that were neither chosen nor observed, in the order of the arm set.
         self._untried = list(range(n_arms))
         self._heard: list[Message] = []
+        self.pulled_in = 0
 
     def restart(self) -> None:
         """Begin another life with nothing: all that was observed, heard, told, seen and queued is forgotten.
@@ -228,7 +231,7 @@ class Agent:
         if self._untried and position in self._untried:
             self._untried.remove(position)
 
-    def observe(self, position: int, reward: float, was_best: bool = False) -> None:
+    def observe(self, position: int, reward: float, was_best: bool = False, pulled_in: int | None = None) -> None:
         """Count a reward of the agent's own; it may become a message.
 
         Parameters
@@ -239,7 +242,12 @@ class Agent:
             What it paid.
         was_best : bool
             What `choose` said of the arm.
+        pulled_in : int, optional
+            The round of the pull, from which the reward's age counts; the one under way unless given.
         """
+        now = self.recall.round
+        if pulled_in is not None and not (type(pulled_in) is int and 1 <= pulled_in <= now):
+            raise InputError(f"pulled_in must be a round from 1 to {now}, got {checks.shown(pulled_in)}")
         if not 0 <= position < len(self.own_count):
             n_arms = len(self.own_count)
             raise InputError(f"agent {self.name!r} has arms at positions 0 to {n_arms - 1}, got a reward of {position}")
@@ -247,7 +255,8 @@ class Agent:
             raise InputError(f"a reward must be a finite number, got {checks.shown(reward)} of agent {self.name!r}")
         self._tried(position)
         self.own_count[position] += 1
-        self.recall.observe(position, reward)
+        self.pulled_in = now if pulled_in is None else pulled_in
+        self.recall.observe(position, reward, self.pulled_in)
         if self._trimmed is not None:
             self._trimmed.update(position)
         self.chooser.observe(position, reward)

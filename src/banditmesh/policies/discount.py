@@ -142,12 +142,14 @@ class Fading(Recall):
         self.estimates.read(weight_of(t, self._rate))
         return factor
 
-    def observe(self, position: int, reward: float) -> None:
-        """Count a reward with the weight of the round under way."""
-        unit = weight_of(self.round, self._rate)
-        self.own_weight[position] += unit
-        self.own_total[position] += unit * reward
-        self.estimates.enter(position, unit, unit * reward)
+    def observe(self, position: int, reward: float, made: int) -> None:
+        """Count a reward with the weight of the round of its pull, unless that is none by now."""
+        unit = weight_of(made, self._rate)
+        weight, total = self._now(unit, unit * reward, made)
+        if weight >= FLOOR:
+            self.own_weight[position] += weight
+            self.own_total[position] += total
+            self.estimates.enter(position, weight, total)
 
     def is_sound(self, count: Any, total: Any, made: Any, is_statistic: bool) -> bool:
         """Whether the round is one, and weight and sum are possible in it."""

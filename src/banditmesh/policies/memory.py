@@ -60,8 +60,8 @@ class Recall:
         self.round = t
         return 1
 
-    def observe(self, position: int, reward: float) -> None:
-        """The agent observed a reward of its own, in the round under way."""
+    def observe(self, position: int, reward: float, made: int) -> None:
+        """The agent observed a reward of its own, of a pull in round `made`."""
         self.own_weight[position] += 1
         self.own_total[position] += reward
         self.estimates.add(position, 1, reward)

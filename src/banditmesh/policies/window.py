@@ -58,11 +58,14 @@ class Recent(Recall):
     def _counts(self, block: int) -> bool:
         return block > self._memory.block(self.round) - self._memory.n_kept
 
-    def observe(self, position: int, reward: float) -> None:
-        """Count a reward in the block under way."""
-        self.own_weight[position] += 1
-        self.own_total[position] += reward
-        self._enter(position, self._memory.block(self.round), 1, reward)
+    def observe(self, position: int, reward: float, made: int) -> None:
+        """Count a reward in the block of its pull, if that still counts; in statistics only in the block under way."""
+        block = self._memory.block(made)
+        if block == self._memory.block(self.round):
+            self.own_weight[position] += 1
+            self.own_total[position] += reward
+        if self._counts(block):
+            self._enter(position, block, 1, reward)
 
     def is_sound(self, count: Any, total: Any, made: Any, is_statistic: bool) -> bool:
         """Whether the round is one, and count and sum are possible."""

@@ -190,7 +190,8 @@ class Relaying(Courier):
         if told is None:
             told = self._told[position] = Told()
         echoes = emission.n_echoes
-        if not told.is_news(emission, counts[position], was_best):
+        # Nothing is left of an own reward that came too late for a memory that forgets.
+        if not (counts[position] and told.is_news(emission, counts[position], was_best)):
             wanted = self._wanted(agent, position)
             waiting = wanted or [(other.when, place) for place, other in self._told.items() if other.echoes]
             if not waiting:
@@ -202,7 +203,8 @@ class Relaying(Courier):
         told.tell(counts[position], self._n_told, echoes)
         count, total = (told.count, agent.recall.own_total[position]) if emission.cumulative else (1, reward)
         arm = agent.arms.names[position]
-        message = Message(agent.name, self._new_id(), arm, count, total, agent.life, agent.recall.round)
+        made = agent.recall.round if emission.cumulative else agent.pulled_in
+        message = Message(agent.name, self._new_id(), arm, count, total, agent.life, made)
         if self._rules.origin_remembers:
             self._seen.accept(message)
         self._queue.append((message, self._protocol.ttl, None))

@@ -54,6 +54,8 @@ _TYPES: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
 }
 #: The tables within [faults].
 FAULT_TABLES: Final[dict[str, type[Any]]] = {"outages": Outages, "corruption": Corruption}
+#: The faults that also strike agents that send nothing.
+NOT_OF_LINKS: Final = ("outages", "reward_delay")
 
 
 @dataclass(frozen=True)
@@ -295,7 +297,7 @@ def read_faults(table: object) -> Faults:
 
 def without_traffic(table: object) -> dict[str, Any]:
     """What of a [faults] table matters to agents that send nothing: liars' regret is not counted, even then."""
-    return {name: value for name, value in _table("faults", table).items() if name in ("outages", "liars")}
+    return {name: value for name, value in _table("faults", table).items() if name in (*NOT_OF_LINKS, "liars")}
 
 
 def has_key(settings: Mapping[str, Any], key: str) -> bool:

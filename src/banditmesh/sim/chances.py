@@ -10,7 +10,10 @@ from ..draws import Draws, pick_targets
 
 
 class RoundChances:
-    """The chances of all agents of a replicate. The driver keeps `now`, the round under way.
+    """The chances of all agents of a replicate.
+
+    The driver keeps `now`, the round under way, and `pulled_in`, the round of the pull whose reward is observed, if it
+    is another one.
 
     Parameters
     ----------
@@ -20,6 +23,7 @@ class RoundChances:
 
     def __init__(self, draws: Draws) -> None:
         self.now = 0
+        self.pulled_in: int | None = None
         self._draws = draws
 
     def index(self, agent: int, arm: int) -> float:
@@ -35,13 +39,18 @@ class RoundChances:
         k0, k1 = self._draws.key(purposes.TARGET)
         return pick_targets(k0, k1, message.origin, sequence_of(message), agent, ttl, candidates, n)
 
-    def new_id(self) -> int:
-        """The id of a message that is relayed: the round. An agent makes at most one a round."""
+    def this_round(self) -> int:
+        """The round under way."""
         return self.now
+
+    def new_id(self) -> int:
+        """The id of a message that is relayed: the round of the pull that it is made after. It makes at most one."""
+        return self.now if self.pulled_in is None else self.pulled_in
 
     def age_of(self, message: Message) -> int | None:
         """How many rounds ago a message that is relayed was made; unknown of one that goes over one link alone."""
-        return None if isinstance(message.id, LinkId) else self.now - message.id
+        # A statistic is made when it is sent, and an observation when its arm is pulled.
+        return None if isinstance(message.id, LinkId) else self.now - (message.round or message.id)
 
 
 def sequence_of(message: Message | Note) -> int:

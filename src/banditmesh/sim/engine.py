@@ -233,7 +233,7 @@ def read_run(
     first, replicates = _read_replicates(replicates)
     record_every = checks.integer("record_every", record_every, at_least=1)
     check_result_fits(problem, horizon, record_every, replicates, bool(link_traffic), bool(agents))
-    faults = _read_faults(faults)
+    faults = _read_faults(faults, problem)
     run = Run(
         problem=problem,
         protocol=protocol,
@@ -417,11 +417,12 @@ def _read_every(every: int | Sequence[int] | None, n_agents: int) -> NDArray[np.
     )
 
 
-def _read_faults(faults: Faults | None) -> Faults | None:
+def _read_faults(faults: Faults | None, problem: Problem) -> Faults | None:
     if faults is None:
         return None
     if not isinstance(faults, Faults):
         raise InputError(f"faults must be a Faults such as Faults(loss=0.1), or None, got {checks.shown(faults)}")
+    faults.reward_delays(problem.arms)  # refuses arms that the problem does not have
     return faults.effective()
 
 

@@ -58,6 +58,8 @@ def _from_pilot(run: Run) -> _Cost:
     n_rounds = int(run.every.max())
     rounds_a_hop = 1 if run.faults is None else 1 + run.faults.delay + math.ceil(run.faults.jitter)
     growing = run.protocol.most_hops * rounds_a_hop
+    if run.faults is not None:
+        growing += math.ceil(run.faults.mean_reward_delay)
     pilot = min(run.horizon, growing + N_LOOKS * n_rounds)
     short = replace(run, horizon=pilot, records=np.array([pilot]), link_traffic=False, trace=False)
     traffic = Traffic(short)

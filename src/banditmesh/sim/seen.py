@@ -12,8 +12,8 @@ from ..core import Message
 class RecentIds:
     """The sound memory: messages differ by origin and id, and none is forgotten while a copy can still come.
 
-    The id is the round in which a message was made. A copy lives for ttl rounds, that round included, and for the delay
-    of ttl hops; without a longest delay nothing is ever forgotten.
+    The id is the round of the pull that a message was made after. A copy lives for ttl rounds from the one on in which
+    it was made, and for the delay of ttl hops; without a longest delay nothing is ever forgotten.
 
     Parameters
     ----------
@@ -21,10 +21,14 @@ class RecentIds:
         The most hops of a message.
     longest_delay : int or None
         The most rounds that a copy can be late on one hop; None if there is no most.
+    longest_wait : int or None
+        The most rounds between the pull and the message.
     """
 
-    def __init__(self, ttl: int, longest_delay: int | None = 0) -> None:
-        self._lifetime = None if longest_delay is None else ttl * (1 + longest_delay)
+    def __init__(self, ttl: int, longest_delay: int | None = 0, longest_wait: int | None = 0) -> None:
+        self._lifetime = None
+        if longest_delay is not None and longest_wait is not None:
+            self._lifetime = ttl * (1 + longest_delay) + longest_wait
         self._origins: dict[int, set[int]] = {}
 
     def accept(self, message: Message) -> bool:

@@ -3,8 +3,9 @@
 One round, in this order: the network of the round is fixed, and all agents hear which round begins; every agent that
 pulls in it chooses, pulls and makes its message; all queues are emptied and everything in them is sent at the same
 time, senders in ascending order; what was heard enters the estimates. Faults come in at three places: agents that are
-down (`presence`) take no part in a round, liars (`lying`) change what they got and what they send, and what is sent
-passes through `transit` before it arrives.
+down (`presence`) take no part in a round, liars (`lying`) change what they got and what they send, what is sent passes
+through `transit` before it arrives, and rewards that are `late` are observed, and become messages, in a later round than
+that of their pull.
 
 Who wants to know what happens is an observer, see `books`.
 """
@@ -20,10 +21,12 @@ from .. import draws as purposes
 from ..arms.base import reward_of
 from ..core import Agent, Copy, Fate, Message, Place, Receipt
 from ..draws import Draws
+from ..faults import Faults
 from ..networks.csr import Links
 from ..policies.base import Arms
 from .books import Observer
 from .chances import RoundChances
+from .late import LateRewards, Pull
 from .lying import Liars
 from .presence import Presence
 from .replay import Walks, replays
@@ -69,6 +72,7 @@ class Stepper:
         self._pay = _rewards(run, replicate, draws, self._walks)
         self._presence = Presence(run.faults, draws, self.agents)
         self._liars = Liars(run, replicate, draws) if run.liars else None
+        self._late = _late_rewards(run, draws, self._presence.up)
         self._ended = _listeners(observers, "ended")
         #: Of this round: how many copies were sent, how many met each fate, how many each agent will learn from, and
         #: all of them, if an observer wants to hear of each.
@@ -118,9 +122,9 @@ class Stepper:
         t, neighbours = self.t, self.neighbours
         for began in self._began:
             began(t, neighbours)
-        pulls = self._pull(actions or {})
+        observed = self._pull(actions or {})
         if self._run.protocol.is_central:
-            self._tell_everyone(pulls)
+            self._tell_everyone(observed)
         self._deliver(neighbours)
         self._settle()
         for over in self._over:
@@ -128,9 +132,9 @@ class Stepper:
         self.t += 1
         self._neighbours = None
 
-    def _pull(self, actions: Mapping[int, int]) -> list[tuple[Agent, int, float]]:
-        """Everybody whose turn it is pulls an arm: who, which and what it is said to have paid."""
-        t, lag = self.t, self._run.rules.clock_lag
+    def _pull(self, actions: Mapping[int, int]) -> list[Pull]:
+        """Everybody whose turn it is pulls an arm; gives the pulls whose rewards are observed in this round."""
+        t, lag, late = self.t, self._run.rules.clock_lag, self._late
         pulls = []
         for number in self.turn():
             agent = self.agents[number]
@@ -140,18 +144,31 @@ class Stepper:
                 position, was_best = agent.choose(t - lag, self.open(number))
             reward = self._pay(t, number, position)
             told = reward if self._liars is None else self._liars.reward(t, agent, position, reward)
-            agent.observe(position, told, was_best)
+            pull = Pull(agent, position, told, was_best, t, agent.life)
+            if late is None:
+                agent.observe(position, told, was_best)
+                pulls.append(pull)
+            else:
+                late.add(pull)
             for pulled in self._pulled:
                 pulled(number, position, reward)
-            pulls.append((agent, position, told))
+        return pulls if late is None else self._observe(late)
+
+    def _observe(self, late: LateRewards) -> list[Pull]:
+        """Let the rewards that are due be observed, and give their pulls."""
+        pulls = list(late.due(self.t))
+        for pull in pulls:
+            self._chances.pulled_in = pull.round
+            pull.agent.observe(pull.position, pull.reward, pull.was_best, pull.round)
+        self._chances.pulled_in = None
         return pulls
 
-    def _tell_everyone(self, pulls: list[tuple[Agent, int, float]]) -> None:
+    def _tell_everyone(self, pulls: list[Pull]) -> None:
         """Every agent that is up and has the arm hears every observation: no courier could do that within a round."""
         n_heard = 0
-        for origin, position, reward in pulls:
+        for origin, position, reward, _, made, _ in pulls:
             arm = origin.arms.names[position]
-            message = Message(origin.name, self.t, arm, 1, reward, round=self.t)
+            message = Message(origin.name, made, arm, 1, reward, round=made)
             for agent in self.agents:
                 if agent is not origin and agent.has(arm) and self._presence.up[agent.name]:
                     agent.hear(message)
@@ -255,7 +272,7 @@ class Stepper:
                 number=number,
                 n_agents=problem.n_agents,
                 plan=run.plan,
-                now=self._chances.new_id,
+                now=self._chances.this_round,
                 new_id=self._chances.new_id,
                 seen=self._memory,
                 age_of=self._chances.age_of,
@@ -271,7 +288,8 @@ class Stepper:
         if run.rules.id_is_reward:
             memory = RecentRewards(ttl, run.problem.n_agents, run.memory.stamp if run.sends_statistics else None)
         else:
-            memory = RecentIds(ttl, 0 if run.faults is None else run.faults.longest_delay)
+            faults = run.faults or Faults()
+            memory = RecentIds(ttl, faults.longest_delay, faults.longest_reward_delay)
         self._memories.append(memory)
         return memory
 
@@ -279,6 +297,15 @@ class Stepper:
 def _listeners(observers: Sequence[Observer], name: str) -> list[Callable[..., None]]:
     """The observers' calls of that name, of those that override it."""
     return [getattr(one, name) for one in observers if getattr(type(one), name) is not getattr(Observer, name)]
+
+
+def _late_rewards(run: Run, draws: Draws, up: Sequence[bool]) -> LateRewards | None:
+    """Rewards that are under way; None if each is observed in the round of its pull."""
+    if run.faults is None or not run.faults.reward_delay:
+        return None
+    problem = run.problem
+    laws = run.faults.reward_delays(problem.arms)
+    return LateRewards([[laws[arm] for arm in problem.arm_set(v)] for v in range(problem.n_agents)], draws, up)
 
 
 def _networks(run: Run, draws: Draws) -> Iterator[list[list[int]]]:

@@ -44,6 +44,7 @@ _FAULTS: Final = {
     "corruption": Faults(corruption=Corruption("zero", 0.1)),
     "link_cap": Faults(link_cap=1),
     "liars": Faults(liars={0: "noise"}),
+    "reward_delay": Faults(reward_delay=1),
 }
 
 

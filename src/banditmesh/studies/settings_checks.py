@@ -154,6 +154,14 @@ def _check_choices(spec: Spec, problem: Problem) -> None:
             if not has_method(protocol, AnyProtocol.check_run):
                 for every, faults in _pace_and_faults(spec):
                     protocol.check_run(problem, [every], faults)
+    for family in spec.families("faults"):
+        for settings in family.variants("faults"):
+            by_arm = settings.get("faults", {}).get("reward_delay")
+            if isinstance(by_arm, Mapping):
+                try:
+                    Faults(reward_delay=by_arm).reward_delays(problem.arms)
+                except InputError as error:
+                    raise family.blame(error.below("faults")) from None
     for family in spec.families("policy"):
         with _about("policy", family):
             policy = build_policy(family.settings)

@@ -63,6 +63,7 @@ ttl = 3
 # delay = 1            # rounds by which every transmission is late
 # jitter = 0.5         # mean of a random delay on top
 # link_cap = 10        # most transmissions on a link in one direction and round
+# reward_delay = "geometric(10)"    # rounds until a reward is observed: a number, uniform(1, 20), never, never(500)
 # outages = {down = 0.01, up = 0.1, memory = true}                    # agents that go down and come back
 # corruption = {kind = "gaussian", probability = 0.1, scale = 1.0}    # or "zero", "heavy"
 

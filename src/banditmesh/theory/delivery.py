@@ -264,8 +264,8 @@ def _chances(links: Links, facts: Facts, loss: float) -> tuple[NDArray[np.float6
 def _refuse(faults: Faults) -> None:
     outages = faults.outages
     forgets = outages is not None and not outages.memory
-    if faults.corruption is not None or faults.link_cap is not None or forgets or faults.liars:
+    if faults.corruption is not None or faults.link_cap is not None or faults.reward_delay or forgets or faults.liars:
         raise InputError(
             "bounds allow for losses, delays, jitter and outages with memory, got "
-            f"{faults}; leave out corruption, link_cap, liars and outages that forget"
+            f"{faults}; leave out corruption, link_cap, liars, reward_delay and outages that forget"
         )

@@ -221,15 +221,21 @@ def fault_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="DOWN UP",
             help="Probabilities, each round, that an agent goes down and that it comes back up.",
         ),
+        spec_option(
+            "--reward-delay",
+            metavar="LAW",
+            help="Rounds until a reward is observed: 10, geometric(10), uniform(1, 20) or never.",
+        ),
     ]
     return with_options(command, options)
 
 
-def read_faults(loss: float, outages: tuple[float, float] | None) -> Faults | None:
+def read_faults(loss: float, outages: tuple[float, float] | None, reward_delay: str | None) -> Faults | None:
     """What the options of `fault_options` say; None if nothing ever goes wrong."""
     from ..faults import Faults, Outages
 
-    return Faults(loss=loss, outages=None if outages is None else Outages(*outages)).effective()
+    down = None if outages is None else Outages(*outages)
+    return Faults(loss=loss, outages=down, reward_delay=reward_delay or 0).effective()
 
 
 def read_case(
@@ -245,6 +251,7 @@ def read_case(
     policy: str = "ucb",
     loss: float = 0.0,
     outages: tuple[float, float] | None = None,
+    reward_delay: str | None = None,
     chooses: bool = False,
     **arms: Any,
 ) -> Case:
@@ -262,7 +269,7 @@ def read_case(
     protocols = tuple(notation.read(name, ttl) for name in written)
     if written and all(notation.read(name, 1) == notation.read(name, 2) for name in written):
         refuse_idle(click.get_current_context(), "ttl", "each of the protocols has its own, or none")
-    faults = read_faults(loss, outages)
+    faults = read_faults(loss, outages, reward_delay)
     problem = read_problem(network, seed, horizon=horizon, **arms)
     chooses = ask_no_policy(protocols) or chooses
     note_policy(problem, chooses or is_given(click.get_current_context(), "policy") or not takes_policy())

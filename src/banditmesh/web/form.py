@@ -77,6 +77,7 @@ HINTS: Final[dict[str, str]] = {
     "faults.jitter": "mean of a random delay, rounds",
     "faults.link_cap": "most messages a link and round",
     "faults.liars": "who lies, and how: {7 = 'noise'}",
+    "faults.reward_delay": "rounds until a reward is seen: 10, geometric(10)",
     "faults.outages.down": "chance that an agent goes down",
     "faults.outages.up": "chance that it comes back",
     "faults.outages.memory": "whether it keeps what it knew: false",

@@ -27,6 +27,7 @@ _UNITS: Final = {
     "horizon": "horizon (rounds)",
     "faults.delay": "faults.delay (rounds)",
     "faults.jitter": "faults.jitter (rounds)",
+    "faults.reward_delay": "faults.reward_delay (rounds)",
     "network.n": "network.n (agents)",
 }
 _EMPTY: Final = "No study is open: name the folder that was given to banditmesh run --out."
