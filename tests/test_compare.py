@@ -123,7 +123,7 @@ def test_configurations_differ_in_all_that_pairs_allow():
         ({}, "at least one"),
         (4, "must be a list"),
         ([bm.UCB()], "must be such as"),
-        ([{"protocol": "irs", "seed": 1}], "takes protocol, policy, rules, faults, every; got 'seed'"),
+        ([{"protocol": "irs", "seed": 1}], "takes protocol, policy, rules, faults, every, trim; got 'seed'"),
         ([{"protocol": "irs", "polcy": bm.UCB()}], "did you mean 'policy'"),
         ([{"policy": bm.UCB()}], "needs a protocol"),
         ({1: "irs"}, "must be words"),

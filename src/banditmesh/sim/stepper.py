@@ -2,10 +2,10 @@
 
 One round, in this order: the network of the round is fixed, and all agents hear which round begins; every agent that
 pulls in it chooses, pulls and makes its message; all queues are emptied and everything in them is sent at the same
-time, senders in ascending order; what was heard enters the estimates. Faults come in at three places: agents that are
+time, senders in ascending order; what was heard enters the estimates. Faults come in at four places: agents that are
 down (`presence`) take no part in a round, liars (`lying`) change what they got and what they send, what is sent passes
-through `transit` before it arrives, and rewards that are `late` are observed, and become messages, in a later round than
-that of their pull.
+through `transit` before it arrives, and rewards that are `late` are observed, and become messages, in a later round
+than that of their pull.
 
 Who wants to know what happens is an observer, see `books`.
 """
