@@ -327,6 +327,27 @@ class Node:
             raise InputError(answer.reason)
         return answer
 
+    async def withdraw(self, choice: NodeChoice | Ticket | str) -> Answer:
+        """Close the ticket of a choice that came to nothing, such as an offer that was never shown; nothing is counted.
+
+        Returns
+        -------
+        Answer
+            WITHDRAWN, or ALREADY_COUNTED if the ticket was closed before, by a reward or by a withdrawal.
+
+        Raises
+        ------
+        InputError
+            It is refused, and why.
+        StoreError
+            It could not be written; nothing has happened.
+        """
+        ticket: Any = choice.ticket if isinstance(choice, NodeChoice) else choice
+        [answer] = await self.observe_many([Observation(0.0, ticket, withdraws=True)])
+        if answer.outcome == REFUSED:
+            raise InputError(answer.reason)
+        return answer
+
     async def observe_many(self, observations: Sequence[Observation], *, needs_key: bool = False) -> list[Answer]:
         """Report rewards together; what became of each, refusals included. Tickets may be text.
 
@@ -593,8 +614,10 @@ async def _come_true(condition: Callable[[], bool], within: float) -> None:
 def _checked(observation: Observation, needs_key: bool) -> Observation:
     """An observation with a ticket, or with an arm and perhaps a key; the rest is for the member to check."""
     ticket: Any
-    reward, ticket, arm, key = observation
+    reward, ticket, arm, key, withdraws = observation
     given = [name for name, value in (("ticket", ticket), ("arm", arm), ("key", key)) if value is not None]
+    if withdraws and ticket is None:
+        raise InputError("a withdrawal must name the ticket of a choice, got none")
     if given not in (["ticket"], ["arm", "key"]) and (needs_key or given != ["arm"]):
         got = " and ".join(given) or "neither"
         raise InputError(f"an observation must have a ticket, or an arm and a key, got {got}")
@@ -602,4 +625,4 @@ def _checked(observation: Observation, needs_key: bool) -> Observation:
         ticket = Ticket.parse(ticket)
     if ticket is not None and not isinstance(ticket, Ticket):
         raise InputError(f"a ticket must be one that choose() gave, got {checks.shown(ticket)}")
-    return Observation(reward, ticket, arm, key)
+    return Observation(reward, ticket, arm, key, withdraws)

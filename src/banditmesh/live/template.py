@@ -43,7 +43,8 @@ listen = "127.0.0.1:7780"           # or "unix:node.sock"; anywhere else needs a
 # token_file = "token"
 # hosts = ["node.internal"]         # other names by which clients call it
 
-{protocol}
+{protocol}# first_pulls = "unknown"           # do not begin with arms that others have tried; "each" by default
+
 # One table for each arm. law is gaussian, bernoulli, uniform or other; klucb, thompson and moss need a sigma, unless
 # the law is bernoulli. Rewards outside reward_range are refused, including those that others report.
 {arms}

@@ -153,6 +153,18 @@ class Answers(Struct, omit_defaults=True):
     error: str | UnsetType = UNSET
 
 
+class WithdrawRequest(Struct, forbid_unknown_fields=True):
+    """The ticket of a choice that came to nothing."""
+
+    ticket: str
+
+
+class Withdrawn(Struct):
+    """Whether the ticket is closed by this request, or was closed before, by a reward or by a withdrawal."""
+
+    answer: Literal["withdrawn", "already_closed"]
+
+
 class Peers(Struct):
     """How each link is."""
 
@@ -235,6 +247,14 @@ OPERATIONS: Final = (
         "Report one reward or a list of them; the same again changes nothing",
         ObservationRequest | Annotated[list[ObservationRequest], Meta(max_length=MAX_OBSERVATIONS)],
         {200: (Answer, Answers), 422: (Answer, Answers), **_LATER},
+    ),
+    Operation(
+        "POST",
+        "/v1/withdraw",
+        "withdraw",
+        "Close the ticket of a choice that came to nothing; it counts nothing",
+        WithdrawRequest,
+        {200: Withdrawn, 422: Error, **_LATER},
     ),
     Operation(
         "GET", "/v1/state", "state", "What the node knows of each arm, and what it counted", None, {200: StateView}

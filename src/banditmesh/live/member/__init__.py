@@ -42,12 +42,23 @@ from ..disk import Changes, Life, OwnArm, Start, Stored
 from ..http.openapi import ArmView, CapView, StateView, warnings_of
 from ..names import OPEN_CHOICES, Caps, check_name, epoch_text
 from ..statistics import ArmSpec, Entry, Key, Statistic, policy_arms
-from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, Answer, Draft, Ledger, Observation, Own
+from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Answer, Draft, Ledger, Observation, Own
 from .outboxes import LiveChances, Outboxes
 from .table import StatisticTable
 from .tickets import KEY_BYTES, Ticket
 
-__all__ = ["ALREADY_COUNTED", "COUNTED", "REFUSED", "Answer", "ArmSpec", "Commit", "Member", "Observation", "Ticket"]
+__all__ = [
+    "ALREADY_COUNTED",
+    "COUNTED",
+    "REFUSED",
+    "WITHDRAWN",
+    "Answer",
+    "ArmSpec",
+    "Commit",
+    "Member",
+    "Observation",
+    "Ticket",
+]
 
 #: An arm is summed anew once its sum has been this many times what it is now.
 MAX_TAKEN_OUT: Final = 1e6
