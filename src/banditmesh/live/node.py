@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import msgspec
 
@@ -32,7 +32,7 @@ from .links import Neighbour, NodeLinks, notices
 from .links.exchange import Board, Exchange
 from .links.notices import Signer
 from .logs import note
-from .member import REFUSED, Answer, ArmSpec, Member, Observation, Ticket
+from .member import REFUSED, Answer, ArmSpec, Member, NodeChoice, Observation, Ticket
 from .names import check_name, epoch_text, new_epoch
 from .tasks import Tasks
 from .transport import Listener, PlainTransport, Refusal, TlsTransport, Transport
@@ -48,15 +48,8 @@ _Edit: TypeAlias = Callable[[NodeConfig], NodeConfig]
 #: What a running node cannot change.
 _FIXED: Final = (
     *("mesh", "node", "state", "listen", "plain"),
-    *("policy", "caps", "max_ttl", "ticket_lifetime", "open_choices"),
+    *("policy", "caps", "max_ttl", "ticket_lifetime", "open_choices", "explore", "patience"),
 )
-
-
-class NodeChoice(NamedTuple):
-    """An arm to pull, and the ticket by which its reward is reported."""
-
-    arm: str
-    ticket: Ticket
 
 
 #: The name under which `banditmesh.live` exports it.
@@ -166,6 +159,8 @@ class Node:
             ignore=config.ignore,
             ticket_lifetime=config.ticket_lifetime,
             open_choices=config.open_choices,
+            explore=config.explore,
+            patience=config.patience,
             rng=self._rng,
         )
         self._committer = Committer(
@@ -288,7 +283,8 @@ class Node:
         Returns
         -------
         NodeChoice
-            The arm, and the ticket by which its reward is reported: late, in any order, and after a restart.
+            The arm, and the ticket by which its reward is reported: late, in any order, and after a restart. Its
+            `probability` is that of the arm among those available; None for policies that draw.
 
         Raises
         ------
@@ -298,7 +294,7 @@ class Node:
         self._require_running("choose")
         if not self._member.has_begun:
             raise StoreError(f"node {self.config.node!r} chooses once its start is stored: {self._committer.trouble}")
-        return NodeChoice(*self._member.choose(self._clock(), among))
+        return self._member.choose(self._clock(), among, uptime=asyncio.get_running_loop().time())
 
     async def observe(
         self, choice: NodeChoice | Ticket | str | None, reward: float, *, arm: str | None = None, key: str | None = None
@@ -504,7 +500,7 @@ class Node:
     def state(self) -> StateView:
         """What it knows of each arm, and what it counted since it started."""
         self._require_begun()
-        seen = self._member.snapshot()
+        seen = self._member.snapshot(asyncio.get_running_loop().time())
         counters = Counter(seen.counters) + self._exchange.counts + self._links.counts
         counters["failed_writes"] = self._committer.n_failures
         counters["failed_tasks"] = len(self._tasks.failures)

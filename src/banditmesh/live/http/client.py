@@ -28,11 +28,26 @@ _PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 _NOT_NOW = (429, 503)
 
 
-class Chosen(NamedTuple):
-    """An arm to pull, and the ticket by which its reward is reported."""
-
+class _Pair(NamedTuple):
     arm: str
     ticket: str
+
+
+class Chosen(_Pair):
+    """An arm to pull, and the ticket by which its reward is reported; it unpacks into these two.
+
+    Attributes
+    ----------
+    probability : float or None
+        How probable the arm was, of those that were available; 1 for first pulls, None where the policy draws.
+    """
+
+    probability: float | None
+
+    def __new__(cls, arm: str, ticket: str, probability: float | None = None) -> Chosen:  # noqa: D102
+        self = super().__new__(cls, arm, ticket)
+        self.probability = probability
+        return self
 
 
 class Client:
@@ -116,7 +131,7 @@ class Client:
     def choose(self, among: Sequence[str] | None = None) -> Chosen:
         """An arm to pull, of all or of those that are available now, and its ticket."""
         answer = self._ask("POST", "/v1/choose", {} if among is None else {"among": list(among)})
-        return Chosen(answer["arm"], answer["ticket"])
+        return Chosen(answer["arm"], answer["ticket"], answer.get("probability"))
 
     def observe(
         self, ticket: Chosen | str | None, reward: float, *, arm: str | None = None, key: str | None = None

@@ -77,7 +77,7 @@ class Sidecar:
     async def choose(self, request: Request) -> Response:  # noqa: D102
         asked: openapi.ChooseRequest = await _read(request, "choose")
         choice = self._node.choose(asked.among)
-        return _answer(openapi.Chosen(choice.arm, str(choice.ticket)))
+        return _answer(openapi.Chosen(choice.arm, str(choice.ticket), choice.probability))
 
     async def observe(self, request: Request) -> Response:  # noqa: D102
         asked: openapi.ObservationRequest | list[openapi.ObservationRequest] = await _read(request, "observe")
