@@ -93,9 +93,11 @@ class NodeProcess:
         Addresses by name; None for one who dials.
     disk : str, optional
         The size of a disk of its own for the state, such as "400k".
+    more : str
+        Further lines of its configuration.
     """
 
-    def __init__(self, folder, name, arms=("red", "blue"), neighbours=None, protocol="fwa(4)", disk=None):
+    def __init__(self, folder, name, arms=("red", "blue"), neighbours=None, protocol="fwa(4)", disk=None, more=""):
         self.folder, self.name, self._disk = folder, name, disk
         self.n_starts = 0
         self._process = None
@@ -110,7 +112,7 @@ class NodeProcess:
             arms=", ".join(f'{{ name = "{arm}", sigma = 1.0 }}' for arm in arms),
             neighbours=", ".join(tables),
         )
-        (folder / "node.toml").write_text(text)
+        (folder / "node.toml").write_text(text + more)
 
     def __enter__(self):
         return self.start()

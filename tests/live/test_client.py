@@ -1,5 +1,6 @@
 """The client against a real sidecar, and against servers that behave badly."""
 
+import asyncio
 import http.server
 import json
 import threading
@@ -9,7 +10,7 @@ import pytest
 from sidecars import Beside, a_node
 
 from banditmesh.errors import InputError, SidecarError
-from banditmesh.live import Client
+from banditmesh.live import AsyncClient, Client
 from banditmesh.live.http import serving
 
 TOKEN = "correct-horse-battery"
@@ -49,6 +50,48 @@ def test_many_rewards_at_once(client):
     assert [one["answer"] for one in answers] == ["counted", "counted", "counted", "refused"]
     assert [one["answer"] for one in client.observe_many(rewards[3:])] == ["refused"]
     assert client.observe_many([]) == []
+
+
+def test_a_withdrawn_choice_counts_nothing(client):
+    shown, never_shown = client.choose(), client.choose()
+    assert client.withdraw(never_shown) == "withdrawn"
+    assert client.withdraw(never_shown.ticket) == "already_closed"
+    assert client.observe(never_shown, 0.5) == "already_counted"
+    assert client.observe(shown, 0.5) == "counted"
+    assert client.withdraw(shown) == "already_closed"
+    assert sum(one["own_count"] for one in client.state()["arms"]) == 1
+    assert 'banditmesh_events_total{event="observations_withdrawn"} 1.0' in client.metrics()
+    with pytest.raises(InputError, match="a ticket must be one that choose"):
+        client.withdraw("no")
+
+
+def test_an_asynchronous_program_has_the_same_calls(beside):
+    async def main():
+        async with AsyncClient(beside.url, connections=4) as node:
+            choices = await asyncio.gather(*(node.choose() for _ in range(20)))
+            assert len({one.ticket for one in choices}) == 20
+            assert await node.observe(choices[0], 0.5) == "counted"
+            assert await node.withdraw(choices[1]) == "withdrawn"
+            answers = await node.observe_many([(one, 0.5) for one in choices[1:4]])
+            assert [one["answer"] for one in answers] == ["already_counted", "counted", "counted"]
+            assert await node.ready() is None
+            await node.add_peer("d")
+            assert [one["name"] for one in await node.peers()] == ["d"]
+            await node.remove_peer("d")
+            await node.set_arms(["green"])
+            assert [one["name"] for one in (await node.state())["arms"]] == ["green"]
+            assert len(await node.lives("a")) == 1
+            assert (await node.backup()).startswith(b"SQLite format 3\0")
+            assert "banditmesh_ready 1.0" in await node.metrics()
+            with pytest.raises(InputError, match="among must name some"):
+                await node.choose(among=["red"])
+
+    asyncio.run(main())
+
+
+def test_every_call_of_the_client_can_be_awaited():
+    calls = {name for name in vars(Client) if not name.startswith("_")} - {"address"}
+    assert calls <= set(vars(AsyncClient))
 
 
 def test_everything_else(client, beside):

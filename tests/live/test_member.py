@@ -25,7 +25,12 @@ def test_first_choices_are_the_arms_in_their_order():
 def test_then_arms_of_which_nothing_is_known_the_least_often_chosen_first():
     member = make(arms=["red", "blue", "grey"])
     hear(member, "p", ("o", 1, "blue", 1, 9.0, 1))
-    assert [member.choose(0.0)[0] for _ in range(7)] == ["red", "blue", "grey", "red", "grey", "red", "grey"]
+    chosen = []
+    for _ in range(7):
+        arm, ticket = member.choose(0.0)
+        observe(member, Observation(0.0, ticket, withdraws=True))
+        chosen.append(arm)
+    assert chosen == ["red", "blue", "grey", "red", "grey", "red", "grey"]
 
 
 def test_then_the_policy_is_asked_with_the_number_of_choices_as_its_clock():

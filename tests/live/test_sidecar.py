@@ -602,7 +602,7 @@ def test_fuzzed_requests_are_answered_as_described(shared, operation, n_requests
     described = DESCRIPTION["paths"][operation.path][operation.method.lower()]
     seen = set()
     for number in range(n_requests):
-        tickets = [do(shared, "choose", {})[1]["ticket"]] if operation.name == "observe" else []
+        tickets = [do(shared, "choose", {})[1]["ticket"]] if operation.name in ("observe", "withdraw") else []
         strings = [*schemas.STRINGS, *tickets * 5]
         body = None
         if operation.takes is not None:

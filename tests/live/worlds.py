@@ -24,7 +24,7 @@ from banditmesh.errors import NodeError, StoreError
 from banditmesh.live.config import NeighbourConfig, NodeConfig
 from banditmesh.live.links import codec, notices
 from banditmesh.live.links.notices import Signer, key_id
-from banditmesh.live.member import ALREADY_COUNTED, COUNTED, ArmSpec, Observation
+from banditmesh.live.member import ALREADY_COUNTED, COUNTED, WITHDRAWN, ArmSpec, Observation
 from banditmesh.live.names import Caps
 from banditmesh.live.node import Node
 
@@ -92,6 +92,8 @@ class Process:
         self.reports = []
         self.calls = {}
         self.choices = []
+        #: Names of tickets that are being withdrawn.
+        self.withdrawing = []
         self.transport = SimulatedTransport(world.network, identity(MESH, machine.name, machine.not_before))
         self.store = disk.open(self.committed)
         config = machine.config(world.protocol)
@@ -115,6 +117,9 @@ class Process:
 
     def committed(self, changes):
         self.world.oracle.committed(self.branch, self.machine.name, changes, self.reports)
+        for name in self.withdrawing:
+            if any(one.start == name[1] and one.first <= name[2] <= one.last for one in changes.closed):
+                self.branch.counted.add(name)  # no reward of it counts any more
 
     async def kill(self):
         """As kill -9 does it."""
@@ -144,7 +149,15 @@ class Process:
         arm = observation.arm if observation.ticket is None else observation.ticket.arm
         report = Report(arm, observation.reward, name)
         self.reports.append(report)
-        call = asyncio.get_running_loop().create_task(self._observe(observation, report))
+        self._call(self._observe(observation, report))
+
+    def withdraw(self, ticket, name):
+        """Withdraw a ticket."""
+        self.withdrawing.append(name)
+        self._call(self._withdraw(ticket, name))
+
+    def _call(self, coroutine):
+        call = asyncio.get_running_loop().create_task(coroutine)
         self.calls[call] = None
         call.add_done_callback(self._answered)
 
@@ -163,6 +176,18 @@ class Process:
         self.world.oracle.answered(report, outcome == COUNTED, outcome == ALREADY_COUNTED, self.branch)
         self.reports.remove(report)
         self.world.seen[f"answer {outcome}"] += 1
+
+    async def _withdraw(self, ticket, name):
+        try:
+            [answer] = await self.node.observe_many([Observation(0.0, ticket, withdraws=True)])
+        except (StoreError, NodeError):
+            outcome = "failed"
+        else:
+            outcome = answer.outcome
+        if outcome in (WITHDRAWN, ALREADY_COUNTED) and name not in self.branch.counted:
+            raise Violation(f"{name} was called {outcome}, and is still open")
+        self.withdrawing.remove(name)
+        self.world.seen[f"withdrawal {outcome}"] += 1
 
 
 def own_of(node):
@@ -478,6 +503,8 @@ async def observe(world):
         except (StoreError, NodeError):
             return
         entry = choice.ticket, draw_reward(rng)
+        if rng.random() < 0.1:
+            process.withdraw(entry[0], name_of(entry[0]))
         if rng.random() < 0.7:
             process.observe(Observation(entry[1], entry[0]), name_of(entry[0]))
         if rng.random() < 0.5:
@@ -491,6 +518,14 @@ async def observe_late(world):
             machine, ticket, reward = world.rng.choice(world.late)
             if machine.process is not None:
                 machine.process.observe(Observation(reward, ticket), name_of(ticket))
+
+
+async def withdraw(world):
+    """A choice came to nothing, perhaps one whose reward is reported, too."""
+    if world.late:
+        machine, ticket, _ = world.rng.choice(world.late)
+        if machine.process is not None:
+            machine.process.withdraw(ticket, name_of(ticket))
 
 
 async def kill(world):
@@ -728,6 +763,7 @@ def draw_reward(rng):
 EVENTS, WEIGHTS = zip(
     (observe, 40),
     (observe_late, 10),
+    (withdraw, 4),
     (kill, 4),
     (restart, 8),
     (leave, 2),

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from .. import checks
 from ..errors import InputError, MessageError
-from ..policies.base import Arms, Chooser, Policy, Source
+from ..policies.base import Arms, Chooser, Estimates, Policy, Source
 from ..policies.memory import MAX_PULLS, MAX_TOLD
 from ..protocols.courier import Courier
 from ..protocols.messages import Copy, Message, Parcel, Receipt
@@ -188,21 +188,30 @@ class Agent:
             The positions of the arms that may be pulled now; all unless given.
         """
         positions = range(len(self.arms.names)) if among is None else self._checked(among, "among", n_least=1)
-        choice = self._choose(clock, positions, among is None)
-        self._n_chosen[choice.position] += 1
-        self._tried(choice.position)
+        first = self.first_pull(positions)
+        choice = self.preferred(clock, positions, self.estimates) if first is None else Choice(first, False)
+        self.chose(choice.position)
         return choice
 
-    def _choose(self, clock: int, positions: Sequence[int], all_of_them: bool) -> Choice:
+    def first_pull(self, positions: Sequence[int], in_flight: Collection[int] = ()) -> int | None:
+        """Which of these arms is pulled before the policy is asked, if one is; nothing changes.
+
+        An arm `in_flight`, whose reward is still waited for, is not taken for an unknown one.
+        """
         for position in self._forced:
             if position in positions:
-                return Choice(position, False)
-        estimates, draw = self.estimates, self._draw
-        unknown = [position for position in positions if not estimates.count[position]] if 0 in estimates.count else []
-        if unknown:
-            return Choice(min(unknown, key=lambda position: self._n_chosen[position]), False)
+                return position
+        count = self.estimates.count
+        if 0 not in count:
+            return None
+        unknown = [position for position in positions if not count[position] and position not in in_flight]
+        return min(unknown, key=lambda position: self._n_chosen[position]) if unknown else None
+
+    def preferred(self, clock: int, positions: Sequence[int], estimates: Estimates) -> Choice:
+        """What the policy chooses, by these estimates of all of the agent's arms; nothing changes."""
+        draw = self._draw
         age = self._policy.memory.age(clock)
-        if all_of_them:
+        if len(positions) == len(estimates):
             place = self.chooser.choose(age, estimates, draw)
         else:
             estimates = estimates.part(positions)
@@ -212,6 +221,11 @@ class Agent:
                 f"policy {self._policy.name!r} must choose one of {len(positions)} positions, got {checks.shown(place)}"
             )
         return Choice(positions[place], self._courier.asks_best and self.chooser.is_best(place, estimates))
+
+    def chose(self, position: int) -> None:
+        """An arm was chosen."""
+        self._n_chosen[position] += 1
+        self._tried(position)
 
     def seems_best(self, position: int) -> bool:
         """Whether an arm that somebody else chose seems the best one, as `choose` would say of it."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .config import NeighbourConfig, NodeConfig
+    from .http.async_client import AsyncClient
     from .http.client import Client
     from .member import Answer, Observation, Ticket
     from .node import Choice, Node
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Answer": "member",
     "ArmSpec": "statistics",
+    "AsyncClient": "http.async_client",
     "Choice": "node",
     "Client": "http.client",
     "NeighbourConfig": "config",
@@ -42,6 +44,7 @@ _HOMES = {
 __all__ = [
     "Answer",
     "ArmSpec",
+    "AsyncClient",
     "Choice",
     "Client",
     "NeighbourConfig",

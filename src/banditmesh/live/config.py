@@ -42,7 +42,7 @@ from .fields import (
 )
 from .http.guard import read_token
 from .names import MAX_OPEN_CHOICES, OPEN_CHOICES, Address, Caps, check_name, parse_epoch
-from .statistics import LAWS, ArmSpec, policy_arms
+from .statistics import LAWS, ArmSpec, Prior, policy_arms
 from .template import refuse_live
 from .transport.identity import KeyFiles, contexts, expiry_warning
 
@@ -58,6 +58,8 @@ _PLAIN_KEYS: Final[dict[str, Check]] = {
     "max_ttl": at_least(1, MAX_TTL),
     "ticket_lifetime": checks.positive,
     "open_choices": at_least(1, MAX_OPEN_CHOICES),
+    "explore": checks.probability,
+    "patience": checks.positive,
     "plain": boolean,
     "log": one_of(*LOGS),
     "log_level": one_of(*LEVELS),
@@ -128,6 +130,11 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
         After how many seconds a ticket lapses.
     open_choices : int
         How many of the last choices can still be settled; older tickets have lapsed.
+    explore : float
+        The probability with which a choice is uniform among the available arms; first pulls excepted.
+    patience : float or None
+        After how many seconds without a reward a choice counts as silence when others are made; from the times that
+        rewards took unless given.
     plain : bool
         Whether links are plain TCP, without keys: between loopback addresses only.
     keys : KeyFiles or None
@@ -161,6 +168,8 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
     max_ttl: int | None = None
     ticket_lifetime: float = 86400.0
     open_choices: int = OPEN_CHOICES
+    explore: float = 0.0
+    patience: float | None = None
     plain: bool = False
     keys: KeyFiles | None = None
     api: ApiConfig = field(default_factory=ApiConfig)
@@ -264,7 +273,13 @@ def _keys(folder: Path, emission: object) -> dict[str, Check]:
         "protocol": partial(_protocol, emission),
         "arms": tables(
             ArmSpec,
-            {"name": check_name, "law": one_of(*LAWS), "sigma": checks.positive, "reward_range": interval},
+            {
+                "name": check_name,
+                "law": one_of(*LAWS),
+                "sigma": checks.positive,
+                "reward_range": interval,
+                "prior": table(Prior, {"count": checks.positive, "mean": checks.real}),
+            },
         ),
         "neighbours": tables(NeighbourConfig, {"name": check_name, "address": address}),
         "keys": table(KeyFiles, {"certificate": path, "key": path, "authorities": path}),

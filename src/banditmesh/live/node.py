@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import msgspec
 
@@ -32,7 +32,7 @@ from .links import Neighbour, NodeLinks, notices
 from .links.exchange import Board, Exchange
 from .links.notices import Signer
 from .logs import note
-from .member import REFUSED, Answer, ArmSpec, Member, Observation, Ticket
+from .member import REFUSED, Answer, ArmSpec, Member, NodeChoice, Observation, Ticket
 from .names import check_name, epoch_text, new_epoch
 from .tasks import Tasks
 from .transport import Listener, PlainTransport, Refusal, TlsTransport, Transport
@@ -48,15 +48,8 @@ _Edit: TypeAlias = Callable[[NodeConfig], NodeConfig]
 #: What a running node cannot change.
 _FIXED: Final = (
     *("mesh", "node", "state", "listen", "plain"),
-    *("policy", "caps", "max_ttl", "ticket_lifetime", "open_choices"),
+    *("policy", "caps", "max_ttl", "ticket_lifetime", "open_choices", "explore", "patience"),
 )
-
-
-class NodeChoice(NamedTuple):
-    """An arm to pull, and the ticket by which its reward is reported."""
-
-    arm: str
-    ticket: Ticket
 
 
 #: The name under which `banditmesh.live` exports it.
@@ -166,6 +159,8 @@ class Node:
             ignore=config.ignore,
             ticket_lifetime=config.ticket_lifetime,
             open_choices=config.open_choices,
+            explore=config.explore,
+            patience=config.patience,
             rng=self._rng,
         )
         self._committer = Committer(
@@ -288,7 +283,8 @@ class Node:
         Returns
         -------
         NodeChoice
-            The arm, and the ticket by which its reward is reported: late, in any order, and after a restart.
+            The arm, and the ticket by which its reward is reported: late, in any order, and after a restart. Its
+            `probability` is that of the arm among those available; None for policies that draw.
 
         Raises
         ------
@@ -298,7 +294,7 @@ class Node:
         self._require_running("choose")
         if not self._member.has_begun:
             raise StoreError(f"node {self.config.node!r} chooses once its start is stored: {self._committer.trouble}")
-        return NodeChoice(*self._member.choose(self._clock(), among))
+        return self._member.choose(self._clock(), among, uptime=asyncio.get_running_loop().time())
 
     async def observe(
         self, choice: NodeChoice | Ticket | str | None, reward: float, *, arm: str | None = None, key: str | None = None
@@ -323,6 +319,27 @@ class Node:
         """
         ticket: Any = choice.ticket if isinstance(choice, NodeChoice) else choice
         [answer] = await self.observe_many([Observation(reward, ticket, arm, key)])
+        if answer.outcome == REFUSED:
+            raise InputError(answer.reason)
+        return answer
+
+    async def withdraw(self, choice: NodeChoice | Ticket | str) -> Answer:
+        """Close the ticket of a choice that came to nothing, such as an offer that was never shown; nothing is counted.
+
+        Returns
+        -------
+        Answer
+            WITHDRAWN, or ALREADY_COUNTED if the ticket was closed before, by a reward or by a withdrawal.
+
+        Raises
+        ------
+        InputError
+            It is refused, and why.
+        StoreError
+            It could not be written; nothing has happened.
+        """
+        ticket: Any = choice.ticket if isinstance(choice, NodeChoice) else choice
+        [answer] = await self.observe_many([Observation(0.0, ticket, withdraws=True)])
         if answer.outcome == REFUSED:
             raise InputError(answer.reason)
         return answer
@@ -483,7 +500,7 @@ class Node:
     def state(self) -> StateView:
         """What it knows of each arm, and what it counted since it started."""
         self._require_begun()
-        seen = self._member.snapshot()
+        seen = self._member.snapshot(asyncio.get_running_loop().time())
         counters = Counter(seen.counters) + self._exchange.counts + self._links.counts
         counters["failed_writes"] = self._committer.n_failures
         counters["failed_tasks"] = len(self._tasks.failures)
@@ -593,8 +610,10 @@ async def _come_true(condition: Callable[[], bool], within: float) -> None:
 def _checked(observation: Observation, needs_key: bool) -> Observation:
     """An observation with a ticket, or with an arm and perhaps a key; the rest is for the member to check."""
     ticket: Any
-    reward, ticket, arm, key = observation
+    reward, ticket, arm, key, withdraws = observation
     given = [name for name, value in (("ticket", ticket), ("arm", arm), ("key", key)) if value is not None]
+    if withdraws and ticket is None:
+        raise InputError("a withdrawal must name the ticket of a choice, got none")
     if given not in (["ticket"], ["arm", "key"]) and (needs_key or given != ["arm"]):
         got = " and ".join(given) or "neither"
         raise InputError(f"an observation must have a ticket, or an arm and a key, got {got}")
@@ -602,4 +621,4 @@ def _checked(observation: Observation, needs_key: bool) -> Observation:
         ticket = Ticket.parse(ticket)
     if ticket is not None and not isinstance(ticket, Ticket):
         raise InputError(f"a ticket must be one that choose() gave, got {checks.shown(ticket)}")
-    return Observation(reward, ticket, arm, key)
+    return Observation(reward, ticket, arm, key, withdraws)

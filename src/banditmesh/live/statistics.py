@@ -117,6 +117,19 @@ def why_refused(count: int, total: float, low: float = -MAX_REWARD, high: float 
     return None if count * low - slack <= total <= count * high + slack else "sum"
 
 
+class Prior(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is expected of an arm beforehand: as if it had paid `count` rewards of this mean."""
+
+    count: float
+    mean: float
+
+    def __post_init__(self) -> None:
+        checks.positive("count of a prior", self.count)
+        checks.real("mean of a prior", self.mean)
+        if not self.count <= MAX_COUNT:
+            raise InputError(f"count of a prior must be at most {MAX_COUNT}, got {self.count:g}")
+
+
 class ArmSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """An arm, as a node's configuration describes it.
 
@@ -129,6 +142,8 @@ class ArmSpec(Struct, frozen=True, forbid_unknown_fields=True):
         The sub-Gaussian parameter of its law, for policies that need it.
     reward_range : (float, float), optional
         The lowest and the highest reward; anything outside is refused.
+    prior : Prior, optional
+        What this node expects of it beforehand: it counts when this node chooses, and nowhere else.
 
     Examples
     --------
@@ -141,6 +156,7 @@ class ArmSpec(Struct, frozen=True, forbid_unknown_fields=True):
     law: str = "other"
     sigma: float | None = None
     reward_range: tuple[float, float] | None = None
+    prior: Prior | None = None
 
     def __post_init__(self) -> None:
         check_name("arm", self.name)
@@ -154,6 +170,11 @@ class ArmSpec(Struct, frozen=True, forbid_unknown_fields=True):
                     f"reward_range of arm {self.name!r} must be a lower and a higher number, each at most "
                     f"{MAX_REWARD:g} in size, got {checks.shown(self.reward_range)}"
                 )
+        if self.prior is not None:
+            try:
+                self.check_reward(self.prior.mean)
+            except InputError as error:
+                raise InputError(f"the mean of a prior must be one that rewards can have: {error}") from None
 
     def check_reward(self, reward: object) -> float:
         """`reward` if the arm may pay it."""

@@ -29,6 +29,8 @@ accept = "neighbours"               # or "members": any node with a certificate 
 # max_ttl = 8                       # the most hops allowed to what others send; the protocol's ttl if not given
 # ticket_lifetime = 86400.0         # seconds after which a reward for a choice is refused
 # open_choices = 100000             # how many of the latest choices can still be rewarded
+# explore = 0.05                    # the share of choices that are uniform among the available arms
+# patience = 30.0                   # seconds without a reward until a choice counts as silence; measured if not given
 # plain = true                      # links without keys, only between loopback addresses: for trying things out
 # log = "json"                      # or "plain"
 # log_level = "info"                # debug, info, warning or error
@@ -43,9 +45,11 @@ listen = "127.0.0.1:7780"           # or "unix:node.sock"; anywhere else needs a
 # token_file = "token"
 # hosts = ["node.internal"]         # other names by which clients call it
 
-{protocol}
+{protocol}# first_pulls = "unknown"           # do not begin with arms that others have tried; "each" by default
+
 # One table for each arm. law is gaussian, bernoulli, uniform or other; klucb, thompson and moss need a sigma, unless
 # the law is bernoulli. Rewards outside reward_range are refused, including those that others report.
+# With prior = {{ count = 20, mean = 0.1 }} this node chooses as if it had seen that many more rewards of an arm.
 {arms}
 # One table for each neighbour; without an address this node waits for it to dial.
 # [[neighbours]]

@@ -184,7 +184,8 @@ class Committer:
             calls.append(self._calls.popleft())
             observations += calls[-1][0]
         try:
-            commit, answers = self._member.plan(observations, self._clock())
+            uptime = asyncio.get_running_loop().time()
+            commit, answers = self._member.plan(observations, self._clock(), uptime=uptime)
             await self.commit(commit)
         except BaseException as error:
             _refuse(calls, error)

@@ -3,8 +3,8 @@
 A connection is kept and used again, and threads may share a client: each uses its own connection while it asks.
 
 Asking again is always safe, so the client does it: a reward counts once by its ticket or its key, however often it is
-sent. If a connection is lost or the sidecar is starting again, `observe` and `observe_many` go on trying for `patience`
-seconds; all other calls try once more, on a new connection.
+sent. If a connection is lost or the sidecar is starting again, `observe`, `observe_many` and `withdraw` go on trying
+for `patience` seconds; all other calls try once more, on a new connection.
 """
 
 from __future__ import annotations
@@ -28,11 +28,26 @@ _PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 _NOT_NOW = (429, 503)
 
 
-class Chosen(NamedTuple):
-    """An arm to pull, and the ticket by which its reward is reported."""
-
+class _Pair(NamedTuple):
     arm: str
     ticket: str
+
+
+class Chosen(_Pair):
+    """An arm to pull, and the ticket by which its reward is reported; it unpacks into these two.
+
+    Attributes
+    ----------
+    probability : float or None
+        How probable the arm was, of those that were available; 1 for first pulls, None where the policy draws.
+    """
+
+    probability: float | None
+
+    def __new__(cls, arm: str, ticket: str, probability: float | None = None) -> Chosen:  # noqa: D102
+        self = super().__new__(cls, arm, ticket)
+        self.probability = probability
+        return self
 
 
 class Client:
@@ -47,7 +62,7 @@ class Client:
     timeout : float
         How long a call may take, in seconds, however little of its answer comes at a time.
     patience : float
-        How long `observe` and `observe_many` go on trying while the sidecar is out of reach, in seconds.
+        How long `observe`, `observe_many` and `withdraw` go on trying while the sidecar is out of reach, in seconds.
     most_bytes : int, optional
         The most bytes of an answer; without it, whatever comes in time.
 
@@ -116,7 +131,7 @@ class Client:
     def choose(self, among: Sequence[str] | None = None) -> Chosen:
         """An arm to pull, of all or of those that are available now, and its ticket."""
         answer = self._ask("POST", "/v1/choose", {} if among is None else {"among": list(among)})
-        return Chosen(answer["arm"], answer["ticket"])
+        return Chosen(answer["arm"], answer["ticket"], answer.get("probability"))
 
     def observe(
         self, ticket: Chosen | str | None, reward: float, *, arm: str | None = None, key: str | None = None
@@ -177,6 +192,18 @@ class Client:
             raise InputError(answer["error"])
         answers: list[dict[str, Any]] = answer["answers"]
         return answers
+
+    def withdraw(self, ticket: Chosen | str) -> str:
+        """Close the ticket of a choice that came to nothing, such as an offer that was never shown: nothing is counted.
+
+        Returns
+        -------
+        str
+            "withdrawn", or "already_closed" if a reward or a withdrawal had closed it before.
+        """
+        body = {"ticket": ticket[1] if isinstance(ticket, tuple) else ticket}
+        answer: str = self._ask("POST", "/v1/withdraw", body, patience=self._patience)["answer"]
+        return answer
 
     # Looking.
 

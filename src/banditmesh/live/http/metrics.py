@@ -141,6 +141,14 @@ class Metrics(Collector):
             counts.add_metric((arm.name, "heard"), arm.heard_count)
         yield counts
         means = {arm.name: arm.mean for arm in state.arms if arm.mean is not None}
+        yield _by(
+            "banditmesh_arm_open_choices",
+            "Choices without a reward.",
+            "arm",
+            {arm.name: arm.n_open for arm in state.arms},
+        )
+        silent = {arm.name: arm.n_silent for arm in state.arms}
+        yield _by("banditmesh_arm_silent_choices", "Open choices that count as silence.", "arm", silent)
         yield _by("banditmesh_arm_mean", "The mean reward, as the node estimates it.", "arm", means)
 
 

@@ -31,6 +31,7 @@ class ArmView(Struct, frozen=True):
     """What a node knows of one of its arms.
 
     `own_count` counts its own observations in this life, `heard_count` those of others and of its own earlier lives.
+    `n_open` counts choices whose rewards have not come, and `n_silent` those of them that are not waited for any more.
     `mean` is None while nothing is known, `index` where the policy has none now; `n_origins` counts the other nodes
     that it has heard of the arm from.
     """
@@ -41,6 +42,8 @@ class ArmView(Struct, frozen=True):
     mean: float | None
     index: float | None
     n_origins: int
+    n_open: int = 0
+    n_silent: int = 0
 
 
 class CapView(Struct, frozen=True):
@@ -124,10 +127,14 @@ class ChooseRequest(Struct, forbid_unknown_fields=True):
 
 
 class Chosen(Struct):
-    """An arm to pull, and the ticket by which its reward is reported."""
+    """An arm to pull, the ticket by which its reward is reported, and how probable the arm was.
+
+    `probability` is 1 for first pulls and null for policies that draw.
+    """
 
     arm: str
     ticket: str
+    probability: float | None
 
 
 class ObservationRequest(Struct, forbid_unknown_fields=True):
@@ -151,6 +158,18 @@ class Answers(Struct, omit_defaults=True):
 
     answers: list[Answer]
     error: str | UnsetType = UNSET
+
+
+class WithdrawRequest(Struct, forbid_unknown_fields=True):
+    """The ticket of a choice that came to nothing."""
+
+    ticket: str
+
+
+class Withdrawn(Struct):
+    """Whether the ticket is closed by this request, or was closed before, by a reward or by a withdrawal."""
+
+    answer: Literal["withdrawn", "already_closed"]
 
 
 class Peers(Struct):
@@ -235,6 +254,14 @@ OPERATIONS: Final = (
         "Report one reward or a list of them; the same again changes nothing",
         ObservationRequest | Annotated[list[ObservationRequest], Meta(max_length=MAX_OBSERVATIONS)],
         {200: (Answer, Answers), 422: (Answer, Answers), **_LATER},
+    ),
+    Operation(
+        "POST",
+        "/v1/withdraw",
+        "withdraw",
+        "Close the ticket of a choice that came to nothing; it counts nothing",
+        WithdrawRequest,
+        {200: Withdrawn, 422: Error, **_LATER},
     ),
     Operation(
         "GET", "/v1/state", "state", "What the node knows of each arm, and what it counted", None, {200: StateView}

@@ -22,7 +22,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from ...errors import BanditmeshError, InputError, MessageError
-from ..member.ledger import ALREADY_COUNTED, COUNTED, REFUSED, Observation
+from ..member.ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Observation
 from . import openapi
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Sidecar:
     async def choose(self, request: Request) -> Response:  # noqa: D102
         asked: openapi.ChooseRequest = await _read(request, "choose")
         choice = self._node.choose(asked.among)
-        return _answer(openapi.Chosen(choice.arm, str(choice.ticket)))
+        return _answer(openapi.Chosen(choice.arm, str(choice.ticket), choice.probability))
 
     async def observe(self, request: Request) -> Response:  # noqa: D102
         asked: openapi.ObservationRequest | list[openapi.ObservationRequest] = await _read(request, "observe")
@@ -102,6 +102,11 @@ class Sidecar:
             openapi.Answer("refused", " ".join(reason.split())) if outcome == REFUSED else _ANSWERS[outcome]
             for outcome, reason in answers
         ]
+
+    async def withdraw(self, request: Request) -> Response:  # noqa: D102
+        asked: openapi.WithdrawRequest = await _read(request, "withdraw")
+        answer = await self._node.withdraw(asked.ticket)
+        return _answer(openapi.Withdrawn("withdrawn" if answer.outcome == WITHDRAWN else "already_closed"))
 
     async def state(self, request: Request) -> Response:  # noqa: D102
         return _answer(self._node.state())

@@ -42,12 +42,25 @@ from ..disk import Changes, Life, OwnArm, Start, Stored
 from ..http.openapi import ArmView, CapView, StateView, warnings_of
 from ..names import OPEN_CHOICES, Caps, check_name, epoch_text
 from ..statistics import ArmSpec, Entry, Key, Statistic, policy_arms
-from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, Answer, Draft, Ledger, Observation, Own
+from .choosing import Flights, NodeChoice, seen
+from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Answer, Draft, Ledger, Observation, Own
 from .outboxes import LiveChances, Outboxes
 from .table import StatisticTable
 from .tickets import KEY_BYTES, Ticket
 
-__all__ = ["ALREADY_COUNTED", "COUNTED", "REFUSED", "Answer", "ArmSpec", "Commit", "Member", "Observation", "Ticket"]
+__all__ = [
+    "ALREADY_COUNTED",
+    "COUNTED",
+    "REFUSED",
+    "WITHDRAWN",
+    "Answer",
+    "ArmSpec",
+    "Commit",
+    "Member",
+    "NodeChoice",
+    "Observation",
+    "Ticket",
+]
 
 #: An arm is summed anew once its sum has been this many times what it is now.
 MAX_TAKEN_OUT: Final = 1e6
@@ -83,6 +96,10 @@ class Member:
         How long a ticket is good for, in seconds.
     open_choices : int
         How many of the last choices can still be settled.
+    explore : float
+        The probability with which a choice is uniform among the available arms; first pulls excepted.
+    patience : float, optional
+        After how many seconds without a reward a choice counts as silence when others are made; see `choosing`.
     rng : random.Random
         What it draws from.
 
@@ -131,6 +148,8 @@ class Member:
         ignore: Collection[str | tuple[str, int]] = (),
         ticket_lifetime: float = 86400.0,
         open_choices: int = OPEN_CHOICES,
+        explore: float = 0.0,
+        patience: float | None = None,
         rng: random.Random,
     ) -> None:
         self.mesh = check_name("mesh", mesh)
@@ -145,6 +164,8 @@ class Member:
         self._outboxes = Outboxes(self._chances, self.caps.links, self.counters)
         self._table = StatisticTable(node, self._outboxes, self._chances, self.caps, self.counters)
         self._ledger = Ledger(ticket_lifetime, open_choices, self.check_reward)
+        self._flights = Flights(ticket_lifetime, open_choices, patience)
+        self._explore = explore
         #: The life under way, once it has begun, and the one that begins as soon as that is stored; what was restored
         #: waits in `_restored`.
         self._life: Life | None = None
@@ -202,6 +223,7 @@ class Member:
         def apply() -> None:
             self._life = life
             tickets.begin(life.start, now, life.n_choices, forgotten, book)
+            self._flights.begin()
             if old is None:
                 self._table.use_life(epoch)
 
@@ -249,25 +271,62 @@ class Member:
 
     # Choosing and observing
 
-    def choose(self, now: float, among: Collection[str] | None = None) -> tuple[str, Ticket]:
-        """Choose an arm, of all or of those that are available now."""
+    def choose(self, now: float, among: Collection[str] | None = None, *, uptime: float | None = None) -> NodeChoice:
+        """Choose an arm, of all or of those that are available now.
+
+        Ages of choices in flight are by the uptime, in seconds, which is `now` unless given.
+        """
         life = self.life
         if not self._arms:
             raise InputError(f"node {self.node!r} has no arms to choose from: it only relays")
         clock = self._n_choices + 1
-        choice = self._agent.choose(clock, None if among is None else self._positions(among))
-        arm = self._names[choice.position]
+        uptime = now if uptime is None else uptime
+        positions = range(len(self._names)) if among is None else self._positions(among)
+        position, probability = self._choose(clock, positions, uptime)
+        arm = self._names[position]
         self._n_choices = clock
         self._own_of(arm).n_chosen += 1
         self._chosen[arm] = None
         tickets = self._ledger.tickets
         tickets.give(clock, now)
-        return arm, Ticket(life.epoch, life.start, clock, arm, tickets.seal(life.epoch, life.start, clock, arm))
+        self._flights.give(arm, clock, uptime)
+        seal = tickets.seal(life.epoch, life.start, clock, arm)
+        return NodeChoice(arm, Ticket(life.epoch, life.start, clock, arm, seal), probability)
+
+    def _choose(self, clock: int, positions: Sequence[int], uptime: float) -> tuple[int, float | None]:
+        """The position of the arm to pull, and with which probability it is that one."""
+        agent, waiting = self._agent, self._waiting(uptime)
+        position = agent.first_pull(positions, waiting)
+        if position is not None:
+            self.counters["choices_first"] += 1
+            probability: float | None = 1.0
+        else:
+            estimates = seen(agent.estimates, self._specs, waiting)
+            preferred = position = agent.preferred(clock, positions, estimates).position
+            explore = self._explore
+            if explore and self._rng.random() < explore:
+                self.counters["choices_explored"] += 1
+                position = positions[self._rng.randrange(len(positions))]
+            probability = explore / len(positions) + (1.0 - explore) * (position == preferred)
+            if self._policy.random:
+                probability = None
+        agent.chose(position)
+        return position, probability
+
+    def _waiting(self, uptime: float) -> dict[int, tuple[int, int]]:
+        """By position, for arms with open tickets: how many are waited for, and how many count as silence."""
+        found = {}
+        for arm in self._flights.arms():
+            # Also of arms that the node does not have any more: what has lapsed falls out.
+            counts = self._flights.waiting(arm, self._n_choices, uptime)
+            if arm in self._position and counts != (0, 0):
+                found[self._position[arm]] = counts
+        return found
 
     def _positions(self, among: Collection[str]) -> list[int]:
         if isinstance(among, str) or not among or not all(isinstance(arm, str) and arm in self._arms for arm in among):
             raise InputError(f"among must name some of the arms of node {self.node!r}, got {checks.shown(among)}")
-        return [self._position[arm] for arm in among]
+        return sorted({self._position[arm] for arm in among})
 
     def check_reward(self, arm: str, reward: object, has_ticket: bool = False) -> float:
         """`reward` if it can be counted: of an arm that the node has or had, or of any that a ticket names."""
@@ -279,8 +338,12 @@ class Member:
         spec = self._arms.get(arm)
         return (spec or ArmSpec(arm)).check_reward(reward)
 
-    def plan(self, observations: Iterable[Observation], now: float) -> tuple[Commit, list[Answer]]:
+    def plan(
+        self, observations: Iterable[Observation], now: float, *, uptime: float | None = None
+    ) -> tuple[Commit, list[Answer]]:
         """What one transaction must write to count these observations, and the answer to each once it has."""
+        observations = list(observations)
+        uptime = now if uptime is None else uptime
         life = self.life
         if self.needs_new_life():
             raise InputError(f"node {self.node!r} must begin a new life before it counts anything")
@@ -299,7 +362,14 @@ class Member:
             caller_keys=draft.keys,
             forgotten_caller_keys=draft.forgotten_keys,
         )
-        return self._begin_commit(changes, lambda: self._count(draft, told, own)), draft.answers
+
+        def apply() -> None:
+            self._count(draft, told, own)
+            for one, answer in zip(observations, draft.answers, strict=True):
+                if one.ticket is not None and one.ticket.start == life.start and answer.outcome != REFUSED:
+                    self._flights.settle(one.ticket.arm, one.ticket.number, uptime, answer.outcome == COUNTED)
+
+        return self._begin_commit(changes, apply), draft.answers
 
     def _tells(self, arm: str, count: int) -> bool:
         """Whether the node tells of an arm, now that it has observed it so often."""
@@ -394,6 +464,7 @@ class Member:
         self._policy.require(policy_arms(arms))
         self._arms = specs
         self._names = list(specs)
+        self._specs = list(specs.values())
         self._position = {arm: position for position, arm in enumerate(specs)}
         is_other = self._table.use_arms(arms)
         self._table.decide_anew()
@@ -468,6 +539,7 @@ class Member:
             self._is_backup = False
             # Choices may have been made since it was planned, by tickets of the old life.
             self._ledger.tickets.begin(1, now, self._n_choices, book=book)
+            self._flights.begin()
             table.use_life(epoch)
             for arm, sums in [*moved.items(), *later.items()]:
                 table.adopt(old.epoch, arm, *sums, is_observed=arm in observed)
@@ -537,8 +609,9 @@ class Member:
         """All lives (name, epoch) that the node knows something of, its own present one first."""
         return [(self.node, self.shown_life.epoch), *self._table.roster.lives()]
 
-    def snapshot(self) -> StateView:
+    def snapshot(self, uptime: float = 0.0) -> StateView:
         """The node as it is now."""
+        waiting = self._waiting(uptime)
         life, many_lives = self.shown_life, self._table.roster.many_lives()
         origins = self._table.origins_by_arm()
         usage = {**self._table.roster.usage(), "links": (len(self._outboxes.links), self.caps.links)}
@@ -551,14 +624,17 @@ class Member:
             protocol=notation.write(self._protocol),
             policy=self._policy.name,
             n_choices=self._n_choices,
-            arms=[self._arm_view(arm, len(origins[arm] - {self.node})) for arm in self._names],
+            arms=[
+                self._arm_view(arm, len(origins[arm] - {self.node}), *waiting.get(position, (0, 0)))
+                for position, arm in enumerate(self._names)
+            ],
             counters=dict(self.counters),
             caps=caps,
             many_lives=many_lives,
             warnings=warnings_of(caps, many_lives, self._table.outside_by_arm()),
         )
 
-    def _arm_view(self, arm: str, n_origins: int) -> ArmView:
+    def _arm_view(self, arm: str, n_origins: int, n_young: int, n_silent: int) -> ArmView:
         estimates, position = self._agent.estimates, self._position[arm]
         count, own = estimates.count[position], self._ledger.own.get(arm) or Own()
         return ArmView(
@@ -568,4 +644,6 @@ class Member:
             estimates.mean[position] if count else None,
             self._policy.index_at(self._n_choices + 1, estimates, position) if count else None,
             n_origins,
+            n_young + n_silent,
+            n_silent,
         )

@@ -3,7 +3,8 @@
 Rules kept here. A reward comes with the ticket of its choice, or of an arm and perhaps with a key of the caller's own.
 The same ticket again, or one of the last 100,000 keys, is "already counted" and changes nothing, also within one
 transaction. A ticket of another life, one that was never given or was edited, and one that has lapsed are refused, and
-so is a reward that the arm cannot pay. Nothing changes until what `draft` says is stored and `apply` is called.
+so is a reward that the arm cannot pay. A withdrawal closes its ticket and counts nothing. Nothing changes until what
+`draft` says is stored and `apply` is called.
 """
 
 from __future__ import annotations
@@ -21,19 +22,24 @@ from .tickets import Closing, Ticket, Tickets
 COUNTED: Final = "counted"
 ALREADY_COUNTED: Final = "already counted"
 REFUSED: Final = "refused"
+WITHDRAWN: Final = "withdrawn"
 
 
 class Observation(NamedTuple):
-    """A reward that came: with the ticket of its choice, or of an arm, perhaps with a key of the caller's own."""
+    """A reward that came: with the ticket of its choice, or of an arm, perhaps with a key of the caller's own.
+
+    With `withdraws` there is no reward: the ticket is closed, and nothing is counted.
+    """
 
     reward: float
     ticket: Ticket | None = None
     arm: str | None = None
     key: str | None = None
+    withdraws: bool = False
 
 
 class Answer(NamedTuple):
-    """What became of an observation: COUNTED, ALREADY_COUNTED, or REFUSED for a reason in one line."""
+    """What became of an observation: COUNTED, ALREADY_COUNTED, WITHDRAWN, or REFUSED for a reason in one line."""
 
     outcome: str
     reason: str = ""
@@ -126,7 +132,7 @@ class Ledger:
         sums: dict[str, tuple[int, float]] = {}
         closing: dict[tuple[int, int], None] = {}
         keys: dict[str, int] = {}
-        for reward, ticket, arm, key in observations:
+        for reward, ticket, arm, key, withdraws in observations:
             try:
                 if ticket is not None:
                     arm = ticket.arm
@@ -135,7 +141,7 @@ class Ledger:
                     is_new = is_open and (ticket.start, ticket.number) not in closing
                 else:
                     is_new = key is None or (check_name("key", key) not in keys and key not in self._known_keys)
-                if is_new:
+                if is_new and not withdraws:
                     arm = check_name("arm", arm)
                     reward = self._check_reward(arm, reward, ticket is not None)
             except InputError as refusal:
@@ -148,6 +154,9 @@ class Ledger:
                 closing[ticket.start, ticket.number] = None
             elif key is not None:
                 keys[key] = self._n_keys + len(keys) + 1
+            if withdraws:
+                answers.append(Answer(WITHDRAWN))
+                continue
             own = self.own.get(arm) or Own()
             count, total = sums.get(arm, (own.count, own.total))
             sums[arm] = count + 1, total + reward
