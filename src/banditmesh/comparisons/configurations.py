@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -340,6 +341,32 @@ class Frontier:
             paced = {key: float(row[key]) for key in row.index if key.endswith("_per_second")}
             rows[str(name)] = {**_parts(self[str(name)]), **cells, **paced, "within_budget": bool(row["within_budget"])}
         return {**values, "configurations": rows}
+
+    def report(self, path: str | PathLike[str], command: str = "", node_toml: str = "") -> None:
+        """Write one HTML file that opens offline: the recommendation, figures, tables and settings.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        command : str
+            The command line that gives the same, to be repeated.
+        node_toml : str
+            The lines of a node.toml that run the recommendation live, if it can.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile, banditmesh as bm
+        >>> problem = bm.Problem.random(bm.networks.ring(8), n_arms=6, per_agent=3, seed=0)
+        >>> found = bm.frontier(problem, horizon=20, replicates=3, seed=0, protocols=[bm.IRS, bm.FwA], ttls=[2])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.report(f"{folder}/report.html")
+        ...     "Without a budget take" in pathlib.Path(folder, "report.html").read_text()
+        True
+        """
+        from .report import write_frontier
+
+        write_frontier(self, path, command, node_toml)
 
     def plot(
         self, *, ax: Any = None, figsize: tuple[float, float] | None = None, log: str = "x", band: str = "ci"

@@ -14,6 +14,7 @@ from .options import (
     ALGORITHMS_HELP,
     ask_no_policy,
     check_picture,
+    command_line,
     fault_options,
     note_policy,
     pace_option,
@@ -23,6 +24,7 @@ from .options import (
     read_case,
     read_policies,
     refuse_options,
+    report_option,
     say,
     spec_option,
 )
@@ -86,9 +88,16 @@ _PASSED = (
 @click.option("--executor", metavar="NAME", help="dask, dask:ADDRESS, ray or ray:ADDRESS.")
 @click.option("--all", "show_all", is_flag=True, help="Print every configuration, not only those on a front.")
 @click.option("--out", type=click.Path(dir_okay=False), help="Also plot it to this file: .png, .svg or .pdf.")
+@report_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def frontier_verb(
-    spec_path: str | None, live: bool, show_all: bool, out: str | None, as_json: bool, **options: Any
+    spec_path: str | None,
+    live: bool,
+    show_all: bool,
+    out: str | None,
+    report: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     r"""Regret against traffic: protocols, ttls and emissions side by side on the same rewards and networks.
 
@@ -101,7 +110,7 @@ def frontier_verb(
       banditmesh frontier --network my-network.graphml --arms 30 --per-agent 5 --max-messages-per-round 500
       banditmesh frontier --network ba --protocols 'fwa(4),flooding' --ttl 3,5 --emissions 'growth(0.25)' --out ba.png
       banditmesh frontier study.toml --max-link-load 2 --json
-      banditmesh frontier --network my-network.graphml --live --max-link-load 2
+      banditmesh frontier --network my-network.graphml --live --max-link-load 2 --report report.html
       banditmesh frontier --network ba --rounds-per-second 2 --max-messages-per-second 1000 --loss 0.05
       banditmesh frontier --change 'switching(0.002)' --policies 'ucb(0.5),ucb(0.5)+discount(0.995)' --ttl 4
       banditmesh frontier --network powerlaw:3000,3 --arms 500 --per-agent 40 --keep results --workers 2
@@ -111,6 +120,8 @@ def frontier_verb(
 
     if out is not None:
         check_picture("--out", out)
+    if report is not None:
+        check_picture("--report", report, (".html",))
     passed = {name: options.pop(name) for name in _PASSED}
     network, problem, settings = _read(spec_path, **options)
     if live:
@@ -132,6 +143,8 @@ def frontier_verb(
     # Last: whatever goes wrong with a picture, the results are there.
     if out is not None:
         found.plot().savefig(out)
+    if report is not None:
+        found.report(report, command_line(click.get_current_context()), lines or "")
 
 
 def _print(found: Frontier, problem: Any, policy: str | None, show_all: bool, lines: str | None) -> None:
