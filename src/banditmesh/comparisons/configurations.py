@@ -206,7 +206,7 @@ class Frontier:
         )
         if self.recommended is not None:
             asked = f"For {budget}" if budget else "Without a budget"
-            advice = f"{asked} take {self.recommended}: {self._in_words(self.recommended)}."
+            advice = f"{asked} take {self.recommended}: {self.in_words(self.recommended)}."
             return "\n".join(
                 [advice, *self._first_pulls_advice(), *(f"Its weakness here: {one}." for one in self.weaknesses)]
             )
@@ -216,7 +216,7 @@ class Frontier:
         return (
             f"No configuration that sends meets the budget of {budget}. The nearest is {self.nearest}, beyond it by a "
             f"factor of {excess:,.3g}: "
-            f"{self._in_words(self.nearest)}."
+            f"{self.in_words(self.nearest)}."
         )
 
     def _first_pulls_advice(self) -> list[str]:
@@ -243,7 +243,8 @@ class Frontier:
         """The same per second, in parentheses, if there is a pace."""
         return "" if self.rounds_per_second is None else f" ({_short(per_round * self.rounds_per_second)} a second)"
 
-    def _in_words(self, name: str) -> str:
+    def in_words(self, name: str) -> str:
+        """What a configuration gave, in words."""
         one = self[name]
         regret, low, high = self.interval(one, "regret")
         digits = decimals([regret])
