@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -172,6 +173,32 @@ class Comparison:
                 horizon = self.results[str(name)].horizon
                 values[str(name)]["messages_per_second"] = row["messages"] / horizon * rounds_per_second
         return values
+
+    def report(self, path: str | PathLike[str], about: str = "", command: str = "") -> None:
+        """Write one HTML file that opens offline: the verdict, figures, tables with what columns mean, and settings.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        about : str
+            What the problem is, in a few words; a comparison does not know it.
+        command : str
+            The command line that gives the same, to be repeated.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile, banditmesh as bm
+        >>> problem = bm.Problem.random(bm.networks.ring(8), n_arms=6, per_agent=3, seed=0)
+        >>> comparison = bm.compare(problem, ["none", "fwa(4)"], horizon=20, replicates=2, seed=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     comparison.report(f"{folder}/report.html", about=repr(problem))
+        ...     "has the least group regret" in pathlib.Path(folder, "report.html").read_text()
+        True
+        """
+        from .report import write_comparison
+
+        write_comparison(self, path, about, command)
 
     def plot(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -205,7 +206,7 @@ class Frontier:
         )
         if self.recommended is not None:
             asked = f"For {budget}" if budget else "Without a budget"
-            advice = f"{asked} take {self.recommended}: {self._in_words(self.recommended)}."
+            advice = f"{asked} take {self.recommended}: {self.in_words(self.recommended)}."
             return "\n".join(
                 [advice, *self._first_pulls_advice(), *(f"Its weakness here: {one}." for one in self.weaknesses)]
             )
@@ -215,7 +216,7 @@ class Frontier:
         return (
             f"No configuration that sends meets the budget of {budget}. The nearest is {self.nearest}, beyond it by a "
             f"factor of {excess:,.3g}: "
-            f"{self._in_words(self.nearest)}."
+            f"{self.in_words(self.nearest)}."
         )
 
     def _first_pulls_advice(self) -> list[str]:
@@ -242,7 +243,8 @@ class Frontier:
         """The same per second, in parentheses, if there is a pace."""
         return "" if self.rounds_per_second is None else f" ({_short(per_round * self.rounds_per_second)} a second)"
 
-    def _in_words(self, name: str) -> str:
+    def in_words(self, name: str) -> str:
+        """What a configuration gave, in words."""
         one = self[name]
         regret, low, high = self.interval(one, "regret")
         digits = decimals([regret])
@@ -340,6 +342,32 @@ class Frontier:
             paced = {key: float(row[key]) for key in row.index if key.endswith("_per_second")}
             rows[str(name)] = {**_parts(self[str(name)]), **cells, **paced, "within_budget": bool(row["within_budget"])}
         return {**values, "configurations": rows}
+
+    def report(self, path: str | PathLike[str], command: str = "", node_toml: str = "") -> None:
+        """Write one HTML file that opens offline: the recommendation, figures, tables and settings.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        command : str
+            The command line that gives the same, to be repeated.
+        node_toml : str
+            The lines of a node.toml that run the recommendation live, if it can.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile, banditmesh as bm
+        >>> problem = bm.Problem.random(bm.networks.ring(8), n_arms=6, per_agent=3, seed=0)
+        >>> found = bm.frontier(problem, horizon=20, replicates=3, seed=0, protocols=[bm.IRS, bm.FwA], ttls=[2])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.report(f"{folder}/report.html")
+        ...     "Without a budget take" in pathlib.Path(folder, "report.html").read_text()
+        True
+        """
+        from .report import write_frontier
+
+        write_frontier(self, path, command, node_toml)
 
     def plot(
         self, *, ax: Any = None, figsize: tuple[float, float] | None = None, log: str = "x", band: str = "ci"

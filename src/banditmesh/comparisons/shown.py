@@ -18,7 +18,8 @@ MANY_FIRST: Final = (
     "more than half of the regret of some is of forced first pulls; to see whether first_pulls=unknown pays, put "
     "policies side by side: 'ucb,ucb(first_pulls=unknown)'"
 )
-_MARKS: Final = {"messages_per_round": "T", "link_load": "L", "bytes_per_round": "B"}
+#: The letters of the fronts.
+MARKS: Final = {"messages_per_round": "T", "link_load": "L", "bytes_per_round": "B"}
 
 
 def comparison_rows(
@@ -100,7 +101,7 @@ def frontier_rows(found: Frontier, show_all: bool = False) -> list[list[str]]:
     for name in found.table().index:
         if not show_all and name not in _worth_showing(found):
             continue
-        front = "".join(mark for cost, mark in _MARKS.items() if name in found.fronts[cost])
+        front = "".join(mark for cost, mark in MARKS.items() if name in found.fronts[cost])
         remark = "<- take" if name == found.recommended else ""
         if found.limits and not found.within_budget(name):
             remark = "<- nearest" if name == found.nearest and found.recommended is None else "over"

@@ -3,10 +3,12 @@
 local      a mesh of real nodes over mutual TLS on loopback, in a few processes, playing the arms of a `Problem`
 worker     what one of those processes does
 verify     regret and traffic of such a mesh compared with those of the simulator
+deployment node files for every agent, and the mesh that they describe
 status     what the sidecars of a running mesh say, as a table
 """
 
+from .deployment import read_hosts, read_nodes, write_nodes
 from .local import MeshError, MeshRun, run_mesh
 from .verify import Verdict, verify_mesh
 
-__all__ = ["MeshError", "MeshRun", "Verdict", "run_mesh", "verify_mesh"]
+__all__ = ["MeshError", "MeshRun", "Verdict", "read_hosts", "read_nodes", "run_mesh", "verify_mesh", "write_nodes"]

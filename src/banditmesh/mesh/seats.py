@@ -30,7 +30,7 @@ def make_seats(problem: Problem, protocol: AnyProtocol, policy: Policy, folder: 
     """One seat for each agent, in their order; keys and states go into the folder."""
     network = problem.network
     assert isinstance(network, Links)
-    nodes, arms = _names("agent", problem.agents), _names("arm", problem.arms)
+    nodes, arms = node_names("agent", problem.agents), node_names("arm", problem.arms)
     authority, issued = folder / "authority", folder / "keys"
     keys.init(authority, MESH)
     seats = []
@@ -40,7 +40,7 @@ def make_seats(problem: Problem, protocol: AnyProtocol, policy: Policy, folder: 
         config = NodeConfig(
             mesh=MESH,
             node=nodes[agent],
-            arms=[_arm(problem, arms[arm], arm) for arm in held],
+            arms=[arm_spec(problem, arms[arm], arm) for arm in held],
             listen=ANY_PORT,
             # A neighbour in another process may dial before this one has been told of it.
             accept="members",
@@ -54,7 +54,7 @@ def make_seats(problem: Problem, protocol: AnyProtocol, policy: Policy, folder: 
     return seats
 
 
-def _names(what: str, given: Sequence[Hashable]) -> list[str]:
+def node_names(what: str, given: Sequence[Hashable]) -> list[str]:
     """Agents or arms as a live mesh calls them: by their names, as texts."""
     names = [check_name(what, str(name)) for name in given]
     if len(set(names)) < len(names):
@@ -62,6 +62,7 @@ def _names(what: str, given: Sequence[Hashable]) -> list[str]:
     return names
 
 
-def _arm(problem: Problem, name: str, arm: int) -> ArmSpec:
+def arm_spec(problem: Problem, name: str, arm: int) -> ArmSpec:
+    """An arm of a problem as a node's configuration describes it."""
     sigma = float(problem.sigmas[arm])
     return ArmSpec(name, _LAWS.get(int(problem.law_codes[arm]), "other"), None if math.isnan(sigma) else sigma)

@@ -1,6 +1,6 @@
 """The words and columns of a reproduction, explained in plain sentences for its report.
 
-Rules kept here: a word is explained before it is first used, and the explanations are those of docs/terms.md in short.
+Words are explained at the end of a report, the columns of a table right above it.
 """
 
 from __future__ import annotations
@@ -8,42 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ..plots.words import PARTS, WORDS
+
 #: Words that every report uses, in the order in which they build on each other.
 _WORDS: Final = {
+    **WORDS,
     "agent, arm": (
         "100 agents sit on the nodes of a network. Each may pull 20 of 50 arms, its arm set; an arm pays a random "
         "reward with the same mean to every agent."
     ),
-    "round, horizon": "in each round every agent pulls one arm; the horizon is the number of rounds.",
-    "group regret": (
-        "with every pull an agent's regret grows by how much less the pulled arm pays on average than the best arm of "
-        "its arm set. Group regret is the sum over all agents."
-    ),
-    "link, message": (
-        "agents that are joined by a link are neighbours. After a pull an agent sends a message, which says what was "
-        "pulled and what it paid; agents that have that arm learn from it. To relay it is to pass it on to all "
-        "neighbours."
-    ),
-    "transmission": (
-        "one message over one link in one direction. A message that five links carry is five transmissions. The paper "
-        "calls their number communication complexity; in the CSV and JSON files it is named messages."
-    ),
+    "transmission": f"{WORDS['transmission']} The paper calls it communication complexity.",
     "ttl": "how many links in a row a message may cross; here 4.",
-    "none": "no cooperation: nothing is sent.",
-    "irs": "Instant Reward Sharing: every message goes to the neighbours, and is not relayed.",
-    "gossip": "every message goes to one neighbour, drawn at random, and on from there.",
-    "probabilistic": "Probabilistic Flooding: as Flooding, but a receiver stops a message with probability 0.5.",
-    "fwa": "Flooding with Absorption: a receiver that has the message's arm keeps it; any other relays it.",
-    "flooding": "every receiver relays every message that it has not seen before.",
+    "arm instance": "one draw of the arms' mean rewards and of the arm sets.",
+    "replicate": "one repetition with other rewards on the same arm instance.",
+    **{name: PARTS[name] for name in ("none", "irs", "gossip", "probabilistic", "fwa", "flooding")},
     "er, ba, sbm, dynamic-er": (
         "the paper's networks: Erdős-Rényi, Barabási-Albert, stochastic block model, and an Erdős-Rényi network whose "
         "links come and go."
     ),
-    "published rules, sound rules": (
-        "what exactly happens to a message: as in the author's code, or as in the paper's text and theory."
-    ),
-    "arm instance": "one draw of the arms' mean rewards and of the arm sets.",
-    "replicate": "one repetition with other rewards on the same arm instance.",
 }
 
 #: Words of single figures.

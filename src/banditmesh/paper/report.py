@@ -1,7 +1,7 @@
 """One HTML file with the results of a reproduction of the paper: it opens offline and makes no requests.
 
-Pictures are inlined, with their numbers, rules, seeds and versions; the verdict is computed from the numbers. Each term
-is explained where it first appears.
+Verdict and figures come first, what was run and the words last. Pictures are inlined, with their numbers, rules, seeds
+and versions; the verdict is computed from the numbers.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def write_paper(reproductions: Sequence[Reproduction], out: str | PathLike[str],
     folder.mkdir(parents=True, exist_ok=True)
     outcomes = [to_json(one) for one in reproductions]
     written: list[Path] = []
-    sections: list[str] = []
+    sections: dict[str, tuple[str, str]] = {}
     for one, values in zip(reproductions, outcomes, strict=True):
         suffix = f"-{one.rules}" if len(reproductions) > 1 else ""
         figures = paper_figures(one)
@@ -85,7 +85,7 @@ def write_paper(reproductions: Sequence[Reproduction], out: str | PathLike[str],
             write_whole(written[-1], content.encode())
         for name, (_, figure) in figures.items():
             written += plots.save(figure, folder / f"{name}{suffix}")
-        sections.append(_section(one, values, figures))
+        sections |= _sections(one, values, figures)
     results = (
         outcomes[0] if len(outcomes) == 1 else {"rules": "both", **{values["rules"]: values for values in outcomes}}
     )
@@ -94,46 +94,25 @@ def write_paper(reproductions: Sequence[Reproduction], out: str | PathLike[str],
     return [folder / "report.html", folder / "results.json", *written]
 
 
-def _page(outcomes: Sequence[Mapping[str, Any]], sections: Sequence[str], command: str) -> str:
+def _page(outcomes: Sequence[Mapping[str, Any]], figures: Mapping[str, tuple[str, str]], command: str) -> str:
     rules = " and ".join(values["rules"] for values in outcomes)
-    return pages.page(
-        f"Flooding with Absorption, run again ({rules} rules)",
-        [
-            f"<h1>Flooding with Absorption, run again by the {rules} rules</h1>",
-            "<p>The experiments of Lee, Schmid and Yun, <em>Flooding with Absorption: An Efficient Protocol for "
-            "Heterogeneous Bandits over Complex Networks</em> (OPODIS 2023), simulated by banditmesh.</p>",
-            _contents(outcomes),
-            '<h2 id="words">Words</h2>',
-            _words(outcomes[0]),
-            '<h2 id="runs">What was run</h2>',
-            _about(outcomes, command),
-            '<h2 id="verdict">Verdict</h2>',
-            _verdict(outcomes),
-            *sections,
-        ],
+    question = (
+        "Do the experiments of Lee, Schmid and Yun, <em>Flooding with Absorption: An Efficient Protocol for "
+        "Heterogeneous Bandits over Complex Networks</em> (OPODIS 2023), come out as published? They were simulated by "
+        "banditmesh."
     )
-
-
-def _contents(outcomes: Sequence[Mapping[str, Any]]) -> str:
-    """Links to all sections."""
-    found = {"words": "Words", "runs": "What was run", "verdict": "Verdict: which of the paper's claims hold"}
-    found |= {
-        _anchor(number, values["rules"]): f"{title}, {values['rules']} rules"
-        for values in outcomes
-        for number, title in _TITLES.items()
-        if f"figure{number}" in values
+    lines = [line for values in outcomes for line in summary_lines(values)]
+    sections = {
+        "verdict": ("Verdict", pages.listed(lines)),
+        **figures,
+        "claims": ("The paper's claims, one by one", _claims(outcomes)),
     }
-    rows = "".join(f'<li><a href="#{anchor}">{html.escape(title)}</a></li>' for anchor, title in found.items())
-    return f"<nav><ol>{rows}</ol></nav>"
+    title = f"Flooding with Absorption, run again by the {rules} rules"
+    return pages.report(title, question, sections, _about(outcomes, command), words(outcomes[0]))
 
 
 def _anchor(number: str, rules: str) -> str:
     return f"figure{number}-{rules}"
-
-
-def _words(values: Mapping[str, Any]) -> str:
-    rows = "".join(f"<dt>{html.escape(word)}</dt><dd>{html.escape(text)}</dd>" for word, text in words(values).items())
-    return f"<dl>{rows}</dl>"
 
 
 def _about(outcomes: Sequence[Mapping[str, Any]], command: str) -> str:
@@ -155,18 +134,16 @@ def _about(outcomes: Sequence[Mapping[str, Any]], command: str) -> str:
     }
     if command:
         rows["Command"] = command
-    cells = "".join(f"<tr><td>{key}</td><td>{html.escape(value)}</td></tr>" for key, value in rows.items())
     notes = "".join(f"<p>{_RULES[values['rules']]}</p>" for values in outcomes)
     if not first["comparable"]:
         notes += (
             f"<p><strong>The published values are for 1000 rounds, these runs have {first['horizon']}: "
             "they cannot be compared.</strong></p>"
         )
-    return f'<table class="about">{cells}</table>{notes}'
+    return pages.settings_table(rows) + notes
 
 
-def _verdict(outcomes: Sequence[Mapping[str, Any]]) -> str:
-    lines = "".join(f"<li>{html.escape(line)}</li>" for values in outcomes for line in summary_lines(values))
+def _claims(outcomes: Sequence[Mapping[str, Any]]) -> str:
     heads = "".join(f"<th>by the {values['rules']} rules</th>" for values in outcomes)
     rows = [f"<tr><th>figure</th><th>claim</th>{heads}</tr>"]
     for figure, claim in dict.fromkeys((one["figure"], one["claim"]) for one in outcomes[0]["claims"]):
@@ -179,7 +156,7 @@ def _verdict(outcomes: Sequence[Mapping[str, Any]]) -> str:
         "again. Figures and claims are the paper's; after each verdict are the network, or the protocol, that it is "
         "about, and the numbers it rests on."
     )
-    return f'<ul>{lines}</ul><p class="note">{meaning}</p><table class="claims">{"".join(rows)}</table>'
+    return f'<p class="note">{meaning}</p><table class="claims">{"".join(rows)}</table>'
 
 
 def _judged(claims: Sequence[Mapping[str, str]], figure: str, claim: str) -> str:
@@ -236,19 +213,20 @@ def _nearer_fit(fits: Mapping[str, Any]) -> str:
     return f"Of our fits of regret against delta, {which}, are nearer to the published R²."
 
 
-def _section(reproduction: Reproduction, values: Mapping[str, Any], figures: Mapping[str, tuple[str, Figure]]) -> str:
-    parts = []
+def _sections(
+    reproduction: Reproduction, values: Mapping[str, Any], figures: Mapping[str, tuple[str, Figure]]
+) -> dict[str, tuple[str, str]]:
+    """The sections of one rule set: anchor -> heading and content."""
+    sections = {}
     found = tables(values)
     for number in reproduction.figures:
-        anchor = _anchor(number, reproduction.rules)
-        parts.append(f'<h2 id="{anchor}">{_TITLES[number]}, {reproduction.rules} rules</h2>')
-        for name, (caption, figure) in figures.items():
-            if name.startswith(f"figure{number}"):
-                parts.append(pages.picture(caption, figure))
+        parts = [pages.picture(*drawn) for name, drawn in figures.items() if name.startswith(f"figure{number}")]
         parts += [f'<p class="note">{html.escape(line)}</p>' for line in notes(values, number)]
         own = {title: rows for title, rows in found.items() if title.startswith(f"Figure {number}")}
         parts.append(f'<div class="tables">{"".join(_table(title, rows) for title, rows in own.items())}</div>')
-    return "\n".join(parts)
+        heading = f"{_TITLES[number]}, {reproduction.rules} rules"
+        sections[_anchor(number, reproduction.rules)] = heading, "\n".join(parts)
+    return sections
 
 
 def _table(title: str, rows: Sequence[Sequence[str]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from .style import as_bytes
@@ -33,8 +33,10 @@ th { border-bottom: 1px solid #999; font-weight: 600; } th:first-child, td:first
 .verdict { display: inline-block; min-width: 3.6em; text-align: center; border-radius: .3em; padding: 0 .5em;
   color: #fff; font-weight: 600; }
 .holds { background: #00694b; } .fails { background: #a33b00; } .open { background: #666; }
+.tables.wide { display: block; } .take { font-size: 1.1rem; font-weight: 600; }
 .about { width: auto; } .about td { text-align: left; white-space: normal; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; } dd { margin: 0; }
+nav.brief ol { display: flex; flex-wrap: wrap; gap: .1rem 1.2rem; padding: 0; list-style: none; font-size: .9rem; }
+dl { display: grid; grid-template-columns: minmax(4rem, max-content) 1fr; gap: .15rem 1rem; } dd { margin: 0; }
 dt { font-weight: 600; } .note { font-size: .9rem; color: #444; max-width: 60rem; }
 pre { background: #f5f5f5; padding: .6rem .8rem; overflow-x: auto; }
 @media print { body { max-width: none; margin: 0; font-size: 10pt; } h2 { break-after: avoid; }
@@ -60,6 +62,75 @@ def page(title: str, parts: Sequence[str]) -> str:
         "</body></html>",
     ]
     return "\n".join(lines) + "\n"
+
+
+def report(
+    title: str, question: str, sections: Mapping[str, tuple[str, str]], settings: str, words: Mapping[str, str]
+) -> str:
+    """A whole report: the question, links to all sections, the sections, what to repeat it with, and its words last.
+
+    Parameters
+    ----------
+    title : str
+        Its title, as text.
+    question : str
+        What is asked, as HTML.
+    sections : mapping from str to (str, str)
+        Anchor -> heading as text and content as HTML; the first one is the answer.
+    settings : str
+        What is needed to repeat it, as HTML.
+    words : mapping from str to str
+        Word -> meaning.
+
+    Examples
+    --------
+    >>> text = report("Arms", "Which?", {"answer": ("Answer", "<p>This.</p>")}, "<p>seed 0</p>", {"arm": "pays"})
+    >>> [text.index(one) for one in ("Which?", "This.", "seed 0", "pays")] == sorted(
+    ...     text.index(one) for one in ("Which?", "This.", "seed 0", "pays")
+    ... )
+    True
+    """
+    meanings = "".join(f"<dt>{html.escape(word)}</dt><dd>{html.escape(text)}</dd>" for word, text in words.items())
+    every = {**sections, "runs": ("What was run", settings), "words": ("Words", f"<dl>{meanings}</dl>")}
+    links = "".join(f'<li><a href="#{at}">{html.escape(heading)}</a></li>' for at, (heading, _) in every.items())
+    parts = [f'<h2 id="{at}">{html.escape(heading)}</h2>\n{content}' for at, (heading, content) in every.items()]
+    start = [f"<h1>{html.escape(title)}</h1>", f"<p>{question}</p>", f'<nav class="brief"><ol>{links}</ol></nav>']
+    return page(title, [*start, *parts])
+
+
+def settings_table(rows: Mapping[str, str]) -> str:
+    """Settings and their values, as text.
+
+    Examples
+    --------
+    >>> settings_table({"Seed": "0"})
+    '<table class="about"><tr><td>Seed</td><td>0</td></tr></table>'
+    """
+    cells = "".join(f"<tr><td>{html.escape(key)}</td><td>{html.escape(text)}</td></tr>" for key, text in rows.items())
+    return f'<table class="about">{cells}</table>'
+
+
+def listed(lines: Sequence[str]) -> str:
+    """Lines of text as a list.
+
+    Examples
+    --------
+    >>> listed(["a < b"])
+    '<ul><li>a &lt; b</li></ul>'
+    """
+    return f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in lines)}</ul>"
+
+
+def explained(rows: str, columns: Mapping[str, str]) -> str:
+    """A table, and below it what each of its columns means.
+
+    Examples
+    --------
+    >>> explained("<table></table>", {"ours": "a mean"}).partition("</div>")[2]
+    '<dl class="note"><dt>ours</dt><dd>a mean</dd></dl>'
+    """
+    meanings = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in columns.items())
+    return f'<div class="tables wide">{rows}</div><dl class="note">{meanings}</dl>'
 
 
 def picture(caption: str, figure: Figure) -> str:

@@ -57,6 +57,20 @@ def draw_study(
     list of Path
         What was written.
     """
+    figures = figures_of(study, axis, look, where, by, notice)
+    out.mkdir(parents=True, exist_ok=True)
+    return [path for stem, figure in figures.items() for path in plots.save(figure, out / stem, kinds)]
+
+
+def figures_of(
+    study: Study,
+    axis: str | None = None,
+    look: plots.Look | None = None,
+    where: Where | None = None,
+    by: Sequence[str] | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> dict[str, Figure]:
+    """All pictures of a study, by the names of their files; the arguments are those of `draw_study`."""
     runs = _read(study, curves=bool(study.manifest["spec"]["record_every"]))
     if runs.n_runs < study.manifest["n_runs"] and notice is not None:
         held = f"{study.path} holds {runs.n_runs} of {study.manifest['n_runs']} runs"
@@ -68,12 +82,10 @@ def draw_study(
     if study.manifest["spec"]["record_every"]:
         stems["curves"] = "over-time"
     # The axis of one picture tells the lines of the others apart.
-    figures = {
+    return {
         stem: _plot(study, runs, kind, axis, look, where, _by(by, axis or next(iter(numeric), None), kind))
         for kind, stem in stems.items()
     }
-    out.mkdir(parents=True, exist_ok=True)
-    return [path for stem, figure in figures.items() for path in plots.save(figure, out / stem, kinds)]
 
 
 def _by(by: Sequence[str] | None, axis: str | None, kind: str) -> list[str] | None:

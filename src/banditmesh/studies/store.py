@@ -171,6 +171,20 @@ class Study:
 
         return plot_study(self, kind, x, plots.Look(ax, figsize, log, band), where=where, by=by)
 
+    def report(self, path: str | PathLike[str], command: str = "") -> None:
+        """Write one HTML file that opens offline: what came out, figures, a table, and the spec to repeat it.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        command : str
+            The command line that gives the same, to be repeated.
+        """
+        from .report import write_study
+
+        write_study(self, Path(path), command)
+
     def _repr_html_(self) -> str:
         table = self.table(partial=True) if list_shards(self.path) else ()
         about = f"{self.manifest['spec']['name']}: {len(table)} of {self._layouts.n_runs} runs, in {self.path}"

@@ -15,6 +15,7 @@ from ..text_tables import as_text
 from .options import (
     ALGORITHMS_HELP,
     check_picture,
+    command_line,
     fault_options,
     pace_option,
     policies_option,
@@ -22,6 +23,8 @@ from .options import (
     problem_options,
     read_case,
     read_policies,
+    refuse_idle,
+    report_option,
     spec_option,
 )
 from .preset import PRESETS, run_preset
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
 )
 @pace_option
 @click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Also plot the curves to this file.")
+@report_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def compare_verb(
     spec_path: str | None,
@@ -73,6 +77,7 @@ def compare_verb(
     rounds_per_second: float | None,
     policies: str | None,
     picture: str | None,
+    report: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -94,13 +99,17 @@ def compare_verb(
       banditmesh compare study.toml --protocols irs,fwa --ttl 6
       banditmesh compare --protocols 'fwa,flooding+growth(0.25)' --node-toml 'flooding(4)+growth(0.25)'
       banditmesh compare --change 'switching(0.002)' --policies 'ucb(0.5),ucb(0.5)+discount(0.995)'
+      banditmesh compare --network my-network.graphml --protocols fwa,flooding,tree --report report.html
       banditmesh compare --preset beyond
     """
     from ..comparisons.compare import compare
     from ..comparisons.entries import read_entries
     from ..protocols.notation import labels
 
+    if report is not None:
+        check_picture("--report", report, (".html",))
     if preset is not None:
+        refuse_idle(click.get_current_context(), "report", "a preset prints its own tables")
         run_preset(click.get_current_context(), preset, options["replicates"], options["seed"], as_json)
         return
     if rounds_per_second is not None:
@@ -121,6 +130,8 @@ def compare_verb(
     # Last: whatever goes wrong with a picture, the results are there.
     if picture:
         comparison.plot().savefig(picture)
+    if report is not None:
+        comparison.report(report, repr(case.problem), command_line(click.get_current_context()))
 
 
 def _print(

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .. import text_tables
+from ..errors import InputError
 from .options import (
     ALGORITHMS_HELP,
     ask_no_policy,
+    check_folder,
     check_picture,
+    command_line,
     fault_options,
     note_policy,
     pace_option,
@@ -22,7 +27,9 @@ from .options import (
     problem_options,
     read_case,
     read_policies,
+    refuse_idle,
     refuse_options,
+    report_option,
     say,
     spec_option,
 )
@@ -76,6 +83,18 @@ _PASSED = (
     "--live", is_flag=True, help="Consider only what runs live, and print the node.toml lines of the recommendation."
 )
 @click.option(
+    "--deploy",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="With --live: write a node.toml per agent for the recommendation; `mesh up --from DIR` tries them.",
+)
+@click.option(
+    "--hosts",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Where the nodes of --deploy run, a line agent,host:port each; by default on ports of loopback.",
+)
+@click.option(
     "--prune/--no-prune",
     default=None,
     show_default="where there is much to do",
@@ -86,9 +105,18 @@ _PASSED = (
 @click.option("--executor", metavar="NAME", help="dask, dask:ADDRESS, ray or ray:ADDRESS.")
 @click.option("--all", "show_all", is_flag=True, help="Print every configuration, not only those on a front.")
 @click.option("--out", type=click.Path(dir_okay=False), help="Also plot it to this file: .png, .svg or .pdf.")
+@report_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def frontier_verb(
-    spec_path: str | None, live: bool, show_all: bool, out: str | None, as_json: bool, **options: Any
+    spec_path: str | None,
+    live: bool,
+    deploy: str | None,
+    hosts: str | None,
+    show_all: bool,
+    out: str | None,
+    report: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     r"""Regret against traffic: protocols, ttls and emissions side by side on the same rewards and networks.
 
@@ -101,7 +129,8 @@ def frontier_verb(
       banditmesh frontier --network my-network.graphml --arms 30 --per-agent 5 --max-messages-per-round 500
       banditmesh frontier --network ba --protocols 'fwa(4),flooding' --ttl 3,5 --emissions 'growth(0.25)' --out ba.png
       banditmesh frontier study.toml --max-link-load 2 --json
-      banditmesh frontier --network my-network.graphml --live --max-link-load 2
+      banditmesh frontier --network my-network.graphml --live --max-link-load 2 --report report.html
+      banditmesh frontier --network ring:12 --arms 9 --per-agent 4 --live --deploy deploy
       banditmesh frontier --network ba --rounds-per-second 2 --max-messages-per-second 1000 --loss 0.05
       banditmesh frontier --change 'switching(0.002)' --policies 'ucb(0.5),ucb(0.5)+discount(0.995)' --ttl 4
       banditmesh frontier --network powerlaw:3000,3 --arms 500 --per-agent 40 --keep results --workers 2
@@ -111,10 +140,13 @@ def frontier_verb(
 
     if out is not None:
         check_picture("--out", out)
+    if report is not None:
+        check_picture("--report", report, (".html",))
     passed = {name: options.pop(name) for name in _PASSED}
     network, problem, settings = _read(spec_path, **options)
     if live:
         settings = _live_only(problem, **settings)
+    places = _check_deployment(problem, live, deploy, hosts)
     try:
         found = frontier(problem, notice=say, **passed, **settings)
     except KeyboardInterrupt:
@@ -129,9 +161,15 @@ def frontier_verb(
         click.echo(json.dumps(values if policy is None else {**values, "policy": policy}, indent=2))
     else:
         _print(found, problem, policy, show_all, lines)
+        if not live and (line := live_line(found, settings["policy"])):
+            click.echo(line)
+    if deploy is not None:
+        _deploy(found, problem, settings["policy"], deploy, places)
     # Last: whatever goes wrong with a picture, the results are there.
     if out is not None:
         found.plot().savefig(out)
+    if report is not None:
+        found.report(report, command_line(click.get_current_context()), lines or "")
 
 
 def _print(found: Frontier, problem: Any, policy: str | None, show_all: bool, lines: str | None) -> None:
@@ -158,6 +196,53 @@ def _live_only(
     for policy in settings.get("policies", [settings["policy"]]):
         protocols = combine_live(problem, protocols, ttls, emissions, policy)
     return {**settings, "protocols": protocols}
+
+
+def _check_deployment(problem: Any, live: bool, deploy: str | None, hosts: str | None) -> dict[str, str] | None:
+    """The hosts of `--hosts`, after everything that could be wrong with a deployment has been checked."""
+    if deploy is None:
+        refuse_idle(click.get_current_context(), "hosts", "there is no --deploy")
+        return None
+    if not live:
+        raise InputError("--deploy needs --live, got none: only what runs live can be deployed; add --live")
+    from ..mesh.deployment import addresses, read_hosts
+
+    check_folder("--deploy", deploy)
+    if Path(deploy).exists() and any(Path(deploy).iterdir()):
+        raise InputError(f"--deploy must be new or empty, got {deploy}; name another one")
+    places = None if hosts is None else read_hosts(hosts)
+    addresses(problem, places)
+    return places
+
+
+def _deploy(found: Frontier, problem: Any, policy: Any, folder: str, hosts: dict[str, str] | None) -> None:
+    from ..mesh.deployment import KEYS_FILE, write_nodes
+    from ..policies import UCB
+
+    if found.recommended is None:
+        say(f"nothing is written to {folder}: nothing that sends meets the budget")
+        return
+    one = found[found.recommended]
+    written = write_nodes(problem, one.protocol, one.policy or policy or UCB(), folder, hosts=hosts)
+    shown = shlex.quote(folder)
+    say(f"{folder} has a node.toml for each of {len(written) - 1} agents with {one.name}")
+    say(f"try it with: banditmesh mesh up --from {shown}; keys: sh {shlex.quote(f'{folder}/{KEYS_FILE}')}")
+
+
+def live_line(found: Frontier, policy: Any) -> str:
+    """That the recommendation cannot run live, and what is best among what can; empty if it can."""
+    from ..live.template import runs_live
+
+    def can(one: Any) -> bool:
+        return runs_live(one.protocol, policy if one.policy is None else one.policy)
+
+    if found.recommended is None or can(found[found.recommended]):
+        return ""
+    able = replace(found, configurations=tuple(one for one in found.configurations if can(one)), listening=None)
+    start = f"{found.recommended} cannot run live"
+    if able.recommended is None:
+        return f"{start}, and nothing else here that sends and meets the budget can."
+    return f"{start}; the best that can is {able.recommended}: {able.in_words(able.recommended)}."
 
 
 def _node_toml(found: Frontier, policy: Any) -> str | None:

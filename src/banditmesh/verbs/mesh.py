@@ -64,18 +64,26 @@ def _mesh_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--folder", type=click.Path(file_okay=False), help="Keep keys and states here; by default they are deleted."
 )
-def mesh_up(as_json: bool, folder: str | None, **options: Any) -> None:
+@click.option(
+    "--from",
+    "nodes",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Try the node files that `frontier --live --deploy DIR` wrote: their network, arms, protocol and policy.",
+)
+def mesh_up(as_json: bool, folder: str | None, nodes: str | None, **options: Any) -> None:
     r"""Run one real node per agent: real sockets, mutual TLS, durable state, and arms that are drawn.
 
     \b
     Examples:
       banditmesh mesh up --network er --agents 50 --horizon 1000
       banditmesh mesh up --agents 12 --per-agent 5 --arms 10 --protocol 'fwa(4)+growth(0.25)' --pace 50
+      banditmesh mesh up --from deploy --horizon 200 --pace 20
     """
     from ..mesh import run_mesh
     from ..sim.progress import terminal_bar
 
-    problem, protocol, settings = _read(options)
+    problem, protocol, settings = _read(options) if nodes is None else _read_nodes(nodes, options)
     if folder is not None and Path(folder).exists() and any(Path(folder).iterdir()):
         raise InputError(f"--folder must be new or empty, got {folder}; name another one")
     with terminal_bar("mesh", "pulls", elapsed=True) as progress:
@@ -168,6 +176,18 @@ def _read(options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     protocol = notation.read(options.pop("protocol"))
     options["policy"] = read_policy(options["policy"])
     return problem, protocol, options
+
+
+def _read_nodes(folder: str, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """The same from the node files of a folder; they run on free ports, with keys made for this run."""
+    from ..mesh import read_nodes
+
+    described = ("network", "weights", "self_loops", "agents", "n_arms", "per_agent", "protocol", "policy")
+    for name in described:
+        refuse_idle(click.get_current_context(), name, f"the node files in {folder} say it")
+    problem, protocol, policy = read_nodes(folder, options["seed"])
+    settings = {key: value for key, value in options.items() if key not in described}
+    return problem, protocol, {**settings, "policy": policy}
 
 
 def _as_json(run: MeshRun) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -447,9 +448,35 @@ def read_network(network: str, seed: int, max_bytes: int | None, weights: str, s
         )
 
 
-def check_picture(option: str, path: str) -> None:
-    """Refuse a picture that could not be written, before anything is simulated."""
-    kinds = (".pdf", ".png", ".svg")
+def report_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option that names an HTML report."""
+    text = "Also write one HTML file that opens offline: the answer first, then figures, tables and settings."
+    return click.option("--report", metavar="FILE.html", type=click.Path(dir_okay=False), help=text)(command)
+
+
+def command_line(context: click.Context) -> str:
+    """The command that runs, written out from what was given."""
+    words = [context.command_path]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if not is_given(context, name):
+            continue
+        value = context.params[name]
+        if isinstance(parameter, click.Argument):
+            words.append(shlex.quote(str(value)))
+        elif isinstance(parameter, click.Option) and parameter.is_flag:
+            words.append(parameter.opts[0] if value else parameter.secondary_opts[0])
+        else:
+            for one in value if parameter.multiple else [value]:
+                words += [
+                    parameter.opts[0],
+                    *(shlex.quote(str(part)) for part in (one if parameter.nargs > 1 else [one])),
+                ]
+    return " ".join(words)
+
+
+def check_picture(option: str, path: str, kinds: Sequence[str] = (".pdf", ".png", ".svg")) -> None:
+    """Refuse a picture or report that could not be written, before anything is simulated."""
     target = Path(path)
     if target.suffix not in kinds:
         raise InputError(f"{option} must name a {', '.join(kinds)} file, got {path}")

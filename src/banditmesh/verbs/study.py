@@ -12,7 +12,7 @@ import click
 from .. import checks
 from ..errors import InputError, StudyError
 from ..text_tables import as_text
-from .options import say
+from .options import check_picture, command_line, report_option, say
 
 
 @click.command("new", short_help="Print a commented spec to start from.")
@@ -39,6 +39,7 @@ def new_verb() -> None:
 @click.option("--executor", metavar="NAME", help="dask, dask:ADDRESS, ray or ray:ADDRESS instead of local processes.")
 @click.option("--max-runs", type=int, show_default="1000000", help="Maximum number of runs of a study.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first run that fails.")
+@report_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def run_verb(
     spec_path: str,
@@ -46,6 +47,7 @@ def run_verb(
     overrides: tuple[str, ...],
     loss: float | None,
     max_runs: int | None,
+    report: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -63,6 +65,8 @@ def run_verb(
     from ..studies.reading import MAX_RUNS, read_spec
     from ..studies.runner import run_study
 
+    if report is not None:
+        check_picture("--report", report, (".html",))
     overrides = overrides if loss is None else (*overrides, f"faults.loss={loss}")
     spec = read_spec(spec_path, overrides, max_runs=MAX_RUNS if max_runs is None else max_runs)
     try:
@@ -72,6 +76,8 @@ def run_verb(
         say(_interrupted(out))
         raise click.exceptions.Exit(130) from None
     _tell(study, as_json)
+    if report is not None and study.manifest["n_failed"] < study.manifest["n_runs"]:
+        study.report(report, command_line(click.get_current_context()))
     if study.manifest["n_failed"]:
         table = study.table()
         error = table["error"].dropna().iloc[0]
@@ -161,6 +167,7 @@ def study_progress(label: str) -> Iterator[Callable[[int, int, int], None] | Non
     show_default=True,
     help="Bands and bars: one standard deviation, 95 % confidence intervals, or none.",
 )
+@report_option
 @click.option("--size", type=(float, float), metavar="WIDTH HEIGHT", help="The size of each picture, in inches.")
 def plot_verb(
     study: str,
@@ -171,6 +178,7 @@ def plot_verb(
     kinds: tuple[str, ...],
     log: str | None,
     band: str,
+    report: str | None,
     size: tuple[float, float] | None,
 ) -> None:
     r"""Plot regret and transmissions of a study: over time, over a swept key, and against each other.
@@ -185,6 +193,8 @@ def plot_verb(
     from ..studies.pictures import draw_study
     from ..studies.store import Study
 
+    if report is not None:
+        check_picture("--report", report, (".html",))
     for side in size or ():
         checks.positive("--size", side)
     found = Study(study)
@@ -198,3 +208,6 @@ def plot_verb(
     paths = draw_study(found, Path(out or study), axis, kinds, look, where=where, by=by or None, notice=say)
     for path in paths:
         click.echo(click.format_filename(path))
+    if report is not None:
+        found.report(report, command_line(click.get_current_context()))
+        click.echo(click.format_filename(report))
