@@ -11,7 +11,7 @@ BROWSER ?= auto
 DOCS_STAMP := $(VENV)/.installed-docs
 PAPER := docs/theory/paper
 
-.PHONY: install demo browser test test-slow lint format bench docs paper clean
+.PHONY: install demo browser test test-slow lint format bench docs dist paper clean
 
 install: $(STAMP)
 
@@ -68,6 +68,11 @@ $(DOCS_STAMP): $(STAMP)
 	@echo "Installing what the docs need into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
+
+# The wheel and the source distribution, as a release has them.
+dist: $(STAMP)
+	@rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
 
 # The article, with LaTeX of the system's packages (on Debian texlive-latex-extra and lmodern).
 paper:
