@@ -246,7 +246,9 @@ def read_nodes(folder: str | PathLike[str], seed: int = 0) -> tuple[Problem, Any
                 raise InputError(f"neighbours must name each other, got {other.name!r} in {name!r} only")
             graph.add_edge(name, other.name)
     means = np.random.default_rng([checks.seed(seed), 1]).uniform(0.0, 1.0, size=len(arms))
-    paying: dict[Hashable, Any] = {arm: _law(spec, float(mean)) for (arm, spec), mean in zip(arms.items(), means, strict=True)}
+    paying: dict[Hashable, Any] = {
+        arm: _law(spec, float(mean)) for (arm, spec), mean in zip(arms.items(), means, strict=True)
+    }
     holding: dict[Hashable, list[str]] = {name: [arm.name for arm in config.arms] for name, config in nodes.items()}
     return Problem(graph, holding, paying), first.protocol, first.policy
 
