@@ -317,7 +317,7 @@ def test_the_compiled_engine_and_algorithms_refuse_late_rewards_and_auto_falls_b
     for name in ("dducb", "coop-se", "odc"):
         with pytest.raises(InputError, match="does not work with late rewards: it counts on a reward in the round"):
             run(PAIR, name, 3)
-    with pytest.raises(InputError, match="leave out corruption, link_cap, reward_delay and outages that forget"):
+    with pytest.raises(InputError, match="leave out corruption, link_cap, liars, reward_delay and outages that forget"):
         bm.theory.bounds(PAIR, bm.IRS(), horizon=10, faults=bm.Faults(reward_delay=3))
 
 
