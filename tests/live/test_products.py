@@ -12,7 +12,7 @@ import banditmesh as bm
 from banditmesh.errors import InputError
 from banditmesh.live import ArmSpec
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Observation
-from banditmesh.live.member.choosing import Flights
+from banditmesh.live.member.tickets import Flights
 from banditmesh.live.statistics import Prior
 
 

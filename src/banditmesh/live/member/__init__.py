@@ -42,11 +42,11 @@ from ..disk import Changes, Life, OwnArm, Start, Stored
 from ..http.openapi import ArmView, CapView, StateView, warnings_of
 from ..names import OPEN_CHOICES, Caps, check_name, epoch_text
 from ..statistics import ArmSpec, Entry, Key, Statistic, policy_arms
-from .choosing import Flights, NodeChoice, seen
+from .choosing import NodeChoice, seen
 from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Answer, Draft, Ledger, Observation, Own
 from .outboxes import LiveChances, Outboxes
 from .table import StatisticTable
-from .tickets import KEY_BYTES, Ticket
+from .tickets import KEY_BYTES, Flights, Ticket
 
 __all__ = [
     "ALREADY_COUNTED",
@@ -99,7 +99,7 @@ class Member:
     explore : float
         The probability with which a choice is uniform among the available arms; first pulls excepted.
     patience : float, optional
-        After how many seconds without a reward a choice counts as silence when others are made; see `choosing`.
+        After how many seconds without a reward a choice counts as silence when others are made; see `tickets`.
     rng : random.Random
         What it draws from.
 

@@ -9,6 +9,11 @@ Only closed tickets are remembered, per start, as intervals of numbers. A ticket
 choices (`open_choices`), or than the lifetime: from when it was given or, of an earlier start, from the first restart
 after it. So have tickets of all but the last 1,000 starts. What has lapsed may be forgotten, and is refused as "lapsed
 or already counted"; neither a clock that is set back nor more open choices open what was forgotten.
+
+Open tickets are known for as long as this start lasts: a choice in flight counts when others are made (see `choosing`).
+The patience with an arm is given, or three times the longest of its last hundred times to a reward, and at least a
+second. A ticket falls out when it is closed, has lapsed, or the node starts again. Ages are by the node's uptime, which
+no clock that is set forward or back changes.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ import re
 import struct
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
@@ -28,6 +34,10 @@ from ...errors import InputError
 from ..disk import Closed, Start, TicketBook
 from ..names import LAST_STARTS, MAX_COUNT, OPEN_CHOICES, epoch_text, is_name, parse_epoch
 
+#: Of how many times to a reward the longest counts, how many times that is waited for, and for how long at least.
+LAST_TIMES: Final = 100
+TIMES_LONGEST: Final = 3.0
+LEAST_PATIENCE: Final = 1.0
 #: The length of the key, and of what it makes.
 KEY_BYTES: Final = 32
 _SEAL_BYTES: Final = 12
@@ -277,3 +287,106 @@ class Tickets:
             self._closed[start].change([first], ())
         for one in closing.closed:
             self._closed.setdefault(one.start, Intervals()).change((), [(one.first, one.last)])
+
+
+class _Open:
+    """The open tickets of one arm, ascending: numbers, and when they were given."""
+
+    def __init__(self) -> None:
+        self.numbers = array("q")
+        self.times = array("d")
+        #: Those before this place have fallen out.
+        self.first = 0
+        self.waits: deque[float] = deque(maxlen=LAST_TIMES)
+        self.longest = 0.0
+
+    def __len__(self) -> int:
+        return len(self.numbers) - self.first
+
+    def drop(self, first: int) -> None:
+        """Those before a place fall out."""
+        self.first = max(self.first, first)
+        if 2 * self.first > len(self.numbers):
+            del self.numbers[: self.first], self.times[: self.first]
+            self.first = 0
+
+
+class Flights:
+    """The choices in flight of one start of a node.
+
+    Parameters
+    ----------
+    lifetime : float
+        How long a ticket is good for, in seconds.
+    open_choices : int
+        How many of the last choices can still be settled.
+    patience : float, optional
+        How long a reward is waited for before its choice counts as silence; from the times to rewards unless given.
+
+    Examples
+    --------
+    >>> flights = Flights(lifetime=60.0, open_choices=100)
+    >>> flights.give("red", 1, now=0.0)
+    >>> flights.give("red", 2, now=0.5)
+    >>> flights.waiting("red", n_choices=2, now=1.25)
+    (1, 1)
+    >>> flights.settle("red", 1, now=4.0, is_reward=True)
+    >>> flights.waiting("red", n_choices=2, now=4.0)
+    (1, 0)
+    """
+
+    def __init__(self, lifetime: float, open_choices: int, patience: float | None = None) -> None:
+        self._lifetime = lifetime
+        self._open_choices = open_choices
+        self._patience = patience
+        self._open: dict[str, _Open] = {}
+        self._now = 0.0
+
+    def begin(self) -> None:
+        """A start or a life begins: nothing is in flight. How long rewards take is remembered."""
+        for one in self._open.values():
+            one.drop(len(one.numbers))
+
+    def give(self, arm: str, number: int, now: float) -> None:
+        """A ticket was given."""
+        one = self._open.get(arm)
+        if one is None:
+            one = self._open[arm] = _Open()
+        one.numbers.append(number)
+        one.times.append(self._time(now))
+
+    def settle(self, arm: str, number: int, now: float, is_reward: bool) -> None:
+        """A ticket was closed, by a reward or without one."""
+        one = self._open.get(arm)
+        if one is None:
+            return
+        place = bisect_left(one.numbers, number, one.first)
+        if place == len(one.numbers) or one.numbers[place] != number:
+            return
+        if is_reward:
+            one.waits.append(self._time(now) - one.times[place])
+            one.longest = max(one.waits)
+        del one.numbers[place], one.times[place]
+
+    def arms(self) -> list[str]:
+        """The arms with open tickets."""
+        return [arm for arm, one in self._open.items() if len(one)]
+
+    def waiting(self, arm: str, n_choices: int, now: float) -> tuple[int, int]:
+        """How many open tickets an arm has that are waited for, and how many that count as silence."""
+        one = self._open.get(arm)
+        if one is None or not len(one):
+            return 0, 0
+        now = self._time(now)
+        lapsed = bisect_right(one.numbers, n_choices - self._open_choices, one.first)
+        one.drop(max(lapsed, bisect_left(one.times, now - self._lifetime, one.first)))
+        patience = self._patience
+        if patience is None:
+            patience = max(LEAST_PATIENCE, TIMES_LONGEST * one.longest)
+        n_silent = bisect_left(one.times, now - patience, one.first) - one.first
+        return len(one) - n_silent, n_silent
+
+    def _time(self, now: float) -> float:
+        """The uptime, which never falls."""
+        self._now = max(self._now, now)
+        return self._now
