@@ -324,11 +324,11 @@ def _policy_of(run: Run) -> dict[str, Any]:
     """What a result says of how arms were chosen."""
     if run.protocol.chooses:
         return {"policy": OWN_CHOICE, "policy_name": OWN_CHOICE}
-    # Told apart by how they are written, since a user's policy need not be hashable.
-    policies = list({repr(policy): policy for policy in run.policies}.values())
-    if len(policies) == 1:
-        return {"policy": repr(policies[0]), "policy_name": policies[0].label}
-    return {"policy": [repr(policy) for policy in run.policies], "policy_name": "mixed"}
+    # Told apart by how they are written, since a user's policy need not be hashable; usually one serves all agents.
+    written = {key: repr(policy) for key, policy in {id(policy): policy for policy in run.policies}.items()}
+    if len(set(written.values())) == 1:
+        return {"policy": written[id(run.policies[0])], "policy_name": run.policies[0].label}
+    return {"policy": [written[id(policy)] for policy in run.policies], "policy_name": "mixed"}
 
 
 def settings_of(run: Run) -> dict[str, Any]:
