@@ -92,8 +92,25 @@ def over_changes() -> None:
     plots.save(comparison.plot(), IMAGES / "er-changing", kinds=("svg",))
 
 
+def who_hears_whom() -> None:
+    """On a line of nine nodes with the same four arms: whose rewards each of them hears."""
+    from matplotlib.figure import Figure
+
+    problem = bm.Problem.random(bm.networks.path(9), n_arms=4, per_agent=4, seed=0)
+    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+    for axes, protocol in zip(figure.subplots(1, 2, sharey=True), (bm.FwA(4), bm.Flooding(4)), strict=True):
+        trace = bm.simulate(problem, protocol, horizon=40, seed=0, trace=True).trace
+        heard = {(event.receiver, event.origin) for event in trace if event.learned}
+        shown = [[float((one, other) in heard or one == other) for other in range(9)] for one in range(9)]
+        axes.imshow(shown, cmap="Blues", vmin=0.0, vmax=1.4, origin="lower")
+        axes.set(title=f"{write(protocol)}: {len(heard) / 9:.1f} others", xlabel="whose rewards", xticks=range(9))
+    figure.axes[0].set(ylabel="node", yticks=range(9))
+    plots.save(figure, IMAGES / "same-arms", kinds=("svg",))
+
+
 def main() -> None:
     """Draw everything."""
+    who_hears_whom()
     (IMAGES / "protocols").mkdir(parents=True, exist_ok=True)
     problem = bm.Problem.paper("er", seed=0)
     over_changes()

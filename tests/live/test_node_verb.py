@@ -163,7 +163,7 @@ def test_a_new_configuration_is_right_but_for_its_keys(run, tmp_path):
 
 def test_check_says_everything_that_is_wrong(run, tmp_path):
     path = write(tmp_path, "red", "blue")
-    assert run("node", "check", path) == (0, f"{path}: nothing is wrong\n", "")
+    assert run("node", "check", path)[:2] == (0, f"{path}: nothing is wrong\n")
     path.write_text(path.read_text().replace('"json"', '"xml"').replace('"a"', "7"))
     status, out, err = run("node", "check", path)
     assert (status, out) == (2, "")
@@ -231,3 +231,28 @@ def test_a_missing_extra_is_named_with_the_way_to_get_it(run, tmp_path, monkeypa
     status, _, err = run("node", "--config", write(tmp_path, "red"))
     assert status == 1
     assert "pip install 'banditmesh[live]'" in err
+
+
+def test_check_notes_where_absorption_keeps_neighbours_from_hearing_each_other(run, tmp_path):
+    paths = [tmp_path / f"{name}.toml" for name in "abc"]
+    for path, arms in zip(paths, (("red",), ("red",), ("red", "blue")), strict=True):
+        folder = tmp_path / path.stem
+        folder.mkdir()
+        path.write_text(write(folder, *arms).read_text().replace('"a"', f'"{path.stem}"'))
+    status, out, err = run("node", "check", paths[0])
+    assert (status, out) == (0, f"{paths[0]}: nothing is wrong\n")
+    assert err.startswith("note: protocol: with fwa(4) a node that has an arm does not pass on")
+    assert err.endswith("take flooding(4) there\n")
+    assert "note: protocol: all of these nodes have the same arms; with fwa(4)" in run("node", "check", *paths[:2])[2]
+    assert run("node", "check", *paths) == (0, "".join(f"{path}: nothing is wrong\n" for path in paths), "")
+    paths[0].write_text(paths[0].read_text().replace("fwa(4)", "flooding(4)+growth(0.25)"))
+    assert run("node", "check", paths[0])[2] == ""
+
+
+def test_a_new_file_has_the_policy_that_fits_its_arms(run):
+    for law, policy in (("bernoulli", "klucb"), ("gaussian", "ucb")):
+        status, text, _ = run("node", "new", "--law", law)
+        assert status == 0
+        assert f'[policy]\nname = "{policy}"' in text
+        assert f'law = "{law}"' in text
+    assert run("node", "new", "--law", "dice")[0] == 2

@@ -11,7 +11,7 @@ import ipaddress
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -25,6 +25,7 @@ from ..policies import UCB, Policy
 from ..protocols import AnyProtocol, FwA
 from ..protocols.base import MAX_TTL
 from ..settings import parts
+from .disk.decisions import FILE_BYTES, FILES
 from .fields import (
     Check,
     address,
@@ -43,7 +44,7 @@ from .fields import (
 from .http.guard import read_token
 from .names import MAX_OPEN_CHOICES, OPEN_CHOICES, Address, Caps, check_name, parse_epoch
 from .statistics import LAWS, ArmSpec, Prior, policy_arms
-from .template import refuse_live
+from .template import absorption_note, refuse_live
 from .transport.identity import KeyFiles, contexts, expiry_warning
 
 ACCEPT: Final = ("neighbours", "members")
@@ -60,6 +61,9 @@ _PLAIN_KEYS: Final[dict[str, Check]] = {
     "open_choices": at_least(1, MAX_OPEN_CHOICES),
     "explore": checks.probability,
     "patience": checks.positive,
+    "decisions_bytes": at_least(1_000),
+    "decisions_files": at_least(1, 1_000),
+    "renew_before": checks.positive,
     "plain": boolean,
     "log": one_of(*LOGS),
     "log_level": one_of(*LEVELS),
@@ -135,6 +139,15 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
     patience : float or None
         After how many seconds without a reward a choice counts as silence when others are made; from the times that
         rewards took unless given.
+    decisions : Path or None
+        The file in which choices and rewards are logged, a line each; none unless given.
+    decisions_bytes, decisions_files : int
+        The size beyond which such a file does not grow, and how many full ones are kept.
+    renew_command : list of str
+        A program and its arguments that give the node a new certificate; see `transport.renewing`.
+    renew_before : float or None
+        How many seconds before its certificate ends the node renews it; 30 days, or a third of the certificate's
+        lifetime if that is less, unless given.
     plain : bool
         Whether links are plain TCP, without keys: between loopback addresses only.
     keys : KeyFiles or None
@@ -170,6 +183,11 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
     open_choices: int = OPEN_CHOICES
     explore: float = 0.0
     patience: float | None = None
+    decisions: Path | None = None
+    decisions_bytes: int = FILE_BYTES
+    decisions_files: int = FILES
+    renew_command: list[str] = []
+    renew_before: float | None = None
     plain: bool = False
     keys: KeyFiles | None = None
     api: ApiConfig = field(default_factory=ApiConfig)
@@ -209,6 +227,10 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
         if self.keys is None and not self.plain:
             found.append("[keys] is required, got none; `banditmesh keys issue` makes them, or set plain = true to try")
         found += self._plain_problems() if self.plain else []
+        if self.keys is None and self.renew_command:
+            found.append("renew_command needs [keys], got none: without a certificate there is nothing to renew")
+        if self.renew_before is not None and not self.renew_command:
+            found.append('renew_before needs a renew_command, got none; give one, such as ["sh", "renew.sh"]')
         try:
             refuse_live(self.protocol, self.policy)
             self.policy.require(policy_arms(self.arms))
@@ -262,12 +284,34 @@ def warnings(path: str | PathLike[str]) -> list[str]:
     return [f"{path}: {warning}" for warning in file_warnings(load(path))]
 
 
+def notes(configs: Sequence[NodeConfig]) -> list[str]:
+    """What is easily overlooked in configurations with which nodes can start, a line each.
+
+    Parameters
+    ----------
+    configs : sequence of NodeConfig
+        Of one node, or of several of a mesh: then it is known whether they have the same arms.
+    """
+    found: dict[str, None] = {}
+    choosing = [config for config in configs if config.arms]
+    arms = {frozenset(arm.name for arm in config.arms) for config in choosing}
+    if len(arms) == 1:
+        start = "all of these nodes have the same arms; " if len(choosing) > 1 else ""
+        for config in choosing:
+            note = absorption_note(config.protocol)
+            if note is not None:
+                found[f"protocol: {start}{note}"] = None
+    return list(found)
+
+
 def _keys(folder: Path, emission: object) -> dict[str, Check]:
     """The checks of all keys, table by table."""
     path = path_in(folder)
     return {
         **_PLAIN_KEYS,
         "state": path,
+        "decisions": path,
+        "renew_command": list_of(text),
         "ignore": list_of(_ignored),
         "policy": _policy,
         "protocol": partial(_protocol, emission),
@@ -368,7 +412,7 @@ def _worded(error: InputError) -> str:
 
 def file_problems(config: NodeConfig) -> list[str]:
     """What is wrong with the files that a configuration names, a line each."""
-    found = [*_state(config.state)]
+    found = [*_state(config.state), *_decisions(config.decisions)]
     if config.api.token_file is not None:
         found += _token(config.api.token_file)
     if config.keys is not None:
@@ -396,6 +440,16 @@ def _state(folder: Path) -> Iterator[str]:
         yield f"state must be a folder, got {folder}, where {there} is a file"
     elif not os.access(there, os.W_OK | os.X_OK):
         yield f"state must be a folder that can be written to, got {folder}"
+
+
+def _decisions(path: Path | None) -> Iterator[str]:
+    """A file that can be written to, or a folder for it."""
+    if path is None:
+        return
+    if not path.parent.is_dir() or path.is_dir():
+        yield f"decisions must be a file in a folder that exists, got {path}"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        yield f"decisions must be a file that can be written to, got {path}"
 
 
 def _token(path: Path) -> list[str]:

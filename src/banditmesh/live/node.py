@@ -13,6 +13,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
@@ -25,6 +26,7 @@ from ..protocols import notation
 from . import config as configs
 from .config import NodeConfig
 from .disk.committing import Committer
+from .disk.decisions import DecisionLog, shortened
 from .disk.state import Store
 from .fields import address as check_address
 from .http.openapi import CapView, PeerView, StateView
@@ -32,11 +34,12 @@ from .links import Neighbour, NodeLinks, notices
 from .links.exchange import Board, Exchange
 from .links.notices import Signer
 from .logs import note
-from .member import REFUSED, Answer, ArmSpec, Member, NodeChoice, Observation, Ticket
+from .member import COUNTED, REFUSED, WITHDRAWN, Answer, ArmSpec, Member, NodeChoice, Observation, Ticket
 from .names import check_name, epoch_text, new_epoch
 from .tasks import Tasks
 from .transport import Listener, PlainTransport, Refusal, TlsTransport, Transport
-from .transport.identity import Contexts, Identity, contexts, expiry_warning
+from .transport.identity import Contexts, Identity, KeyFiles, contexts, expiry_warning
+from .transport.renewing import Renewal
 
 LOG = logging.getLogger("banditmesh.live.node")
 
@@ -49,6 +52,7 @@ _Edit: TypeAlias = Callable[[NodeConfig], NodeConfig]
 _FIXED: Final = (
     *("mesh", "node", "state", "listen", "plain"),
     *("policy", "caps", "max_ttl", "ticket_lifetime", "open_choices", "explore", "patience"),
+    *("decisions", "decisions_bytes", "decisions_files"),
 )
 
 
@@ -110,6 +114,8 @@ class Node:
         self._signers = tuple(signers or ())
         self._new_life = new_life
         self._listener: Listener | None = None
+        self._decisions: DecisionLog | None = None
+        self._renewal: Renewal | None = None
         self._tasks = Tasks()
         self._is_running = self._has_begun = False
         #: For each change that waits for its turn: the changes of neighbours that were asked for after it.
@@ -137,6 +143,8 @@ class Node:
         config = self.config
         if self._store is None:
             self._store = Store.open(config.state, config.mesh, config.node, new_life=self._new_life)
+        if config.decisions is not None:
+            self._decisions = DecisionLog(config.decisions, config.decisions_bytes, config.decisions_files)
         try:
             await self._restore(self._store)
             await self._open()
@@ -169,6 +177,7 @@ class Node:
             clock=self._clock,
             new_epoch=lambda: new_epoch(self._rng),
             changed=self._something_changed,
+            observed=self._log_observed,
         )
         if self._transport is None:
             self._transport = self._make_transport()
@@ -193,6 +202,8 @@ class Node:
             most=config.caps.links,
             trusts=self._trusts,
         )
+        if config.keys is not None and self._certificates is not None:
+            self._renewal = Renewal(self._renewing, self._own, partial(self._change, lambda same: same), self._clock)
         self._use_certificate()
         stored = store.load()
         if stored is not None:
@@ -234,6 +245,8 @@ class Node:
             self._tasks.spawn(self._committer.keep_saving(), "saver of the table"),
             self._tasks.spawn(self._links.watch(), "watcher of certificates"),
         ]
+        if self._renewal is not None:
+            self._tasks.spawn(self._renewal.run(), "renewal of the certificate")
         if self.config.listen is not None:
             self._listener = await self._transport.listen(self.config.listen, self._links.accept)
         for neighbour in self.config.neighbours:
@@ -274,6 +287,8 @@ class Node:
             await self._transport.close()
         if self._store is not None:
             self._store.close()
+        if self._decisions is not None:
+            await asyncio.to_thread(self._decisions.close)
 
     # --- choosing and observing
 
@@ -294,7 +309,11 @@ class Node:
         self._require_running("choose")
         if not self._member.has_begun:
             raise StoreError(f"node {self.config.node!r} chooses once its start is stored: {self._committer.trouble}")
-        return self._member.choose(self._clock(), among, uptime=asyncio.get_running_loop().time())
+        choice = self._member.choose(self._clock(), among, uptime=asyncio.get_running_loop().time())
+        if self._decisions is not None:
+            arms = [one.name for one in self.config.arms] if among is None else list(among)
+            self._log("choice", choice.ticket, choice.arm, arms=arms, probability=choice.probability)
+        return choice
 
     async def observe(
         self, choice: NodeChoice | Ticket | str | None, reward: float, *, arm: str | None = None, key: str | None = None
@@ -343,6 +362,21 @@ class Node:
         if answer.outcome == REFUSED:
             raise InputError(answer.reason)
         return answer
+
+    def _log(self, kind: str, ticket: Ticket | None, arm: str | None, **more: object) -> None:
+        """Add a line to the decision log."""
+        if self._decisions is not None:
+            line = {"kind": kind, "time": self._clock(), "node": self.config.node, "arm": arm, **more}
+            self._decisions.add(line | {"ticket": None if ticket is None else shortened(ticket)})
+
+    def _log_observed(self, observations: Sequence[Observation], answers: Sequence[Answer]) -> None:
+        """Add what was just stored to the decision log."""
+        for one, answer in zip(observations, answers, strict=True):
+            arm = one.arm if one.ticket is None else one.ticket.arm
+            if answer.outcome == COUNTED:
+                self._log("reward", one.ticket, arm, reward=float(one.reward), lapsed=False)
+            elif answer.outcome == WITHDRAWN:
+                self._log("withdrawal", one.ticket, arm)
 
     async def observe_many(self, observations: Sequence[Observation], *, needs_key: bool = False) -> list[Answer]:
         """Report rewards together; what became of each, refusals included. Tickets may be text.
@@ -504,11 +538,19 @@ class Node:
         counters = Counter(seen.counters) + self._exchange.counts + self._links.counts
         counters["failed_writes"] = self._committer.n_failures
         counters["failed_tasks"] = len(self._tasks.failures)
+        warnings = [*seen.warnings, *self._expiry()]
+        if self._renewal is not None:
+            counters.update(self._renewal.counters)
+            warnings += [f"the certificate is not renewed: {self._renewal.trouble}"] if self._renewal.trouble else []
+        if self._decisions is not None:
+            counters.update(self._decisions.counters)
+            if self._decisions.trouble:
+                warnings.append(f"decisions cannot be written to {self.config.decisions}: {self._decisions.trouble}")
         return msgspec.structs.replace(
             seen,
             counters=dict(counters),
             caps={**seen.caps, "notices": CapView(len(self._board), self.config.caps.notices)},
-            warnings=[*seen.warnings, *self._expiry()],
+            warnings=warnings,
             certificate_ends=None if self._certificates is None else self._certificates.own.not_after,
         )
 
@@ -570,6 +612,16 @@ class Node:
     def _certificates(self) -> Contexts | None:
         """The node's own certificate and those of its authorities; None where links are plain."""
         return self._transport.contexts if isinstance(self._transport, TlsTransport) else None
+
+    def _own(self) -> Identity:
+        """The node's own certificate."""
+        assert self._certificates is not None
+        return self._certificates.own
+
+    def _renewing(self) -> tuple[KeyFiles, Sequence[str], float | None]:
+        """What the renewal of the certificate needs to know."""
+        assert self.config.keys is not None
+        return self.config.keys, self.config.renew_command, self.config.renew_before
 
     def _use_certificate(self) -> None:
         """Links end with the certificate that there is now."""

@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from .. import checks
 from ..errors import InputError
-from ..policies import UCB, Policy
-from ..protocols import AnyProtocol, EveryPull, FwA, Growth
+from ..policies import KLUCB, UCB, Policy
+from ..protocols import AnyProtocol, EveryPull, Flooding, Growth, notation
 from ..settings import parts
 from ..settings.toml_text import value_text as toml
 from ..settings.toml_text import write
 from .names import check_name
+from .statistics import LAWS
 from .transport.identity import KeyFiles
 
 _TEMPLATE: Final = """\
@@ -31,6 +32,11 @@ accept = "neighbours"               # or "members": any node with a certificate 
 # open_choices = 100000             # how many of the latest choices can still be rewarded
 # explore = 0.05                    # the share of choices that are uniform among the available arms
 # patience = 30.0                   # seconds without a reward until a choice counts as silence; measured if not given
+# decisions = "decisions.jsonl"     # a log of choices and rewards, for `banditmesh node decisions`
+# decisions_bytes = 100000000       # the size of a file of it, and how many full ones are kept
+# decisions_files = 5
+# renew_command = ["ssh", "authority", "renew"]    # gets the certificate, and prints the one that takes its place
+# renew_before = 2592000.0          # seconds before the certificate ends
 # plain = true                      # links without keys, only between loopback addresses: for trying things out
 # log = "json"                      # or "plain"
 # log_level = "info"                # debug, info, warning or error
@@ -45,6 +51,8 @@ listen = "127.0.0.1:7780"           # or "unix:node.sock"; anywhere else needs a
 # token_file = "token"
 # hosts = ["node.internal"]         # other names by which clients call it
 
+# flooding tells all nodes within ttl hops. Where nodes have different arms, fwa does the same with fewer messages: a
+# node that has an arm does not pass on what it hears of it. With the same arms everywhere only neighbours would hear.
 {protocol}# first_pulls = "unknown"           # do not begin with arms that others have tried; "each" by default
 
 # One table for each arm. law is gaussian, bernoulli, uniform or other; klucb, thompson and moss need a sigma, unless
@@ -66,13 +74,15 @@ listen = "127.0.0.1:7780"           # or "unix:node.sock"; anywhere else needs a
 """
 
 
-def template(mesh: str = "mesh", node: str = "node") -> str:
+def template(mesh: str = "mesh", node: str = "node", law: str = "bernoulli") -> str:
     """A commented node.toml, right as it is once its keys are there.
 
     Parameters
     ----------
     mesh, node : str
         Who the node is.
+    law : {"bernoulli", "gaussian", "uniform", "other"}
+        What kind of rewards its arms pay. For coins the policy is KL-UCB, else UCB.
 
     Examples
     --------
@@ -82,14 +92,17 @@ def template(mesh: str = "mesh", node: str = "node") -> str:
     check_name("mesh", mesh)
     check_name("node", node)
     files = KeyFiles.of("keys", node)
-    arms = [f'[[arms]]\nname = {toml(name)}\nlaw = "gaussian"\nsigma = 1.0\n' for name in ("red", "green", "blue")]
+    checks.choice("law", law, LAWS)
+    pays = "reward_range = [0, 1]" if law == "bernoulli" else "sigma = 1.0"
+    arms = [f"[[arms]]\nname = {toml(name)}\nlaw = {toml(law)}\n{pays}\n" for name in ("red", "green", "blue")]
+    policy = KLUCB() if law == "bernoulli" else UCB()
     return _TEMPLATE.format(
         mesh=toml(mesh),
         node=toml(node),
         certificate=toml(files.certificate.as_posix()),
         key=toml(files.key.as_posix()),
         authorities=toml(files.authorities.as_posix()),
-        protocol=protocol_lines(FwA(4, emission=Growth(0.25)), UCB()),
+        protocol=protocol_lines(Flooding(4, emission=Growth(0.25)), policy),
         arms="\n".join(arms),
     )
 
@@ -136,6 +149,28 @@ def _table(name: str, value: Any) -> str:
     changed = first | {one.name for one in settable if given[one.name] != one.default}
     shown = {key: one for key, one in given.items() if key in changed and one is not None}
     return write({name: {"name": value.name, **shown}})
+
+
+def absorption_note(protocol: AnyProtocol) -> str | None:
+    """What a protocol that absorbs does where all nodes have the same arms, and what to take there; None for others.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> absorption_note(bm.Flooding(4)) is None
+    True
+    >>> print(absorption_note(bm.FwA(4)))
+    with fwa(4) a node that has an arm does not pass on what it hears of it: where all nodes have the same arms, only
+    neighbours hear each other; take flooding(4) there
+    """
+    facts = protocol.facts
+    if facts is None or not facts.absorbs or facts.hops is None or facts.hops < 2:
+        return None
+    fits = Flooding(facts.hops, emission=protocol.emission)
+    return (
+        f"with {notation.write(protocol)} a node that has an arm does not pass on what it hears of it: where all nodes "
+        f"have the same arms, only neighbours hear each other; take {notation.write(fits)} there"
+    )
 
 
 _INSTEAD = "fwa(4) or flooding(4), with growth(0.25) for fewer messages"

@@ -185,6 +185,8 @@ def _print(found: Frontier, problem: Any, policy: str | None, show_all: bool, li
     click.echo(f"\n{found.advice}")
     if lines is not None:
         click.echo(f"\nIn node.toml:\n\n{lines}", nl=False)
+        if (note := _same_arms_note(found, problem)) is not None:
+            click.echo(f"\n{note}")
 
 
 def _live_only(
@@ -252,6 +254,17 @@ def _node_toml(found: Frontier, policy: Any) -> str | None:
         return None
     one = found[found.recommended]
     return protocol_lines(one.protocol, policy if one.policy is None else one.policy)
+
+
+def _same_arms_note(found: Frontier, problem: Any) -> str | None:
+    """What absorption does where all agents have the same arms, if one of the configurations absorbs."""
+    from ..live.template import absorption_note
+
+    if any(len(holders) not in (0, problem.n_agents) for holders in problem.holders.values()):
+        return None
+    noted = (absorption_note(one.protocol) for one in found.configurations)
+    note = next((one for one in noted if one is not None), None)
+    return None if note is None else f"All agents have the same arms: {note}."
 
 
 def _read(

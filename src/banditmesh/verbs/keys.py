@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,7 +42,7 @@ def _certificates(command: Any) -> Any:
     command = click.option("--days", default=365, show_default=True, help="How long certificates are valid.")(command)
     out = click.Path(file_okay=False)
     command = click.option("--out", default="keys", show_default=True, type=out, help="The nodes' folder.")(command)
-    return click.argument("names", metavar="NAME...", nargs=-1, required=True)(_authority(command))
+    return click.argument("names", metavar="NAME...", nargs=-1)(_authority(command))
 
 
 @keys_verb.command("init", short_help="Make the authority of a mesh.")
@@ -65,8 +66,21 @@ def init_verb(mesh: str, authority: str, days: int, force: bool) -> None:
 @keys_verb.command("issue", short_help="Make a key and a certificate for each node.")
 @_certificates
 @click.option("--force", is_flag=True, help="Replace existing files.")
+@click.option(
+    "--all",
+    "names_file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="A file of names, one a line; nodes that have a certificate already keep it.",
+)
 def issue_verb(
-    names: tuple[str, ...], authority: str, out: str, days: int, trust: tuple[str, ...], force: bool
+    names: tuple[str, ...],
+    authority: str,
+    out: str,
+    days: int,
+    trust: tuple[str, ...],
+    force: bool,
+    names_file: str | None,
 ) -> None:
     r"""Make a key and a certificate for each node, as node.toml names them.
 
@@ -74,26 +88,45 @@ def issue_verb(
     Examples:
       banditmesh keys issue a b c
       banditmesh keys issue a --out a/keys --days 90
+      banditmesh keys issue --all nodes.txt
     """
     from ..live.transport import keys
+    from ..live.transport.identity import KeyFiles
 
-    for name in names:
+    if bool(names) == (names_file is not None):
+        raise InputError("nodes must be given as NAME... or by --all FILE, got both or neither")
+    for name in names if names_file is None else keys.read_names(names_file):
+        if names_file is not None and not force and KeyFiles.of(out, name).certificate.exists():
+            click.echo(f"{_shown(KeyFiles.of(out, name).certificate)}: already there")
+            continue
         files = keys.issue(authority, name, out, days=days, trust=trust, force=force)
         click.echo("\n".join(_shown(path) for path in files))
 
 
 @keys_verb.command("renew", short_help="Renew the certificates of nodes.")
 @_certificates
-def renew_verb(names: tuple[str, ...], authority: str, out: str, days: int, trust: tuple[str, ...]) -> None:
+@click.option(
+    "--pipe",
+    is_flag=True,
+    help="Read the certificate of one node from standard input and print the new one: for a node's renew_command.",
+)
+def renew_verb(names: tuple[str, ...], authority: str, out: str, days: int, trust: tuple[str, ...], pipe: bool) -> None:
     r"""Renew the certificates of nodes, for the same keys. A node reads them on SIGHUP.
 
     \b
     Examples:
       banditmesh keys renew a b c
       banditmesh keys renew a --authority new --trust old/authority.crt
+      banditmesh keys renew a --pipe < a.pem > renewed.pem
     """
     from ..live.transport import keys
 
+    if not names or (pipe and len(names) > 1):
+        raise InputError(f"{'one NAME' if pipe else 'NAME...'} is required, got {len(names) or 'none'}")
+    if pipe:
+        given = sys.stdin.buffer.read()
+        click.echo(keys.renew_pem(authority, names[0], given, days=days, trust=trust), nl=False)
+        return
     for name in names:
         files = keys.renew(authority, name, out, days=days, trust=trust)
         click.echo(_shown(files.certificate))

@@ -52,38 +52,81 @@ def node_verb(context: click.Context, config: str | None, new_life: bool) -> Non
 @node_verb.command("new", short_help="Print a commented node.toml to start from.")
 @click.option("--mesh", default="mesh", show_default=True, help="The mesh's name.")
 @click.option("--node", "name", default="a", show_default=True, help="The node's name.")
-def new_verb(mesh: str, name: str) -> None:
+@click.option(
+    "--law",
+    default="bernoulli",
+    show_default=True,
+    type=click.Choice(("bernoulli", "gaussian", "uniform", "other")),
+    help="What its arms pay: for coins (bernoulli) the policy is klucb, else ucb.",
+)
+def new_verb(mesh: str, name: str, law: str) -> None:
     r"""Print a commented node.toml.
 
     \b
-    Example:
+    Examples:
       banditmesh node new --mesh shop --node a > node.toml
+      banditmesh node new --mesh shop --node a --law gaussian > node.toml
     """
     from ..live.template import template
 
-    click.echo(template(mesh, name), nl=False)
+    click.echo(template(mesh, name, law), nl=False)
 
 
-@node_verb.command("check", short_help="Check a node.toml.")
-@click.argument("path", metavar="NODE.toml", type=click.Path(dir_okay=False))
-def check_verb(path: str) -> None:
-    r"""List everything that is wrong with a node.toml, and warn about what soon will be.
+@node_verb.command("check", short_help="Check a node.toml, or several of a mesh.")
+@click.argument("paths", metavar="NODE.toml...", nargs=-1, required=True, type=click.Path(dir_okay=False))
+def check_verb(paths: tuple[str, ...]) -> None:
+    r"""List everything that is wrong with a node.toml, warn about what soon will be, and note what may be overlooked.
 
     \b
-    Example:
+    Examples:
       banditmesh node check node.toml
+      banditmesh node check a.toml b.toml c.toml
     """
-    from ..live.config import check, warnings
+    from ..live.config import check, load, notes, warnings
 
-    problems = check(path)
+    problems = [problem for path in paths for problem in check(path)]
     for problem in problems[:-1]:
         click.echo(problem, err=True)
     if problems:
         raise InputError(problems[-1])
-    warned = warnings(path)
-    for warning in warned:
-        click.echo(f"warning: {warning}", err=True)
-    click.echo(f"{click.format_filename(path)}: {'a node can start with it' if warned else 'nothing is wrong'}")
+    for path in paths:
+        warned = warnings(path)
+        for warning in warned:
+            click.echo(f"warning: {warning}", err=True)
+        click.echo(f"{click.format_filename(path)}: {'a node can start with it' if warned else 'nothing is wrong'}")
+    for note in notes([load(path) for path in paths]):
+        click.echo(f"note: {note}", err=True)
+
+
+@node_verb.command("decisions", short_help="Join decision logs into one table.")
+@click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(dir_okay=False))
+@click.option(
+    "--out", metavar="TABLE", required=True, type=click.Path(dir_okay=False), help="The table: .parquet or .csv."
+)
+def decisions_verb(paths: tuple[str, ...], out: str) -> None:
+    r"""Join the choices and rewards of decision logs, and of the full files beside them, into one table.
+
+    A row is a reward with its choice. The table is a reward log: `--log` takes it.
+
+    \b
+    Examples:
+      banditmesh node decisions decisions.jsonl --out clicks.parquet
+      banditmesh node decisions a/decisions.jsonl b/decisions.jsonl --out clicks.parquet
+      banditmesh compare --network complete:2 --log clicks.parquet
+    """
+    from ..live.disk.decisions import join, save
+
+    if not out.endswith((".parquet", ".csv")):
+        raise InputError(f"--out must end in .parquet or .csv, got {out}")
+    columns, counts = join(paths)
+    save(columns, out)
+    click.echo(
+        f"{click.format_filename(out)}: {counts['rewards']} rewards ({counts['lapsed']} lapsed) of "
+        f"{counts['choices']} choices; {counts['withdrawals']} withdrawn, {counts['open']} without a reward"
+    )
+    for what, lines in (("dropped", "were dropped when the log was written"), ("unreadable", "cannot be read")):
+        if counts[what]:
+            click.echo(f"warning: {counts[what]} lines {lines}, and are missing here", err=True)
 
 
 def _reach(command: Any) -> Any:

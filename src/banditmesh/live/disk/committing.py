@@ -51,6 +51,8 @@ class Committer:
         Gives the epoch of a new life.
     changed : callable
         Called after a transaction: something may have to be sent.
+    observed : callable
+        Called with observations and the answers to them once they are durable.
 
     Attributes
     ----------
@@ -70,6 +72,7 @@ class Committer:
         clock: Callable[[], float],
         new_epoch: Callable[[], int],
         changed: Callable[[], None],
+        observed: Callable[[Sequence[Observation], Sequence[Answer]], None] = lambda observations, answers: None,
     ) -> None:
         self.trouble = ""
         self.turn = asyncio.Lock()
@@ -79,6 +82,7 @@ class Committer:
         self._clock = clock
         self._new_epoch = new_epoch
         self._changed = changed
+        self._observed = observed
         self._work = asyncio.Event()
         self._calls: deque[_Call] = deque()
         self._changes: list[tuple[Changes, asyncio.Future[None]]] = []
@@ -190,6 +194,7 @@ class Committer:
         except BaseException as error:
             _refuse(calls, error)
             raise
+        self._observed(observations, answers)
         start = 0
         for part, future in calls:
             if not future.done():

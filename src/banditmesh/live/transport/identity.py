@@ -159,11 +159,16 @@ def expiry_warning(own: Identity, now: float) -> str | None:
 
 def read_certificates(path: Path, most: int) -> Sequence[Any]:
     """The certificates in a file, at least one and at most `most`."""
-    x509 = need("cryptography.x509")
     try:
-        found: Sequence[Any] = x509.load_pem_x509_certificates(path.read_bytes())
+        return certificates_in(path.read_bytes(), path, most)
     except OSError as error:
         raise FileError(f"{path} must be a certificate, got: {error.strerror}") from None
+
+
+def certificates_in(data: bytes, path: Path, most: int) -> Sequence[Any]:
+    """The certificates in what was read from a file, at least one and at most `most`."""
+    try:
+        found: Sequence[Any] = need("cryptography.x509").load_pem_x509_certificates(data)
     except ValueError:
         raise FileError(f"{path} must be a certificate in PEM, got something else") from None
     if len(found) > most:

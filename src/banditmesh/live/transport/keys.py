@@ -27,6 +27,7 @@ from typing import Any, Final, NamedTuple
 from ... import checks
 from ...errors import FileError, InputError, NoticeError
 from ...files import atomic
+from ...files.regular import read_regular
 from ..links import notices
 from ..links.notices import need
 from ..logs import LOG, warn_if_exposed
@@ -34,6 +35,7 @@ from ..names import check_name
 from .identity import (
     MAX_AUTHORITIES,
     KeyFiles,
+    certificates_in,
     certify_authority,
     certify_node,
     file_name,
@@ -160,14 +162,33 @@ def renew(
     Parameters are those of `issue`; `out` holds the certificate that is replaced. It must have been issued by this
     authority, or by one of `trust`.
     """
-    signer = _open(authority)
     files = KeyFiles.of(out, check_name("node", node))
     [old] = read_certificates(files.certificate, 1)
-    own = identity_in(old, files.certificate)
+    certificate = _renewed(authority, node, old, files.certificate, days, trust)
+    # The authorities it trusts come first: a certificate without its authority could not be loaded.
+    _write(files.authorities, _trusted(_open(authority), trust))
+    _write(files.certificate, certificate)
+    return files
+
+
+def renew_pem(
+    authority: Path | str, node: str, old: bytes, *, days: int = NODE_DAYS, trust: Sequence[Path | str] = ()
+) -> bytes:
+    """The certificate that takes the place of an old one, in PEM both; nothing is written.
+
+    The rest is as `renew` says.
+    """
+    source = Path("standard input")
+    return _renewed(authority, check_name("node", node), certificates_in(old, source, 1)[0], source, days, trust)
+
+
+def _renewed(authority: Path | str, node: str, old: Any, source: Path, days: int, trust: Sequence[Path | str]) -> bytes:
+    signer = _open(authority)
+    own = identity_in(old, source)
     authorities = [signer.folder / "authority.crt", *map(Path, trust)]
     issuer = next((path for path in authorities if is_issued_by(old, read_certificates(path, 1)[0])), None)
     if (own.mesh, own.node) != (signer.mesh, node) or issuer is None:
-        raise FileError(f"{files.certificate} must be what this mesh's authority issued to {node!r}, got another's")
+        raise FileError(f"{source} must be what this mesh's authority issued to {node!r}, got another's")
     if not any(issuer.with_name(name).exists() for name in ("authority.key", "notices")):
         LOG.warning(
             "whether %r was expelled is not known: %s lies in no authority's folder, name it there", node, issuer
@@ -175,12 +196,29 @@ def renew(
     expelled = _expelled_before(signer, node, trust)
     if own.not_before < expelled:
         raise InputError(f"{node!r} was expelled, and with it this key; issue a new one with 'keys issue --force'")
-    trusted = _trusted(signer, trust)
-    certificate = _certify(signer, node, old.public_key(), days, expelled)
-    # The authorities it trusts come first: a certificate without its authority could not be loaded.
-    _write(files.authorities, trusted)
-    _write(files.certificate, certificate)
-    return files
+    return _certify(signer, node, old.public_key(), days, expelled)
+
+
+def read_names(path: Path | str) -> list[str]:
+    """The names of nodes in a file, one a line; empty lines, and those that begin with #, say nothing."""
+    path = Path(path)
+    try:
+        lines = read_regular(path).decode("utf-8-sig").splitlines()
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise FileError(f"{path} must be a text file in UTF-8, got binary data") from None
+    found: dict[str, int] = {}
+    for number, line in enumerate(map(str.strip, lines), start=1):
+        if not line or line.startswith("#"):
+            continue
+        check_name(f"{path}, line {number}: a node's name", line)
+        if line in found:
+            raise InputError(f"{path}, line {number}: names must differ, got {line!r}, as in line {found[line]}")
+        found[line] = number
+    if not found:
+        raise InputError(f"{path} must name at least one node, got none")
+    return list(found)
 
 
 def retire(authority: Path | str, node: str, epochs: Sequence[int]) -> Path:
