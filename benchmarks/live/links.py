@@ -105,7 +105,7 @@ def saving(place: Grounds, n_keys: int, repeats: int) -> float:
     """A store writes all keys, which it has already, with larger counts."""
     with Store.open(place.folder / "state" / "saving", MESH, "saving") as store:
         rounds = [
-            [Entry(*one.key, count, 0.5 * count, 3, True) for one in statistics(n_keys)]
+            [Entry(*one.key, count, 0.5 * count, 3, passes=True) for one in statistics(n_keys)]
             for count in range(1, repeats + 2)
         ]
         store.write_entries(rounds.pop(0))

@@ -22,7 +22,7 @@ INTERVAL: Final = 90  # interval of closed tickets: at most every second of thes
 KEY: Final = 900  # of the last 100,000 callers' keys
 RETIRED: Final = 1_000  # life that is retired
 REST: Final = 200_000  # node
-LINK: Final = 5_000_000  # link: its buffers, and the densest frame while it is heard
+LINK: Final = 6_500_000  # link: its buffers, and the densest frame while it is heard
 
 
 def most_bytes(

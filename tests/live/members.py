@@ -34,8 +34,8 @@ def observe(member, *observations, now=0.0):
 
 
 def taken(member, peer):
-    """All that waits for a neighbour, as it comes out at the other end."""
-    return [astuple(one) for one in member.take(peer, ALL)]
+    """All that waits for a neighbour, as it comes out at the other end; up to the ttl if nothing follows."""
+    return [astuple(one)[: None if one.weight else 6] for one in member.take(peer, ALL)]
 
 
 def hear(member, peer, *statistics):

@@ -12,21 +12,25 @@ from msgspec.structs import astuple
 
 from banditmesh.errors import BanditmeshError, FrameError, InputError
 from banditmesh.live.links import codec
-from banditmesh.live.links.codec import Bye, Hello, Notices, Ping, Pong, Splitter, Statistics
+from banditmesh.live.links.codec import Bye, Hello, Notices, Ping, Pong, Splitter, Statistics, Wanted
 from banditmesh.live.statistics import Statistic
 
-HELLO = Hello("shop", "node-a", 2**64 - 1, 1, "fwa(4)+growth(0.25)", "banditmesh 1.0")
+HELLO = Hello("shop", "node-a", 2**64 - 1, 2, "fwa(4)+growth(0.25)", "banditmesh 1.0", [("default", "")])
 SENT = [Statistic("node-a", 2**64 - 1, "red", 3, -1.5, 4), Statistic("b/ü", 0, "blau", 2**53 - 1, 1e12, 255)]
+SIGNED = [Statistic("a", 1, "red", 3, 1.5, 4, 2.5, 1.25, 1.8e9, bytes(16), bytes(64)), SENT[0]]
+WANTED = Wanted([bytes(16), b"other"], ["node-a"])
 FRAMES = {
     "hello": (codec.encode_hello(HELLO), HELLO),
     "statistics": (codec.encode_statistics(SENT), Statistics(SENT)),
+    "signed": (codec.encode_statistics(SIGNED, [b"one"]), Statistics(SIGNED, 0, (b"one",))),
+    "wanted": (codec.encode_wanted(WANTED.certificates, WANTED.names), WANTED),
     "notices": (codec.encode_notices([b"one", b""]), Notices([b"one", b""])),
     "ping": (codec.encode_ping(), Ping(0)),
     "pong": (codec.encode_pong(2**63), Pong(2**63)),
     "bye": (codec.encode_bye("leaving"), Bye("leaving")),
 }
-KINDS = (Hello, Statistics, Notices, Ping, Pong, Bye)
-TYPES = (str, int, str, int, float, int)
+KINDS = (Hello, Statistics, Notices, Ping, Pong, Bye, Wanted)
+TYPES = (str, int, str, int, float, int, float, float, float, bytes, bytes)
 
 
 def pack(*values):
@@ -130,6 +134,12 @@ def test_many_random_frames_do_nothing_else():
         pack(codec.STATISTICS, {}),
         pack(codec.NOTICES, ["text"]),
         pack(codec.BYE, [7]),
+        pack(codec.HELLO, ["m", "n", 1, 2, "p", "s", [["default"]]]),
+        pack(codec.HELLO, ["m", "n", 1, 2, "p", "s", [["default", ""]] * (codec.MAX_BANDITS + 1)]),
+        pack(codec.STATISTICS, [], [7]),
+        pack(codec.STATISTICS, [], {}),
+        pack(codec.WANTED, [["text"], []]),
+        pack(codec.WANTED, [[], ["a"] * (codec.MAX_WANTED + 1)]),
         pack(codec.BYE, ["x" * 257]),
         pack(codec.PING, []) + b"\x00",
         b"\x92\x02" + b"\x91" * 200_000,
@@ -150,7 +160,7 @@ def test_hostile_frame_is_refused(frame):
 
 
 def test_unknown_kinds_are_skipped():
-    for kind in (0, 7, 2**63, -1):
+    for kind in (0, 8, 2**63, -1):
         assert codec.decode(pack(kind, {"anything": [1, 2]})) is None
         assert codec.decode(pack(kind)) is None
 
@@ -160,7 +170,8 @@ def test_later_versions_may_lengthen_every_array():
     fields = msgspec.structs.astuple(HELLO)
     assert codec.decode(pack(codec.HELLO, [*fields, later], later)) == HELLO
     longer = [[*astuple(one), later] for one in SENT]
-    assert codec.decode(pack(codec.STATISTICS, longer, later)) == Statistics(SENT)
+    assert codec.decode(pack(codec.STATISTICS, longer, [b"one"], later)) == Statistics(SENT, 0, (b"one",))
+    assert codec.decode(pack(codec.WANTED, [[], ["a"], later], later)) == Wanted([], ["a"])
     assert codec.decode(pack(codec.STATISTICS, [longer[0], SENT[1]])) == Statistics(SENT)
     assert codec.decode(pack(codec.NOTICES, [b"one"], later)) == Notices([b"one"])
     assert codec.decode(pack(codec.PING, [3, later])) == Ping(3)
@@ -180,6 +191,10 @@ def test_later_versions_may_lengthen_every_array():
         ["a", 1, "red", True, 1.0, 1],
         ["a", 1, "red", 1, "1.0", 1],
         ["a", 1, "red", 1, None, 1],
+        ["a", 1, "red", 1, 1.0, 1, "1.0"],
+        ["a", 1, "red", 1, 1.0, 1, 1.0, 1.0, None],
+        ["a", 1, "red", 1, 1.0, 1, 1.0, 1.0, 0.0, "id", b""],
+        ["a", 1, "red", 1, 1.0, 1, 1.0, 1.0, 0.0, b"", 7],
         {"a": 1},
     ],
     ids=repr,
@@ -198,6 +213,12 @@ def test_frame_of_malformed_statistics_alone_is_refused_before_each_was_looked_a
 def test_statistic_with_text_that_is_not_utf8_is_malformed():
     frame = pack(codec.STATISTICS, [SENT[0], ("?", 1, "red", 1, 1.0, 1)]).replace(b"\xa1?", b"\xa1\xff")
     assert codec.decode(frame) == Statistics(SENT[:1], 1)
+
+
+def test_neighbour_of_version_1_gets_what_it_knows():
+    frame = codec.encode_statistics(SIGNED, [b"one"], version=1)
+    assert frame == codec.encode_statistics([Statistic(*astuple(one)[:6]) for one in SIGNED])
+    assert codec.encode_statistics(SENT) == codec._frame(codec.STATISTICS, [astuple(one)[:6] for one in SENT])
 
 
 def test_whole_sums_become_floats():
@@ -258,7 +279,7 @@ def test_example_of_the_document_is_what_is_sent():
     page = (Path(__file__).parents[2] / "docs" / "live" / "wire.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```text\n((?:[0-9a-f]{2} ).*?)^```$", page, re.MULTILINE | re.DOTALL)
     *shown, _ = (bytes.fromhex(re.sub(r"#.*", "", block)) for block in blocks)  # the last one is a notice
-    hello = Hello("shop", "a", 0x0123456789ABCDEF, 1, "fwa(4)", "banditmesh 1.0")
+    hello = Hello("shop", "a", 0x0123456789ABCDEF, 2, "fwa(4)", "banditmesh 1.0", [("default", "")])
     statistics = [Statistic("a", 0x0123456789ABCDEF, "red", 3, 2.5, 4)]
     assert shown == [
         codec.encode_hello(hello),

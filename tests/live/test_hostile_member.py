@@ -19,6 +19,7 @@ from banditmesh.errors import FrameError
 from banditmesh.live import links
 from banditmesh.live.links import codec, conversation
 from banditmesh.live.names import MAX_COUNT, MAX_REWARD, check_name
+from banditmesh.live.statistics import Statistic
 from banditmesh.live.transport import PlainTransport, TlsTransport, keys
 from banditmesh.live.transport.identity import contexts
 
@@ -252,7 +253,7 @@ def test_many_random_frames_are_refused_or_within_range(tmp_path, files):
 
 
 def test_every_single_bit_flip_of_a_frame_is_refused_or_within_range(tmp_path):
-    frame = codec.encode_statistics([("x", 7, "red", 3, 1.5, 4)])
+    frame = codec.encode_statistics([Statistic("x", 7, "red", 3, 1.5, 4)])
 
     async def main():
         async with a_mesh(tmp_path) as (a, _, x):
@@ -286,7 +287,7 @@ def test_length_above_the_limit_ends_the_link_at_once(tmp_path, said):
 
 
 def test_truncated_frames_are_not_heard(tmp_path):
-    frame = codec.encode_statistics([("x", 7, "red", 3, 1.5, 4)])
+    frame = codec.encode_statistics([Statistic("x", 7, "red", 3, 1.5, 4)])
 
     async def main():
         async with a_mesh(tmp_path) as (a, _, x):
@@ -301,7 +302,7 @@ def test_truncated_frames_are_not_heard(tmp_path):
 
 
 def test_slow_loris_is_sent_away_before_its_hello_and_holds_up_nobody_after_it(tmp_path, monkeypatch):
-    frame = codec.encode_statistics([("x", 7, "red", 3, 1.5, 4)])
+    frame = codec.encode_statistics([Statistic("x", 7, "red", 3, 1.5, 4)])
     patience = conversation.HELLO_WITHIN
 
     async def dribble(connection, data, pause=0.01):

@@ -218,8 +218,8 @@ def restored(value, **settings):
 
 
 def test_everything_comes_back_after_a_restart():
-    entries = [Entry("o", 5, "red", 2, 4.0, 3, False), Entry("o", 5, "far", 2, 4.0, 3, True)]
-    member = restored(stored(entries=[*entries, Entry("n", 7, "blue", 1, 1.0, 2, True)]))
+    entries = [Entry("o", 5, "red", 2, 4.0, 3, passes=False), Entry("o", 5, "far", 2, 4.0, 3, passes=True)]
+    member = restored(stored(entries=[*entries, Entry("n", 7, "blue", 1, 1.0, 2, passes=True)]))
     assert member.life == Life(1, 4, 10)
     assert known(member) == {"red": (6, 1.0), "blue": (1, 1.0)}
     assert member.own() == [OwnArm("red", 4, 2.0, 3, 1.5, 4)]
@@ -232,21 +232,21 @@ def test_everything_comes_back_after_a_restart():
 
 
 def test_what_passes_is_decided_anew_at_the_start():
-    entries = [Entry("o", 5, "red", 2, 4.0, 3, False), Entry("o", 5, "far", 2, 4.0, 3, True)]
+    entries = [Entry("o", 5, "red", 2, 4.0, 3, passes=False), Entry("o", 5, "far", 2, 4.0, 3, passes=True)]
     member = restored(stored(entries=entries), arms=["far"], links="p")
     assert {one.key: one.passes for one in member.entries()} == {("o", 5, "red"): True, ("o", 5, "far"): False}
     assert ("o", 5, "red", 2, 4.0, 3) in taken(member, "p")
 
 
 def test_stored_entries_are_refused_as_heard_ones_would_be():
-    entries = [Entry(origin, epoch, "red", 1, 9.0, 3, True) for origin, epoch in
+    entries = [Entry(origin, epoch, "red", 1, 9.0, 3, passes=True) for origin, epoch in
                [("a", 1), ("b", 1), ("c", 1), ("n", 1), ("n", 2), ("n", 3)]]  # fmt: skip
     member = restored(stored(entries=entries, retired=[("a", 1), ("n", 2)]), ignore=["b"], caps=Caps(entries=1))
     assert [one.key for one in member.entries()] == [("c", 1, "red"), ("n", 3, "red")]
 
 
 def test_stored_entries_outside_of_a_range_are_kept_and_unused():
-    entries = [Entry("o", 1, "red", 1, 9.0, 3, True), Entry("n", 2, "red", 1, 7.0, 3, True)]
+    entries = [Entry("o", 1, "red", 1, 9.0, 3, passes=True), Entry("n", 2, "red", 1, 7.0, 3, passes=True)]
     arms = [ArmSpec("red", sigma=1.0, reward_range=(0.0, 1.0))]
     member = restored(stored(entries=entries), arms=arms, protocol=bm.Flooding(4), links="p")
     assert [(*one.key, one.count, one.passes) for one in member.entries()] == [
@@ -278,7 +278,7 @@ def test_new_life_moves_own_statistics_as_committed_into_the_table():
     assert commit.changes.clear_own
     assert commit.changes.life == Life(2, 1, 1)
     assert commit.changes.starts == [Start(1, 5.0)]
-    assert commit.changes.entries == [Entry("n", 1, "red", 3, 7.0, 4, True)]
+    assert commit.changes.entries == [Entry("n", 1, "red", 3, 7.0, 4, passes=True, is_observed=True)]
     assert commit.changes.own == [OwnArm("blue", 0, 0.0, n_chosen=1)]
     before = known(member)
     member.committed(commit)

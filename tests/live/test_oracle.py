@@ -53,7 +53,7 @@ BROKEN = {
         "pass",
     ),
     "an older copy of a state goes on": (StatisticTable, "_check_own_life", "self.proofs[arm] =", "_ ="),
-    "a new life forgets the old one": (member.Member, "new_life", "if own.count}", "if not own}"),
+    "a new life forgets the old one": (member.Member, "new_life", "if own.count\n", "if not own\n"),
     "a link that comes up is offered nothing": (outboxes.Outboxes, "up", "for row in rows if", "for row in () if"),
     "what passes is not decided anew": (
         StatisticTable,

@@ -1,6 +1,7 @@
 """The state of a node on disk: nothing acknowledged is lost, and nothing damaged is believed."""
 
 import asyncio
+import gzip
 import json
 import os
 import random
@@ -13,32 +14,56 @@ import textwrap
 import threading
 from concurrent.futures import Executor, Future
 from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from banditmesh import UCB, FwA
 from banditmesh.errors import InputError, StoreError
-from banditmesh.live.disk import CallerKey, Changes, Closed, Life, OwnArm, Start, Stored, TicketBook, schema
+from banditmesh.live.disk import (
+    AgentClock,
+    BanditMemory,
+    CallerKey,
+    Changes,
+    Closed,
+    Life,
+    OpenTicket,
+    OwnArm,
+    Start,
+    Stored,
+    TicketBook,
+    schema,
+)
 from banditmesh.live.disk.state import BESIDE, FILE, Store, copy_state
 from banditmesh.live.member import Member
-from banditmesh.live.statistics import ArmSpec, Entry
+from banditmesh.live.statistics import ArmSpec, Entry, certificate_id
 
 EPOCH = 2**64 - 3
 FULL = Changes(
-    life=Life(EPOCH, 2, 40),
-    own=[OwnArm("red", 7, 0.1 + 0.2, 5, -0.25, 9), OwnArm("blue", 0, 0.0, 0, 0.0, 1)],
+    life=Life(EPOCH, 2, 40, 3600.5),
+    own=[
+        OwnArm("red", 7, 0.1 + 0.2, 5, -0.25, 9),
+        OwnArm("blue", 0, 0.0, 0, 0.0, 1),
+        OwnArm("ads/de/red", 7, 0.5, 5, 0.25, 9, 6.5, 0.4, 1.8e9, 4.25, 0.2, 1.7e9),
+    ],
     starts=[Start(1, 12.5), Start(2, 1e9)],
     closed=[Closed(1, 0, 3), Closed(1, 5, 5), Closed(2, 0, 40)],
     caller_keys=[CallerKey(3, "invoice 7"), CallerKey(4, "")],
     entries=[
-        Entry("b", 0, "red", 2**53 - 1, 1e12, 0, False),
-        Entry("b", 2**64 - 1, "green", 1, -1e12, 4, True),
-        Entry("a", 5, "red", 3, 1.5, 4, True),
+        Entry("b", 0, "red", 2**53 - 1, 1e12, 0, passes=False),
+        Entry("b", 2**64 - 1, "green", 1, -1e12, 4, passes=True),
+        Entry("a", 5, "red", 3, 1.5, 4, passes=True),
+        Entry("a", 6, "red", 3, 1.5, 4, 3, 1.5, 0.0, certificate_id(b"a"), bytes(64), passes=True, is_observed=True),
+        Entry("b", 7, "red", 3, 1.5, 4, 2.5, 1.25, 1.8e9, certificate_id(b"b"), bytes(64), passes=False),
     ],
     notices=[b"\x00signed", b"other"],
     retired=[("c", 2**63)],
     ticket_book=TicketBook(bytes(range(32)), 2, 100_000, 0),
+    certificates=[b"a", b"b"],
+    open_tickets=[OpenTicket(1, 2, "red", 0.5), OpenTicket(2, 39, "blue", 3600.5)],
+    memories=[BanditMemory("default", "discount(half_life = 86400)")],
+    clocks=[AgentClock("ads", "de", 30, 20.5, 1.8e9), AgentClock("default", "", 10)],
 )
 
 
@@ -48,12 +73,10 @@ def open_store(folder, **more):
 
 def stored_of(changes, **more):
     """What is read after changes were written to an empty file."""
-    lists = ("own", "starts", "closed", "caller_keys", "entries", "notices", "retired")
-    keys = (lambda one: one.arm, None, None, None, lambda one: (one.origin, one.epoch, one.arm), None, None)
-    found = {name: sorted(getattr(changes, name), key=key) for name, key in zip(lists, keys, strict=True) if key}
-    found |= {name: getattr(changes, name) for name, key in zip(lists, keys, strict=True) if not key}
-    found["notices"] = sorted(found["notices"])
-    return Stored(mesh="shop", node="a", life=changes.life, **{"ticket_book": changes.ticket_book, **found, **more})
+    found = {name: getattr(changes, name) for name in Stored.__struct_fields__ if name in Changes.__struct_fields__}
+    keys = {"own": lambda one: one.arm, "entries": lambda one: one.key, "notices": None, "certificates": certificate_id}
+    found |= {name: sorted(found[name], key=key) for name, key in keys.items()}
+    return Stored(**{"mesh": "shop", "node": "a", **found, **more})
 
 
 @pytest.fixture
@@ -89,38 +112,46 @@ def test_changes_are_applied_in_the_stated_order(folder):
                 forgotten_closed=[(2, 0)],
                 forgotten_caller_keys=3,
                 removed=[("b", 0, "red"), ("nobody", 1, "red")],
+                settled_tickets=[(1, 2), (1, 3)],
+                forgotten_certificates=[certificate_id(b"a"), bytes(16)],
                 closed=[Closed(2, 7, 8)],
-                entries=[Entry("a", 5, "red", 4, 2.5, 1, False)],
+                entries=[Entry("a", 5, "red", 4, 2.5, 1, passes=False)],
             )
         )
         found = store.load()
         assert found.starts == [Start(2, 1e9)]
         assert found.closed == [Closed(2, 7, 8)]
         assert found.caller_keys == [CallerKey(4, "")]
+        assert found.open_tickets == FULL.open_tickets[1:]
+        assert found.certificates == [b"b"]
         assert found.entries == [
-            Entry("a", 5, "red", 4, 2.5, 1, False),
-            Entry("b", 2**64 - 1, "green", 1, -1e12, 4, True),
+            Entry("a", 5, "red", 4, 2.5, 1, passes=False),
+            FULL.entries[3],
+            FULL.entries[4],
+            Entry("b", 2**64 - 1, "green", 1, -1e12, 4, passes=True),
         ]
         store.write(Changes(life=Life(1, 1, 0), clear_own=True, own=[OwnArm("red", 0, 0.0, n_chosen=3)]))
         found = store.load()
         assert (found.own, found.starts, found.closed) == ([OwnArm("red", 0, 0.0, n_chosen=3)], [], [])
+        assert (found.open_tickets, found.memories, found.clocks) == ([], FULL.memories, FULL.clocks)
         assert found.life == Life(1, 1, 0)
 
 
 @pytest.mark.parametrize("total", [-0.0, 0, 3, 5e-324, 0.1, 1e300 / 1e289])
 def test_sums_come_back_as_they_were(folder, total):
     with open_store(folder) as store:
-        store.write(Changes(own=[OwnArm("red", 3, total, 3, total)], entries=[Entry("b", 1, "x", 3, total, 1, True)]))
+        entry = Entry("b", 1, "x", 3, total, 1, passes=True)
+        store.write(Changes(own=[OwnArm("red", 3, total, 3, total)], entries=[entry]))
         found = store.load()
     assert {one.arm: one.total for one in found.own}["red"] == total
-    assert Entry("b", 1, "x", 3, total, 1, True) in found.entries
+    assert entry in found.entries
 
 
 def test_commits_and_saves_run_one_after_the_other_off_the_loop(tmp_path):
     async def run(store):
         await asyncio.gather(
             store.commit(FULL),
-            *(store.save_entries([Entry("d", n, "red", 1, 0.5, 1, True)]) for n in range(20)),
+            *(store.save_entries([Entry("d", n, "red", 1, 0.5, 1, passes=True)]) for n in range(20)),
             *(store.commit(Changes(own=[OwnArm(f"arm {n}", 1, 0.5)])) for n in range(20)),
         )
         await store.save_entries([], [("d", 3, "red")])
@@ -129,7 +160,7 @@ def test_commits_and_saves_run_one_after_the_other_off_the_loop(tmp_path):
         asyncio.run(run(store))
         found = store.load()
     assert len([entry for entry in found.entries if entry.origin == "d"]) == 19
-    assert len(found.own) == 22
+    assert len(found.own) == 20 + len(FULL.own)
 
 
 def test_writing_can_run_on_an_executor_of_the_caller(tmp_path):
@@ -226,9 +257,14 @@ def change(folder, *statements):
         db.commit()
 
 
+#: How rows end in which there is no memory and no signature.
+PLAIN = {"entries": (0, 0.0, 0.0, 0.0, b"", b""), "own": (0.0,) * 6, "life": (0.0,)}
+
+
 def resealed(table, row):
     """Statements cannot seal rows; this can, as an enemy would."""
     table_of = {one.name: one for one in schema.TABLES}[table]
+    row += PLAIN[table][len(row) - len(table_of.columns) :] if len(row) < len(table_of.columns) else ()
 
     def put(folder):
         with closing(sqlite3.connect(folder / FILE)) as db:
@@ -254,6 +290,16 @@ HOSTILE = {
     "an own sum too large": ("own", ("red", 1, 2e12, 1, 0.5, 1)),
     "a told sum of nothing": ("own", ("red", 1, 0.5, 0, 0.5, 1)),
     "an own arm without a name": ("own", ("", 1, 0.5, 1, 0.5, 1)),
+    "a told weight of nothing": ("own", ("red", 1, 0.5, 0, 0.0, 1, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0)),
+    "a weight above the count": ("own", ("red", 1, 0.5, 0, 0.0, 1, 1.5, 0.5, 1.8e9, 0.0, 0.0, 0.0)),
+    "a weight below 1": ("entries", ("b", 1, "red", 1, 0.5, 1, 1, 0, 0.5, 0.25, 1.8e9, b"", b"")),
+    "a weighted sum too large": ("entries", ("b", 1, "red", 2, 0.5, 1, 1, 0, 1.5, 2e12, 1.8e9, b"", b"")),
+    "a stamp before 1970": ("entries", ("b", 1, "red", 1, 0.5, 1, 1, 0, 1.0, 0.5, -1.0, b"", b"")),
+    "a short signature": ("entries", ("b", 1, "red", 1, 0.5, 1, 1, 0, 0.0, 0.0, 0.0, bytes(16), bytes(63))),
+    "a signature by no certificate": ("entries", ("b", 1, "red", 1, 0.5, 1, 1, 0, 0.0, 0.0, 0.0, b"", bytes(64))),
+    "a text for a certificate": ("certificates", (bytes(16), "text")),
+    "an open ticket of a start to come": ("open_tickets", (9, 1, "red", 0.0)),
+    "a negative uptime": ("life", (EPOCH - 2**63, 2, 40, -1.0)),
     "a second life": ("life", (1, 1, 1)),
     "a second key": ("ticket_book", (bytes(32), 1, 1, 0)),
     "a start to come": ("starts", (9, 1.0)),
@@ -300,19 +346,54 @@ def test_a_file_that_somebody_changed_is_refused(folder, statement):
         load(folder)
 
 
-def test_a_file_of_the_format_without_a_key_opens_and_gets_one(folder):
-    change(folder, "DROP TABLE ticket_book", "PRAGMA user_version = 1")
-    copy_state(folder, folder.parent / "backup")
-    with open_store(folder) as store:
-        assert store.load() == stored_of(FULL, ticket_book=None)
-        store.write(Changes(own=[OwnArm("red", 8, 0.5)]))
-        store.write(Changes(ticket_book=FULL.ticket_book))
-    assert load(folder).ticket_book == FULL.ticket_book
-    # So does an older backup.
-    folder.joinpath(FILE).unlink()
-    (folder.parent / "backup").rename(folder / FILE)
-    with open_store(folder) as store:
-        assert store.load() == stored_of(FULL, ticket_book=None, is_backup=True)
+#: What the file of format 1 holds, which the code of that time wrote.
+FULL_1 = Changes(
+    life=Life(EPOCH, 2, 40),
+    own=FULL.own[:2],
+    starts=FULL.starts,
+    closed=FULL.closed,
+    caller_keys=FULL.caller_keys,
+    entries=FULL.entries[:3],
+    notices=FULL.notices,
+    retired=FULL.retired,
+)
+
+
+@pytest.fixture
+def folder_1(tmp_path):
+    """A folder with a file of format 1."""
+    folder = tmp_path / "state"
+    folder.mkdir()
+    (folder / FILE).write_bytes(gzip.decompress((Path(__file__).parent / "format_1.db.gz").read_bytes()))
+    return folder
+
+
+@pytest.mark.parametrize("first", [Changes(own=[OwnArm("red", 8, 0.5)]), Changes(ticket_book=FULL.ticket_book)])
+def test_a_file_of_format_1_is_read_as_it_is_and_brought_up_to_date_by_the_first_write(folder_1, first):
+    copy_state(folder_1, folder_1.parent / "backup")
+    with open_store(folder_1) as store:
+        assert store.load() == stored_of(FULL_1)
+        store.write(first)
+        found = store.load()
+        assert (found.own[1], found.ticket_book) == ((first.own or FULL_1.own)[0], first.ticket_book)
+        assert (found.life, found.entries, found.closed) == (FULL_1.life, stored_of(FULL_1).entries, FULL_1.closed)
+        store.write(FULL)
+        assert store.load() == stored_of(FULL)
+    # So is an older backup.
+    folder_1.joinpath(FILE).unlink()
+    (folder_1.parent / "backup").rename(folder_1 / FILE)
+    with open_store(folder_1) as store:
+        assert store.load() == stored_of(FULL_1, is_backup=True)
+        store.write_entries(FULL.entries)
+        assert store.load().entries == stored_of(FULL).entries
+
+
+def test_a_failed_upgrade_leaves_a_file_of_format_1_as_it_was(folder_1):
+    with open_store(folder_1) as store, pytest.raises(OverflowError):
+        store.write(Changes(own=[OwnArm("red", 2**63, 0.5)]))
+    assert load(folder_1) == stored_of(FULL_1)
+    with closing(sqlite3.connect(folder_1 / FILE)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
 
 
 @pytest.mark.parametrize("key", [b"", bytes(31), bytes(33)])
@@ -426,7 +507,7 @@ def test_a_full_disk_undoes_the_whole_transaction_and_the_next_try_works(folder)
         many = [OwnArm(f"arm {n}", 1, 0.5) for n in range(2000)]
         for write in (
             lambda: store.write(Changes(life=Life(EPOCH, 2, 41), clear_own=True, own=many)),
-            lambda: store.write_entries([Entry("d", n, "red", 1, 0.5, 1, True) for n in range(2000)]),
+            lambda: store.write_entries([Entry("d", n, "red", 1, 0.5, 1, passes=True) for n in range(2000)]),
             lambda: asyncio.run(store.commit(Changes(life=Life(EPOCH, 2, 41), own=many))),
         ):
             with refused(r"cannot write .*state\.db: database or disk is full"):
@@ -434,7 +515,7 @@ def test_a_full_disk_undoes_the_whole_transaction_and_the_next_try_works(folder)
             assert store.load() == before
         store._db.execute("PRAGMA max_page_count = 1000000")
         store.write(Changes(own=many))
-        assert len(store.load().own) == 2002
+        assert len(store.load().own) == 2000 + len(FULL.own)
 
 
 LIMITED = """
@@ -519,7 +600,7 @@ def test_a_value_that_no_row_can_hold_undoes_the_whole_transaction(folder):
     with open_store(folder) as store:
         before = store.load()
         with pytest.raises(OverflowError):
-            store.write(Changes(clear_own=True, own=[OwnArm("green", 2**70, 0.5)]))
+            store.write(Changes(clear_own=True, own=[OwnArm("green", 2**63, 0.5)]))
         assert store.load() == before
         store.write(Changes(own=[OwnArm("green", 2, 0.5)]))
 
@@ -589,7 +670,7 @@ def test_a_commit_that_fails_leaves_the_mark_of_a_backup(folder, tmp_path):
     with open_store(restored) as store:
         store.load()
         with pytest.raises(OverflowError):
-            store.write(Changes(life=Life(EPOCH - 1, 1, 40), own=[OwnArm("green", 2**70, 0.5)]))
+            store.write(Changes(life=Life(EPOCH - 1, 1, 40), own=[OwnArm("green", 2**63, 0.5)]))
         store.write(Changes(life=Life(EPOCH, 3, 40)))
     assert load(restored).is_backup
 
@@ -670,7 +751,7 @@ def test_a_member_begins_a_new_life_with_what_a_backup_holds(folder, tmp_path):
         found = store.load()
     assert not found.is_backup
     assert found.life.epoch == 8
-    assert Entry("a", EPOCH, "red", 7, 0.1 + 0.2, 4, True) in found.entries
+    assert Entry("a", EPOCH, "red", 7, 0.1 + 0.2, 4, passes=True, is_observed=True) in found.entries
 
 
 # Killed while writing
@@ -695,7 +776,7 @@ while True:
         )
     )
     print(count, flush=True)
-    store.write_entries([Entry("b", n, "red", count, 0.5, 1, True) for n in range(count % 50)])
+    store.write_entries([Entry("b", n, "red", count, 0.5, 1, passes=True) for n in range(count % 50)])
 """
 
 

@@ -1,6 +1,7 @@
 """What becomes of a statistic that comes, and what goes out again: each rule of hearing and telling by hand."""
 
 import contextlib
+import itertools
 import math
 
 import pytest
@@ -12,7 +13,7 @@ from banditmesh.live.disk import Life, Stored, schema
 from banditmesh.live.disk.schema import UnusableError
 from banditmesh.live.member import ArmSpec
 from banditmesh.live.names import MAX_COUNT, Caps
-from banditmesh.live.statistics import Entry, Statistic, policy_arms, why_refused
+from banditmesh.live.statistics import Entry, Statistic, Values, policy_arms, why_refused
 
 # Flooding relays everything; a node with no arms relays under FwA, too.
 
@@ -623,14 +624,93 @@ REFUSED = [(0, 0.0), (MAX_COUNT + 1, 0.0), (1, 1.1e12), (2, -2.1e12), (1, math.n
 
 @pytest.mark.parametrize("count, total", [*REFUSED, (1, 1e12), (2, -2e12), (MAX_COUNT, 0.0)])
 def test_wire_disk_and_callers_refuse_the_same(count, total):
-    is_refused = why_refused(count, total) is not None
+    is_refused = why_refused(Values.of(count, total)) is not None
     assert is_refused == ((count, total) in REFUSED or math.isnan(total))
     member = make()
     hear(member, "p", ("o", 1, "red", count, total, 3))
     assert counted(member, "heard_news") == (not is_refused,)
-    stored = Stored("mesh", "n", Life(1, 1, 0), entries=[Entry("o", 1, "red", count, total, 3, True)])
+    stored = Stored("mesh", "n", Life(1, 1, 0), entries=[Entry("o", 1, "red", count, total, 3, passes=True)])
     with pytest.raises(UnusableError) if is_refused else contextlib.nullcontext():
         schema._check(stored)
     if count == 1:
         with pytest.raises(bm.InputError) if is_refused else contextlib.nullcontext():
             ArmSpec("red").check_reward(total)
+
+
+# Forgetting values, and the one order
+
+
+def with_memory(count, total, weight, weighted_total, stamp, ttl=3):
+    return ("o", 1, "red", count, total, ttl, weight, weighted_total, stamp)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ((3, 2.0, 4.0, 2.0, 1e9), "weight"),
+        ((3, 2.0, 0.5, 0.25, 1e9), "weight"),
+        ((3, 2.0, math.nan, 2.0, 1e9), "weight"),
+        ((3, 2.0, 2.0, 2.0, 0.0), "weight"),
+        ((3, 2.0, 0.0, 0.0, 1e9), "weight"),
+        ((3, 2.0, 3.0, 1.0, 0.0), "weight"),
+        ((3, 2.0, 2.0, 3e12, 1e9), "weighted_sum"),
+        ((3, 2.0, 2.0, math.inf, 1e9), "weighted_sum"),
+        ((3, 2.0, 2.0, math.nan, 1e9), "weighted_sum"),
+        ((3, 2.0, 2.0, 1.5, -1.0), "stamp"),
+        ((3, 2.0, 2.0, 1.5, math.inf), "stamp"),
+        ((3, 2.0, 2.0, 1.5, math.nan), "stamp"),
+    ],
+)
+def test_forgetting_value_out_of_its_range_is_refused_and_counted(value, reason):
+    member = relay("p", "q")
+    hear(member, "p", with_memory(*value))
+    assert counted(member, f"refused_{reason}", "heard_news") == (1, 0)
+    assert not member.entries()
+
+
+def test_weighted_sum_must_be_in_the_range_of_the_arm_too():
+    member = make(arms=[ArmSpec("red", sigma=1.0, reward_range=(0.0, 1.0))])
+    hear(member, "p", with_memory(3, 2.0, 1.5, 1.75, 1e9))
+    hear(member, "p", with_memory(3, 2.0, 1.5, 1.25, 1e9))
+    assert counted(member, "refused_reward_range", "heard_news") == (1, 1)
+
+
+def test_forgetting_values_travel_as_they_came_and_written_out_or_not_they_are_the_same():
+    member = relay("p", "q")
+    hear(member, "p", with_memory(3, 2.0, 2.5, 1.5, 1e9), ("o", 1, "blue", 2, 1.0, 3, 2.0, 1.0, 0.0))
+    assert taken(member, "q") == [
+        ("o", 1, "red", 3, 2.0, 2, 2.5, 1.5, 1e9, b"", b""),
+        ("o", 1, "blue", 2, 1.0, 2),
+    ]
+    hear(member, "p", ("o", 1, "blue", 2, 1.0, 3))
+    assert counted(member, "heard_news", "heard_stale", "heard_conflicts") == (2, 1, 0)
+
+
+def test_of_two_statistics_of_a_key_the_larger_values_win_in_turn_whatever_comes_first():
+    ranked = [
+        (2, 1.0, 2.0, 1.0, 0.0),
+        (3, 1.0, 2.0, 1.0, 1e9),
+        (3, 2.0, 2.0, 1.0, 1e9),
+        (3, 2.0, 2.5, 1.0, 1e9),
+        (3, 2.0, 2.5, 1.5, 1e9),
+        (3, 2.0, 2.5, 1.5, 2e9),
+        (3, 2.0, 3.0, 2.0, 0.0),
+    ]
+    for lower, higher in itertools.combinations(ranked, 2):
+        for order in ((lower, higher), (higher, lower)):
+            member = relay("p", "q")
+            for value in order:
+                hear(member, "p", with_memory(*value))
+            [entry] = member.entries()
+            assert entry.values == Values(*higher)
+            n_conflicts = int(lower[0] == higher[0])
+            assert counted(member, "heard_conflicts", "heard_news") == (n_conflicts, 1 + (order[0] == lower))
+
+
+def test_what_the_present_life_told_is_compared_by_all_five_values():
+    member = make(links="p")
+    observe(member, ("red", 0.5))
+    hear(member, "p", ("n", 1, "red", 1, 0.5, 3))
+    assert member.needs_new_life() is None
+    hear(member, "p", ("n", 1, "red", 1, 0.5, 3, 1.0, 0.5, 1e9))
+    assert "older copy" in member.needs_new_life()

@@ -27,6 +27,7 @@ from banditmesh.live.links.notices import Signer, key_id
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, WITHDRAWN, ArmSpec, Observation
 from banditmesh.live.names import Caps
 from banditmesh.live.node import Node
+from banditmesh.live.statistics import Statistic
 
 MESH = "simulated"
 ARMS = ("red", "blue", "green", "grey")
@@ -740,7 +741,7 @@ def impossible(world, rng):
         ("x", 1, "", 1, 1.0, 3),
         ("x", 1, "red", 1, 1.0, 0),
     ]
-    return codec.encode_statistics(rng.sample(bad, rng.randint(1, len(bad))))
+    return codec.encode_statistics([Statistic(*one) for one in rng.sample(bad, rng.randint(1, len(bad)))])
 
 
 def nonsense(world, rng):

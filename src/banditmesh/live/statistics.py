@@ -1,20 +1,28 @@
 """A statistic: the one thing that travels between nodes and is kept of others; and what statistics and rewards may be.
 
-It has one shape from the wire to the table and back, `Statistic`. Fields that later versions add, such as a signature,
-go behind the ttl: nodes that do not know them skip them. A node's table keeps a `Known` of each key, and on the disk is
-an `Entry`, a statistic with what the node decided about it.
+It has one shape from the wire to the table and back, `Statistic`. Fields that later versions add go behind those of the
+first version: nodes that do not know them skip them. A node's table keeps a `Known` of each key, and on the disk is an
+`Entry`, a statistic with what the node decided about it.
 
-`why_refused` says what count and sum may be, for all edges alike: of what comes over a link, of what is read from the
-disk, and, with a count of one, of a reward that is reported. A count is from 1 to 2^53 - 1. A reward is at most 1e12 in
-size and inside the arm's `reward_range`, if it has one; a sum of `count` rewards is inside `count` times that range,
-give or take what rounding can do to it.
+What a statistic says are five `Values`: count and sum of the rewards; and, by the origin's memory, their discounted
+number and sum (weight and weighted total) at the time of the last one (stamp). Without a memory these are count, sum
+and 0; then they may be left out, as a weight of 0, and `Values.of` puts them in.
+
+**One order** decides which of two statistics of a key stands, wherever two meet (`rank`): one that is signed beats one
+that is not, then the larger values win, compared in turn.
+
+`why_refused` says what values may be, for all edges alike: of what comes over a link, of what is read from the disk,
+and, with a count of one, of a reward that is reported. A count is from 1 to 2^53 - 1, a weight from 1 to the count. A
+reward is at most 1e12 in size and inside the arm's `reward_range`, if it has one; a sum of `count` rewards is inside
+`count` times that range, and a weighted one inside `weight` times that range, give or take what rounding can do to it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -26,15 +34,61 @@ from .names import MAX_COUNT, MAX_REWARD, check_name
 
 LAWS: Final = {"gaussian": GAUSSIAN, "bernoulli": BERNOULLI, "uniform": UNIFORM, "other": OTHER}
 _ROUNDING: Final = 2.0**-53
-#: The most bytes of a statistic on the wire, its two names aside.
+#: The most bytes of a statistic on the wire, its two names aside: of one without a memory, and of a signed one.
 _OVERHEAD: Final = 40
+_SIGNED_OVERHEAD: Final = _OVERHEAD + 3 * 9 + 18 + 66
+#: How many bytes the id of a certificate has, and a signature (Ed25519).
+CERTIFICATE_BYTES: Final = 16
+SIGNATURE_BYTES: Final = 64
+#: The latest stamp, in seconds since 1970: whatever it is, it is finite.
+MAX_STAMP: Final = float(2**53)
 
 #: What a statistic is of: an origin, an epoch (one life of it) and an arm.
 Key = tuple[str, int, str]
 
 
-class Statistic(Struct, frozen=True, array_like=True, gc=False):
-    """An origin's own number and sum of rewards of one arm in one life, and how many hops are left."""
+class Values(NamedTuple):
+    """What is told of an arm: number and sum of its rewards, and the same discounted to the time of the last one.
+
+    Examples
+    --------
+    >>> Values.of(3, 1.5)
+    Values(count=3, total=1.5, weight=3, weighted_total=1.5, stamp=0.0)
+    """
+
+    count: int  # type: ignore[assignment]
+    total: float
+    weight: float
+    weighted_total: float
+    stamp: float
+
+    @classmethod
+    def of(
+        cls, count: int, total: float, weight: float = 0.0, weighted_total: float = 0.0, stamp: float = 0.0
+    ) -> Values:
+        """These values; without the last three there is no memory."""
+        if weight or weighted_total or stamp:
+            return cls(count, total, weight, weighted_total, stamp)
+        return cls(count, total, count, total, 0.0)
+
+    @property
+    def forgetting(self) -> tuple[float, float, float]:
+        """Weight, weighted total and stamp, as they are written: zeros where there is no memory."""
+        return (self.weight, self.weighted_total, self.stamp) if self.stamp else (0.0, 0.0, 0.0)
+
+
+#: Of an arm of which nothing is known.
+NOTHING: Final = Values(0, 0.0, 0, 0.0, 0.0)
+#: By what two statistics of a key are compared: whether it is signed, then its values in turn.
+Rank = tuple[bool, Values]
+
+
+class Statistic(Struct, frozen=True, array_like=True, gc=False, repr_omit_defaults=True):
+    """An origin's own number and sum of rewards of one arm in one life, and how many hops are left.
+
+    Weight, weighted total and stamp of 0 say that the origin has no memory, see `values`. `certificate` is the id of
+    the certificate whose key made the signature; without a signature both are empty.
+    """
 
     origin: str
     epoch: int
@@ -42,29 +96,50 @@ class Statistic(Struct, frozen=True, array_like=True, gc=False):
     count: int
     total: float
     ttl: int
+    weight: float = 0.0
+    weighted_total: float = 0.0
+    stamp: float = 0.0
+    certificate: bytes = b""
+    signature: bytes = b""
 
     @property
     def key(self) -> Key:
         """What it is of."""
         return self.origin, self.epoch, self.arm
 
+    @property
+    def values(self) -> Values:
+        """What it says."""
+        return Values.of(self.count, self.total, self.weight, self.weighted_total, self.stamp)
 
-class Entry(Statistic, frozen=True, array_like=True, gc=False):
-    """A statistic as it is stored: with whether the node passes it on."""
+    @property
+    def rank(self) -> Rank:
+        """Of two statistics of a key the larger one stands."""
+        return bool(self.signature), self.values
+
+
+class Entry(Statistic, frozen=True, array_like=True, gc=False, kw_only=True, repr_omit_defaults=True):
+    """A statistic as it is stored: with whether the node passes it on, and whether it observed it itself on this disk.
+
+    What was observed here, in an earlier life, is signed anew when the node gets another certificate.
+    """
 
     passes: bool
+    is_observed: bool = False
 
 
 class Known:
-    """The largest statistic known of a key: another life's, or what the node told itself.
+    """The statistic that stands for a key: another life's, or what the node told itself.
 
     They are told apart by identity, so that a set of them costs no hashing of names.
 
     Attributes
     ----------
     key : (origin, epoch, arm)
-    count, total : int, float
-        How many rewards, and their sum.
+    count, total, weight, weighted_total, stamp : int and four floats
+        Its `Values`.
+    certificate, signature : bytes
+        The id of the certificate, and the signature by its key; empty where it is not signed.
     ttl : int
         How many hops are left.
     passes : bool
@@ -73,6 +148,8 @@ class Known:
         The position of the arm in the node's arm set; -1 if it does not have it.
     is_own : bool
         Whether it is of one of the node's own lives: then it always passes, with all hops.
+    is_observed : bool
+        Whether the node observed it itself, on this disk.
     is_outside : bool
         Whether the arm's `reward_range` does not allow it: it is kept, but neither used nor passed on.
     n_bytes : int
@@ -82,39 +159,108 @@ class Known:
     """
 
     __slots__ = (
-        "count", "is_dirty", "is_outside", "is_own", "key", "n_bytes", "passes", "position", "total", "ttl",
+        "certificate", "count", "is_dirty", "is_observed", "is_outside", "is_own", "key", "n_bytes", "passes",
+        "position", "signature", "stamp", "total", "ttl", "weight", "weighted_total",
     )  # fmt: skip
 
     def __init__(self, key: Key, position: int, is_own: bool) -> None:
         self.key = key
-        self.count = 0
-        self.total = 0.0
+        self.count, self.total, self.weight, self.weighted_total, self.stamp = NOTHING
+        self.certificate = self.signature = b""
         self.ttl = 0
         self.passes = is_own
         self.position = position
         self.is_own = is_own
+        self.is_observed = False
         self.is_dirty = False
         self.is_outside = False
         self.n_bytes = _OVERHEAD + len(key[0].encode()) + len(key[2].encode())
 
+    @property
+    def values(self) -> Values:
+        """What it says."""
+        return Values(self.count, self.total, self.weight, self.weighted_total, self.stamp)
+
+    @property
+    def rank(self) -> Rank:
+        """Of two statistics of a key the larger one stands."""
+        return bool(self.signature), self.values
+
+    def put(self, values: Values, certificate: bytes = b"", signature: bytes = b"") -> None:
+        """Say something else, under this signature."""
+        self.count, self.total, self.weight, self.weighted_total, self.stamp = values
+        self.certificate, self.signature = certificate, signature
+
+    def statistic(self, ttl: int) -> Statistic:
+        """As it is sent, with so many hops left."""
+        origin, epoch, arm = self.key
+        if self.signature:
+            return Statistic(
+                origin, epoch, arm, self.count, self.total, ttl,
+                self.weight, self.weighted_total, self.stamp, self.certificate, self.signature,
+            )  # fmt: skip
+        if self.stamp:
+            return Statistic(
+                origin, epoch, arm, self.count, self.total, ttl, self.weight, self.weighted_total, self.stamp
+            )
+        return Statistic(origin, epoch, arm, self.count, self.total, ttl)
+
     def entry(self) -> Entry:
         """As it is stored."""
-        return Entry(*self.key, self.count, self.total, self.ttl, self.passes)
+        return Entry(
+            *self.key,
+            self.count,
+            self.total,
+            self.ttl,
+            *self.values.forgetting,
+            self.certificate,
+            self.signature,
+            passes=self.passes,
+            is_observed=self.is_observed,
+        )
 
 
-def why_refused(count: int, total: float, low: float = -MAX_REWARD, high: float = MAX_REWARD) -> str | None:
-    """Why `count` rewards from `low` to `high` cannot sum to `total`: "count" or "sum"; None if they can.
+def why_refused(values: Values, low: float = -MAX_REWARD, high: float = MAX_REWARD) -> str | None:
+    """Why rewards from `low` to `high` cannot have these values: "count", "sum", "weight", "weighted_sum" or "stamp".
+
+    None if they can.
 
     Examples
     --------
-    >>> why_refused(3, 2.0, 0.0, 1.0), why_refused(3, 4.0, 0.0, 1.0), why_refused(0, 0.0)
+    >>> why_refused(Values.of(3, 2.0), 0.0, 1.0), why_refused(Values.of(3, 4.0), 0.0, 1.0), why_refused(Values.of(0, 0))
     (None, 'sum', 'count')
+    >>> why_refused(Values(3, 2.0, 2.5, 1.5, stamp=1.8e9)), why_refused(Values(3, 2.0, 3.5, 1.5, stamp=1.8e9))
+    (None, 'weight')
     """
+    count, total, weight, weighted_total, stamp = values
     if not 1 <= count <= MAX_COUNT:
         return "count"
     # Each addition rounds by at most half a unit in the last place of a sum of at most count * max(|low|, |high|).
-    slack = count * (count * _ROUNDING) * max(-low, high) if count > 1 else 0.0
-    return None if count * low - slack <= total <= count * high + slack else "sum"
+    size = max(-low, high)
+    slack = count * (count * _ROUNDING) * size if count > 1 else 0.0
+    if not count * low - slack <= total <= count * high + slack:
+        return "sum"
+    if not 0.0 <= stamp <= MAX_STAMP:
+        return "stamp"
+    if stamp == 0.0:
+        # Without a memory nothing is discounted.
+        return None if (weight, weighted_total) == (count, total) else "weight"
+    if not 1 <= weight <= count:
+        return "weight"
+    # Here both are discounted before each addition, which rounds once more, and the weight is rounded likewise.
+    slack = 4 * weight * (count * _ROUNDING) * size if count > 1 else 0.0
+    return None if weight * low - slack <= weighted_total <= weight * high + slack else "weighted_sum"
+
+
+def certificate_id(certificate: bytes) -> bytes:
+    """The id of a certificate in DER: the first bytes of its SHA-256.
+
+    Examples
+    --------
+    >>> certificate_id(b"").hex()
+    'e3b0c44298fc1c149afbf4c8996fb924'
+    """
+    return hashlib.sha256(certificate).digest()[:CERTIFICATE_BYTES]
 
 
 class Prior(Struct, frozen=True, forbid_unknown_fields=True):
@@ -179,9 +325,10 @@ class ArmSpec(Struct, frozen=True, forbid_unknown_fields=True):
     def check_reward(self, reward: object) -> float:
         """`reward` if the arm may pay it."""
         number = checks.real(f"a reward of arm {self.name!r}", reward)
-        if why_refused(1, number):
+        values = Values.of(1, number)
+        if why_refused(values):
             raise InputError(f"a reward of arm {self.name!r} must be at most {MAX_REWARD:g} in size, got {number:g}")
-        if self.reward_range is not None and why_refused(1, number, *self.reward_range):
+        if self.reward_range is not None and why_refused(values, *self.reward_range):
             low, high = self.reward_range
             raise InputError(f"a reward of arm {self.name!r} must be from {low:g} to {high:g}, got {number:g}")
         return number

@@ -3,6 +3,9 @@
 A row is written with a checksum over its table and its values, so that a bit that fell over on the disk is noticed. It
 is checked again when it is read: types and ranges first, then what rows say of each other. Epochs are 64 bits without
 a sign, and SQLite's integers have one; so they are shifted.
+
+This is format 2. A file of format 1, from before memories, signatures and seals of tickets, is read as it is, and the
+first transaction that writes to it brings it up to date.
 """
 
 from __future__ import annotations
@@ -22,8 +25,20 @@ from ...errors import StoreError
 from ...protocols.base import MAX_TTL
 from ..member.tickets import KEY_BYTES
 from ..names import MAX_COUNT, is_name
-from ..statistics import Entry, Key, why_refused
-from . import CallerKey, Changes, Closed, Life, OwnArm, Start, Stored, TicketBook
+from ..statistics import CERTIFICATE_BYTES, SIGNATURE_BYTES, Entry, Key, Values, certificate_id, why_refused
+from . import (
+    AgentClock,
+    BanditMemory,
+    CallerKey,
+    Changes,
+    Closed,
+    Life,
+    OpenTicket,
+    OwnArm,
+    Start,
+    Stored,
+    TicketBook,
+)
 
 #: Marks an SQLite file as the state of a node ("bmsh"), and says by which of our formats.
 APPLICATION: Final = 0x626D7368
@@ -43,6 +58,7 @@ _Ttl = Annotated[int, Meta(ge=0, le=MAX_TTL)]
 _Flag = Annotated[int, Meta(ge=0, le=1)]
 _Text = Annotated[str, Meta(min_length=1)]
 _Finite = Annotated[float, Meta(ge=-1.7e308, le=1.7e308)]
+_Uptime = Annotated[float, Meta(ge=0.0, le=1.7e308)]
 
 
 class UnusableError(StoreError):
@@ -114,21 +130,36 @@ class SqlTable:
 
 
 ABOUT: Final = SqlTable("about", ("mesh TEXT", "node TEXT", "kind TEXT"), 2, tuple[_Text, _Text, _Text])
-LIFE: Final = SqlTable(
+_LIFE_1: Final = SqlTable(
     "life", ("epoch INTEGER", "start INTEGER", "n_choices INTEGER"), 1, tuple[_Int, _Natural, _Natural]
 )
-OWN: Final = SqlTable(
+LIFE: Final = SqlTable("life", (*_LIFE_1.columns, "uptime REAL"), 1, tuple[_Int, _Natural, _Natural, _Uptime])
+_OWN_1: Final = SqlTable(
     "own",
     ("arm TEXT", "count INTEGER", "total REAL", "told_count INTEGER", "told_total REAL", "n_chosen INTEGER"),
     1,
     tuple[_Text, _Count, _Finite, _Count, _Finite, _Natural],
+)
+OWN: Final = SqlTable(
+    "own",
+    (
+        *_OWN_1.columns,
+        "weight REAL",
+        "weighted_total REAL",
+        "stamp REAL",
+        "told_weight REAL",
+        "told_weighted_total REAL",
+        "told_stamp REAL",
+    ),
+    1,
+    tuple[_Text, _Count, _Finite, _Count, _Finite, _Natural, _Finite, _Finite, _Finite, _Finite, _Finite, _Finite],
 )
 STARTS: Final = SqlTable("starts", ("start INTEGER", "begun_at REAL"), 1, tuple[_Natural, _Finite])
 CLOSED: Final = SqlTable(
     "closed", ("start INTEGER", "first INTEGER", "last INTEGER"), 2, tuple[_Natural, _Natural, _Natural]
 )
 CALLER_KEYS: Final = SqlTable("caller_keys", ("number INTEGER", "key TEXT"), 1, tuple[_Natural, str])
-ENTRIES: Final = SqlTable(
+_ENTRIES_1: Final = SqlTable(
     "entries",
     (
         "origin TEXT",
@@ -142,6 +173,34 @@ ENTRIES: Final = SqlTable(
     3,
     tuple[_Text, _Int, _Text, _Some, _Finite, _Ttl, _Flag],
 )
+ENTRIES: Final = SqlTable(
+    "entries",
+    (
+        *_ENTRIES_1.columns,
+        "is_observed INTEGER",
+        "weight REAL",
+        "weighted_total REAL",
+        "stamp REAL",
+        "certificate BLOB",
+        "signature BLOB",
+    ),
+    3,
+    tuple[_Text, _Int, _Text, _Some, _Finite, _Ttl, _Flag, _Flag, _Finite, _Finite, _Finite, bytes, bytes],
+)
+CERTIFICATES: Final = SqlTable("certificates", ("id BLOB", "certificate BLOB"), 1, tuple[bytes, bytes])
+OPEN_TICKETS: Final = SqlTable(
+    "open_tickets",
+    ("start INTEGER", "number INTEGER", "arm TEXT", "uptime REAL"),
+    2,
+    tuple[_Natural, _Natural, _Text, _Uptime],
+)
+MEMORIES: Final = SqlTable("memories", ("bandit TEXT", "memory TEXT"), 1, tuple[_Text, str])
+CLOCKS: Final = SqlTable(
+    "clocks",
+    ("bandit TEXT", "segment TEXT", "n_choices INTEGER", "weight REAL", "stamp REAL"),
+    2,
+    tuple[_Text, str, _Natural, _Finite, _Finite],
+)
 NOTICES: Final = SqlTable("notices", ("notice BLOB",), 1, tuple[bytes])
 RETIRED: Final = SqlTable("retired", ("node TEXT", "epoch INTEGER"), 2, tuple[_Text, _Int])
 TICKET_BOOK: Final = SqlTable(
@@ -150,9 +209,11 @@ TICKET_BOOK: Final = SqlTable(
     1,
     tuple[bytes, _Natural, _Natural, _Natural],
 )
-TABLES: Final = (ABOUT, LIFE, OWN, STARTS, CLOSED, CALLER_KEYS, ENTRIES, NOTICES, RETIRED, TICKET_BOOK)
-#: The tables of each format. A file of format 1, when tickets had no seal, gets the present one when a node starts.
-_BY_FORMAT: Final = {1: TABLES[:-1], FORMAT: TABLES}
+_UNCHANGED: Final = (ABOUT, STARTS, CLOSED, CALLER_KEYS, NOTICES, RETIRED)
+_NEW: Final = (TICKET_BOOK, CERTIFICATES, OPEN_TICKETS, MEMORIES, CLOCKS)
+TABLES: Final = (*_UNCHANGED, LIFE, OWN, ENTRIES, *_NEW)
+#: The tables of each format.
+_BY_FORMAT: Final = {1: (*_UNCHANGED, _LIFE_1, _OWN_1, _ENTRIES_1), FORMAT: TABLES}
 
 
 def create(db: sqlite3.Connection, mesh: str, node: str) -> None:
@@ -192,28 +253,33 @@ def identify(db: sqlite3.Connection) -> tuple[str, str, str]:
 def read(db: sqlite3.Connection) -> Stored | None:
     """Everything in a file; None if no life has begun in it."""
     mesh, node, kind = identify(db)
-    lives = [Life(_unshifted(epoch), start, n_choices) for epoch, start, n_choices in LIFE.read(db)]
+    tables = _BY_FORMAT[_format(db)]
+    rows = {table.name: table.read(db) for table in tables if table is not ABOUT}
+    for table in _NEW:
+        rows.setdefault(table.name, [])
+    lives = [Life(_unshifted(epoch), *more) for epoch, *more in rows["life"]]
     if not lives:
-        if any(table.read(db) for table in _BY_FORMAT[_format(db)] if table is not ABOUT):
+        if any(rows.values()):
             raise UnusableError.damaged("it has rows, but no life")
         return None
-    books = TICKET_BOOK.read(db) if _format(db) > 1 else []
+    books = rows["ticket_book"]
     stored = Stored(
         mesh=mesh,
         node=node,
         life=lives[0],
-        own=[OwnArm(*row) for row in OWN.read(db)],
-        starts=[Start(*row) for row in STARTS.read(db)],
-        closed=[Closed(*row) for row in CLOSED.read(db)],
-        caller_keys=[CallerKey(*row) for row in CALLER_KEYS.read(db)],
-        entries=[
-            Entry(origin, _unshifted(epoch), arm, count, total, ttl, passes == 1)
-            for origin, epoch, arm, count, total, ttl, passes in ENTRIES.read(db)
-        ],
-        notices=[notice for (notice,) in NOTICES.read(db)],
-        retired=[(name, _unshifted(epoch)) for name, epoch in RETIRED.read(db)],
+        own=[OwnArm(*row) for row in rows["own"]],
+        starts=[Start(*row) for row in rows["starts"]],
+        closed=[Closed(*row) for row in rows["closed"]],
+        caller_keys=[CallerKey(*row) for row in rows["caller_keys"]],
+        entries=[_entry(*row) for row in rows["entries"]],
+        notices=[notice for (notice,) in rows["notices"]],
+        retired=[(name, _unshifted(epoch)) for name, epoch in rows["retired"]],
         is_backup=kind == BACKUP,
         ticket_book=TicketBook(*books[0]) if books else None,
+        certificates=[certificate for _, certificate in rows["certificates"]],
+        open_tickets=[OpenTicket(*row) for row in rows["open_tickets"]],
+        memories=[BanditMemory(*row) for row in rows["memories"]],
+        clocks=[AgentClock(*row) for row in rows["clocks"]],
     )
     if len(lives) > 1 or len(books) > 1:
         raise UnusableError.damaged("it has more than one life or key")
@@ -221,21 +287,43 @@ def read(db: sqlite3.Connection) -> Stored | None:
     return stored
 
 
+def _entry(
+    origin: str,
+    epoch: int,
+    arm: str,
+    count: int,
+    total: float,
+    ttl: int,
+    passes: int,
+    is_observed: int = 0,
+    *more: Any,
+) -> Entry:
+    """An entry of either format."""
+    life = origin, _unshifted(epoch)
+    return Entry(*life, arm, count, total, ttl, *more, passes=passes == 1, is_observed=is_observed == 1)
+
+
 def _check(stored: Stored) -> None:
     """What no row says alone."""
     life, here = stored.life, (stored.node, stored.life.epoch)
     names = {one.arm for one in stored.own} | {name for name, _ in stored.retired}
+    names |= {one.arm for one in stored.open_tickets} | {one.bandit for one in stored.memories}
+    names |= {one.bandit for one in stored.clocks}
     names |= {entry.origin for entry in stored.entries} | {entry.arm for entry in stored.entries}
     wrong = {
         "a name": not all(map(is_name, names)),
         "an own statistic": not all(
-            one.told_count <= one.count and _may_be(one.count, one.total) and _may_be(one.told_count, one.told_total)
-            for one in stored.own
+            one.told_count <= one.count and _may_be(one.values) and _may_be(one.told) for one in stored.own
         ),
-        "a statistic of others": any(why_refused(entry.count, entry.total) for entry in stored.entries),
+        "a statistic of others": any(why_refused(entry.values) for entry in stored.entries),
+        "a signature": any(
+            (len(entry.certificate), len(entry.signature)) not in ((0, 0), (CERTIFICATE_BYTES, SIGNATURE_BYTES))
+            for entry in stored.entries
+        ),
         "an entry of the present life": any((entry.origin, entry.epoch) == here for entry in stored.entries),
         "a key": stored.ticket_book is not None and len(stored.ticket_book.key) != KEY_BYTES,
         "a start": any(one.start > life.start for one in stored.starts),
+        "an open ticket": any(one.start > life.start for one in stored.open_tickets),
         "a closed ticket": any(one.start > life.start or one.first > one.last for one in stored.closed)
         or any(one.start == other.start and one.last >= other.first for one, other in pairwise(stored.closed)),
     }
@@ -244,15 +332,16 @@ def _check(stored: Stored) -> None:
             raise UnusableError.damaged(f"{what} in it cannot be")
 
 
-def _may_be(count: int, total: float) -> bool:
+def _may_be(values: Values) -> bool:
     """Whether a node can have observed that; nothing at all, too."""
-    return why_refused(count, total) is None if count else total == 0.0
+    return why_refused(values) is None if values.count else not any(values)
 
 
 def write(db: sqlite3.Connection, changes: Changes) -> None:
-    """Write what one transaction takes, in the order that `records` states."""
+    """Write what one transaction takes, in the order that `disk` states."""
+    _upgrade(db)
     if changes.clear_own:
-        for table in (OWN, STARTS, CLOSED):
+        for table in (OWN, STARTS, CLOSED, OPEN_TICKETS):
             table.clear(db)
     STARTS.remove(db, [(start,) for start in changes.forgotten_starts])
     db.executemany("DELETE FROM closed WHERE start = ?", [(start,) for start in changes.forgotten_starts])
@@ -261,35 +350,98 @@ def write(db: sqlite3.Connection, changes: Changes) -> None:
         db.execute("DELETE FROM caller_keys WHERE number <= ?", (changes.forgotten_caller_keys,))
     if changes.life is not None:
         LIFE.clear(db)
-        LIFE.put(db, [(_shifted(changes.life.epoch), changes.life.start, changes.life.n_choices)])
+        _put_life(db, changes.life)
     if changes.ticket_book is not None:
-        if _format(db) < FORMAT:
-            db.execute(TICKET_BOOK.create)
-            db.execute(f"PRAGMA user_version = {FORMAT}")
         TICKET_BOOK.clear(db)
         TICKET_BOOK.put(db, [msgspec.structs.astuple(changes.ticket_book)])
-    OWN.put(
-        db,
-        (
-            (one.arm, one.count, _real(one.total), one.told_count, _real(one.told_total), one.n_chosen)
-            for one in changes.own
-        ),
-    )
+    OPEN_TICKETS.remove(db, changes.settled_tickets)
+    _put_own(db, changes.own)
     STARTS.put(db, ((one.start, _real(one.begun_at)) for one in changes.starts))
     CLOSED.put(db, map(msgspec.structs.astuple, changes.closed))
     CALLER_KEYS.put(db, map(msgspec.structs.astuple, changes.caller_keys))
     NOTICES.put(db, ((notice,) for notice in changes.notices))
     RETIRED.put(db, ((name, _shifted(epoch)) for name, epoch in changes.retired))
+    OPEN_TICKETS.put(db, ((one.start, one.number, one.arm, _real(one.uptime)) for one in changes.open_tickets))
+    MEMORIES.put(db, map(msgspec.structs.astuple, changes.memories))
+    CLOCKS.put(
+        db,
+        ((one.bandit, one.segment, one.n_choices, _real(one.weight), _real(one.stamp)) for one in changes.clocks),
+    )
+    write_certificates(db, changes.certificates, changes.forgotten_certificates)
     write_entries(db, changes.entries, changes.removed)
+
+
+def write_certificates(db: sqlite3.Connection, certificates: Iterable[bytes], forgotten: Iterable[bytes]) -> None:
+    """Write certificates, after removing those of these ids."""
+    CERTIFICATES.remove(db, ((one,) for one in forgotten))
+    CERTIFICATES.put(db, ((certificate_id(certificate), certificate) for certificate in certificates))
 
 
 def write_entries(db: sqlite3.Connection, entries: Iterable[Entry], removed: Iterable[Key]) -> None:
     """Write rows of the table, after removing others."""
+    _upgrade(db)
     ENTRIES.remove(db, ((origin, _shifted(epoch), arm) for origin, epoch, arm in removed))
+    _put_entries(db, entries)
+
+
+def _upgrade(db: sqlite3.Connection) -> None:
+    """Bring a file of format 1 up to date, within the transaction under way."""
+    if _format(db) == FORMAT:
+        return
+    stored = read(db)
+    for table in (_LIFE_1, _OWN_1, _ENTRIES_1):
+        db.execute(f"DROP TABLE {table.name}")
+    for table in (LIFE, OWN, ENTRIES, *_NEW):
+        db.execute(table.create)
+    db.execute(f"PRAGMA user_version = {FORMAT}")
+    if stored is not None:
+        _put_life(db, stored.life)
+        _put_own(db, stored.own)
+        _put_entries(db, stored.entries)
+
+
+def _put_life(db: sqlite3.Connection, life: Life) -> None:
+    LIFE.put(db, [(_shifted(life.epoch), life.start, life.n_choices, _real(life.uptime))])
+
+
+def _put_own(db: sqlite3.Connection, own: Iterable[OwnArm]) -> None:
+    OWN.put(
+        db,
+        (
+            (
+                one.arm,
+                one.count,
+                _real(one.total),
+                one.told_count,
+                _real(one.told_total),
+                one.n_chosen,
+                *map(_real, (one.weight, one.weighted_total, one.stamp)),
+                *map(_real, (one.told_weight, one.told_weighted_total, one.told_stamp)),
+            )
+            for one in own
+        ),
+    )
+
+
+def _put_entries(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
     ENTRIES.put(
         db,
         (
-            (one.origin, _shifted(one.epoch), one.arm, one.count, _real(one.total), one.ttl, int(one.passes))
+            (
+                one.origin,
+                _shifted(one.epoch),
+                one.arm,
+                one.count,
+                _real(one.total),
+                one.ttl,
+                int(one.passes),
+                int(one.is_observed),
+                _real(one.weight),
+                _real(one.weighted_total),
+                _real(one.stamp),
+                one.certificate,
+                one.signature,
+            )
             for one in entries
         ),
     )

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 from ...errors import InputError, RefusedError
 from ..logs import note
 from ..tasks import Tasks
-from .codec import Hello
+from .codec import VERSION, Hello
 from .conversation import Conversation, Frames, LinkEnded, LinkTurns, answer_greeting, check_hello, greet
 
 if TYPE_CHECKING:
@@ -424,7 +424,8 @@ class NodeLinks:
         attempt = neighbour.attempt
         if attempt is not None and attempt is not asyncio.current_task() and self._node > neighbour.name:
             attempt.cancel()
-        conversation = Conversation(frames, neighbour.name, self._host, self._turns)
+        version = min(hello.version, VERSION)
+        conversation = Conversation(frames, neighbour.name, self._host, self._turns, version)
         neighbour.conversation, neighbour.hello, neighbour.identity = conversation, hello, identity
         neighbour.is_refusal_noted = False
         neighbour.since = self._clock()

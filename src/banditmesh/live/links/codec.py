@@ -1,11 +1,17 @@
 """Frames and the values that they carry: what two nodes say to each other, and nothing of when.
 
     frame        4 bytes of length, big-endian, then as many bytes: one msgpack array [kind, body, ...]
-    hello        [mesh, node, epoch, version, protocol, software]
-    statistics   [[origin, epoch, arm, count, sum, ttl], ...]
+    hello        [mesh, node, epoch, version, protocol, software, bandits]
+    statistics   [[origin, epoch, arm, count, sum, ttl, weight, weighted_sum, stamp, certificate, signature], ...],
+                 and behind the body, in the frame, [certificate, ...], those that they are signed by
     notices      [bytes, ...], as the authority signed them
     ping, pong   [number]
     bye          [reason]
+    wanted       [[certificate id, ...], [name, ...]]
+
+Since version 2 there are `bandits` in a hello (each a name and its memory), what follows the ttl of a statistic,
+certificates, and `wanted`. Of a statistic without a signature what follows the ttl may be missing, and of one without a
+memory, too.
 
 Every array may be longer than this: later versions add fields at the end, and nodes that do not know them skip them.
 A kind that is not known is skipped, too. Three rules keep a stranger's bytes harmless:
@@ -30,10 +36,14 @@ from ...errors import FrameError, InputError
 from ..statistics import Statistic
 
 #: The wire version that this module speaks. Two nodes speak the smaller of theirs.
-VERSION: Final = 1
+VERSION: Final = 2
 #: The most bytes in a frame, its length aside.
 MAX_FRAME: Final = 256 * 1024
 
+#: The most bandits in a hello.
+MAX_BANDITS: Final = 1_000
+#: The most ids and names that a frame may ask for.
+MAX_WANTED: Final = 1_000
 #: The most malformed statistics in a frame that is otherwise sound.
 MAX_MALFORMED: Final = 1_000
 
@@ -43,6 +53,7 @@ NOTICES: Final = 3
 PING: Final = 4
 PONG: Final = 5
 BYE: Final = 6
+WANTED: Final = 7
 
 _Text = Annotated[str, Meta(max_length=256)]
 _Natural = Annotated[int, Meta(ge=0)]
@@ -64,19 +75,28 @@ class Hello(Struct, frozen=True, array_like=True):
     version: Annotated[int, Meta(ge=1)]
     protocol: _Text
     software: _Text
+    bandits: Annotated[list[tuple[_Text, _Text]], Meta(max_length=MAX_BANDITS)] = []
 
 
 class Statistics(NamedTuple):
-    """Statistics as they came, and how many things came that were none."""
+    """Statistics and certificates (DER) as they came, and how many things came in place of a statistic."""
 
     statistics: list[Statistic]
     n_malformed: int = 0
+    certificates: Sequence[bytes] = ()
 
 
 class Notices(NamedTuple):
     """Notices of the authority as they came; nothing is verified yet."""
 
     notices: list[bytes]
+
+
+class Wanted(Struct, frozen=True, array_like=True):
+    """What a node lacks: certificates, by their ids, and members of whom it wants to hear everything again."""
+
+    certificates: Annotated[list[bytes], Meta(max_length=MAX_WANTED)] = []
+    names: Annotated[list[_Text], Meta(max_length=MAX_WANTED)] = []
 
 
 class Ping(Struct, frozen=True, array_like=True):
@@ -97,12 +117,13 @@ class Bye(Struct, frozen=True, array_like=True):
     reason: _Text = ""
 
 
-Message = Hello | Statistics | Notices | Ping | Pong | Bye
+Message = Hello | Statistics | Notices | Ping | Pong | Bye | Wanted
 
 
 class _Frame(Struct, array_like=True):
     kind: int
     body: Raw = field(default_factory=lambda: Raw(b"\x90"))
+    more: Raw = field(default_factory=lambda: Raw(b"\x90"))
 
 
 _encode = Encoder().encode
@@ -110,9 +131,11 @@ _decode_frame = Decoder(_Frame).decode
 _decode_statistics = Decoder(list[Statistic]).decode
 _decode_one = Decoder(Statistic).decode
 _decode_array = Decoder(list[Raw]).decode
-_decode_notices = Decoder(list[bytes]).decode
+_decode_bytes = Decoder(list[bytes]).decode
+_decode_certificates = Decoder(tuple[bytes, ...]).decode
 _decode_body: dict[int, Any] = {
-    kind: Decoder(body).decode for kind, body in ((HELLO, Hello), (PING, Ping), (PONG, Pong), (BYE, Bye))
+    kind: Decoder(body).decode
+    for kind, body in ((HELLO, Hello), (PING, Ping), (PONG, Pong), (BYE, Bye), (WANTED, Wanted))
 }
 # What msgspec raises for bytes that do not fit: the last two for text that is not UTF-8, and for deep nesting.
 _UNFIT = (DecodeError, UnicodeDecodeError, RecursionError)
@@ -123,8 +146,12 @@ def encode_hello(hello: Hello) -> bytes:
     return _frame(HELLO, hello)
 
 
-def encode_statistics(statistics: Sequence[Statistic]) -> bytes:
-    """Statistics as a frame, its length included.
+def encode_statistics(
+    statistics: Sequence[Statistic], certificates: Sequence[bytes] = (), version: int = VERSION
+) -> bytes:
+    """Statistics, and certificates that they are signed by, as a frame, its length included.
+
+    To a neighbour of version 1 goes no more than it knows.
 
     Examples
     --------
@@ -132,7 +159,17 @@ def encode_statistics(statistics: Sequence[Statistic]) -> bytes:
     >>> decode(frame[4:]).statistics
     [Statistic(origin='a', epoch=7, arm='red', count=2, total=1.5, ttl=4)]
     """
-    return _frame(STATISTICS, statistics)
+    body: Sequence[Any] = statistics
+    if version < 2 or not all(one.weight for one in statistics):
+        # What says nothing, or what the other side does not know, is left out.
+        body = [_short(one, version) for one in statistics]
+    return _frame(STATISTICS, body, certificates) if certificates and version > 1 else _frame(STATISTICS, body)
+
+
+def _short(one: Statistic, version: int) -> Any:
+    if one.weight and version > 1:
+        return one
+    return one.origin, one.epoch, one.arm, one.count, one.total, one.ttl
 
 
 def encode_notices(notices: Iterable[bytes]) -> bytes:
@@ -148,6 +185,11 @@ def encode_ping(number: int = 0) -> bytes:
 def encode_pong(number: int = 0) -> bytes:
     """The answer to the ping of the same number as a frame, its length included."""
     return _frame(PONG, (number,))
+
+
+def encode_wanted(certificates: Iterable[bytes], names: Iterable[str]) -> bytes:
+    """What is lacking, as a frame, its length included."""
+    return _frame(WANTED, (list(certificates), list(names)))
 
 
 def encode_bye(reason: str) -> bytes:
@@ -181,9 +223,9 @@ def decode(frame: bytes) -> Message | None:
     kind, body = one.kind, one.body
     try:
         if kind == STATISTICS:
-            return _statistics(body)
+            return _statistics(body, one.more)
         if kind == NOTICES:
-            return Notices(_decode_notices(body))
+            return Notices(_decode_bytes(body))
         if kind in _decode_body:
             message: Message = _decode_body[kind](body)
             return message
@@ -192,9 +234,10 @@ def decode(frame: bytes) -> Message | None:
     return None
 
 
-def _statistics(body: Raw) -> Statistics:
+def _statistics(body: Raw, more: Raw) -> Statistics:
+    certificates = _decode_certificates(more)
     try:
-        return Statistics(_decode_statistics(body))
+        return Statistics(_decode_statistics(body), 0, certificates)
     except (ValidationError, UnicodeDecodeError):
         pass  # some are malformed: look at each
     found, n_malformed = [], 0
@@ -205,11 +248,11 @@ def _statistics(body: Raw) -> Statistics:
             n_malformed += 1
             if n_malformed > MAX_MALFORMED:
                 raise FrameError(f"a frame may have {MAX_MALFORMED} malformed statistics, got one more") from None
-    return Statistics(found, n_malformed)
+    return Statistics(found, n_malformed, certificates)
 
 
-def _frame(kind: int, body: Any) -> bytes:
-    frame = _encode((kind, body))
+def _frame(kind: int, *body: Any) -> bytes:
+    frame = _encode((kind, *body))
     if len(frame) > MAX_FRAME:
         raise InputError(f"a frame must be at most {MAX_FRAME} bytes, got {len(frame)}; send it in pieces")
     return len(frame).to_bytes(4, "big") + frame

@@ -126,6 +126,8 @@ class Conversation:
         Takes what comes, and gives what is sent.
     turns : LinkTurns
         The turns of all links of the node.
+    version : int
+        The wire version that both speak.
 
     Attributes
     ----------
@@ -135,8 +137,11 @@ class Conversation:
         When nothing waited the last time, by the event loop's clock.
     """
 
-    def __init__(self, frames: Frames, peer: str, host: Exchange, turns: LinkTurns) -> None:
+    def __init__(
+        self, frames: Frames, peer: str, host: Exchange, turns: LinkTurns, version: int = codec.VERSION
+    ) -> None:
         self.peer = peer
+        self.version = version
         self.n_received = 0
         self.n_sent = 0
         self.empty_at = asyncio.get_running_loop().time()
@@ -237,7 +242,7 @@ class Conversation:
             await self._turns.wait(min(waiting, SLICE))
             if self._is_open and (statistics := self._host.statistics_for(self.peer, BATCH)):
                 self.n_sent += len(statistics)
-                return codec.encode_statistics(statistics)
+                return codec.encode_statistics(statistics, version=self.version)
         self.empty_at = asyncio.get_running_loop().time()
         return None
 

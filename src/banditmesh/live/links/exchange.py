@@ -136,6 +136,8 @@ class Exchange:
     ----------
     protocol : str
         The node's protocol, as it is written.
+    bandits : list of (str, str)
+        The name and the memory, as it is written, of each bandit; empty for no memory.
     counts : Counter
         How many statistics came, and what was refused, by a name such as `refused_notice`.
     """
@@ -151,6 +153,7 @@ class Exchange:
         member_expelled: Callable[[], None],
     ) -> None:
         self.protocol = protocol
+        self.bandits = [("default", "")]
         self.counts: Counter[str] = Counter()
         self._member = member
         self._board = board
@@ -164,7 +167,13 @@ class Exchange:
         """What this node says first."""
         member = self._member
         return Hello(
-            member.mesh, member.node, member.shown_life.epoch, codec.VERSION, self.protocol, f"banditmesh {__version__}"
+            member.mesh,
+            member.node,
+            member.shown_life.epoch,
+            codec.VERSION,
+            self.protocol,
+            f"banditmesh {__version__}",
+            self.bandits,
         )
 
     def heard(self, peer: str, statistics: Sequence[Any]) -> None:

@@ -41,9 +41,9 @@ from ...protocols.base import AnyProtocol
 from ..disk import Changes, Life, OwnArm, Start, Stored
 from ..http.openapi import ArmView, CapView, StateView, warnings_of
 from ..names import OPEN_CHOICES, Caps, check_name, epoch_text
-from ..statistics import ArmSpec, Entry, Key, Statistic, policy_arms
+from ..statistics import ArmSpec, Entry, Key, Statistic, Values, policy_arms
 from .choosing import NodeChoice, seen
-from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Answer, Draft, Ledger, Observation, Own
+from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Answer, Draft, Ledger, Observation, Own, own_arm
 from .outboxes import LiveChances, Outboxes
 from .table import StatisticTable
 from .tickets import KEY_BYTES, Flights, Ticket
@@ -202,7 +202,7 @@ class Member:
         self._table.use_life(stored.life.epoch)
         for own in stored.own:
             if own.told_count:
-                self._table.tell(own.arm, own.told_count, own.told_total)
+                self._table.tell(own.arm, own.told)
         for entry in stored.entries:
             self._table.place(entry)
         self._table.decide_anew()
@@ -213,7 +213,7 @@ class Member:
         if self._life is not None:
             raise InputError(f"node {self.node!r} has begun already")
         old = self._restored
-        life = Life(epoch, 1, 0) if old is None else Life(old.epoch, old.start + 1, old.n_choices)
+        life = Life(epoch, 1, 0) if old is None else Life(old.epoch, old.start + 1, old.n_choices, old.uptime)
         tickets = self._ledger.tickets
         forgotten = tickets.lapsed_starts(now)
         new_key = b"" if tickets.book else self._rng.randbytes(KEY_BYTES)
@@ -348,14 +348,14 @@ class Member:
         if self.needs_new_life():
             raise InputError(f"node {self.node!r} must begin a new life before it counts anything")
         draft = self._ledger.draft(observations, life.epoch, self._n_choices, now)
-        told = {arm: sums for arm, sums in draft.sums.items() if self._tells(arm, sums[0])}
+        told = {arm: values for arm, values in draft.values.items() if self._tells(arm, values)}
         own = []
-        for arm in {**draft.sums, **self._chosen}:
+        for arm in {**draft.values, **self._chosen}:
             known = self._ledger.own.get(arm) or Own()
-            sums = draft.sums.get(arm, (known.count, known.total))
-            own.append(OwnArm(arm, *sums, *told.get(arm, self._table.told_of(arm)), known.n_chosen))
+            values = draft.values.get(arm, known.values)
+            own.append(own_arm(arm, values, told.get(arm) or self._table.told_of(arm), known.n_chosen))
         changes = Changes(
-            life=Life(life.epoch, life.start, self._n_choices),
+            life=Life(life.epoch, life.start, self._n_choices, life.uptime),
             own=own,
             forgotten_closed=draft.closing.forgotten,
             closed=draft.closing.closed,
@@ -371,25 +371,24 @@ class Member:
 
         return self._begin_commit(changes, apply), draft.answers
 
-    def _tells(self, arm: str, count: int) -> bool:
-        """Whether the node tells of an arm, now that it has observed it so often."""
-        emission = self._protocol.emission
-        told_count, _ = self._table.told_of(arm)
-        return self._protocol.sends_messages and emission.sends(count, told_count, False, emission.parameter)
+    def _tells(self, arm: str, values: Values) -> bool:
+        """Whether the node tells of an arm, now that it has observed this of it."""
+        emission, told = self._protocol.emission, self._table.told_of(arm)
+        return self._protocol.sends_messages and emission.sends(values.count, told.count, False, emission.parameter)
 
-    def _count(self, draft: Draft, told: dict[str, tuple[int, float]], stored: list[OwnArm]) -> None:
+    def _count(self, draft: Draft, told: dict[str, Values], stored: list[OwnArm]) -> None:
         """What was planned is stored: it counts, it is learned, and it may leave."""
         for outcome, _ in draft.answers:
             self.counters[f"observations_{outcome.replace(' ', '_')}"] += 1
-        for arm in draft.sums:
+        for arm in draft.values:
             self._own_of(arm)
         self._ledger.apply(draft)
         counted = [(self._position[arm], reward) for arm, reward in draft.counted if arm in self._arms]
         for position, reward in counted:
             self._agent.observe(position, reward)
         self._renew_blurred_sums(counted)
-        for arm, (count, total) in told.items():
-            self._table.tell(arm, count, total)
+        for arm, values in told.items():
+            self._table.tell(arm, values)
         for own in stored:
             if self._ledger.own[own.arm].n_chosen == own.n_chosen:
                 self._chosen.pop(own.arm, None)
@@ -501,29 +500,33 @@ class Member:
             return "the state was restored from a backup, and the life in it may have gone on"
         if self._table.roster.is_unwanted(self.node, self._table.epoch):
             return "the present life is retired"
-        for arm, (count, _) in self._table.proofs.items():
+        for arm, proof in self._table.proofs.items():
             return (
-                f"the state is an older copy: others know of {count} rewards of arm {arm!r} that this life told, "
-                f"the state has {self._table.told_of(arm)[0]}"
+                f"the state is an older copy: others know of {proof.count} rewards of arm {arm!r} that this life told, "
+                f"the state has {self._table.told_of(arm).count}"
             )
         return None
 
     def new_life(self, epoch: int, now: float) -> Commit:
         """Begin a new life of this epoch. What the old one observed moves into the table, unless it is retired."""
         old, table = self.life, self._table
-        life = Life(epoch, 1, self._n_choices)
-        observed = {arm: (own.count, own.total) for arm, own in self._ledger.own.items() if own.count}
-        moved: dict[str, tuple[int, float]] = {}
+        life = Life(epoch, 1, self._n_choices, old.uptime)
+        moved: dict[str, Entry] = {}
         if not table.roster.is_unwanted(self.node, old.epoch):
-            moved = dict(observed)
+            moved = {
+                arm: self._moved(old.epoch, arm, own.values, is_observed=True)
+                for arm, own in self._ledger.own.items()
+                if own.count
+            }
             room = table.roster.room_for_own() - len(moved)
             for arm, proof in table.proofs.items():
                 # What it did not observe on this disk may be invented: it gets no more than the room there is.
                 if arm not in moved:
                     room -= 1
-                if arm in moved or room >= 0:
-                    moved[arm] = max(moved.get(arm, proof), proof)
-        entries = [Entry(self.node, old.epoch, arm, *sums, table.full_ttl, True) for arm, sums in moved.items()]
+                if room >= 0 or arm in moved:
+                    told = self._moved(old.epoch, arm, proof.values)
+                    moved[arm] = max(moved.get(arm, told), told, key=lambda entry: entry.rank)
+        entries = list(moved.values())
         own = [OwnArm(arm, 0, 0.0, n_chosen=own.n_chosen) for arm, own in self._ledger.own.items() if own.n_chosen]
         book = self._ledger.tickets.next_book(b"", 1, self._n_choices)
         changes = Changes(life=life, ticket_book=book, clear_own=True, own=own, starts=[Start(1, now)], entries=entries)
@@ -541,13 +544,24 @@ class Member:
             self._ledger.tickets.begin(1, now, self._n_choices, book=book)
             self._flights.begin()
             table.use_life(epoch)
-            for arm, sums in [*moved.items(), *later.items()]:
-                table.adopt(old.epoch, arm, *sums, is_observed=arm in observed)
+            for entry in entries:
+                table.adopt(entry)
+            for arm, proof in later.items():
+                table.adopt(self._moved(old.epoch, arm, proof.values))
             # The old life may have been retired in the meantime.
             table.purge()
             self._make_agent()
 
         return self._begin_commit(changes, apply)
+
+    def _moved(self, epoch: int, arm: str, values: Values, is_observed: bool = False) -> Entry:
+        """What an ended life told of an arm, as an entry of the table."""
+        return Entry(
+            *(self.node, epoch, arm, values.count, values.total, self._table.full_ttl),
+            *values.forgetting,
+            passes=True,
+            is_observed=is_observed,
+        )
 
     def _make_agent(self) -> None:
         """Make the agent anew, from own statistics and table: whatever has changed, it knows what they say."""
@@ -592,8 +606,7 @@ class Member:
     def own(self) -> list[OwnArm]:
         """What this life observed, told and chose."""
         return [
-            OwnArm(arm, own.count, own.total, *self._table.told_of(arm), own.n_chosen)
-            for arm, own in self._ledger.own.items()
+            own_arm(arm, own.values, self._table.told_of(arm), own.n_chosen) for arm, own in self._ledger.own.items()
         ]
 
     def entries(self) -> list[Entry]:

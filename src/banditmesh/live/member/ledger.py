@@ -15,8 +15,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from ...errors import InputError
-from ..disk import CallerKey, Stored
+from ..disk import CallerKey, OwnArm, Stored
 from ..names import LAST_KEYS, check_name
+from ..statistics import NOTHING, Values
 from .tickets import Closing, Ticket, Tickets
 
 COUNTED: Final = "counted"
@@ -46,14 +47,28 @@ class Answer(NamedTuple):
 
 
 class Own:
-    """Number and sum of the node's own rewards of an arm in this life, and how often it chose the arm."""
+    """What the node observed itself of an arm in this life, and how often it chose the arm."""
 
-    __slots__ = ("count", "n_chosen", "total")
+    __slots__ = ("n_chosen", "values")
 
-    def __init__(self, count: int = 0, total: float = 0.0, n_chosen: int = 0) -> None:
-        self.count = count
-        self.total = total
+    def __init__(self, values: Values = NOTHING, n_chosen: int = 0) -> None:
+        self.values = values
         self.n_chosen = n_chosen
+
+    @property
+    def count(self) -> int:
+        """How many rewards."""
+        return self.values.count
+
+    @property
+    def total(self) -> float:
+        """Their sum."""
+        return self.values.total
+
+
+def own_arm(arm: str, values: Values, told: Values, n_chosen: int) -> OwnArm:
+    """What is stored of an arm: what was observed of it, and what was told."""
+    return OwnArm(arm, *values[:2], *told[:2], n_chosen, *values.forgetting, *told.forgetting)
 
 
 class Draft(NamedTuple):
@@ -65,8 +80,8 @@ class Draft(NamedTuple):
         To each observation, in their order.
     counted : list of (arm, reward)
         Those that count, in their order.
-    sums : dict
-        By arm, count and sum with these.
+    values : dict
+        By arm, what has been observed of it with these.
     closing : Closing
         The tickets.
     keys : list of CallerKey
@@ -77,7 +92,7 @@ class Draft(NamedTuple):
 
     answers: list[Answer]
     counted: list[tuple[str, float]]
-    sums: dict[str, tuple[int, float]]
+    values: dict[str, Values]
     closing: Closing
     keys: list[CallerKey]
     forgotten_keys: int
@@ -116,7 +131,7 @@ class Ledger:
 
     def restore(self, stored: Stored) -> None:
         """Put back what was stored."""
-        self.own = {one.arm: Own(one.count, one.total, one.n_chosen) for one in stored.own}
+        self.own = {one.arm: Own(one.values, one.n_chosen) for one in stored.own}
         self.tickets.restore(stored.starts, stored.closed, stored.ticket_book)
         self._add_keys(sorted(stored.caller_keys, key=lambda one: one.number))
 
@@ -129,7 +144,7 @@ class Ledger:
         """What changes when these observations are counted, in a life that has made `n_choices` choices."""
         answers: list[Answer] = []
         counted: list[tuple[str, float]] = []
-        sums: dict[str, tuple[int, float]] = {}
+        values: dict[str, Values] = {}
         closing: dict[tuple[int, int], None] = {}
         keys: dict[str, int] = {}
         for reward, ticket, arm, key, withdraws in observations:
@@ -157,15 +172,14 @@ class Ledger:
             if withdraws:
                 answers.append(Answer(WITHDRAWN))
                 continue
-            own = self.own.get(arm) or Own()
-            count, total = sums.get(arm, (own.count, own.total))
-            sums[arm] = count + 1, total + reward
+            before = values.get(arm) or (self.own.get(arm) or Own()).values
+            values[arm] = Values.of(before.count + 1, before.total + reward)
             counted.append((arm, reward))
             answers.append(Answer(COUNTED))
         return Draft(
             answers,
             counted,
-            sums,
+            values,
             self.tickets.closing(closing, n_choices),
             [CallerKey(number, key) for key, number in keys.items()],
             max(0, self._n_keys + len(keys) - LAST_KEYS) if keys else 0,
@@ -188,9 +202,8 @@ class Ledger:
 
     def apply(self, draft: Draft) -> None:
         """What was drafted is stored: it counts now."""
-        for arm, (count, total) in draft.sums.items():
-            own = self.own_of(arm)
-            own.count, own.total = count, total
+        for arm, values in draft.values.items():
+            self.own_of(arm).values = values
         self.tickets.close(draft.closing)
         self._add_keys(draft.keys)
 

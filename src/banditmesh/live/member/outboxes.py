@@ -146,8 +146,7 @@ class Outboxes:
             # What passes goes as it is; to ask for each row costs as much as all the rest.
             ttl = (row.passes and row.ttl) or _ttl_to(peer, row)
             if ttl:
-                origin, epoch, arm = row.key
-                batch.append(Statistic(origin, epoch, arm, row.count, row.total, ttl))
+                batch.append(row.statistic(ttl))
                 n_sent[why] += 1
         if len(taken) == len(outbox):
             # Unlike one row after the other, all at once give their memory back.

@@ -35,7 +35,7 @@ from typing import Final, TypeVar
 from ...core import Fate, fate_of
 from ...protocols.base import AnyProtocol, Protocol
 from ..names import MAX_COUNT, MAX_REWARD, Caps
-from ..statistics import ArmSpec, Entry, Key, Known, Statistic, why_refused
+from ..statistics import NOTHING, ArmSpec, Entry, Key, Known, Statistic, Values, why_refused
 from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, LiveChances, Outboxes
 from .roster import Roster
 
@@ -69,7 +69,7 @@ class StatisticTable:
     heard : list
         What is to be learned, and has not been yet.
     proofs : dict
-        By arm, the largest (count, sum) of the node's present life that it did not tell: it has told it all the same,
+        By arm, the largest statistic of the node's present life that it did not tell: it has told it all the same,
         before its state became an older copy.
     told : dict
         By arm, what the present life told.
@@ -81,7 +81,7 @@ class StatisticTable:
 
     def __init__(self, node: str, outboxes: Outboxes, chances: LiveChances, caps: Caps, counters: Counter[str]) -> None:
         self.heard: list[tuple[str, int, int, int, float]] = []
-        self.proofs: dict[str, tuple[int, float]] = {}
+        self.proofs: dict[str, Statistic] = {}
         self.told: dict[str, Known] = {}
         self.roster = Roster(node, caps)
         self.epoch = -1
@@ -127,15 +127,15 @@ class StatisticTable:
         self._ranged = {self._position[arm]: range_ for arm, range_ in self._ranges.items()}
         for row in self._rows.values():
             row.position = self._position.get(row.key[2], -1)
-            row.is_outside = not row.is_own and not self._allows(row.position, row.count, row.total)
+            row.is_outside = not row.is_own and not self._allows(row.position, row.values)
         others = {arm for arm in self._out_of_range if before.get(arm) != self._ranges.get(arm)}
         self._out_of_range -= others
         return bool(others)
 
-    def _allows(self, position: int, count: int, total: float) -> bool:
-        """Whether the range of the arm at that position, if it has one, allows such a sum."""
+    def _allows(self, position: int, values: Values) -> bool:
+        """Whether the range of the arm at that position, if it has one, allows such sums."""
         range_ = self._ranged.get(position)
-        return range_ is None or why_refused(count, total, *range_) is None
+        return range_ is None or why_refused(values, *range_) is None
 
     def use_protocol(self, protocol: AnyProtocol, max_ttl: int | None) -> None:
         """Relay by this protocol from now on; `max_ttl` is its ttl unless given."""
@@ -157,18 +157,19 @@ class StatisticTable:
         """The number of links, which a relay rule may ask for, is another one."""
         self._fates.clear()
 
-    def tell(self, arm: str, count: int, total: float) -> None:
+    def tell(self, arm: str, values: Values) -> None:
         """Tell what the node saw of an arm: with the full ttl, to all links or to as many as the protocol says."""
         row = self.told.get(arm)
         if row is None:
             row = self.told[arm] = Known((self._node, self.epoch, arm), self._position.get(arm, -1), True)
-        row.count, row.total, row.ttl = count, total, self.full_ttl
+        row.put(values)
+        row.ttl = self.full_ttl
         self._counters["waited_already"] += self._outboxes.put(row, NEWS, n_targets=self._n_targets)
 
-    def told_of(self, arm: str) -> tuple[int, float]:
-        """Count and sum that the present life last told of an arm; none if it never has."""
+    def told_of(self, arm: str) -> Values:
+        """What the present life last told of an arm; nothing if it never has."""
         row = self.told.get(arm)
-        return (0, 0.0) if row is None else (row.count, row.total)
+        return NOTHING if row is None else row.values
 
     def decide_anew(self) -> None:
         """Whether entries pass, by the arms and the protocol of now; what newly passes goes to all links."""
@@ -198,40 +199,50 @@ class StatisticTable:
         n_fates, n_heard = [0] * len(Fate), len(heard)
         for one in statistics:
             origin, epoch, arm, count, total, ttl = one.origin, one.epoch, one.arm, one.count, one.total, one.ttl
+            weight, weighted_total, stamp = one.weight, one.weighted_total, one.stamp
             # What nearly all are is allowed whatever the count, and quick to see.
-            if not (0 < count <= max_count and least <= total <= most) and (reason := refused(count, total)):
-                counters[f"refused_{reason}"] += 1
-                continue
+            if not weight and not weighted_total and not stamp and 0 < count <= max_count and least <= total <= most:
+                weight, weighted_total = count, total
+            else:
+                values = one.values
+                if reason := refused(values):
+                    counters[f"refused_{reason}"] += 1
+                    continue
+                _, _, weight, weighted_total, stamp = values
             ttl = (ttl if ttl < max_ttl else max_ttl) - 1
             if ttl < 0:
                 counters["refused_ttl"] += 1
                 continue
-            row = rows.get((origin, epoch, arm)) or self._new_row(origin, epoch, arm, count, total)
+            row = rows.get((origin, epoch, arm)) or self._new_row(one)
             if row is None:
                 continue
             known, known_total, position = row.count, row.total, row.position
             if ranged and position in ranged:
-                if refused(count, total, *ranged[position]):
+                if refused(one.values, *ranged[position]):
                     self._refuse_range(arm)
                     continue
-                if row.is_outside and (count, total) > (known, known_total):
+                if row.is_outside and one.rank > row.rank:
                     # Nothing of what was known is in use: all of this is new.
                     counters["heard_conflicts"] += count == known
                     row.is_outside = False
                     known, known_total = 0, 0.0
             if count <= known:
-                if count < known or (total == known_total and (ttl <= row.ttl or row.is_own)):
+                new, old = (total, weight, weighted_total, stamp), row.values[1:]
+                if count < known or (new == old and (ttl <= row.ttl or row.is_own)):
                     n_stale += 1
                     continue
-                if total == known_total:
+                if new == old:
                     self._extend(row, ttl, peer)
                     continue
                 counters["heard_conflicts"] += 1
-                if total < known_total:
+                if new < old:
                     n_stale += 1
                     continue
             row.count = count
             row.total = total
+            row.weight = weight
+            row.weighted_total = weighted_total
+            row.stamp = stamp
             if not row.is_dirty:
                 row.is_dirty = True
                 dirty[row] = None
@@ -308,8 +319,9 @@ class StatisticTable:
 
     # Rows
 
-    def _new_row(self, origin: str, epoch: int, arm: str, count: int, total: float) -> Known | None:
+    def _new_row(self, one: Statistic) -> Known | None:
         """A row, still empty, for a key that is not known; None if that is refused, or of the present life."""
+        origin, epoch, arm = one.key
         refusal = self.roster.refusal(origin, epoch, arm)
         is_present = origin == self._node and epoch == self.epoch
         if is_present and refusal == "own_entries":
@@ -318,11 +330,11 @@ class StatisticTable:
         if refusal:
             self._counters[f"refused_{refusal}"] += 1
             return None
-        if not self._allows(self._position.get(arm, -1), count, total):
+        if not self._allows(self._position.get(arm, -1), one.values):
             self._refuse_range(arm)
             return None
         if is_present:
-            self._check_own_life(arm, count, total)
+            self._check_own_life(one)
             return None
         return self._add(origin, epoch, arm)
 
@@ -340,15 +352,15 @@ class StatisticTable:
         self._dirty.pop(row, None)
         self._removed[row.key] = None
 
-    def _check_own_life(self, arm: str, count: int, total: float) -> None:
-        """Hear of the present life: either what it told, or more than it knows to have told."""
-        told_count, told_total = self.told_of(arm)
-        if count < told_count or (count == told_count and total == told_total):
+    def _check_own_life(self, one: Statistic) -> None:
+        """Hear of the present life: either what it told, or something that it does not know to have told."""
+        told, arm = self.told_of(one.arm), one.arm
+        if one.count < told.count or one.values == told:
             self._counters["heard_stale"] += 1
             return
         self._counters["heard_proofs"] += 1
         if arm in self.proofs or len(self.proofs) < self._most_proofs:
-            self.proofs[arm] = max(self.proofs.get(arm, (0, 0.0)), (count, total))
+            self.proofs[arm] = max(self.proofs.get(arm, one), one, key=lambda proof: proof.rank)
         else:
             self._counters["proofs_without_room"] += 1
 
@@ -362,24 +374,26 @@ class StatisticTable:
             self._counters[f"refused_{refusal}"] += 1
             return
         row = self._add(origin, epoch, arm)
-        row.count, row.total, row.ttl, row.passes = entry.count, entry.total, entry.ttl, entry.passes or row.is_own
-        row.is_outside = not row.is_own and not self._allows(row.position, row.count, row.total)
+        row.put(entry.values, entry.certificate, entry.signature)
+        row.ttl, row.passes, row.is_observed = entry.ttl, entry.passes or row.is_own, entry.is_observed
+        row.is_outside = not row.is_own and not self._allows(row.position, row.values)
 
-    def adopt(self, epoch: int, arm: str, count: int, total: float, is_observed: bool) -> None:
+    def adopt(self, entry: Entry) -> None:
         """What the life that has just ended told: it is the node's to pass on now, and goes to all links.
 
         What the node observed itself always has a place. What it only heard that it told, which others can invent, has
         one as long as there is room.
         """
-        row = self._rows.get((self._node, epoch, arm))
+        row = self._rows.get(entry.key)
         if row is None:
-            if not is_observed and self.roster.room_for_own() <= 0:
+            if not entry.is_observed and self.roster.room_for_own() <= 0:
                 self._counters["proofs_without_room"] += 1
-                self._removed[self._node, epoch, arm] = None
+                self._removed[entry.key] = None
                 return
-            row = self._add(self._node, epoch, arm)
-        if (count, total) > (row.count, row.total):
-            row.count, row.total = count, total
+            row = self._add(*entry.key)
+        if entry.rank > row.rank:
+            row.put(entry.values, entry.certificate, entry.signature)
+            row.is_observed = entry.is_observed
         self._readvertise(row)
 
     def purge(self) -> bool:
