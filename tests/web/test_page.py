@@ -48,7 +48,7 @@ STUDY_LINES = """getElement(Number(document.querySelector('[data-bm="chart-study
 
 
 def open_lab(tab, **choices):
-    tab.goto(f"/?{urlencode({**CHOICES, **choices})}")
+    tab.goto(f"/?{urlencode({**CHOICES, **choices, 'settings': 'open'})}")
     return tab.get_by_role("button", name="Run").click
 
 
@@ -135,13 +135,123 @@ def test_numbers_are_those_of_the_library_and_can_be_taken_away(tab, chromium, t
         tab.locator(".q-menu .q-item", has_text="fwa").click()
     assert download.value.path().read_text() == protocol_lines(bm.FwA(3), bm.UCB())
     # The network was recorded round by round, and plays where it is taken to.
-    tab.get_by_text("40 rounds recorded.").wait_for()
-    state = tab.locator('[data-bm="player"]').evaluate("(box) => box.bmView.state")
-    assert state["messages"] == int(results["irs"].transmissions[0, -1])
-    assert state["regret"] == pytest.approx(float(results["irs"].regret[0, -1]))
+    tab.get_by_text("40 rounds recorded: ").wait_for()
+    check_shown(tab, results, 40)
     path = tmp_path / "replay.html"
     path.write_bytes(taken(tab, "take-html"))
     wait_until_it_plays(chromium, path)
+
+
+# --- the network as it learns
+
+
+def state(tab, script="box.bmView.state"):
+    return tab.locator('[data-bm="player"]').evaluate(f"(box) => {script}")
+
+
+def wait_until(tab, condition, given=None):
+    """Wait for something that holds of the state of the drawing, called `now`."""
+    tab.wait_for_function(
+        f"""(given) => {{
+            const now = document.querySelector('[data-bm="player"]').bmView?.state;
+            return now && ({condition});
+        }}""",
+        arg=given,
+    )
+
+
+def check_shown(tab, results, round_=None):
+    """The drawing shows the numbers that the library has of that round, or of the one that it shows now."""
+    shown = state(tab) if round_ is None else state(tab, f"(box.bmView.show({round_}), box.bmView.state)")
+    assert len(shown["runs"]) == len(results)
+    for run, result in zip(shown["runs"], results.values(), strict=True):
+        assert run["messages"] == int(result.transmissions[0, shown["round"] - 1])
+        assert run["regret"] == pytest.approx(float(result.regret[0, shown["round"] - 1]))
+    return shown["round"]
+
+
+def opening(ttl=4, faults=None):
+    """What the lab opens on, by the library."""
+    problem = bm.Problem.random(bm.networks.grid(3, 4), 6, 3, seed=0)
+    settings = {"horizon": 60, "seed": 0, "engine": "reference", "faults": faults}
+    return {name: bm.simulate(problem, f"{name}({ttl})", **settings) for name in ("fwa", "flooding")}
+
+
+def test_lab_opens_on_a_network_that_learns_and_sliders_play_it_again(tab):
+    tab.goto("/")
+    wait_until(tab, "now.playing && now.round >= 2")
+    tab.locator('[data-bm="speed"]').fill("5")
+    wait_until(tab, "now.playing && now.round >= 6")
+    tab.locator('[data-bm="player"] [data-bm="play"]').click()
+    wait_until(tab, "!now.playing")
+    round_ = check_shown(tab, opening())
+    assert [run["label"] for run in state(tab)["runs"]] == ["fwa", "flooding"]
+    # Messages are seen on their way, and as many as were sent.
+    sent = state(tab, "[0, 1].map((run) => box.bmView.model.sent(1, run).reduce((sum, [, , n]) => sum + n, 0))")
+    assert sent == [int(result.transmissions[0, 0]) for result in opening().values()]
+    for mark, step in (("step", 1), ("back", -1)):
+        tab.locator(f'[data-bm="player"] [data-bm="{mark}"]').click()
+        round_ += step
+        wait_until(tab, "now.round === given", round_)
+    scale = tab.locator('[data-bm="legend"]').inner_text()
+    # A slider plays the run again, by the same rewards, up to the round that is shown.
+    slider = tab.locator('[data-bm="ttl"] [tabindex="0"]')
+    slider.focus()
+    slider.press("ArrowLeft")
+    tab.wait_for_function("decodeURIComponent(location.search).includes('fwa(3)')")
+    other = opening(3)
+    wait_until(tab, "!now.playing && now.round === given[0] && now.runs[1].messages === given[1]",
+               [round_, int(other["flooding"].transmissions[0, round_ - 1])])  # fmt: skip
+    check_shown(tab, other)
+    assert tab.locator('[data-bm="legend"]').inner_text() != scale
+    slider = tab.locator('[data-bm="loss"] [tabindex="0"]')
+    slider.focus()
+    slider.press("ArrowRight")
+    tab.wait_for_function("location.search.includes('faults.loss=0.05')")
+    lossy = opening(3, bm.Faults(loss=0.05))
+    wait_until(tab, "!now.playing && now.round === given[0] && now.runs[1].messages === given[1]",
+               [round_, int(lossy["flooding"].transmissions[0, round_ - 1])])  # fmt: skip
+    check_shown(tab, lossy)
+    # The picture comes back by its link.
+    tab.wait_for_function("(part) => location.search.endsWith(part)", arg=f"round={round_}")
+    tab.goto(tab.url)
+    wait_until(tab, "now.round === given", round_)
+    check_shown(tab, lossy)
+    assert not state(tab)["playing"]
+    # What is chosen goes along to other views, and shows in their fields.
+    tab.get_by_role("link", name="Mesh").click()
+    tab.get_by_role("link", name="Compare").click()
+    for key, text in (("network.rows", "3"), ("faults.loss", "0.05"), ("protocols", "fwa(3), flooding(3)")):
+        expect(tab.locator(f'[data-bm="{key}"]')).to_have_value(text)
+    expect(tab.locator('[data-bm="policy.alpha"]')).to_have_attribute("placeholder", "3.0")
+
+
+def test_recordings_and_results_are_kept(tab):
+    run = open_lab(tab, horizon="30")
+    wait_until(tab, "now.round >= 1")
+    tab.locator('[data-bm="recorded"]', has_text="30 rounds recorded").wait_for()
+    run()
+    finished(tab)
+    shown = cells(tab)
+    tab.locator('[data-bm="horizon"]').fill("20")
+    tab.wait_for_function("location.search.includes('horizon=20')")
+    tab.goto("/mesh")
+    tab.go_back()
+    # Of 20 rounds there is a recording, and no result.
+    tab.locator('[data-bm="recorded"]', has_text="20 rounds recorded").wait_for()
+    assert not tab.locator('[data-bm="results"]').is_visible()
+    tab.locator('[data-bm="horizon"]').fill("30")
+    tab.wait_for_function("location.search.includes('horizon=30')")
+    tab.reload()
+    finished(tab)
+    assert cells(tab) == shown
+    assert taken(tab, "take-csv").count(b"\n") == 121
+    tab.locator('[data-bm="recorded"]', has_text="30 rounds recorded").wait_for()
+    # One protocol alone.
+    tab.locator('[data-bm="right"]').click()
+    tab.locator(".q-menu .q-item", has_text="(none)").click()
+    wait_until(tab, "now.runs.length === 1")
+    tab.wait_for_function("location.search.includes('left=irs')")
 
 
 def test_cancel_ends_a_long_run_and_disturbs_no_other_browser(tab, tabs):

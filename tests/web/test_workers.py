@@ -11,13 +11,15 @@ import networkx as nx
 import pytest
 
 import banditmesh as bm
-from banditmesh.errors import InputError, StudyError
+from banditmesh.errors import InputError, StudyError, UnsupportedError
 from banditmesh.machine.cores import count_cores
 from banditmesh.sim import engine
 from banditmesh.studies import runner
 from banditmesh.web import choices, desk, workers
+from banditmesh.web import kept as kept_module
 from banditmesh.web.choices import DEFAULTS
 from banditmesh.web.desk import Desk
+from banditmesh.web.kept import Kept, key_of
 from banditmesh.web.uploads import Uploads
 from banditmesh.web.workers import Latest, StoppedError, Worker, WorkError
 
@@ -55,14 +57,14 @@ def test_worker_answers_fails_in_a_line_and_ends_at_once(tmp_path, monkeypatch):
         assert not (tmp_path / "ran").exists()
         with pytest.raises(WorkError, match="there are no results to download"):
             await worker.ask("curves_csv")
-        # `record` steps through rounds on the reference engine, so nothing is compiled for this test.
-        asking = await begun(worker, "record", ENDLESS, Path(), "", None)
+        # With an arm, `record` steps through rounds on the reference engine, so nothing is compiled for this test.
+        asking = await begun(worker, "record", ENDLESS, tmp_path, [], "1")
         with pytest.raises(WorkError, match="something else is still running"):
             await worker.ask("curves_csv")
         process = worker._process
         worker.stop()
         # It can be asked again at once, by a new process, before the end of the earlier question is heard of.
-        again = await begun(worker, "record", ENDLESS, Path(), "", None)
+        again = await begun(worker, "record", ENDLESS, tmp_path, [], "1")
         with pytest.raises(StoppedError):
             await asking
         process.join(workers.PATIENCE)
@@ -160,7 +162,7 @@ def test_what_is_chosen_while_a_question_is_on_its_way_is_asked_right_after_it()
     ("question", "more"),
     [
         ("simulate", ()),
-        ("record", ("", None)),
+        ("record", ([], None)),
         ("frontier", ({},)),
         ("bounds", (["fwa(2)"],)),
         ("follow", ({},)),
@@ -260,19 +262,27 @@ def test_study_of_five_keys_is_shown_at_one_value_of_each_that_is_not_drawn(tmp_
             ask(where, **wanted)
 
 
-def test_frames_that_are_told_at_a_time_are_bounded(monkeypatch):
+def frames_of(told):
+    return [frame for news in told for frame in news.get("frames", ())]
+
+
+def test_frames_that_are_told_at_a_time_are_bounded(monkeypatch, tmp_path):
     monkeypatch.setattr(desk, "TELL_EVERY", 0.0)
+    monkeypatch.setattr(desk, "SHORT", 0)
     told = []
     chosen = {**ENDLESS, "horizon": "60"}
-    answer = Desk(told.append).record(chosen, Path(), "", None)
-    frames = [frame for news in told[1:] for frame in news["frames"]]
+    answer = Desk(told.append).record(chosen, tmp_path, [], "1")
+    frames = frames_of(told)
     assert answer["round"] == 60
-    assert [frame["round"] for frame in frames] == sorted({frame["round"] for frame in frames})
+    assert [frame["round"] for frame in frames] == list(range(1, 61))
+    assert told[-1] == {"kept": answer["kept"], "round": 60, "is_part": False, "is_shown": True}
+    [run] = Kept(tmp_path).document(answer["kept"])["runs"]
+    assert run["frames"] == frames
     monkeypatch.setattr(desk, "MAX_CHARACTERS", 1)
     small = []
-    Desk(small.append).record(chosen, Path(), "", None)
-    assert all(len(news["frames"]) == 1 for news in small[1:])
-    assert [frame for news in small[1:] for frame in news["frames"]] == frames
+    Desk(small.append).record(chosen, tmp_path / "other", [], "1")
+    assert all(len(news["frames"]) == 1 for news in small if "frames" in news)
+    assert frames_of(small) == frames
 
 
 def test_frontier_is_drawn_as_in_the_documents():
@@ -292,14 +302,14 @@ def test_comparison_without_protocols_takes_all_that_the_library_does(monkeypatc
     assert [given["protocols"] for given in asked] == [None, None, [bm.FwA, bm.TreeAggregation(1)]]
 
 
-def test_default_policy_on_coins_is_hinted_at(monkeypatch):
+def test_default_policy_on_coins_is_hinted_at(monkeypatch, tmp_path):
     monkeypatch.setattr(engine, "simulate", partial(engine.simulate, engine="reference"))
     monkeypatch.setattr("banditmesh.comparisons.frontier.frontier", lambda problem, **given: None)
     small = {**ENDLESS, "horizon": "3", "replicates": "1"}
     coins = {**small, "arms.law": "bernoulli"}
     for chosen, is_hinted in ((small, False), (coins, True), ({**coins, "policy.name": "klucb"}, False)):
         told = []
-        Desk(told.append).simulate(chosen, Path())
+        Desk(told.append).simulate(chosen, tmp_path)
         assert told[0]["hint"].startswith("all rewards lie between 0 and 1: UCB(alpha=3.0) explores") is is_hinted
         compared = []
         Desk(compared.append).frontier(chosen, Path(), {})
@@ -310,10 +320,10 @@ POLICIES = {**ENDLESS, "horizon": "20", "replicates": "2", "protocols": "none, f
 POLICIES |= {"policies": "ucb(0.5), ucb(0.5)+discount(0.9)"}
 
 
-def test_policies_side_by_side_and_first_pulls_are_as_in_a_comparison(monkeypatch):
+def test_policies_side_by_side_and_first_pulls_are_as_in_a_comparison(monkeypatch, tmp_path):
     monkeypatch.setattr(engine, "simulate", partial(engine.simulate, engine="reference"))
     told = []
-    rows = Desk(told.append).simulate(POLICIES, Path())["rows"]
+    rows = Desk(told.append).simulate(POLICIES, tmp_path)["rows"]
     problem = bm.Problem.random(bm.networks.ring(6), 4, 2)
     settings = {"policies": ["ucb(0.5)", "ucb(0.5)+discount(0.9)"], "horizon": 20, "replicates": 2, "seed": 0}
     expected = bm.compare(problem, ["none", "fwa(2)"], engine="reference", **settings)
@@ -321,13 +331,13 @@ def test_policies_side_by_side_and_first_pulls_are_as_in_a_comparison(monkeypatc
     for row, (name, result) in zip(rows, expected.results.items(), strict=True):
         assert row["regret"] == result.regret[:, -1].mean()
         assert row["first_share"] == expected.first_regret[name].mean() / row["regret"]
-    [unknown] = Desk(print).simulate({**POLICIES, "protocols": "none", "policies": "ucb(first_pulls=unknown)"}, Path())[
-        "rows"
-    ]
+    [unknown] = Desk(print).simulate(
+        {**POLICIES, "protocols": "none", "policies": "ucb(first_pulls=unknown)"}, tmp_path
+    )["rows"]
     assert unknown["first_share"] is None
     played = []
-    Desk(played.append).record(POLICIES, Path(), "fwa, ucb+discount(0.9)", None)
-    assert played[0]["document"]["label"] == "fwa, ucb+discount(0.9)"
+    Desk(played.append).record(POLICIES, tmp_path, ["fwa, ucb+discount(0.9)"], None)
+    assert played[0]["shown"] == ["fwa, ucb+discount(0.9)"]
     assert played[0]["labels"] == list(expected.results)
 
 
@@ -382,18 +392,85 @@ def test_bounds_are_those_of_the_library_and_none_where_theory_says_nothing():
             Desk(print).bounds({**chosen, **other}, Path(), ["fwa(2)"])
 
 
-def test_large_network_is_recorded_by_its_loads(monkeypatch):
-    chosen = {**ENDLESS, "horizon": "5", "rules": "sound"}
-    told, loads = [], []
-    Desk(told.append).record(chosen, Path(), "", None)
-    monkeypatch.setattr(desk, "MAX_STEPPED", 3)
+def test_books_of_an_engine_give_the_recording_that_stepping_gives(monkeypatch, tmp_path):
+    chosen = {**ENDLESS, "horizon": "5", "protocols": "fwa(2), flooding(3), irs"}
+    stepped, loads = [], []
+    stepping, quick = Desk(stepped.append), Desk(loads.append)
+    steps = stepping.record(chosen, tmp_path / "steps", [], None)
+    assert "how many holders of arm" in steps["holds"]
+    monkeypatch.setattr(desk, "SHORT", 0)
     # On the engine that compiles nothing for this test.
+    simulate = engine.simulate
+    asked = []
+
+    def on_reference(*given, **settings):
+        asked.append(settings["horizon"])
+        return simulate(*given, **{**settings, "engine": "reference"})
+
+    monkeypatch.setattr(engine, "simulate", on_reference)
+    monkeypatch.setattr(desk, "PART", 12)
+    books = quick.record(chosen, tmp_path / "books", [], None)
+    assert "not who learned from whom" in books["holds"]
+    # The first two rounds of both protocols came before the rest.
+    assert asked == [2, 2, 5, 5]
+    assert [(news["round"], news["is_part"]) for news in loads if "kept" in news] == [(2, True), (5, False)]
+    theirs, mine = Kept(tmp_path / "steps").document(steps["kept"]), Kept(tmp_path / "books").document(books["kept"])
+    assert [run["label"] for run in mine["runs"]] == [run["label"] for run in theirs["runs"]] == ["fwa", "flooding"]
+    assert {key: mine["scale"][key] for key in ("load",)} == {"load": theirs["scale"]["load"]}
+    pairs = list(zip(*[iter(mine["network"]["links"])] * 2, strict=True))
+    for run, reference in zip(mine["runs"], theirs["runs"], strict=True):
+        for frame, other in zip(run["frames"], reference["frames"], strict=True):
+            assert [frame[key] for key in ("round", "messages")] == [other[key] for key in ("round", "messages")]
+            assert frame["regret"] == pytest.approx(other["regret"])
+            directed = {**dict(zip(pairs, frame["loads"], strict=True))}
+            directed |= {(j, i): n for (i, j), n in zip(pairs, frame["back"], strict=True)}
+            sent = {(i, j): n for i, j, n in zip(*[iter(other["sent"])] * 3, strict=True)}
+            assert {link: n for link, n in directed.items() if n} == sent
+    assert b"<script" in quick.recorded_html(tmp_path / "books", books["kept"])
+    # What is kept is not computed again, whichever of them is shown, by which process, and in whatever company.
+    for shown, others in ((["flooding"], "fwa(2), flooding(3), irs"), (["flooding", "fwa"], "flooding(3), fwa(2)")):
+        again = Desk(print).record({**chosen, "protocols": others}, tmp_path / "books", shown, None)
+        assert [run["label"] for run in Kept(tmp_path / "books").document(again["kept"])["runs"]] == shown
+    assert asked == [2, 2, 5, 5]
+    Desk(print).record({**chosen, "seed": "1"}, tmp_path / "books", ["fwa"], None)
+    assert asked[4:] == [2, 5]
+
+
+def test_what_the_quick_engine_does_not_run_is_stepped_through(monkeypatch, tmp_path):
+    monkeypatch.setattr(desk, "SHORT", 0)
+
+    def refuse(*given, **settings):
+        raise UnsupportedError("not this", reason="a test")
+
+    monkeypatch.setattr(engine, "simulate", refuse)
+    told = []
+    found = Desk(told.append).record({**ENDLESS, "horizon": "5"}, tmp_path, [], None)
+    assert "how many holders" in found["holds"]
+    assert len(frames_of(told)) == 5
+
+
+def test_results_that_are_kept_are_those_of_the_run(monkeypatch, tmp_path):
     monkeypatch.setattr(engine, "simulate", partial(engine.simulate, engine="reference"))
-    asked = Desk(loads.append)
-    assert asked.record(chosen, Path(), "", None) == {"round": 5, "frames": 5, "is_part": False}
-    frames, theirs = ([frame for news in seen[1:] for frame in news["frames"]] for seen in (loads, told))
-    for mine, reference in zip(frames, theirs, strict=True):
-        for key in ("round", "messages", "traffic"):
-            assert mine[key] == reference[key]
-        assert mine["regret"] == pytest.approx(reference["regret"])
-    assert b"<script" in asked.recorded_html()
+    chosen = {**ENDLESS, **SMALL}
+    assert Desk(print).simulated(chosen, tmp_path) is None
+    told, again = [], []
+    first, second = Desk(told.append), Desk(again.append)
+    found = first.simulate(chosen, tmp_path)
+    assert second.simulated(chosen, tmp_path) == found
+    assert again == [{**told[0], "hint": ""}, told[-1]]
+    assert second.curves_csv() == first.curves_csv()
+    assert Desk(print).simulated({**chosen, "seed": "1"}, tmp_path) is None
+
+
+def test_oldest_recordings_make_way_and_no_other_file_is_found(monkeypatch, tmp_path):
+    kept = Kept(tmp_path)
+    keys = [key_of(number) for number in range(3)]
+    for number, key in enumerate(keys):
+        kept.keep_document(key, {"number": number})
+        os.utime(kept.path(key), (number, number))
+    size = kept.path(keys[0]).stat().st_size
+    monkeypatch.setattr(kept_module, "MAX_BYTES", 3 * size)
+    kept.keep_document(key_of("new"), {"number": 9})
+    assert [kept.document(key) for key in keys] == [None, {"number": 1}, {"number": 2}]
+    (tmp_path / "secret").write_text("mine")
+    assert kept.path("../secret") is None

@@ -186,7 +186,8 @@ def _target(path: str | PathLike[str]) -> Path:
 def _title(document: Mapping[str, Any]) -> str:
     if document["kind"] == "run":
         rounds = f"{document['horizon']:,} round{'' if document['horizon'] == 1 else 's'}"
-        return f"{document['label']}: {rounds}" if document["label"] else rounds
+        label = " and ".join(run["label"] for run in document.get("runs", [document]))
+        return f"{label}: {rounds}" if label else rounds
     names = " and ".join(panel["label"] for panel in document["panels"])
     return f"One message by {names}"
 

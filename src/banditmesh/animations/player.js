@@ -2,15 +2,19 @@
 
    const view = BanditmeshPlayer.mount(element, document, options);
    options: theme "auto" | "light" | "dark"; colour "regret" | "heard"; arm (its number); speed (frames a second);
-            height (of the drawing, in pixels); fill (as high as the window allows); curves (true | false); autoplay
-   view.append(frames, notes)  view.replace(document)  view.set(options)
+            height (of the drawing, in pixels); fill (as high as the window allows); curves (true | false); autoplay;
+            round (the one to begin with)
+   view.append(frames, notes, run)  view.replace(document, goesOn)  view.set(options)
    view.show(i)  view.play()  view.pause()  view.destroy()  view.state
+
+   A run is shown alone, or beside others on the same network: then the document has `runs`, each with its label and
+   frames. With `goesOn`, another document is played from its beginning up to the round that was shown.
 
    The element sends `bm-frame` (detail: view.state) and `bm-pick` (detail: {agent, name, panel}); it keeps the view as
    element.bmView. Keys: space, left, right, home, end; n and p go from agent to agent, enter picks one.
 
-   In order: helpers, themes and styles; two models, which know what a frame shows (RunModel, MessageModel); two
-   painters, which draw it; the view, which holds controls, keys and time. Texts of a document are only ever set as
+   In order: helpers, themes and styles; the models, which know what a frame shows (RunModel and RunsModel, MessageModel);
+   two painters, which draw it; the view, which holds controls, keys and time. Texts of a document are only ever set as
    textContent: names are the user's. */
 "use strict";
 (() => {
@@ -30,8 +34,8 @@
     return String(Number(value.toPrecision(3)));
   };
   const THEMES = {
-    light: { back: "#ffffff", text: "#1b1b1b", muted: "#595959", faint: "#d4d4d4", node: "#ffffff", reverse: true },
-    dark: { back: "#121212", text: "#e8e8e8", muted: "#b0b0b0", faint: "#3a3f47", node: "#121212", reverse: false },
+    light: { back: "#ffffff", text: "#1b1b1b", muted: "#595959", faint: "#d4d4d4", node: "#ffffff", scheme: "light" },
+    dark: { back: "#121212", text: "#e8e8e8", muted: "#b0b0b0", faint: "#3a3f47", node: "#121212", scheme: "dark" },
   };
   const SHAPES = {
     relayed: "circle", absorbed: "square", expired: "triangle", stopped: "diamond", queued: "circle",
@@ -54,6 +58,11 @@
     .bm-bar input[type=range] { flex: 1 1 160px; min-width: 100px; accent-color: var(--bm-accent); }
     .bm button, .bm select { font: inherit; color: inherit; background: var(--bm-back); border: 1px solid var(--bm-muted); border-radius: 4px; padding: 3px 10px; min-height: 32px; max-width: min(100%, 18em); }
     .bm button { min-width: 5.5em; }
+    .bm button.bm-step { min-width: 2.6em; padding: 3px 6px; }
+    .bm-speed { display: flex; align-items: center; gap: 6px; }
+    .bm-bar .bm-speed input[type=range] { flex: 0 1 80px; min-width: 60px; }
+    .bm-swatch { display: inline-block; width: 1.4em; height: 0; border-top: 3px solid; vertical-align: middle; margin-right: .4em; }
+    .bm-count { font-weight: 400; }
     .bm :focus-visible, .bm:focus-visible { outline: 2px solid var(--bm-accent); }
     .bm-count { font-variant-numeric: tabular-nums; }
     .bm-status { min-height: 2.8em; margin: 4px 0; overflow-wrap: anywhere; }
@@ -67,15 +76,14 @@
     .bm-log ol { margin: 2px 0; padding-left: 3em; max-height: 12em; overflow: auto; }
     .bm-curves { display: flex; flex-wrap: wrap; gap: 4px 16px; }
     .bm-curves figure { flex: 1 1 200px; margin: 0; min-width: 0; color: var(--bm-muted); font-size: 13px; }
-    .bm-curves canvas { display: block; width: 100%; height: 56px; }
+    .bm-curves canvas { display: block; width: 100%; }
     .bm-tip { position: absolute; pointer-events: none; z-index: 2; max-width: 16em; padding: 3px 8px; border-radius: 4px; font-size: 13px; background: var(--bm-text); color: var(--bm-back); overflow-wrap: anywhere; white-space: pre-line; }
     .bm-tip[hidden] { display: none; }`;
 
-  /* A colour of a map for a share of the most, from 0 to 1: little is near the background, much stands out. */
-  const colourOf = (map, share, theme) => {
-    const place = Math.round(clip(share, 0, 1) * (map.length - 1));
-    return map[theme.reverse ? map.length - 1 - place : place];
-  };
+  /* A colour of a map for a share of the most, from 0 to 1: the same on a light and on a dark page. */
+  const colourOf = (map, share) => map[Math.round(clip(share, 0, 1) * (map.length - 1))];
+  /* Links take the middle of their map, which can be seen on either. */
+  const linkColour = (map, share) => colourOf(map, 0.36 + 0.42 * share);
 
   /* Whether black is read better than white on a colour. */
   const isBright = (colour) => {
@@ -86,11 +94,15 @@
   // Models ------------------------------------------------------------------------------------------------------------
 
   const CHECKPOINT = 64;
+  /* How many seconds another document takes to come to the round that was shown. */
+  const CATCH_UP = 0.7;
 
-  /* What a run shows in a frame. Frames are changes, so going back starts from a kept state. Frame 0 is before round 1. */
+  /* What one run shows in a frame. Frames are changes, or hold all of their numbers; going back starts from a kept
+     state. Frame 0 is before round 1. */
   class RunModel {
-    constructor(doc) {
+    constructor(doc, run) {
       this.doc = doc;
+      this.label = run.label;
       this.n = doc.network.names.length;
       this.links = []; // [i, j] of every link that was ever up
       this.numbers = new Map();
@@ -101,7 +113,7 @@
       this.kept = [start];
       this.index = 0;
       this.now = this.copy(start);
-      this.append(doc.frames);
+      this.append(run.frames);
     }
 
     link(i, j) {
@@ -117,14 +129,16 @@
       return { regret: state.regret.slice(), heard: state.heard.map((one) => one.slice()), load: state.load.slice(), up: state.up.slice() };
     }
 
-    get last() { return this.frames.length; }
-
     append(frames) {
+      const { most } = this;
       for (const frame of frames) {
-        for (let k = 1; k < frame.agents.length; k += 2) this.most.regret = Math.max(this.most.regret, frame.agents[k]);
-        for (let k = 2; k < frame.traffic.length; k += 3) this.most.load = Math.max(this.most.load, frame.traffic[k] / frame.rounds);
-        frame.heard.forEach((changes, arm) => {
-          for (let k = 1; k < changes.length; k += 2) this.most.heard[arm] = Math.max(this.most.heard[arm], changes[k]);
+        const { agents = [], traffic = [], heard = [], regrets = [], loads = [], back = [] } = frame;
+        for (let k = 1; k < agents.length; k += 2) most.regret = Math.max(most.regret, agents[k]);
+        for (const regret of regrets) most.regret = Math.max(most.regret, regret);
+        for (let k = 2; k < traffic.length; k += 3) most.load = Math.max(most.load, traffic[k] / frame.rounds);
+        loads.forEach((load, k) => { most.load = Math.max(most.load, (load + back[k]) / frame.rounds); });
+        heard.forEach((changes, arm) => {
+          for (let k = 1; k < changes.length; k += 2) most.heard[arm] = Math.max(most.heard[arm], changes[k]);
         });
         this.frames.push(frame);
       }
@@ -147,13 +161,30 @@
 
     apply(frame) {
       const { regret, heard, load, up } = this.now;
-      for (let k = 0; k < frame.agents.length; k += 2) regret[frame.agents[k]] = frame.agents[k + 1];
-      frame.heard.forEach((changes, arm) => {
+      const { agents = [], traffic = [], rounds, up: comes = [], down: goes = [] } = frame;
+      for (let k = 0; k < agents.length; k += 2) regret[agents[k]] = agents[k + 1];
+      (frame.regrets || []).forEach((value, node) => { regret[node] = value; });
+      (frame.heard || []).forEach((changes, arm) => {
         for (let k = 0; k < changes.length; k += 2) heard[arm][changes[k]] = changes[k + 1];
       });
-      for (let k = 0; k < frame.traffic.length; k += 3) load[this.link(frame.traffic[k], frame.traffic[k + 1])] = frame.traffic[k + 2] / frame.rounds;
-      for (let k = 0; k < frame.up.length; k += 2) up[this.link(frame.up[k], frame.up[k + 1])] = true;
-      for (let k = 0; k < frame.down.length; k += 2) up[this.link(frame.down[k], frame.down[k + 1])] = false;
+      for (let k = 0; k < traffic.length; k += 3) load[this.link(traffic[k], traffic[k + 1])] = traffic[k + 2] / rounds;
+      (frame.loads || []).forEach((n, link) => { load[link] = (n + frame.back[link]) / rounds; });
+      for (let k = 0; k < comes.length; k += 2) up[this.link(comes[k], comes[k + 1])] = true;
+      for (let k = 0; k < goes.length; k += 2) up[this.link(goes[k], goes[k + 1])] = false;
+    }
+
+    /* What was sent in a frame, as [sender, receiver, transmissions per round]; nothing where directions are unknown. */
+    sent(index) {
+      const frame = this.frames[index - 1];
+      const found = [];
+      if (!frame) return found;
+      for (let k = 0; k < (frame.sent || []).length; k += 3) found.push([frame.sent[k], frame.sent[k + 1], frame.sent[k + 2] / frame.rounds]);
+      (frame.loads || []).forEach((n, link) => {
+        const [i, j] = this.links[link];
+        if (n > 0) found.push([i, j, n / frame.rounds]);
+        if (frame.back[link] > 0) found.push([j, i, frame.back[link] / frame.rounds]);
+      });
+      return found;
     }
 
     about(index) {
@@ -162,12 +193,60 @@
         ? { round: frame.round, regret: frame.regret, messages: frame.messages, rounds: frame.rounds }
         : { round: 0, regret: this.frames.length && this.frames[0].regret === null ? null : 0, messages: 0, rounds: 0 };
     }
+  }
+
+  /* One run, or several side by side: a frame for every round that any of them has one for, as far as all are known. */
+  class RunsModel {
+    constructor(doc) {
+      this.doc = doc;
+      this.runs = (doc.runs || [doc]).map((run) => new RunModel(doc, run));
+      this.settle();
+    }
+
+    settle() {
+      const known = Math.min(...this.runs.map(({ frames }) => (frames.length ? frames[frames.length - 1].round : 0)));
+      const all = new Set(this.runs.flatMap(({ frames }) => frames.map((frame) => frame.round)));
+      this.rounds = [...all].filter((round) => round <= known).sort((a, b) => a - b);
+      // Which frame of each run belongs to each of these rounds.
+      this.places = this.runs.map(({ frames }) => {
+        let place = 0;
+        return [0, ...this.rounds.map((round) => {
+          while (place < frames.length && frames[place].round <= round) place += 1;
+          return place;
+        })];
+      });
+      const high = (pick) => Math.max(...this.runs.map((run) => pick(run.most)));
+      // The scale of a document that is complete stays as it is; another one grows with what comes.
+      this.most = this.doc.scale || { regret: high((one) => one.regret), load: high((one) => one.load), heard: this.doc.arms.map((_, arm) => high((one) => one.heard[arm])) };
+    }
+
+    get last() { return this.rounds.length; }
+
+    append(frames, run) { this.runs[run].append(frames); this.settle(); }
+
+    at(index, run) { return this.runs[run].at(this.places[run][index]); }
+
+    sent(index, run) { return this.runs[run].sent(this.places[run][index]); }
+
+    /* The first frame that shows a round, or what comes after it. */
+    indexOf(round) {
+      const place = this.rounds.findIndex((one) => one >= round);
+      return place < 0 ? this.last : round < 1 ? 0 : place + 1;
+    }
+
+    about(index) {
+      const runs = this.runs.map((run, number) => ({ label: run.label, ...run.about(this.places[number][index]) }));
+      return { ...runs[0], round: index === 0 ? 0 : this.rounds[index - 1], runs };
+    }
 
     words(index) {
-      const { round, regret, messages } = this.about(index);
+      const { round, runs } = this.about(index);
       const parts = [`round ${round.toLocaleString("en-GB")} of ${this.doc.horizon.toLocaleString("en-GB")}`];
-      if (regret !== null) parts.push(`group regret ${figure(regret)}`);
-      parts.push(`${count(messages, "transmission")} so far`);
+      for (const { label, regret, messages } of runs) {
+        const before = runs.length > 1 ? `${label}: ` : "";
+        if (regret !== null) parts.push(`${before}group regret ${figure(regret)}`);
+        parts.push(`${regret === null ? before : ""}${count(messages, "transmission")} so far`);
+      }
       return [parts.join(", ")];
     }
   }
@@ -405,33 +484,35 @@
   }
 
   class RunPainter extends Painter {
-    draw(index) {
+    draw(index, phase) {
       const { view } = this;
-      const { model, theme, options, doc } = view;
-      const state = model.at(index);
+      const { theme, options, doc } = view;
+      const { most } = view.model;
+      const model = view.model.runs[this.panel];
+      const state = view.model.at(index, this.panel);
       const pen = this.begin();
       const maps = doc.palette.maps;
       const looks = new Map();
       model.links.forEach((link, number) => {
         if (!state.up[number]) return;
         const load = state.load[number] || 0;
-        const level = load > 0 && model.most.load > 0 ? 1 + Math.round((load / model.most.load) * 8) : 0;
+        const level = load > 0 && most.load > 0 ? 1 + Math.round(Math.min(1, load / most.load) * 8) : 0;
         if (!looks.has(level)) looks.set(level, []);
         looks.get(level).push(link);
       });
       const thin = model.links.length > 1000 ? 0.5 : 1;
       for (const level of [...looks.keys()].sort((a, b) => a - b)) {
-        // The palest colours of the map could not be seen on this background.
-        this.strokes(looks.get(level), level === 0 ? theme.faint : colourOf(maps.inferno, 0.15 + level * 0.0944, theme), (0.75 + level * 0.35) * thin);
+        this.strokes(looks.get(level), level === 0 ? theme.faint : linkColour(maps.inferno, (level - 1) / 8), (0.75 + level * 0.35) * thin);
       }
+      if (phase < 1) this.moving(index, phase, most.load);
       const values = view.values(state);
-      const most = view.mostOf();
+      const high = view.mostOf();
       const holders = options.colour === "heard" ? new Set(doc.holders[options.arm]) : new Set();
       const fills = [];
       for (let node = 0; node < model.n; node += 1) {
         const r = this.radius(node);
         shape(pen, "circle", this.x[node], this.y[node], r);
-        fills[node] = values ? colourOf(maps.viridis, most > 0 ? values[node] / most : 0, theme) : doc.palette.fates.relayed;
+        fills[node] = values ? colourOf(maps.viridis, high > 0 ? values[node] / high : 0) : doc.palette.fates.relayed;
         pen.fillStyle = fills[node];
         pen.fill();
         pen.lineWidth = 1;
@@ -443,10 +524,30 @@
       this.names(fills);
     }
 
+    /* What is sent in a frame, on its way: one dot for all messages between two agents, larger for more. */
+    moving(index, phase, most) {
+      const { pen, view } = this;
+      const near = clip(this.r / 8, 0.4, 1);
+      pen.fillStyle = view.theme.text;
+      pen.strokeStyle = view.theme.back;
+      pen.lineWidth = 1;
+      for (const [i, j, n] of view.model.sent(index, this.panel)) {
+        const [dx, dy] = [this.x[j] - this.x[i], this.y[j] - this.y[i]];
+        const long = Math.hypot(dx, dy) || 1;
+        // Each direction keeps to its right.
+        const aside = Math.min(4, this.r * 0.4);
+        const [x, y] = [this.x[i] + dx * phase - (dy / long) * aside, this.y[i] + dy * phase + (dx / long) * aside];
+        pen.beginPath();
+        pen.arc(x, y, (2 + 3 * Math.sqrt(Math.min(1, n / (most || 1)))) * near, 0, 2 * Math.PI);
+        pen.fill();
+        pen.stroke();
+      }
+    }
+
     tip(node) {
       const { view } = this;
       const { doc, model, options } = view;
-      const state = model.at(view.index);
+      const state = model.at(view.index, this.panel);
       const { names, sizes } = doc.network;
       const lines = [sizes ? `${names[node]}: ${count(sizes[node], "agent")}, means` : `agent ${names[node]}`];
       if (doc.has_regret) lines.push(`regret so far: ${figure(state.regret[node])}`);
@@ -459,10 +560,11 @@
 
     tipAt(x, y) {
       const { model, doc, index } = this.view;
-      const state = model.at(index);
-      const number = this.linkAt(x, y, model.links.map((link, place) => (state.up[place] ? link : [link[0], link[0]])));
+      const { links } = model.runs[this.panel];
+      const state = model.at(index, this.panel);
+      const number = this.linkAt(x, y, links.map((link, place) => (state.up[place] ? link : [link[0], link[0]])));
       if (number < 0) return null;
-      const [i, j] = model.links[number];
+      const [i, j] = links[number];
       return `${doc.network.names[i]} – ${doc.network.names[j]}\n${figure(state.load[number] || 0)} transmissions per round`;
     }
   }
@@ -583,6 +685,7 @@
       this.frame = null;
       this.build(doc);
       element.bmView = this;
+      if (this.options.round) this.show(this.model.indexOf(this.options.round));
       if (this.options.autoplay && !this.still.matches) this.play();
     }
 
@@ -608,18 +711,21 @@
       this.phase = 1;
       this.chosen = -1;
       const isRun = doc.kind === "run";
-      this.model = isRun ? new RunModel(doc) : new MessageModel(doc);
+      this.model = isRun ? new RunsModel(doc) : new MessageModel(doc);
+      this.goal = null;
       if (!isRun || !doc.has_regret) this.options.colour = isRun && doc.arms.length ? "heard" : this.options.colour;
       this.options.arm = clip(this.options.arm || 0, 0, Math.max(0, (doc.arms || []).length - 1));
       this.root = make("div", { class: "bm", tabindex: "0", role: "group", "aria-label": "Animation. Space plays and pauses, arrow keys step, home and end go to the first and last frame, n and p choose agents." });
       this.root.append(make("style", {}, STYLE));
       const Kind = isRun ? RunPainter : MessagePainter;
       const panels = make("div", { class: "bm-panels" });
-      this.painters = (isRun ? [{ label: doc.label }] : doc.panels).map((panel, number) => {
+      this.painters = (isRun ? this.model.runs : doc.panels).map((panel, number) => {
         const painter = new Kind(this, number);
         const sent = make("span", { class: "bm-count", "data-bm": `sent-${number}` });
-        const caption = make("figcaption", {}, make("span", {}, panel.label), sent);
-        if (isRun) caption.hidden = true;
+        const name = make("span", {}, panel.label);
+        const caption = make("figcaption", {}, name, sent);
+        if (isRun && doc.runs) name.prepend(this.swatch(number));
+        if (isRun && !doc.runs) caption.hidden = true;
         painter.sent = sent;
         panels.append(make("figure", { class: "bm-panel" }, caption, painter.canvas));
         this.watch(painter);
@@ -649,18 +755,52 @@
       this.button.addEventListener("click", () => this.toggle());
       this.slider = make("input", { type: "range", min: "0", step: "1", "data-bm": "slider", "aria-label": this.doc.kind === "run" ? "round" : "hop" });
       this.slider.addEventListener("input", () => { this.pause(); this.show(Number(this.slider.value)); });
-      const bar = make("div", { class: "bm-bar" }, this.button, this.slider);
+      const step = (by, sign, words) => {
+        const one = make("button", { type: "button", class: "bm-step", "aria-label": words, title: words, "data-bm": by < 0 ? "back" : "step" }, sign);
+        one.addEventListener("click", () => { this.pause(); this.show(this.index + by); });
+        return one;
+      };
+      const what = this.doc.kind === "run" ? "round" : "hop";
+      const bar = make("div", { class: "bm-bar" }, step(-1, "◀", `one ${what} back`), this.button, step(1, "▶", `one ${what} on`), this.slider);
       this.readings = {};
       if (this.doc.kind === "run") {
         const box = make("span", { class: "bm-count" });
         for (const [name, before] of [["round", "round "], ["regret", " · group regret (reward) "], ["messages", " · transmissions "]]) {
           this.readings[name] = make("span", { "data-bm": name });
-          if (name !== "regret" || this.doc.frames.length === 0 || this.doc.frames[0].regret !== null) box.append(before, this.readings[name]);
+          const isKnown = name === "round" || (!this.doc.runs && (name !== "regret" || this.doc.has_regret));
+          if (isKnown) box.append(before, this.readings[name]);
         }
-        bar.append(box);
+        bar.append(box, this.speedBox());
         this.addChoices(bar);
       }
       return bar;
+    }
+
+    /* How fast it plays, by itself: nothing else changes. */
+    speedBox() {
+      const input = make("input", { type: "range", min: "0", max: "7", step: "1", "data-bm": "speed", "aria-label": "speed" });
+      const words = make("span", { class: "bm-count" });
+      const tell = () => {
+        words.textContent = `${this.speed} a second`;
+        input.setAttribute("aria-valuetext", `${this.speed} rounds a second`);
+      };
+      input.value = String(Math.round(Math.log2(this.speed)));
+      input.addEventListener("input", () => { this.options.speed = 2 ** Number(input.value); tell(); });
+      tell();
+      return make("label", { class: "bm-speed" }, "speed", input, words);
+    }
+
+    /* A run's colour in the curves; black turns into that of text. */
+    colour(run) {
+      const { colour } = (this.doc.runs || [])[run] || {};
+      return colour === "#000000" ? this.theme.text : colour;
+    }
+
+    swatch(run) {
+      const mark = make("span", { class: "bm-swatch" });
+      mark.style.borderColor = this.colour(run);
+      mark.style.borderTopStyle = run % 2 ? "dashed" : "solid";
+      return mark;
     }
 
     addChoices(bar) {
@@ -689,9 +829,9 @@
 
     curveBox() {
       this.curves = [["regret", "group regret (units of reward)"], ["messages", "transmissions"]]
-        .filter(([key]) => key !== "regret" || this.doc.frames.every((frame) => frame.regret !== null))
-        .map(([key, words]) => ({ key, words, canvas: make("canvas", { role: "img", "aria-label": `${words} over rounds` }) }));
-      return make("div", { class: "bm-curves" }, ...this.curves.map(({ words, canvas }) => make("figure", {}, make("figcaption", {}, `${words} over rounds`), canvas)));
+        .filter(([key]) => key !== "regret" || this.model.about(1).regret !== null)
+        .map(([key, words]) => ({ key, words, caption: make("figcaption"), canvas: make("canvas", { role: "img", "aria-label": `${words} over rounds` }) }));
+      return make("div", { class: "bm-curves" }, ...this.curves.map(({ caption, canvas }) => make("figure", {}, caption, canvas)));
     }
 
     /* Every copy in words, for those who do not see the picture. */
@@ -761,18 +901,18 @@
       const items = [];
       const item = (mark, text) => items.push(make("li", {}, mark, make("span", {}, text)));
       if (doc.kind === "run") {
-        const scale = (map, from) => {
-          const stops = [0, 0.25, 0.5, 0.75, 1].map((share) => colourOf(map, from + share * (1 - from), theme));
+        const scale = (map, colours) => {
+          const stops = [0, 0.25, 0.5, 0.75, 1].map((share) => colours(map, share));
           const mark = make("span", { class: "bm-scale" });
           mark.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
           return mark;
         };
         const mean = doc.network.sizes ? ", mean of a group" : "";
         if (options.colour === "heard" && doc.arms.length) {
-          item(scale(doc.palette.maps.viridis, 0), `holders of arm ${doc.arms[options.arm]} that an agent has learned from, 0 to ${figure(this.mostOf())}${mean}`);
+          item(scale(doc.palette.maps.viridis, colourOf), `holders of arm ${doc.arms[options.arm]} that an agent has learned from, 0 to ${figure(this.mostOf())}${mean}`);
           item(this.mark("circle", "none", doc.palette.learned), `has arm ${doc.arms[options.arm]}`);
-        } else if (doc.has_regret) item(scale(doc.palette.maps.viridis, 0), `an agent's regret so far, 0 to ${figure(this.mostOf())} (units of reward)${mean}`);
-        item(scale(doc.palette.maps.inferno, 0.24), `transmissions per round on a link, 0 to ${figure(this.model.most.load)}`);
+        } else if (doc.has_regret) item(scale(doc.palette.maps.viridis, colourOf), `an agent's regret so far, 0 to ${figure(this.mostOf())} (units of reward)${mean}`);
+        item(scale(doc.palette.maps.inferno, linkColour), `transmissions per round on a link, 0 to ${figure(this.model.most.load)}; grey: none`);
       } else {
         item(this.mark("circle", theme.text, theme.text), `origin: agent ${doc.network.names[doc.origin]}`);
         item(this.mark("circle", "none", theme.muted), `ring: has arm ${doc.arm}`);
@@ -813,19 +953,25 @@
       let due = 0;
       const tick = (now) => {
         // A page that was out of sight goes on where it was.
-        due += Math.min(0.25, (now - last) / 1000) * this.speed;
+        const rushes = this.goal !== null;
+        due += Math.min(0.25, (now - last) / 1000) * (rushes ? Math.max(this.speed, this.goal / CATCH_UP) : this.speed);
         last = now;
-        const tweens = this.doc.kind === "message" && !this.still.matches;
+        const isMessage = this.doc.kind === "message";
+        const tweens = !this.still.matches && (isMessage || (!rushes && this.moves));
         if (due >= 1 && this.index < this.model.last) {
-          const steps = Math.min(Math.floor(due), this.model.last - this.index);
-          due -= steps;
+          const steps = Math.min(Math.floor(due), (rushes ? this.goal : this.model.last) - this.index);
+          due = rushes && this.index + steps >= this.goal ? 0 : due - steps;
           this.phase = tweens ? 0 : 1;
           this.show(this.index + steps, this.phase);
         } else if (tweens && this.phase < 1) {
-          this.phase = Math.min(1, due * 1.6);
+          this.phase = Math.min(1, due * (isMessage ? 1.6 : 1.1));
           this.paint(this.phase);
         }
-        if (this.index >= this.model.last && (this.phase >= 1 || !tweens)) this.pause();
+        if (rushes && this.index >= this.goal) {
+          this.goal = null;
+          if (this.halts) this.pause();
+          else this.frame = requestAnimationFrame(tick);
+        } else if (this.index >= this.model.last && (this.phase >= 1 || !tweens)) this.pause();
         else this.frame = requestAnimationFrame(tick);
       };
       // The first step comes at once.
@@ -834,7 +980,11 @@
       this.label();
     }
 
+    /* Whether messages are seen on their way: not if there are very many, or if they would only flicker. */
+    get moves() { return this.doc.kind === "run" && this.doc.network.links.length <= 1200 && this.speed <= 8; }
+
     pause() {
+      this.goal = null;
       if (this.frame != null) cancelAnimationFrame(this.frame);
       const played = this.frame !== null;
       this.frame = null;
@@ -890,7 +1040,7 @@
     paint(phase = this.phase) {
       const { theme } = this;
       for (const [name, value] of [["text", theme.text], ["back", theme.back], ["muted", theme.muted], ["accent", this.doc.palette.fates.relayed]]) this.root.style.setProperty(`--bm-${name}`, value);
-      this.root.style.colorScheme = theme.reverse ? "light" : "dark";
+      this.root.style.colorScheme = theme.scheme;
       for (const painter of this.painters) if (painter.width) painter.draw(this.index, phase);
       this.drawCurves();
       this.label();
@@ -900,38 +1050,45 @@
 
     drawCurves() {
       if (this.doc.kind !== "run") return;
-      for (const { key, canvas } of this.curves || []) {
+      const { runs } = this.model;
+      const round = this.model.about(this.index).round;
+      for (const { key, words, caption, canvas } of this.curves || []) {
         const density = window.devicePixelRatio || 1;
-        const [width, height] = [canvas.clientWidth, 56];
+        const [width, height] = [canvas.clientWidth, runs.length > 1 ? 96 : 56];
         if (!width) continue;
         canvas.width = width * density;
         canvas.height = height * density;
+        canvas.style.height = `${height}px`;
         const pen = canvas.getContext("2d");
         pen.scale(density, density);
-        const { frames } = this.model;
-        const most = frames.reduce((high, frame) => Math.max(high, frame[key]), 0) || 1;
-        const x = (round) => 2 + ((width - 4) * round) / this.doc.horizon;
-        const y = (value) => height - 3 - ((height - 18) * value) / most;
+        const most = Math.max(...runs.map(({ frames }) => frames.reduce((high, frame) => Math.max(high, frame[key]), 0))) || 1;
+        const x = (at) => 2 + ((width - 4) * at) / this.doc.horizon;
+        const y = (value) => height - 3 - ((height - 8) * value) / most;
         pen.strokeStyle = this.theme.faint;
         pen.strokeRect(0.5, 0.5, width - 1, height - 1);
-        pen.strokeStyle = this.doc.palette.fates[key === "regret" ? "absorbed" : "relayed"];
         pen.lineWidth = 2;
-        pen.beginPath();
-        pen.moveTo(x(0), y(0));
-        for (const frame of frames) pen.lineTo(x(frame.round), y(frame[key]));
-        pen.stroke();
-        const now = this.model.about(this.index);
+        runs.forEach(({ frames }, run) => {
+          const now = this.model.places[run][this.index];
+          pen.strokeStyle = this.colour(run) || this.doc.palette.fates[key === "regret" ? "absorbed" : "relayed"];
+          pen.setLineDash(run % 2 ? [6, 4] : []);
+          // What is still to come is pale.
+          for (const [from, to, alpha] of [[0, now, 1], [now, frames.length, 0.25]]) {
+            pen.globalAlpha = alpha;
+            pen.beginPath();
+            pen.moveTo(x(from ? frames[from - 1].round : 0), y(from ? frames[from - 1][key] : 0));
+            for (let k = from; k < to; k += 1) pen.lineTo(x(frames[k].round), y(frames[k][key]));
+            pen.stroke();
+          }
+        });
+        pen.globalAlpha = 1;
+        pen.setLineDash([]);
         pen.strokeStyle = this.theme.muted;
         pen.lineWidth = 1;
         pen.beginPath();
-        pen.moveTo(x(now.round), 2);
-        pen.lineTo(x(now.round), height - 2);
+        pen.moveTo(x(round), 2);
+        pen.lineTo(x(round), height - 2);
         pen.stroke();
-        pen.fillStyle = this.theme.muted;
-        pen.font = "12px system-ui, sans-serif";
-        pen.textAlign = "left";
-        pen.textBaseline = "top";
-        pen.fillText(`0 to ${figure(most)}`, 5, 3);
+        caption.textContent = `${words} over rounds, 0 to ${figure(most)}`;
       }
     }
 
@@ -949,6 +1106,7 @@
         this.readings.round.textContent = `${about.round.toLocaleString("en-GB")} of ${this.doc.horizon.toLocaleString("en-GB")}`;
         this.readings.messages.textContent = about.messages.toLocaleString("en-GB");
         if (about.regret !== null) this.readings.regret.textContent = figure(about.regret);
+        about.runs.forEach(({ regret, messages }, run) => { this.painters[run].sent.textContent = `${regret === null ? "" : `regret ${figure(regret)} · `}${count(messages, "transmission")}`; });
       } else about.sent.forEach((sent, panel) => { this.painters[panel].sent.textContent = count(sent, "transmission"); });
     }
 
@@ -965,17 +1123,19 @@
 
     // What the page around it may do
 
-    append(frames, notes) {
+    append(frames, notes, run = 0) {
       const atEnd = this.index === this.model.last;
-      this.model.append(frames);
+      this.model.append(frames, run);
       if (notes) this.tell(notes);
       if (atEnd && this.frame === null) this.show(this.model.last);
       else this.paint();
     }
 
-    /* Another document in place of this one. Who works in the drawing with the keyboard goes on where they were. */
-    replace(doc) {
+    /* Another document in place of this one, from its beginning or, if it goes on, played up to the round that was
+       shown. Who works in the drawing with the keyboard goes on where they were. */
+    replace(doc, goesOn = false) {
       const { root, chosen } = this;
+      const before = goesOn && this.doc.kind === "run" ? { round: this.goal === null ? this.model.about(this.index).round : this.model.rounds[this.goal - 1], halts: this.frame === null || (this.goal !== null && this.halts) } : null;
       const within = root.contains(document.activeElement) ? document.activeElement.dataset.bm || "" : null;
       const same = JSON.stringify(doc.network.names) === JSON.stringify(this.doc.network.names);
       this.legendOf = null;
@@ -983,6 +1143,20 @@
       this.build(doc);
       if (same && chosen >= 0) { this.chosen = chosen; this.paint(); }
       if (within !== null) (this.root.querySelector(`[data-bm="${within}"]`) || this.root).focus({ preventScroll: true });
+      if (before) this.catchUp(before.round, before.halts);
+    }
+
+    /* Play from the beginning up to a round, within a moment; then stop, or go on at the usual speed. */
+    catchUp(round, halts) {
+      const goal = this.model.indexOf(round);
+      if (goal === 0 || this.still.matches) {
+        this.show(goal);
+        if (!halts) this.play();
+        return;
+      }
+      this.play();
+      this.goal = goal;
+      this.halts = halts;
     }
 
     set(options) {

@@ -2,7 +2,9 @@
 
 The size is limited. A frame covers one round as long as there is room, and then as many as it takes for the rest of the
 run to fit in the remaining room; the document's notes say so. A frame has changes only: which agents regret more, which
-links carry another load, which agents have heard one more holder of an arm, which links appeared and vanished.
+links carry another load, which agents have heard one more holder of an arm, which links appeared and vanished. Of a
+small network it also says what was sent in which direction, so that messages can be seen on their way. A document of a
+whole run says how large its numbers become, so that colours mean the same in all of its frames.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import InputError
+from ..plots.style import style_of
 from ..problem import Problem
 from ..sim.run import Event
 from ..sim.simulation import Round
@@ -25,33 +28,13 @@ from .sites import Sites, named_links, short
 #: About how many numbers all frames of a document have together, and the most frames.
 MAX_NUMBERS: Final = 2_000_000
 MAX_FRAMES: Final = 1_000
+#: The most agents of a network whose messages are recorded by direction.
+MAX_DIRECTED: Final = 120
 _MAX_ARMS: Final = 8
+SEVERAL_ROUNDS: Final = "some frames cover several rounds, so that the file stays small"
 
 
-class Recording:
-    """A film that is being made: its frames so far, and the document that they make."""
-
-    _film: Film
-
-    @property
-    def n_frames(self) -> int:
-        """How many frames there are."""
-        return len(self._film.frames)
-
-    def finish(self) -> None:
-        """Close the last frame, whose rounds may not be complete; later rounds start another one."""
-        self._film.close()
-
-    def frames_since(self, number: int) -> list[dict[str, Any]]:
-        """The frames from that number on, counted from 0."""
-        return self._film.frames[checks.integer("the number of a frame", number, at_least=0) :]
-
-    def document(self) -> dict[str, Any]:
-        """The document so far."""
-        return self._film.document()
-
-
-class Recorder(Recording):
+class Recorder:
     """Makes a document of a run, round by round.
 
     Parameters
@@ -102,6 +85,23 @@ class Recorder(Recording):
     def add(self, one: Round) -> None:
         """Take the next round, as `Simulation.step` gives it."""
         self._film.add(one.round, one.links, one.gaps, one.regret, one.transmissions, one.messages, one.events)
+
+    @property
+    def n_frames(self) -> int:
+        """How many frames there are."""
+        return len(self._film.frames)
+
+    def finish(self) -> None:
+        """Close the last frame, whose rounds may not be complete; later rounds start another one."""
+        self._film.close()
+
+    def frames_since(self, number: int) -> list[dict[str, Any]]:
+        """The frames from that number on, counted from 0."""
+        return self._film.frames[checks.integer("the number of a frame", number, at_least=0) :]
+
+    def document(self) -> dict[str, Any]:
+        """The document so far."""
+        return self._film.document()
 
 
 class Film:
@@ -156,11 +156,14 @@ class Film:
         self._first_links = self._links = self._drawn_links = sites.links(links)
         self._heard_of: list[dict[Hashable, set[Hashable]]] = [{} for _ in self._arms]
         self._heard = [np.zeros(len(sites.names), dtype=np.int64) for _ in self._arms]
+        self._has_directions = len(sites.names) <= MAX_DIRECTED
+        self._scale: dict[str, Any] = {"regret": 0, "load": 0.0, "heard": [0] * len(self._arms)}
         self._clear()
 
     def _clear(self) -> None:
         """Begin a frame."""
         self._sent: Counter[tuple[int, int]] = Counter()
+        self._directed: Counter[tuple[int, int]] = Counter()
         self._regretting: set[int] = set()
         self._hearing: list[set[int]] = [set() for _ in self._arms]
 
@@ -191,6 +194,8 @@ class Film:
             i, j = node_of[sender], node_of[receiver]
             if i != j:
                 self._sent[(i, j) if i < j else (j, i)] += n
+                if self._has_directions:
+                    self._directed[i, j] += n
         for event in events:
             if event.learned and event.arm in self._arms:
                 self._hear(self._arms.index(event.arm), event)
@@ -213,7 +218,7 @@ class Film:
         loads = {link: n / n_rounds for link, n in self._sent.items()}
         changed = [link for link in loads if loads[link] != self._loads.get(link)]
         changed += [link for link in self._loads if link not in loads]
-        frame = {
+        frame: dict[str, Any] = {
             "round": self._round,
             "rounds": n_rounds,
             "regret": self._total if self._has_regret else None,
@@ -229,6 +234,13 @@ class Film:
             "up": list(itertools.chain(*sorted(self._links - self._drawn_links))),
             "down": list(itertools.chain(*sorted(self._drawn_links - self._links))),
         }
+        if self._has_directions:
+            frame["sent"] = [value for link, n in sorted(self._directed.items()) for value in (*link, n)]
+        self._scale["regret"] = max([self._scale["regret"], *frame["agents"][1::2]])
+        self._scale["load"] = max([self._scale["load"], *loads.values()])
+        self._scale["heard"] = [
+            max([most, *changes[1::2]]) for most, changes in zip(self._scale["heard"], frame["heard"], strict=True)
+        ]
         self.frames.append(frame)
         self._loads, self._drawn_links, self._before = loads, self._links, self._round
         self._clear()
@@ -236,7 +248,8 @@ class Film:
 
     def _pace(self, frame: Mapping[str, Any]) -> None:
         """How many rounds the next frame covers: as many as fit if all later ones are like this one."""
-        cost = 4 + sum(len(frame[key]) for key in ("agents", "traffic", "up", "down")) + sum(map(len, frame["heard"]))
+        cost = 4 + sum(len(frame.get(key, ())) for key in ("agents", "traffic", "sent", "up", "down"))
+        cost += sum(map(len, frame["heard"]))
         self._room -= cost
         n_left = self._horizon - self._round
         n_frames = min(self._room // cost, MAX_FRAMES - len(self.frames))
@@ -249,7 +262,7 @@ class Film:
         """The document so far."""
         notes = list(self._sites.notes)
         if any(frame["rounds"] > 1 for frame in self.frames):
-            notes.append("some frames cover several rounds, so that the file stays small")
+            notes.append(SEVERAL_ROUNDS)
         if not self._has_regret:
             notes.append("an event log does not contain agents' regret: only traffic and what is heard are shown")
         return {
@@ -260,7 +273,46 @@ class Film:
             "arms": [short(arm) for arm in self._arms],
             "holders": self._holders,
             "frames": list(self.frames),
+            **({"scale": self._scale} if self._before == self._horizon else {}),
         }
+
+
+def side_by_side(*documents: dict[str, Any]) -> dict[str, Any]:
+    """One document of several runs on the same network, for the player to show beside each other.
+
+    Parameters
+    ----------
+    *documents : dict
+        Of single runs, with the same agents, horizon and arms.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> from banditmesh.animations import Recorder, side_by_side
+    >>> problem = bm.Problem.random(bm.networks.ring(5), n_arms=2, per_agent=2, seed=0)
+    >>> both = [Recorder(problem, horizon=3, label=label).document() for label in ("fwa(2)", "flooding(2)")]
+    >>> [run["label"] for run in side_by_side(*both)["runs"]]
+    ['fwa(2)', 'flooding(2)']
+    """
+    first, *others = documents
+    for other in others:
+        for key in ("horizon", "arms", "has_regret"):
+            if other[key] != first[key]:
+                raise InputError(f"runs side by side must have the same {key}, got {first[key]!r} and {other[key]!r}")
+        if other["network"]["names"] != first["network"]["names"]:
+            raise InputError("runs side by side must be on the same network, got other agents")
+    labels = [one["label"] for one in documents]
+    shared = {key: value for key, value in first.items() if key not in ("label", "frames", "scale", "notes")}
+    shared["notes"] = list(dict.fromkeys(note for one in documents for note in one["notes"]))
+    if all("scale" in one for one in documents):
+        scales = [one["scale"] for one in documents]
+        shared["scale"] = {key: max(scale[key] for scale in scales) for key in ("regret", "load")}
+        shared["scale"]["heard"] = [max(heard) for heard in zip(*(scale["heard"] for scale in scales), strict=True)]
+    runs = [
+        {"label": one["label"], "colour": style_of(one["label"], labels)[0], "frames": one["frames"]}
+        for one in documents
+    ]
+    return {**shared, "runs": runs}
 
 
 def chosen_arms(problem: Problem, arms: Sequence[Hashable] | None) -> list[Hashable]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from .. import checks
 from ..errors import NetworkError
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
 
 PAPER_NETWORKS: Final = ("er", "ba", "sbm", "dynamic-er")
 
+# 2138 is the first seed from 2023 on that gives a connected network.
+_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
+    "er": {"n": 100, "p": 0.03, "seed": 2138},
+    "ba": {"n": 100, "m": 2, "seed": 2023},
+    "sbm": {"sizes": [25] * 4, "p_in": 0.3, "p_out": 0.003, "seed": 2023},
+}
 # The links whose traffic the paper shows round by round, both directions together.
 PAPER_WATCHED_LINKS: Final = {"er": (0, 12), "ba": (0, 1), "sbm": (11, 53)}
 
@@ -38,13 +45,21 @@ def paper(name: str) -> nx.Graph | EdgeMarkovian:
     [153, 196, 361]
     """
     name = checks.choice("name", name, PAPER_NETWORKS)
-    if name == "ba":
-        return ba(100, 2, seed=2023)
-    if name == "sbm":
-        return sbm([25] * 4, 0.3, 0.003, seed=2023)
-    # 2138 is the first seed from 2023 on that gives a connected network.
-    graph = er(100, 0.03, seed=2138)
-    return EdgeMarkovian(graph, p=0.01, q=0.1) if name == "dynamic-er" else graph
+    if name == "dynamic-er":
+        return EdgeMarkovian(paper("er"), p=0.01, q=0.1)
+    generators: dict[str, Callable[..., nx.Graph]] = {"er": er, "ba": ba, "sbm": sbm}
+    return generators[name](**_PARAMETERS[name])
+
+
+def paper_parameters(name: str) -> dict[str, str]:
+    """The parameters of one of the paper's static networks, as texts; none of any other network.
+
+    Examples
+    --------
+    >>> paper_parameters("er"), paper_parameters("ring")
+    ({'n': '100', 'p': '0.03', 'seed': '2138'}, {})
+    """
+    return {key: str(value).strip("[]") for key, value in _PARAMETERS.get(name, {}).items()}
 
 
 def like_paper(name: str, n_agents: int) -> nx.Graph:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields, replace
+from inspect import Parameter, signature
 from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -19,6 +20,8 @@ from .. import checks
 from ..errors import InputError
 from ..faults import Faults
 from ..files.contents import MAX_TEXT
+from ..networks.published import paper_parameters
+from ..protocols import notation
 from ..protocols.notation import split
 from ..rules import RULE_SETS
 from ..settings.parts import FAULT_TABLES, NAME_KEYS, get_part, parts
@@ -41,6 +44,18 @@ DEFAULTS: Final[dict[str, str]] = {
     "seed": "0",
     "rules": "sound",
 }
+#: What the lab opens on without a link: a network so small that its messages can be watched.
+OPENING: Final[dict[str, str]] = {
+    **DEFAULTS,
+    "network.name": "grid",
+    "network.rows": "3",
+    "network.columns": "4",
+    "arms.n_arms": "6",
+    "arms.per_agent": "3",
+    "horizon": "200",
+}
+#: The ttl of a protocol that needs one and is named without.
+DEFAULT_TTL: Final = 4
 #: The protocols under which a message of the lab's problem is followed at first.
 FOLLOWED: Final = ("flooding(4)", "fwa(4)")
 #: Keys that hold words, whatever they look like; those of a table alone with its name.
@@ -70,6 +85,8 @@ FAULTS: Final = (
     *(f"faults.{one.name}" for one in fields(Faults) if one.name not in FAULT_TABLES),
     *(f"faults.{name}.{one.name}" for name, kind in FAULT_TABLES.items() for one in fields(kind)),
 )
+#: What the drawing of networks and arms goes by, unless it is told.
+_DRAWN: Final = {key: DEFAULTS[key] for key in ("arms.n_arms", "arms.per_agent", "arms.seed")} | {"network.seed": "0"}
 #: Parameters of parts that have no field.
 _NO_FIELD: Final = frozenset({"max_bytes", "prior", "fmt", "format", "progress"})
 #: The most rounds of a run that are kept.
@@ -101,6 +118,40 @@ def keys_of(table: str, choices: Mapping[str, str]) -> list[str]:
     part = parts(table).get(choices.get(name, ""))
     more = [] if part is None else [key for key in part.parameters if key not in _NO_FIELD]
     return [name, *(f"{table}.{key}" for key in more)]
+
+
+def default_of(key: str, choices: Mapping[str, str]) -> str:
+    """What counts where a field is left empty, as a text; empty if that is nothing, "required" if there is no default.
+
+    Examples
+    --------
+    >>> default_of("policy.alpha", DEFAULTS), default_of("arms.sigma", DEFAULTS), default_of("network.n", DEFAULTS)
+    ('3.0', '1.0', '100')
+    >>> default_of("network.n", {**DEFAULTS, "network.name": "ring"}), default_of("faults.loss", DEFAULTS)
+    ('required', '0.0')
+    """
+    table, _, name = key.partition(".")
+    if table == "faults":
+        kinds: dict[str, type[Any]] = {name.partition(".")[0]: Faults, **FAULT_TABLES}
+        return _default_text(
+            next(one.default for one in fields(kinds[name.partition(".")[0]]) if one.name == name.rpartition(".")[2])
+        )
+    part = parts(table).get(choices.get(f"{table}.{NAME_KEYS[table]}", "")) if table in TABLES else None
+    if part is None or name not in part.parameters:
+        return ""
+    if part.all_or_nothing:
+        others = (other for other in keys_of(table, choices)[1:] if other != key)
+        if not any(choices.get(other, "").strip() for other in others):
+            return paper_parameters(choices[f"{table}.{NAME_KEYS[table]}"]).get(name, "")
+    if name in part.required:
+        return "required"
+    if key in _DRAWN:
+        return _DRAWN[key]
+    return _default_text(getattr(signature(part.make).parameters.get(name), "default", None))
+
+
+def _default_text(value: Any) -> str:
+    return "" if value in (None, (), Parameter.empty) or value is MISSING else str(value)
 
 
 def from_query(query: Mapping[str, str], defaults: Mapping[str, str] = DEFAULTS) -> dict[str, str]:
@@ -196,6 +247,39 @@ def listed(choices: Mapping[str, str], key: str) -> list[str]:
     ['ucb(0.5, first_pulls=unknown)', 'klucb+window(9)']
     """
     return [one for one in split(choices.get(key, "")) if one]
+
+
+def ttl_of(choices: Mapping[str, str]) -> int | None:
+    """The ttl of the first protocol that is given one; None if none is.
+
+    Examples
+    --------
+    >>> ttl_of({"protocols": "irs, fwa(3)+contested, flooding(2)"}), ttl_of({"protocols": "irs"})
+    (3, None)
+    """
+    return next((one.ttl for one in map(_with_ttl, listed(choices, "protocols")) if one is not None), None)
+
+
+def with_ttl(choices: Mapping[str, str], ttl: int) -> str:
+    """The protocols that are chosen, with another ttl for each that is given one.
+
+    Examples
+    --------
+    >>> with_ttl({"protocols": "irs, fwa(3)+contested, flooding(2)"}, 5)
+    'irs, fwa(5)+contested, flooding(5)'
+    """
+    named = listed(choices, "protocols")
+    found = [(text, _with_ttl(text)) for text in named]
+    return ", ".join(text if one is None else notation.write(replace(one, ttl=ttl)) for text, one in found)
+
+
+def _with_ttl(text: str) -> Any:
+    """The protocol that a text describes, if it is given a ttl."""
+    try:
+        protocol = notation.read(text, DEFAULT_TTL)
+    except InputError:
+        return None
+    return protocol if notation.needs_ttl(type(protocol)) else None
 
 
 def to_toml(choices: Mapping[str, str], *, own_names: bool = False) -> str:

@@ -10,7 +10,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,16 +18,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..animations.sites import short
-from ..errors import InputError, SpecError
+from ..animations.recorder import chosen_arms
+from ..animations.sites import MAX_GROUPS, short
+from ..errors import InputError, SpecError, UnsupportedError
 from ..files.contents import RAISE_LIMIT
 from ..plots import as_bytes
 from ..settings.parts import is_within
 from . import uploads
 from .choices import FILES, FOLLOWED, SEVERAL, listed, record_every, to_tables
+from .kept import Kept, key_of, results_key
 
 if TYPE_CHECKING:
-    from ..animations import LoadRecorder, Recorder
     from ..comparisons.compare import Comparison
     from ..protocols import AnyProtocol
     from ..studies.case import Case
@@ -41,9 +42,13 @@ MAX_CHARACTERS: Final = 40_000
 #: The most rows of a table that are sent, and the most points of a study's chart.
 MAX_ROWS: Final = 200
 MAX_PLACES: Final = 400
-#: Networks of more agents are not stepped through; and how many loads of links are kept of them.
+#: Networks of more agents are not stepped through; of more than `SMALL`, or after `PART` pulls, the first rounds are
+#: shown before the rest.
 MAX_STEPPED: Final = 2000
-MAX_LOADS: Final = 1_000_000
+SMALL: Final = 300
+PART: Final = 150_000
+#: Runs of up to this many pulls are stepped through before they are shown, which takes but a moment.
+SHORT: Final = 6000
 #: How long exact covers may take for the bounds of a configuration, in seconds.
 COVER_SECONDS: Final = 5.0
 
@@ -60,7 +65,7 @@ class Desk:
     def __init__(self, tell: Callable[[Any], None]) -> None:
         self._tell = tell
         self._comparison: Comparison | None = None
-        self._recorder: Recorder | LoadRecorder | None = None
+        self._pace = _Pace()
         self._journeys: tuple[Any, ...] = ()
 
     # The lab.
@@ -89,7 +94,22 @@ class Desk:
             tell(result.rounds, result.regret, result.transmissions.astype(float))
             first[label] = first_regret(case.problem, protocol, result, settings)
         self._comparison = Comparison(results, pooling_advice(case.problem), first)
-        return {"rows": self._rows(self._comparison), "engine": sorted({one.engine for one in results.values()})}
+        found = {"rows": self._rows(self._comparison), "engine": sorted({one.engine for one in results.values()})}
+        Kept(folder).keep_results(results_key(choices), (told, found, self._comparison))
+        return found
+
+    def simulated(self, choices: Mapping[str, str], folder: Path) -> dict[str, Any] | None:
+        """The same where all of it is kept; None where it is not."""
+        kept = Kept(folder).results(results_key(choices))
+        if kept is None:
+            return None
+        told, found, self._comparison = kept
+        self._tell({**told, "hint": ""})
+        for number, (label, one) in enumerate(self._comparison.results.items()):
+            curve = one.rounds, one.regret, one.transmissions.astype(float)
+            self._tell_curve(label, number, len(told["labels"]), *curve)
+        answer: dict[str, Any] = found
+        return answer
 
     def _tell_curve(
         self, label: str, number: int, total: int, rounds: NDArray[Any], regret: NDArray[Any], messages: NDArray[Any]
@@ -132,82 +152,114 @@ class Desk:
 
     # The network, round by round.
 
-    def record(self, choices: Mapping[str, str], folder: Path, protocol: str, arm: str | None) -> dict[str, Any]:
-        """Step through one replicate of a protocol; reports the network, then the changes in each round."""
-        from ..animations import Recorder
-        from ..sim.simulation import Simulation
+    def record(self, choices: Mapping[str, str], folder: Path, shown: Sequence[str], arm: str | None) -> dict[str, Any]:
+        """Record the first replicate of one or two protocols, side by side.
 
+        First says which there are; then names each document that is kept, the last one of all rounds, or reports frames
+        where rounds are taken one by one. With an arm, each agent's heard holders of it are recorded, too.
+        """
         case = _case(choices, folder)
         known = _entries(case)
-        # Without a wish, one that has something to show.
-        first = next((name for name, (one, _) in known.items() if one.sends_messages), next(iter(known)))
-        label = protocol if protocol in known else first
-        chosen, settings = known[label]
-        del settings["replicates"]
+        # Without a wish, those that have something to show.
+        sending = [name for name, (one, _) in known.items() if one.sends_messages] or list(known)
+        labels = list(dict.fromkeys(name for name in shown if name in known)) or sending[:2]
         arms = None if arm is None else [_named(case.problem.arms, arm, "arm")]
-        if case.problem.n_agents > MAX_STEPPED:
-            return self._record_loads(case, chosen, list(known), label, settings)
-        recorder = Recorder(case.problem, horizon=case.horizon, label=label, arms=arms)
-        self._recorder = recorder
-        self._tell({"document": recorder.document(), "labels": list(known), "arms": _names(case.problem.arms)})
-        simulation = Simulation(case.problem, chosen, **settings)
+        told = {"labels": list(known), "shown": labels, "arms": _names(case.problem.arms), "horizon": case.horizon}
+        tapes = [_Tape(case, *known[label], label=label, arms=arms, choices=choices) for label in labels]
+        whole = key_of([one.key for one in tapes], labels)
+        kept = Kept(folder)
+        self._tell({**told, "arm": tapes[0].arm, "holds": tapes[0].holds})
+        is_shown = kept.path(whole) is None and self._record(kept, tapes, whole)
+        self._tell({"kept": whole, "round": case.horizon, "is_part": False, "is_shown": is_shown})
+        return {"round": case.horizon, "kept": whole, "holds": tapes[0].holds}
 
-        def steps() -> Iterator[int]:
-            while not simulation.is_over:
+    def _record(self, kept: Kept, tapes: list[_Tape], whole: str) -> bool:
+        """Record what is missing, and keep it; returns whether all of it has been reported frame by frame."""
+        from ..animations import side_by_side
+
+        found = {one.key: kept.document(one.key) for one in tapes}
+        missing = [one for one in tapes if found[one.key] is None]
+        if missing and not missing[0].is_stepped:
+            try:
+                self._books(kept, tapes, missing, found, whole)
+            except UnsupportedError:
+                # What the quick engine does not run is stepped through.
+                for one in missing:
+                    one.is_stepped = True
+        streams = len(missing) == len(tapes) and missing[0].is_stepped and not missing[0].is_short
+        if missing and missing[0].is_stepped:
+            found |= self._steps(missing, streams)
+        for one in missing:
+            kept.keep_document(one.key, found[one.key] or {})
+        kept.keep_document(whole, _beside(tapes, found, side_by_side))
+        return streams
+
+    def _books(
+        self,
+        kept: Kept,
+        tapes: list[_Tape],
+        missing: list[_Tape],
+        found: dict[str, dict[str, Any] | None],
+        whole: str,
+    ) -> None:
+        """Find what is missing in an engine's own books; the first rounds of a large network are kept at once."""
+        from ..animations import side_by_side
+
+        for last in missing[0].parts:
+            for number, one in enumerate(missing, len(tapes) - len(missing)):
+                share = number / len(tapes), 1 / len(tapes)
+                found[one.key] = one.document(last, partial(self._tell_share, *share))
+            if last < missing[0].horizon:
+                part = key_of(whole, last)
+                kept.keep_document(part, _beside(tapes, found, side_by_side))
+                self._tell({"kept": part, "round": last, "is_part": True, "is_shown": False})
+
+    def _tell_share(self, begin: float, width: float, done: int, total: int) -> None:
+        if self._pace.is_due():
+            self._tell({"done": begin + width * done / total})
+
+    def _steps(self, tapes: list[_Tape], streams: bool) -> dict[str, dict[str, Any] | None]:
+        """Take the rounds of some runs one by one; reports their frames, unless all of it takes but a moment."""
+        from ..animations import Recorder, side_by_side
+        from ..sim.simulation import Simulation
+
+        runs = []
+        for one in tapes:
+            recorder = Recorder(one.problem, horizon=one.horizon, label=one.label, arms=one.arms)
+            runs.append((recorder, Simulation(one.problem, one.protocol, **one.settings)))
+        if streams:
+            self._tell({"document": side_by_side(*(recorder.document() for recorder, _ in runs))})
+        sent = [0] * len(runs)
+
+        def tell(t: int) -> None:
+            for number, (recorder, _) in enumerate(runs):
+                if streams and (frames := recorder.frames_since(sent[number])):
+                    sent[number] += self._tell_frames(frames, t, number)
+
+        for t in range(1, tapes[0].horizon + 1):
+            for recorder, simulation in runs:
                 recorder.add(simulation.step())
-                yield simulation.round
+            if self._pace.is_due():
+                tell(t)
+        while any(sent[number] < recorder.n_frames for number, (recorder, _) in enumerate(runs) if streams):
+            tell(tapes[0].horizon)
+        return {one.key: recorder.document() for one, (recorder, _) in zip(tapes, runs, strict=True)}
 
-        return self._film(recorder, steps())
-
-    def _record_loads(
-        self, case: Case, protocol: Any, labels: list[str], label: str, settings: dict[str, Any]
-    ) -> dict[str, Any]:
-        """The first rounds of a large network, from the compiled engine."""
-        from ..animations import LoadRecorder
-        from ..sim.engine import simulate
-
-        network = case.problem.network
-        n_links = getattr(network, "n_links", 0) or case.problem.n_agents
-        horizon = max(1, min(case.horizon, MAX_LOADS // (2 * n_links)))
-        recorder = LoadRecorder(case.problem, horizon=horizon, label=label)
-        self._recorder = recorder
-        self._tell({"document": recorder.document(), "labels": labels, "arms": []})
-        kept: dict[str, Any] = {"link_traffic": True, "agents": True, "progress": False}
-        result = simulate(case.problem, protocol, **{**settings, **kept, "horizon": horizon})
-
-        def steps() -> Iterator[int]:
-            while not recorder.is_over:
-                recorder.add(result)
-                yield recorder.round
-
-        return {**self._film(recorder, steps()), "is_part": horizon < case.horizon}
-
-    def _film(self, recorder: Recorder | LoadRecorder, steps: Iterator[int]) -> dict[str, Any]:
-        """Report the frames that a recorder has after each of these rounds."""
-        pace, sent, t = _Pace(), 0, 0
-        for t in steps:
-            if pace.is_due():
-                sent += self._tell_frames(recorder.frames_since(sent), t)
-        recorder.finish()
-        while sent < recorder.n_frames:
-            sent += self._tell_frames(recorder.frames_since(sent), t)
-        return {"round": t, "frames": recorder.n_frames}
-
-    def _tell_frames(self, frames: list[Any], t: int) -> int:
+    def _tell_frames(self, frames: list[Any], t: int, run: int) -> int:
         """Report as many frames as may be sent at a time; returns how many."""
         sizes = itertools.accumulate(len(json.dumps(one)) for one in frames)
         fitting = frames[: max(1, sum(size <= MAX_CHARACTERS for size in sizes))]
-        self._tell({"frames": fitting, "round": t})
+        self._tell({"frames": fitting, "run": run, "round": t})
         return len(fitting)
 
-    def recorded_html(self) -> bytes:
-        """The recording as a page that plays by itself."""
+    def recorded_html(self, folder: Path, key: str) -> bytes:
+        """A recording as a page that plays by itself."""
         from ..animations import as_html
 
-        if self._recorder is None:
-            raise InputError("no round was recorded yet; run the simulation first")
-        self._recorder.finish()
-        return as_html(self._recorder.document(), "banditmesh").encode()
+        document = Kept(folder).document(key)
+        if document is None:
+            raise InputError("no round was recorded yet; play it first")
+        return as_html(document, "banditmesh").encode()
 
     # One message.
 
@@ -346,6 +398,74 @@ class Desk:
             for _, row in failed.head(MAX_ROWS).iterrows()
         ]
         return told | _swept(table[table["error"].isna()], point_columns(manifest["columns"]), wanted, where or {})
+
+
+class _Tape:
+    """A run that is recorded, or was: what its recording depends on, and how it is made."""
+
+    def __init__(
+        self,
+        case: Case,
+        protocol: Any,
+        settings: dict[str, Any],
+        *,
+        label: str,
+        arms: list[Any] | None,
+        choices: Mapping[str, str],
+    ) -> None:
+        self.problem, self.horizon, self.protocol, self.label, self.arms = (
+            case.problem,
+            case.horizon,
+            protocol,
+            label,
+            arms,
+        )
+        self.settings = {name: value for name, value in settings.items() if name != "replicates"}
+        n_agents = self.problem.n_agents
+        self.is_short = n_agents * self.horizon <= SHORT
+        self.is_stepped = n_agents <= MAX_STEPPED and (self.is_short or arms is not None or self.problem.is_dynamic)
+        #: The arm whose heard holders are in it, as the page shows it, if rounds are taken one by one.
+        self.arm = _shown(chosen_arms(self.problem, arms)[0]) if self.is_stepped else None
+        rest = {key: text for key, text in choices.items() if key not in ("protocols", "policies", "replicates")}
+        self.key = key_of("record", rest, repr(protocol), repr(self.settings.get("policy")), self.arm)
+
+    @property
+    def holds(self) -> str:
+        """What a recording of it holds, in words."""
+        always = "what each link carries in either direction, and each agent's regret"
+        if self.is_stepped:
+            arm = _shown(chosen_arms(self.problem, self.arms)[0])
+            return f"{always}, and how many holders of arm {arm} it has learned from"
+        return f"{always}; not who learned from whom: choose an arm for that"
+
+    @property
+    def parts(self) -> list[int]:
+        """Up to which rounds it is recorded, one after the other: of a large network the first ones come at once."""
+        n_agents = self.problem.n_agents
+        beginnings = [4, 20] if n_agents > MAX_STEPPED else [20] if n_agents > SMALL else [PART // n_agents]
+        return [*(last for last in beginnings if last < self.horizon), self.horizon]
+
+    def document(self, last: int, progress: Callable[[int, int], None]) -> dict[str, Any]:
+        """The recording of the rounds up to the last one, by an engine's own books."""
+        from ..animations.loads import frames_every, load_document
+        from ..sim.engine import beginnings, simulate
+
+        network = self.problem.network
+        n_links = getattr(network, "n_links", 0) or self.problem.n_agents
+        n_drawn = 2 * n_links if self.problem.n_agents <= MAX_STEPPED else MAX_GROUPS**2
+        every = frames_every(last, min(2 * n_links, n_drawn) + self.problem.n_agents)
+        kept: dict[str, Any] = {"link_traffic": True, "agents": True, "record_every": every, "progress": progress}
+        with beginnings():
+            engine = "compiled" if self.problem.n_agents <= MAX_STEPPED else "auto"
+            result = simulate(self.problem, self.protocol, **{**self.settings, **kept, "horizon": last}, engine=engine)
+        return load_document(self.problem, result, self.label, horizon=self.horizon)
+
+
+def _beside(tapes: list[_Tape], found: Mapping[str, dict[str, Any] | None], side_by_side: Any) -> dict[str, Any]:
+    """The recordings side by side, by the names that they have here."""
+    documents = [{**(found[one.key] or {}), "label": one.label} for one in tapes]
+    document: dict[str, Any] = side_by_side(*documents)
+    return document
 
 
 class _Pace:

@@ -13,7 +13,7 @@ from nicegui import events, ui
 from ..errors import InputError
 from ..rules import RULE_SETS
 from ..settings.parts import parts
-from .choices import DEFAULTS, FAULTS, FILES, keys_of, known_keys
+from .choices import DEFAULTS, FAULTS, FILES, default_of, keys_of, known_keys
 from .shell import Shell
 from .uploads import MAX_BYTES
 
@@ -135,6 +135,8 @@ class Form:
         # What has no field yet, because of the part that is chosen, has its default when it gets one.
         self._values = {**DEFAULTS, **choices}
         self._changed = changed
+        #: The fields for texts, by their keys.
+        self._fields: dict[str, Any] = {}
         self._hints = {**HINTS, **(hints or {})}
         with ui.element("div").classes("bm-card"):
             self._group("Network", "network", "name")
@@ -158,9 +160,21 @@ class Form:
         return {key: self._values[key] for key in dict.fromkeys(order) if key in shown and key in self._values}
 
     def set(self, key: str, text: str) -> None:
-        """Choose something from outside."""
+        """Choose something from outside; a field that there is shows it."""
+        if self._values.get(key, "") == text:
+            return
         self._values[key] = text
+        if key in self._fields and self._fields[key].value != text:
+            self._fields[key].set_value(text)
+        self._show_defaults(key.partition(".")[0])
         self._changed()
+
+    def _show_defaults(self, table: str) -> None:
+        """Show what counts where a field is empty: it may depend on the other fields of its table."""
+        for key, field in self._fields.items():
+            if key.partition(".")[0] == table and (now := default_of(key, self._values)) != field.bm_default:
+                field.bm_default = now
+                field.props(f'placeholder="{now}"')
 
     def _group(self, legend: str, table: str, name: str) -> None:
         key = f"{table}.{name}"
@@ -176,6 +190,8 @@ class Form:
 
         def choose(event: Any) -> None:
             self._values[key] = event.value
+            for other in [one for one in self._fields if one.partition(".")[0] == table]:
+                del self._fields[other]
             fill()
             self._changed()
 
@@ -209,6 +225,10 @@ class Form:
         field = ui.input(
             label, value=self._values.get(key, ""), on_change=lambda event: self.set(key, event.value or "")
         )
+        field.bm_default = default_of(key, self._values)
+        # The label makes way for the default, which is seen while the field is empty.
+        field.props(f'stack-label placeholder="{field.bm_default}"' if field.bm_default else "")
+        self._fields[key] = field
         return field.props(f'dense hint="{self._hint(key)}" spellcheck=false').props(f'data-bm="{key}"')
 
     def _hint(self, key: str) -> str:

@@ -1,16 +1,17 @@
-"""The lab: choose a problem and protocols, run them, and watch them learn."""
+"""The lab: watch a network learn; choose a problem and protocols, and run them."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any, Final
 
-from nicegui import background_tasks, ui
+from nicegui import ui
 
-from ..animations import as_json
 from . import charts, choices
 from .downloads import download_buttons, hand_over, node_toml, spec_of
 from .form import Form
+from .kept import Kept, results_key
+from .playing import Playing
 from .shell import Shell, Workspace, columns_of, narrow_note
 from .workers import StoppedError, WorkError
 
@@ -39,11 +40,11 @@ SHARE_FORMAT: Final = "(value) => value === null ? '–' : value.toLocaleString(
 
 
 class Lab:
-    """The lab of one browser tab: a form, two charts, a table and the network."""
+    """The lab of one browser tab: the network as it learns, settings, and what all replicates give."""
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
-        self._worker, self._recording = shell.worker(), shell.worker()
+        self._worker = shell.worker()
         #: The choices of the latest run, and those whose results are shown: fields may say something else by then.
         self._asked: dict[str, str] = {}
         self._ran: dict[str, str] = {}
@@ -51,23 +52,48 @@ class Lab:
         self._labels: list[str] = []
         self._curves: dict[str, Any] = {}
         with shell.main:
-            shell.title("Lab", "Choose a network, arms and protocols; run them; watch regret, traffic and the network.")
+            shell.title(
+                "Lab", "A network that learns, by two protocols on the same rewards. Change a setting and watch."
+            )
             shell.words(
                 "agent", "link", "arm, arm set", "pull, reward", "regret", "policy", "protocol", "emission", "message",
                 "transmission", "traffic", "ttl, hop", "relay, absorb, expire", "duplicate", "fault, lost",
                 "round, horizon", "replicate", "seed", "rules", "engine",
             )  # fmt: skip
-            empty = "Nothing has run yet: press Run, or Ctrl-Enter."
-            self._space = space = Workspace(shell, "Run", self.run, self.stop, empty)
+            self._playing = Playing(shell, lambda: self._form.choices, self._choose, self._changed)
+            empty = "Press Run, or Ctrl-Enter, for all replicates: means with bands, a table, and downloads."
+            is_open = shell.query.pop("settings", "") == "open"
+            self._space = space = Workspace(shell, "Run", self.run, self.stop, empty, self._fold, is_open)
         with space.buttons:
             follow = ui.button("Follow a message here", icon="moving", on_click=self._follow)
             follow.props('flat dense data-bm="follow"')
         with space.fields:
-            self._form = Form(shell, choices.from_query(shell.query), self._changed)
+            opening = choices.from_query(shell.query) if shell.query else choices.OPENING
+            self._form = Form(shell, opening, self._changed)
         with space.results:
             self._results()
-        space.notice.refuse(choices.misfit(shell.query))
+        wrong = choices.misfit(shell.query)
+        space.notice.refuse(wrong)
         shell.on_theme(self._redraw)
+        self._playing.show(self._form.choices)
+        if not wrong and shell.is_own:
+            ui.timer(0.05, self._begin, once=True)
+
+    async def _begin(self) -> None:
+        """Play at once, and show the results that are kept of these choices."""
+        mine = self._form.choices
+        self._playing.play(mine, goes_on=True)
+        self._changed()
+        if Kept(self._shell.uploads.folder).path(results_key(mine)) is not None:
+            await self._ask(mine, "simulated")
+
+    def _choose(self, key: str, text: str) -> None:
+        """A slider was moved: the run is played again up to the round that is shown."""
+        self._form.set(key, text)
+        self._playing.play(self._form.choices, goes_on=True)
+
+    def _fold(self) -> None:
+        self._changed()
 
     def _follow(self) -> None:
         ui.navigate.to(f"/follow?{choices.to_query(self._form.choices, case='own')}")
@@ -110,47 +136,33 @@ class Lab:
             lambda: self._labels,
             lambda label: node_toml(label, self._ran),
         )
-        self._network()
-
-    def _network(self) -> None:
-        with ui.element("div").classes("bm-card"):
-            ui.html("<h2>The network, round by round</h2>", sanitize=False)
-            ui.label(
-                "The first replicate. Links are coloured by traffic; agents by their regret, or by how many holders "
-                "of an arm they have heard."
-            ).classes("bm-quiet")
-            with ui.element("div").classes("bm-buttons"):
-                self._shown_protocol = ui.select([], label="Protocol", on_change=self._record_again)
-                self._shown_protocol.props('dense options-dense data-bm="shown-protocol"').style("min-width: 11rem")
-                self._arm = ui.select([], label="Arm whose holders are heard", on_change=self._record_again)
-                self._arm.props('dense options-dense data-bm="arm"').style("min-width: 13rem")
-                ui.button("Download the replay (HTML)", icon="movie", on_click=self._take_replay).props(
-                    'flat dense data-bm="take-html"'
-                )
-            self._recorded = ui.label().classes("bm-quiet").props('data-bm="recorded"')
-            self._box = ui.element("div").classes("bm-player").props('data-bm="player"')
 
     async def run(self) -> None:
         """Run the choices; old results stay until this run has something to show."""
         self._stop_all()
+        mine = self._form.choices
+        self._playing.play(mine)
+        await self._ask(mine, "simulate")
+
+    async def _ask(self, mine: dict[str, str], question: str) -> None:
         self._space.notice.clear()
-        mine, before = self._form.choices, self._recorded.text
         self._asked = mine
         self._space.begin("Preparing ...")
-        self._record(mine, None, None)
         try:
-            found = await self._worker.ask("simulate", mine, self._shell.uploads.folder, tell=partial(self._told, mine))
+            found = await self._worker.ask(question, mine, self._shell.uploads.folder, tell=partial(self._told, mine))
         except StoppedError:
             # Of a run that made way for another one there is nothing to say.
             if self._asked is not mine:
                 return
             self._space.status.set_text("Cancelled.")
         except WorkError as error:
-            self._recording.stop()
-            self._recorded.set_text(before)
             self._space.notice.fail(str(error))
             self._space.status.set_text("")
         else:
+            if found is None:
+                self._space.status.set_text("")
+                self._show_state()
+                return
             self._table.rows = found["rows"]
             self._space.status.set_text(f"Done, on the {' and '.join(found['engine'])} engine.")
             self._redraw()
@@ -164,16 +176,22 @@ class Lab:
     def _stop_all(self) -> None:
         if self._worker.is_busy:
             self._worker.stop()
-        if self._recording.is_busy:
-            self._recording.stop()
-            self._recorded.set_text(f"{self._recorded.text} Stopped.")
+        self._playing.stop()
 
     def _show_state(self) -> None:
         """Update buttons and progress."""
-        self._space.set_running(self._worker.is_busy, self._worker.is_busy or self._recording.is_busy)
+        self._space.set_running(self._worker.is_busy, self._worker.is_busy or self._playing.is_recording)
 
     def _changed(self) -> None:
-        self._shell.remember(choices.to_query(self._form.choices))
+        """Something else is chosen, shown or recorded."""
+        mine = self._form.choices
+        self._playing.show(mine)
+        settings = "open" if self._space.is_open else ""
+        query = choices.to_query(mine, choices.DEFAULTS, settings=settings, **self._playing.link)
+        # Without anything in the link, another network would be chosen.
+        self._shell.remember(query or f"network.name={mine['network.name']}")
+        self._shell.carry(mine)
+        self._show_state()
 
     def _told(self, chosen: dict[str, str], news: dict[str, Any]) -> None:
         if "labels" in news:
@@ -209,68 +227,6 @@ class Lab:
             for label in self._curves:
                 _keep(options["series"], self._series(label, measure))
             charts.draw(chart, options)
-        self._player(f"set({{theme: '{self._shell.theme}'}})")
-
-    # The network.
-
-    def _record(self, chosen: dict[str, str], protocol: str | None, arm: str | None) -> None:
-        self._recording.stop()
-        self._recorded.set_text("Preparing ...")
-        background_tasks.create(self._recording_of(chosen, protocol, arm), name="recording")
-
-    def _record_again(self) -> None:
-        if not self._filling and self._shown_protocol.value is not None:
-            self._record(self._ran, self._shown_protocol.value, self._arm.value)
-
-    _filling = False
-
-    async def _recording_of(self, chosen: dict[str, str], protocol: str | None, arm: str | None) -> None:
-        folder = self._shell.uploads.folder
-        with self._shell.client:
-            self._space.set_running(self._worker.is_busy, can_stop=True)
-            try:
-                found = await self._recording.ask(
-                    "record", chosen, folder, protocol or "", arm, tell=self._recorded_some
-                )
-            except StoppedError:
-                return  # the caller that stopped it says so
-            except WorkError as error:
-                # What is wrong with the choices is said once, by the simulation.
-                if self._ran is chosen:
-                    self._recorded.set_text(f"Not recorded: {error}")
-            else:
-                part = ": of a large network, the first ones" if found.get("is_part") else ""
-                self._recorded.set_text(f"{found['round']} rounds recorded{part}.")
-            self._show_state()
-
-    def _recorded_some(self, news: dict[str, Any]) -> None:
-        if "document" in news:
-            document = news["document"]
-            self._filling = True
-            self._shown_protocol.set_options(news["labels"], value=document["label"])
-            # A group of agents has no arms.
-            self._arm.set_visibility(bool(document["arms"]))
-            self._arm.set_options(news["arms"], value=document["arms"][0] if document["arms"] else None)
-            self._filling = False
-            options = as_json({"theme": self._shell.theme, "height": 420})
-            element = f"getHtmlElement({self._box.id})"
-            self._shell.client.run_javascript(
-                f"{{const box = {element}; if (box.bmView) box.bmView.destroy(); "
-                f"BanditmeshPlayer.mount(box, {as_json(document)}, {options});}}"
-            )
-            return
-        self._recorded.set_text(f"Recording: round {news['round']}.")
-        self._player(f"append({as_json(news['frames'])})")
-
-    def _player(self, call: str) -> None:
-        """Send a command to the drawing, if there is one."""
-        self._shell.client.run_javascript(f"getHtmlElement({self._box.id})?.bmView?.{call}")
-
-    async def _take_replay(self) -> None:
-        if self._recording.is_busy:
-            ui.notify("The rounds are still being recorded; wait for the end.", type="warning", position="bottom")
-        else:
-            await self._shell.download(self._recording, "recorded_html", "replay.html")
 
 
 def _keep(series: list[Any], changed: list[Any]) -> None:

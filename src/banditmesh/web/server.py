@@ -95,12 +95,13 @@ def application(
     """The application with all views, behind its guard."""
     # Nothing of a user is stored, so no folder is needed; NiceGUI looks for one all the same.
     os.environ.setdefault("NICEGUI_STORAGE_PATH", str(uploads.folder / "nicegui"))
-    from fastapi import FastAPI, Request
+    from fastapi import FastAPI, Request, Response
     from nicegui import app, ui
 
     from ..animations import PLAYER
     from . import compare, follow, lab, mesh, studies
     from .access import VISITOR, Access
+    from .kept import ROUTE, Kept
     from .shell import VIEWS, Shell
 
     logging.getLogger("nicegui").setLevel(logging.ERROR)
@@ -125,6 +126,16 @@ def application(
     for path, view in (views | {"/mesh": mesh.Mesh}).items():
         ui.page(path, title=f"{VIEWS[path]} · banditmesh")(page(path, view))
     outer = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    kept = Kept(uploads.folder)
+
+    def recording(key: str) -> Response:
+        path = kept.path(key)
+        if path is None:
+            return Response("no such recording", 404)
+        headers = {"content-encoding": "gzip", "cache-control": "private, max-age=86400, immutable"}
+        return Response(path.read_bytes(), media_type="application/json", headers=headers)
+
+    outer.get(ROUTE + "/{key}", response_model=None)(recording)
     ui.run_with(
         outer,
         title="banditmesh",

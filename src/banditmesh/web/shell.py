@@ -42,6 +42,12 @@ _KEYS: Final = """
 new MutationObserver(() => {
   for (const heading of document.querySelectorAll("th.sortable:not([tabindex])")) heading.tabIndex = 0;
 }).observe(document, { childList: true, subtree: true });
+// What is chosen goes along from view to view.
+for (const kind of ["click", "auxclick", "contextmenu"]) document.addEventListener(kind, (event) => {
+  const link = event.target.closest && event.target.closest(".bm-nav a");
+  const chosen = sessionStorage.getItem("banditmesh-choices");
+  if (link && chosen && ["/", "/follow", "/compare"].includes(new URL(link.href).pathname)) link.search = chosen;
+}, true);
 document.addEventListener("keydown", (event) => {
   const press = (name) => {
     const button = document.querySelector(`[data-bm-key="${name}"]`);
@@ -140,6 +146,16 @@ class Shell:
         where = f"{self.path}?{query}" if query else self.path
         self.client.run_javascript(f"history.replaceState(history.state, '', {json.dumps(where)})")
 
+    def carry(self, chosen: Mapping[str, str]) -> None:
+        """Take what is chosen along to the other views of this tab."""
+        from .choices import DEFAULTS, to_query
+
+        # Other views run for other horizons unless they are told; no protocol is no choice.
+        known = {key: text for key, text in DEFAULTS.items() if key not in ("horizon", "replicates")}
+        carried = {key: text for key, text in chosen.items() if text or key != "protocols"}
+        query = to_query({"protocols": DEFAULTS["protocols"], **carried}, known)
+        self.client.run_javascript(f"sessionStorage.setItem('banditmesh-choices', {json.dumps(query)})")
+
     def copy_link(self) -> None:
         """Copy the link back to this state to the clipboard."""
         self.client.run_javascript(
@@ -235,6 +251,10 @@ class Workspace:
         What the buttons do.
     empty : str
         What is shown before anything has run.
+    folded : callable, optional
+        Called when the fields were shown or hidden; without it they are always shown.
+    is_open : bool
+        Whether they are shown at first.
 
     Attributes
     ----------
@@ -244,8 +264,19 @@ class Workspace:
         Where to say what is wrong, and how far a run is.
     """
 
-    def __init__(self, shell: Shell, label: str, run: Callable[[], Any], stop: Callable[[], Any], empty: str) -> None:
-        with ui.element("div").classes("bm-split bm-form"):
+    def __init__(
+        self,
+        shell: Shell,
+        label: str,
+        run: Callable[[], Any],
+        stop: Callable[[], Any],
+        empty: str,
+        folded: Callable[[], None] | None = None,
+        is_open: bool = True,
+    ) -> None:
+        self.is_open = is_open
+        self._folded = folded
+        with ui.element("div").classes("bm-split bm-form") as self._split:
             self.fields = ui.element("div").classes("bm-stack")
             with self.fields, ui.element("div").classes("bm-buttons") as self.buttons:
                 self._run = ui.button(label, icon="play_arrow", on_click=run)
@@ -253,6 +284,13 @@ class Workspace:
                 self._stop = ui.button("Cancel", icon="stop", on_click=stop)
                 self._stop.props('outline data-bm="cancel" data-bm-key="stop"').disable()
                 ui.button("Copy link", icon="link", on_click=shell.copy_link).props("flat dense")
+                if folded is not None:
+                    settings = ui.button("Settings", icon="tune", on_click=self._turn)
+                    self._settings = settings.props(
+                        f'flat dense data-bm="settings" aria-expanded={str(is_open).lower()}'
+                    )
+                    if not is_open:
+                        self._split.classes("bm-folded")
             with ui.element("div").classes("bm-stack"):
                 with ui.element("div").classes("bm-stack bm-told"):
                     self.notice = Notice()
@@ -262,6 +300,20 @@ class Workspace:
                 self._empty = ui.label(empty).classes("bm-empty")
                 self.results = ui.element("div").classes("bm-stack")
                 self.results.set_visibility(False)
+
+    def _turn(self) -> None:
+        """Show the fields, or hide them."""
+        assert self._folded is not None
+        self.is_open = not self.is_open
+        self._split.classes(remove="bm-folded") if self.is_open else self._split.classes("bm-folded")
+        self._settings.props(f"aria-expanded={str(self.is_open).lower()}")
+        if self.is_open:
+            # Where they are below the results, they come into sight.
+            ui.run_javascript(
+                f"{{const one = getHtmlElement({self.fields.id}).querySelector('.bm-card'); "
+                "setTimeout(() => one.scrollIntoView({block: 'nearest', behavior: 'smooth'}), 50)}"
+            )
+        self._folded()
 
     def begin(self, status: str) -> None:
         """A run begins."""
