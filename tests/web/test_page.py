@@ -243,7 +243,7 @@ def test_recordings_and_results_are_kept(tab):
     tab.locator('[data-bm="horizon"]').fill("30")
     tab.wait_for_function("location.search.includes('horizon=30')")
     tab.reload()
-    finished(tab)
+    tab.locator('[data-bm="run-status"]', has_text="Kept from an earlier run").wait_for()
     assert cells(tab) == shown
     assert taken(tab, "take-csv").count(b"\n") == 121
     tab.locator('[data-bm="recorded"]', has_text="30 rounds recorded").wait_for()

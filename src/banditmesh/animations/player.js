@@ -706,6 +706,8 @@
     build(doc) {
       if (!doc || doc.format !== "banditmesh-animation" || doc.version !== 1) throw new Error("BanditmeshPlayer needs a document of banditmesh.animations, version 1");
       this.pause();
+      this.legendOf = null;
+      this.curves = null;
       this.doc = doc;
       this.index = 0;
       this.phase = 1;
@@ -1138,8 +1140,6 @@
       const before = goesOn && this.doc.kind === "run" ? { round: this.goal === null ? this.model.about(this.index).round : this.model.rounds[this.goal - 1], halts: this.frame === null || (this.goal !== null && this.halts) } : null;
       const within = root.contains(document.activeElement) ? document.activeElement.dataset.bm || "" : null;
       const same = JSON.stringify(doc.network.names) === JSON.stringify(this.doc.network.names);
-      this.legendOf = null;
-      this.curves = null;
       this.build(doc);
       if (same && chosen >= 0) { this.chosen = chosen; this.paint(); }
       if (within !== null) (this.root.querySelector(`[data-bm="${within}"]`) || this.root).focus({ preventScroll: true });

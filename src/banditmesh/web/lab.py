@@ -164,7 +164,8 @@ class Lab:
                 self._show_state()
                 return
             self._table.rows = found["rows"]
-            self._space.status.set_text(f"Done, on the {' and '.join(found['engine'])} engine.")
+            kept = " Kept from an earlier run." if question == "simulated" else ""
+            self._space.status.set_text(f"Done, on the {' and '.join(found['engine'])} engine.{kept}")
             self._redraw()
         self._show_state()
 
