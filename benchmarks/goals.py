@@ -234,6 +234,16 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
         "at least",
         lambda rows: one(rows, "value", what="choose in Python, 20 arms"),
     ),
+    *(
+        (
+            f"Replaying a log by unreplayed, thompson, {protocol} (over 40 before)",
+            "users",
+            2.0,
+            "at most",
+            lambda rows, name=f"replay a log, thompson, {protocol}: a replicate": one(rows, "by", what=name),
+        )
+        for protocol in ("none", "irs", "fwa(4)", "flooding(4)")
+    ),
     (
         "The page's slowest answer while 1,000 agents run, s",
         "page",

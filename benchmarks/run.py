@@ -36,6 +36,7 @@ import scale
 import startup
 import stepper
 import threads
+import users
 import worlds
 from tables import Row, Section, show
 from timing import machine
@@ -59,6 +60,7 @@ def all_sections() -> dict[str, Section]:
         memories,
         threads,
         startup,
+        users,
         agent,
         animations,
         live,

@@ -11,6 +11,7 @@ import banditmesh as bm
 from banditmesh.arms import Bernoulli, Replay, read_log
 from banditmesh.cli import main
 from banditmesh.errors import UnsupportedError
+from banditmesh.sim.compiled import packing
 
 LINKS = [("ann", "bob"), ("bob", "carl")]
 ARMS = {"red": Replay([1.0, 2.0, 3.0, 4.0]), "blue": Replay([5.0, 6.0, 7.0])}
@@ -57,7 +58,6 @@ def test_used_up_arm_is_not_chosen_again_and_an_agent_without_arms_stops():
     assert [list(one) for one in choices] == [["ann", "bob", "carl"]] * 3 + [["ann", "carl"]] + [["ann"]] * 3 + [[]] * 2
     assert Counter(one["ann"] for one in choices if one) == {"red": 4, "blue": 3}
     result = bm.simulate(problem, bm.FwA(2), horizon=9, replicates=2, seed=0)
-    assert result.engine == "reference"
     assert result.pulls.tolist() == [[[4, 3], [0, 3], [4, 0]]] * 2
     report = bm.replayed(problem, result)
     assert report.used_up == ({"ann": ("red", "blue"), "bob": ("blue",), "carl": ("red",)},) * 2
@@ -113,10 +113,43 @@ def test_tape_takes_the_place_of_a_log():
     assert result.pulls.tolist() == [[[4], [4]]]
 
 
-def test_compiled_engine_says_that_it_replays_nothing():
-    problem = bm.Problem([("a", "b")], [["red"]] * 2, {"red": Replay([1.0])})
-    with pytest.raises(UnsupportedError, match="it replays no logged rewards"):
-        bm.simulate(problem, bm.IRS(), horizon=4, seed=0, engine="compiled")
+LOGS = [Replay([0.0, 1.0, 1.0]), Replay([0.0, 1.0] * 4), Bernoulli(0.4), Replay([0.0] * 10 + [1.0] * 5)]
+NO_MEMORY = bm.Faults(outages=bm.Outages(down=0.1, up=0.5, memory=False))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "policy", "rules", "faults"),
+    [
+        ("none", "ucb(1)+discount(0.6)", "sound", NO_MEMORY),
+        ("fwa(3)", "ucb(1)", "sound", None),
+        ("fwa(3)+contested", "thompson", "sound", NO_MEMORY),
+        ("gossip(2)", "ucb(1)", "published", None),
+    ],
+)
+def test_compiled_engine_replays_as_the_reference_does(protocol, policy, rules, faults):
+    sets = [[0, 1, 2], [1, 2, 3], [0], [0, 3], [2, 1], [3, 0, 1], [0, 1], [2]]
+    problem = bm.Problem(bm.networks.ring(8), sets, LOGS)
+    settings = {"policy": policy, "rules": rules, "faults": faults, "horizon": 60, "replicates": 3, "seed": 5}
+    settings["every"] = [1, 1, 2, 1, 1, 3, 1, 1]
+    ours, theirs = (bm.simulate(problem, protocol, engine=name, **settings) for name in ("compiled", "reference"))
+    for name in ("regret", "transmissions", "arm_pulls"):
+        assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
+    assert all(np.array_equal(ours.traffic[kind], theirs.traffic[kind]) for kind in theirs.traffic)
+    # Some have used up an arm and chosen among the others, and some have stopped.
+    assert bm.replayed(problem, ours) == bm.replayed(problem, theirs)
+    assert bm.replayed(problem, ours).n_used_up > bm.replayed(problem, ours).n_stopped > 0.0
+
+
+def test_compiled_engine_says_which_logs_it_does_not_replay(monkeypatch):
+    numbers = bm.Problem([("a", "b")], [["red"]] * 2, {"red": Replay([1.0, 2.0])})
+    with pytest.raises(UnsupportedError, match="by the published rules it runs Bernoulli laws"):
+        bm.simulate(numbers, bm.IRS(), horizon=4, seed=0, engine="compiled", rules="published")
+    beside = bm.Problem([("a", "b")], [["red", "blue"]] * 2, {"red": Replay([1.0]), "blue": bm.arms.Beta(2.0, 2.0)})
+    with pytest.raises(UnsupportedError, match="it replays rewards beside Bernoulli, Gaussian and uniform arms only"):
+        bm.simulate(beside, bm.IRS(), horizon=4, seed=0, engine="compiled", rules="published")
+    monkeypatch.setattr(packing, "LOG_BUDGET", 200)
+    with pytest.raises(UnsupportedError, match="what agents have used of the replayed rewards would take more than"):
+        bm.simulate(numbers, bm.IRS(), horizon=4, seed=0, engine="compiled")
 
 
 def test_law_of_a_log_is_described_and_has_its_moments():

@@ -145,7 +145,7 @@ def kernels_of(run: Run) -> Kernels:
     is_merged = run.tree is not None
     tells_neighbours = not run.protocol.is_central and type(run.protocol.emission) is EveryPull
     is_plain = tells_neighbours and run.faults is None and not is_merged
-    return specialise(rules_of(run), plain=is_plain, memory=memory_kind(run))
+    return specialise(rules_of(run), plain=is_plain, memory=memory_kind(run), replays=traits(run).replays)
 
 
 def rules_of(run: Run) -> Rules:

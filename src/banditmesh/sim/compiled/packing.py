@@ -26,6 +26,7 @@ from ...protocols.base import AnyProtocol, has_method
 from ...protocols.emission import Contested, EveryPull, Growth
 from ...protocols.relaying import RELAY
 from ...protocols.tree import TreeAggregation
+from ..replay import replays
 from ..run import Run
 from . import bitsets
 from .bitsets import as_bits, no_bits
@@ -43,6 +44,7 @@ from .kernels.layout import (
     Holders,
     Keys,
     Known,
+    Logged,
     Network,
     OnLinks,
     Rule,
@@ -55,6 +57,8 @@ MAX_ARMS_PER_AGENT: Final = 2**15 - 1
 ID_BUDGET: Final = 2**30
 #: And that the blocks of windows may take.
 BLOCK_BUDGET: Final = 2**31
+#: And what agents have used of replayed rewards.
+LOG_BUDGET: Final = 2**31
 #: How many rounds' clocks are worked out at a time; how many such blocks are kept at least, and in how many bytes more.
 CLOCK_BLOCK: Final = 1024
 CLOCK_BLOCKS: Final = 16
@@ -70,6 +74,8 @@ MAX_DISTANCE_WORK: Final = 2**26
 SURE_POWERS: Final = 200.0
 #: The most of others' statistics that are kept only because of that floor.
 MAX_KNOWN: Final = 2**28
+#: What pulls draw for, in the order of `Keys.draws`.
+KEYS: Final = (purposes.REWARD, purposes.INDEX, purposes.REPLAY)
 BUILT_IN_EMISSIONS: Final = {EveryPull: EVERY_PULL, Growth: GROWTH, Contested: CONTESTED}
 
 
@@ -83,8 +89,6 @@ def unsupported(run: Run) -> str | None:
     kinds = {type(policy) for policy in run.policies}
     if run.trace:
         return "it keeps no event log (trace)"
-    if run.tape is None and any(isinstance(law, Replay) for law in run.problem.laws):
-        return "it replays no logged rewards"
     if run.trim:
         return "it does not test what it merges (trim)"
     if run.faults is not None and run.faults != Faults(loss=run.faults.loss, outages=run.faults.outages):
@@ -109,6 +113,8 @@ def unsupported(run: Run) -> str | None:
         )
     if np.diff(run.problem.arm_offsets).max() > MAX_ARMS_PER_AGENT:
         return f"it runs at most {MAX_ARMS_PER_AGENT} arms per agent"
+    if traits(run).replays and 16 * log_rows(run) * run.problem.n_agents > LOG_BUDGET:
+        return f"what agents have used of the replayed rewards would take more than {LOG_BUDGET >> 30} GiB"
     if getattr(numba.config, "USING_SVML", False):
         return "Intel's SVML rounds logarithms differently; set NUMBA_DISABLE_INTEL_SVML=1"
     if run.rules.id_is_reward and traits(run).sends_sums and run.protocol.emission.n_echoes > 0:
@@ -121,6 +127,13 @@ def unsupported(run: Run) -> str | None:
 def n_pairs(run: Run) -> int:
     """How many pairs of holders of an arm there are, over all arms: what they may have to keep of each other."""
     return int(np.square(np.bincount(run.problem.arm_indices)).sum())
+
+
+def log_rows(run: Run) -> int:
+    """How many rows each agent's table of replayed rewards has: a power of two, at least twice what it may pull."""
+    sizes = np.array([len(law.sample) if isinstance(law, Replay) else 0 for law in run.problem.laws])  # type: ignore[arg-type]
+    most = int(np.add.reduceat(sizes[run.problem.arm_indices], run.problem.arm_offsets[:-1]).max())
+    return 2 << max(1, min(run.horizon, most)).bit_length()
 
 
 def memory_kind(run: Run) -> str:
@@ -156,11 +169,13 @@ def _unsupported_walk(run: Run) -> str | None:
         for law, discrete in zip(run.problem.laws, traits(run).discrete, strict=True)
     ):
         return "by the published rules it runs Bernoulli laws and rewards that never repeat"
+    if traits(run).replays and traits(run).has_tape:
+        return "by the published rules it replays rewards beside Bernoulli, Gaussian and uniform arms only"
     return None
 
 
 def _is_bernoulli(law: Law) -> bool:
-    return law.kernel is not None and law.kernel[0] == BERNOULLI
+    return (law.code if isinstance(law, Replay) else law.kernel and law.kernel[0]) == BERNOULLI
 
 
 class Traits:
@@ -312,7 +327,13 @@ class Traits:
     @cached_property
     def has_tape(self) -> bool:
         """Whether rewards are read from a tape: the user's, or one that is made of laws without a code."""
-        return self.run.tape is not None or any(law.kernel is None for law in self.run.problem.laws)
+        laws = self.run.problem.laws
+        return self.run.tape is not None or any(law.kernel is None and not isinstance(law, Replay) for law in laws)
+
+    @cached_property
+    def replays(self) -> bool:
+        """Whether rewards of a log are replayed."""
+        return self.run.tape is None and replays(self.run.problem)
 
 
 _traits: weakref.WeakKeyDictionary[Run, Traits] = weakref.WeakKeyDictionary()
@@ -421,8 +442,9 @@ class Packed:
     def keys(self, draws: Draws) -> Keys:
         """The keys of the draws that pulls need."""
         memory = self.run.memory
+        words = [word for purpose in KEYS for word in draws.key(purpose)]
         return Keys(
-            draws=np.array([*draws.key(purposes.REWARD), *draws.key(purposes.INDEX)], dtype=np.int64),
+            draws=np.array(words, dtype=np.int64),
             draws_index=self.run.policies[0].random,
             clock_lag=self.run.rules.clock_lag,
             clock_parameters=np.array(self.clock_parameters),
@@ -440,8 +462,8 @@ class Packed:
 
     @cached_property
     def n_ahead(self) -> int:
-        """How many rounds' rewards are drawn at a time: none if they come from a tape, or some agents often pause."""
-        if self.traits.has_tape or self.agents.every.max() > 1:
+        """How many rounds' rewards are drawn at a time: none if they come from a tape or a log, or some often pause."""
+        if self.traits.has_tape or self.traits.replays or self.agents.every.max() > 1:
             return 0
         return min(max(AHEAD // len(self.agents.every) // VECTOR, 1), MAX_AHEAD // VECTOR) * VECTOR
 
@@ -451,6 +473,23 @@ class Packed:
         n_normal = n_agents if (self.agents.law_code == GAUSSIAN).any() else 0
         never = np.full(1, NEVER, dtype=np.int64)
         return Ahead(n_ahead, never, np.zeros(n_agents * n_ahead), np.zeros(n_normal * n_ahead))
+
+    @cached_property
+    def samples(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rewards that are replayed, arm after arm, and where each arm's begin."""
+        kept = [law.sample if isinstance(law, Replay) else () for law in self.run.problem.laws]
+        starts = np.concatenate([[0], np.cumsum([len(sample) for sample in kept])]).astype(np.int64)  # type: ignore[arg-type]
+        return starts, np.concatenate([np.array(sample, dtype=np.float64) for sample in kept])
+
+    def logged(self) -> Logged:
+        """Replayed rewards, none of them used yet."""
+        nothing = np.zeros(0, dtype=np.int64)
+        if not self.traits.replays:
+            return Logged(1, nothing, np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros((0, 2), dtype=np.int64))
+        starts, rewards = self.samples
+        n_agents, sizes = self.run.problem.n_agents, np.diff(starts)
+        left = np.where(sizes > 0, sizes, np.iinfo(np.int32).max)[self.agents.arms].astype(np.int32)
+        return Logged(n_agents, starts, rewards, left, np.zeros((n_agents * log_rows(self.run), 2), dtype=np.int64))
 
     def clocks(self, first: int, last: int) -> NDArray[np.float64]:
         """What the policies' clocks read in the rounds from `first` to before `last`: (rounds, clock parameters).

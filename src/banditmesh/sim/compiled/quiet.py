@@ -54,7 +54,8 @@ class Quiet(Replicate):
 def n_together(packed: Packed, threads: int) -> int:
     """How many replicates are simulated in one call: several only if each is short and gives nothing by the way."""
     run, traits = packed.run, packed.traits
-    tells_more = run.link_traffic or run.agents or traits.has_tape or run.faults is not None or run.means_change
-    if not traits.is_quiet or tells_more:
+    tells_more = run.link_traffic or run.agents or run.faults is not None or run.means_change
+    has_more = traits.has_tape or traits.replays
+    if not traits.is_quiet or tells_more or has_more:
         return 1
     return max(1, min(MAX_PULLS // (run.horizon * run.problem.n_agents), -(-run.replicates // threads)))

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arms import Replay
 from ...arms.base import rewards_of
 from ...arms.changing import Rows
 from ...arms.world import World
@@ -31,7 +32,7 @@ from .kernels.worlds import walk_means
 from .linkcounts import LinkCounts
 from .outages import WINDOW_BUDGET as OUTAGE_BUDGET
 from .outages import OutageWindow
-from .packing import Packed, no_links
+from .packing import Packed, log_rows, no_links
 from .plans import Outline
 from .timeline import Timeline, rounds_at_once, row_bytes
 
@@ -137,6 +138,7 @@ class Replicate:
             now=np.ones(4),
             waiting=make_waiting(0),
             ahead=packed.ahead(),
+            logged=packed.logged(),
         )
         self.known = packed.known()
         self.pulls = Pulls(
@@ -202,6 +204,8 @@ class Replicate:
         of_slots += 24.0 if needs_tangents(type(run.policies[0]).index) else 0.0
         n_bytes = of_slots * n_slots + n_agents * (53.0 + 20.0 * traits.reach) + 12.0 * packed.n_known
         n_bytes += 16.0 * n_agents * packed.n_ahead
+        if traits.replays:
+            n_bytes += 4.0 * n_slots + 16.0 * n_agents * log_rows(run)
         if run.means_change:
             # What arms pay in a chunk, twice while it is put together, and each agent's regret.
             n_bytes += 48.0 * run.problem.n_arms * _longest_chunk(run) + 8.0 * n_agents
@@ -283,7 +287,7 @@ class Replicate:
         tape = np.zeros((last - first, len(owner)))
         draw_tape(first, packed.agents, laws.a, laws.b, self.keys, self.stop.flag, uniforms, tape)
         for arm, law in enumerate(problem.laws):
-            if law.kernel is None:
+            if law.kernel is None and not isinstance(law, Replay):
                 slots = packed.holder_slots[packed.holder_starts[arm] : packed.holder_starts[arm + 1]]
                 for t, row, us in zip(range(first, last), tape, uniforms, strict=True):
                     for some in np.array_split(slots, -(-len(slots) // SLOTS_AT_ONCE)):

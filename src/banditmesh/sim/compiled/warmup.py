@@ -18,7 +18,7 @@ import numpy as np
 from numba.core import event
 from numba.core.errors import NumbaError
 
-from ...arms import Bernoulli, Beta, Gaussian, Law, Switching
+from ...arms import Bernoulli, Beta, Gaussian, Law, Replay, Switching
 from ...lookup import registry
 from ...networks.csr import Links
 from ...networks.dynamic import EdgeMarkovian
@@ -136,6 +136,8 @@ def _small(run: Run) -> Run:
     laws: list[Law] = [Bernoulli(mean) if arm in coins else Gaussian(mean, 1.0) for arm, mean in means]
     if run.means_change:
         laws[0], laws[1] = (Switching(law, 0.2, 0.2, 0.8) for law in laws[:2])
+    if traits(run).replays:
+        laws[2] = Replay([0.0, 1.0, 1.0, 0.0, 1.0])
     laws.append(Beta(2.0, 2.0) if traits(run).has_tape else laws[2])
     return replace(
         run,

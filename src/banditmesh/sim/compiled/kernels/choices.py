@@ -26,6 +26,7 @@ from .compiling import helper, rebind
 from .forgetting import BY_MEMORY
 from .layout import COIN, FIRST_TANGENT, ONE, SCORES, Agents, Floats, Int64s, State
 from .pulls import highest_score
+from .replaying import CHOOSING, is_open
 
 #: Those of one policy; others take their places, see `_by`.
 limit_of, are_equal, bracket, index_of = klucb.limit_of, klucb.are_equal, klucb.bracket, klucb.index_of
@@ -63,7 +64,8 @@ def highest_of_brackets(
     for turn in range(n_arms + ONE):
         # The arm with the highest bound comes first: it rules out most of the others.
         j = likely if turn == 0 else np.uint64(turn) - ONE
-        if limit_of(scores[SCORES, place + j]) < low or (turn > 0 and j == likely):
+        is_out = not is_open(first + j, state.logged) or limit_of(scores[SCORES, place + j]) < low
+        if is_out or (turn > 0 and j == likely):
             continue
         n_left -= ONE
         slot, best = first + j, first + position
@@ -91,8 +93,11 @@ CHOICES: Final[dict[Callable[..., float], Any]] = {KLUCB.index: klucb, ThompsonS
 
 
 @cache
-def choices_by(index: Callable[..., float], memory: str) -> tuple[Any, Any]:
-    """What takes the places of `pulls.write_indices` and `pulls.highest_score`, for an index and a kind of memory."""
+def choices_by(index: Callable[..., float], memory: str, replays: bool) -> tuple[Any, Any]:
+    """What takes the places of `pulls.write_indices` and `pulls.highest_score`, for an index and a kind of memory.
+
+    Where rewards are replayed, the choice is among the arms that are not used up.
+    """
     module: Any = CHOICES[index]
     names = {name: getattr(module, name) for name in ("limit_of", "are_equal", "write_bounds", "bracket", "index_of")}
     reading = {name: BY_MEMORY[memory][name] for name in ("count_of", "root_of") if name in BY_MEMORY[memory]}
@@ -102,6 +107,7 @@ def choices_by(index: Callable[..., float], memory: str) -> tuple[Any, Any]:
     write_bounds = names.pop("write_bounds")
     count = helper(rebind(n_not_below, limit_of=module.limit_of))
     own = {name: names[name] for name in ("limit_of", "are_equal", "bracket", "index_of")}
+    own |= CHOOSING if replays else {}
     return write_bounds, helper(rebind(highest_of_brackets, n_not_below=count, **own))
 
 

@@ -175,6 +175,21 @@ class Waiting(NamedTuple):
     numbers: Floats
 
 
+class Logged(NamedTuple):
+    """Rewards of a log, which agents use once each: those of arm a are `rewards[starts[a] : starts[a + 1]]`.
+
+    Of arms that are not replayed there are none. All is empty where no arm is.
+    """
+
+    n_agents: int
+    starts: Int64s
+    rewards: Floats
+    #: By slot how many are left; of an arm that is not replayed, more than there are rounds.
+    left: Int32s
+    #: Workspace: by agent a table of what has changed places in the samples of its arms, see `replaying`.
+    moved: Int64s
+
+
 class State(NamedTuple):
     """What one replicate has learned so far, by slot; `n_pulls` and `next_round` by agent.
 
@@ -215,6 +230,7 @@ class State(NamedTuple):
     now: Floats
     waiting: Waiting
     ahead: Ahead
+    logged: Logged
 
 
 class Known(NamedTuple):
@@ -331,7 +347,7 @@ class OnLinks(NamedTuple):
 class Keys(NamedTuple):
     """What pulls need: the keys of their draws, how far clocks lag behind, clocks' parameters, and a memory's."""
 
-    #: The two words of the key for rewards, and those of the key for indices.
+    #: The two words of the key for rewards, those of the key for indices, and those of the key for replayed rewards.
     draws: Int64s
     draws_index: bool
     clock_lag: int

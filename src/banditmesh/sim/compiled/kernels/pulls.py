@@ -25,9 +25,11 @@ from .layout import (
     Floats,
     Int32s,
     Keys,
+    Logged,
     Pulls,
     State,
 )
+from .replaying import first_pull, has_stopped, is_replayed, next_logged
 from .scalars import clock_rule, index_rule, law_quantile, law_reward, uniform
 from .stopping import is_set
 
@@ -111,7 +113,7 @@ def end_of_block(v: int, t: int, last: int, agents: Agents, faults: FaultRows, s
 
 
 @helper
-def highest_mean(first: np.uint64, n_arms: np.uint64, sums: Floats) -> np.uint64:
+def highest_mean(first: np.uint64, n_arms: np.uint64, sums: Floats, logged: Logged) -> np.uint64:
     """The position of the arm with the highest mean, the first of equals."""
     position, best = np.uint64(0), -math.inf
     for j in range(n_arms):
@@ -206,7 +208,10 @@ def pull_rounds(
                 continue
             first = np.uint64(offsets[v])
             n_arms = np.uint64(offsets[v + 1]) - first
-            position = np.uint64(n_pulls[v])
+            if has_stopped(first, n_arms, state.logged):
+                slots[v] = -1
+                continue
+            position = first_pull(v, first, n_arms, state)
             is_best[v] = 0
             if position < n_arms:
                 n_pulls[v] += 1
@@ -222,10 +227,12 @@ def pull_rounds(
                     write_scores(first, n_slots, clock, parameters[v], agents, state)
                 position = choose(first, first - scored_from, n_arms, clock, parameters[v], agents, state)
                 if asks_best:
-                    is_best[v] = 1 if position == highest_mean(first, n_arms, sums) else 0
+                    is_best[v] = 1 if position == highest_mean(first, n_arms, sums, state.logged) else 0
             slot = first + position
             arm = arms[slot]
-            if has_tape:
+            if is_replayed(arm, state.logged):
+                reward = next_logged(v, slot, arm, keys, state.logged)
+            elif has_tape:
                 reward = tape[step, slot]
             elif n_ahead > 0:
                 place = np.uint64(v * n_ahead + from_first)

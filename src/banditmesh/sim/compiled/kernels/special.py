@@ -18,6 +18,7 @@ from .choices import CHOICES, choices_by
 from .compiling import block, helper, kernel, own_block, rebind, routine, scalar, uncached
 from .forgetting import BY_MEMORY
 from .identity import identity
+from .replaying import BY_LOG, CHOOSING, UNKNOWN
 from .scalars import compile_rule, random_relay
 
 #: A policy's index, a relay rule that draws (None if it does not) and a user's emission, if any.
@@ -60,17 +61,18 @@ _MERGED: Final = {"count_beside": merge.weight_beside, "told_count": merge.told_
 _distrusted: set[Rules] = set()
 
 
-def specialise(rules: Rules, plain: bool = False, memory: str = "") -> Kernels:
+def specialise(rules: Rules, plain: bool = False, memory: str = "", replays: bool = False) -> Kernels:
     """The kernels for a policy's index, a relay rule that draws, a user's emission and a kind of memory.
 
-    Those for `plain` runs, which send every pull to neighbours and meet no fault, have less in them.
+    Those for `plain` runs, which send every pull to neighbours and meet no fault, have less in them; those for
+    rewards that are replayed, more.
     """
     index, relay, sends = rules
     rules = index, None if relay is ProbabilisticFlooding.relay else relay, sends
     if is_built_in(rules):
-        is_usual = index is UCB.index and not plain and not memory and rules not in _distrusted
-        return USUAL if is_usual else _bind(rules, plain, memory, "built-in")
-    return _bind(rules, plain, memory, " ".join(identity(rule) for rule in rules if rule is not None))
+        is_usual = index is UCB.index and not (plain or memory or replays) and rules not in _distrusted
+        return USUAL if is_usual else _bind(rules, plain, memory, replays, "built-in")
+    return _bind(rules, plain, memory, replays, " ".join(identity(rule) for rule in rules if rule is not None))
 
 
 def is_built_in(rules: Rules) -> bool:
@@ -87,12 +89,13 @@ def distrust(rules: Rules) -> None:
     cache.remove_all()
 
 
-def _choices_by(index: Callable[..., float], memory: str) -> tuple[Any, Any]:
+def _choices_by(index: Callable[..., float], memory: str, replays: bool) -> tuple[Any, Any]:
     """What writes arms' scores, and what finds the arm with the highest index by them."""
     if index in CHOICES:
-        return choices_by(index, memory)
+        return choices_by(index, memory, replays)
     reading = _of_memory(memory, "count_of", "root_of", "handed")
-    return helper(rebind(pulls.write_indices, index_rule=compile_rule(index), **reading)), pulls.highest_score
+    choose = CHOOSING["highest_score"] if replays else pulls.highest_score
+    return helper(rebind(pulls.write_indices, index_rule=compile_rule(index), **reading)), choose
 
 
 def _of_memory(memory: str, *names: str) -> dict[str, Any]:
@@ -101,7 +104,7 @@ def _of_memory(memory: str, *names: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=32)
-def _bind(rules: Rules, plain: bool, memory: str, _identities: str) -> Kernels:
+def _bind(rules: Rules, plain: bool, memory: str, replays: bool, _identities: str) -> Kernels:
     index, relay, sends = rules
     trusted = is_built_in(rules) and rules not in _distrusted
     compiling, compiling_part, compiling_block = (kernel, routine, block) if trusted else (uncached, scalar, own_block)
@@ -113,12 +116,14 @@ def _bind(rules: Rules, plain: bool, memory: str, _identities: str) -> Kernels:
     quiet_rounds = quiet.quiet_rounds
     relays, spreads = random_relay, spread.spread
     restart, tell_everyone, has_faults = faults.restart, rounds.tell_everyone, walk.has_faults
-    if index is not UCB.index or memory:
+    if index is not UCB.index or memory or replays:
         clock_rule = compile_rule(CLOCKS.get(rules[0], Policy.clock))
         read_clocks = helper(rebind(pulls.read_clocks, clock_rule=clock_rule, **_of_memory(memory, "age_of")))
-        write_scores, choose = _choices_by(index, memory)
+        write_scores, choose = _choices_by(index, memory, replays)
         own = {"write_scores": write_scores, "choose": choose, "read_clocks": read_clocks}
         own |= _of_memory(memory, "begin_round", "count_pull", "first_unknown")
+        if replays:
+            own = {name: UNKNOWN.get(part, part) for name, part in own.items()} | BY_LOG
         draws = pulls.draw_for_index if index is UCB.index else draw_for_arms
         pull_rounds = compiling_part(rebind(pull_rounds, draw_for_index=draws, **own))
         quiet_rounds = compiling(rebind(quiet_rounds, pull_rounds=pull_rounds))
