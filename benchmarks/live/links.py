@@ -14,6 +14,7 @@ from tables import Row
 
 import banditmesh as bm
 from banditmesh.live import ArmSpec, Node
+from banditmesh.live.bandits import BanditSpec
 from banditmesh.live.disk.state import Store
 from banditmesh.live.links import codec
 from banditmesh.live.links.conversation import BATCH, SLICE
@@ -73,7 +74,7 @@ def in_batches(heard: Sequence[Statistic]) -> list[list[Statistic]]:
 def member(name: str, arms: Sequence[str]) -> Member:
     specs = [ArmSpec(arm, law="gaussian", sigma=1.0) for arm in arms]
     protocol = bm.FwA(4, emission=bm.Growth(0.25))
-    one = Member(MESH, name, specs, protocol, bm.UCB(), rng=random.Random(0))
+    one = Member(MESH, name, [BanditSpec(name="default", arms=specs)], protocol, rng=random.Random(0))
     one.committed(one.begin(1, 0.0))
     return one
 

@@ -16,6 +16,7 @@ from timing import in_new_process
 
 import banditmesh as bm
 from banditmesh.live import ArmSpec, Node, Observation
+from banditmesh.live.bandits import BanditSpec
 from banditmesh.live.links import codec
 from banditmesh.live.links.conversation import SLICE
 from banditmesh.live.member import Member
@@ -73,7 +74,7 @@ def held() -> int:
 def member(n_entries: int = 1_000_000) -> Member:
     arms = [ArmSpec(arm, law="gaussian", sigma=1.0) for arm in ARMS]
     caps = Caps(entries=n_entries, origins=n_entries)
-    one = Member(MESH, "me", arms, bm.FwA(4), bm.UCB(), caps=caps, rng=random.Random(0))
+    one = Member(MESH, "me", [BanditSpec(name="default", arms=arms)], bm.FwA(4), caps=caps, rng=random.Random(0))
     one.committed(one.begin(1, 0.0))
     return one
 

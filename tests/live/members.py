@@ -5,6 +5,7 @@ import random
 from msgspec.structs import astuple
 
 import banditmesh as bm
+from banditmesh.live.bandits import BanditSpec
 from banditmesh.live.member import ArmSpec, Member, Observation
 from banditmesh.live.statistics import Statistic
 
@@ -15,9 +16,10 @@ def make(node="n", arms=("red", "blue"), protocol=None, *, epoch=1, now=0.0, lin
     """A member that has begun its life, with links up to these neighbours."""
     specs = [arm if isinstance(arm, ArmSpec) else ArmSpec(arm, sigma=1.0) for arm in arms]
     settings.setdefault("rng", random.Random(0))
-    settings.setdefault("policy", bm.UCB())
+    bandit = {key: settings.pop(key) for key in list(settings) if key in BanditSpec.__struct_fields__}
+    bandits = [BanditSpec(name="default", arms=specs, **bandit), *settings.pop("bandits", ())]
     protocol = bm.FwA(4) if protocol is None else protocol
-    member = Member("mesh", node, specs, protocol, settings.pop("policy"), **settings)
+    member = Member("mesh", node, bandits, protocol, **settings)
     if begins:
         member.committed(member.begin(epoch, now))
     for peer in links:

@@ -11,6 +11,7 @@ import pytest
 import banditmesh as bm
 from banditmesh.errors import ConfigError, InputError
 from banditmesh.live import config
+from banditmesh.live.bandits import BanditSpec
 from banditmesh.live.config import NodeConfig, file_problems, file_warnings
 from banditmesh.live.statistics import ArmSpec
 from banditmesh.live.template import protocol_lines, refuse_live, runs_live, template, toml
@@ -415,14 +416,15 @@ def test_a_state_folder_that_cannot_be_made_is_a_problem(secure, tmp_path):
 def test_the_page_has_every_key_with_its_default():
     rows = re.findall(r"^\| `([\w.]+)` \| ([^|]+) \| [^|]+ \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     written = {key: default.strip("`") for key, default in rows}
-    tables = {"": NodeConfig, "arms.": ArmSpec, "neighbours.": config.NeighbourConfig, "api.": config.ApiConfig}
+    tables = {"": NodeConfig, "arms.": ArmSpec, "bandits.": BanditSpec, "neighbours.": config.NeighbourConfig}
     known = {
         f"{table}{field.name}": _default(field)
-        for table, kind in (*tables.items(), ("caps.", config.Caps))
+        for table, kind in (*tables.items(), ("api.", config.ApiConfig), ("caps.", config.Caps))
         for field in msgspec.structs.fields(kind)
     }
     known |= {f"keys.{key}": "required" for key in KeyFiles._fields}
-    described = {"arms", "neighbours", "api", "keys", "caps", "policy", "protocol"}
+    described = {"arms", "bandits", "neighbours", "api", "keys", "caps", "policy", "protocol"}
+    described |= {"bandits.arms", "bandits.policy"}
     assert written == {key: default for key, default in known.items() if key not in described}
 
 

@@ -9,6 +9,7 @@ import pytest
 from members import hear, observe, taken
 
 import banditmesh as bm
+from banditmesh.live.bandits import BanditSpec
 from banditmesh.live.member import ArmSpec, Member, Observation
 from banditmesh.live.statistics import Statistic
 
@@ -25,7 +26,13 @@ class Lockstep:
             arms = [
                 ArmSpec(str(problem.arms[arm]), sigma=float(problem.sigmas[arm])) for arm in problem.arm_set(number)
             ]
-            member = Member("mesh", name, arms, protocol, policy, rng=random.Random(f"{seed} {number}"))
+            member = Member(
+                "mesh",
+                name,
+                [BanditSpec(name="default", arms=arms, policy=policy)],
+                protocol,
+                rng=random.Random(f"{seed} {number}"),
+            )
             member.committed(member.begin(number, 0.0))
             self.members.append(member)
         self.links = set()

@@ -458,7 +458,7 @@ def test_snapshot_shows_what_is_known_of_each_arm():
     assert member.waiting("p") == 2
     assert seen.counters["heard_news"] == 3
     assert {name: cap.used for name, cap in seen.caps.items()} == {
-        "origins": 1, "epochs": 2, "arms": 2, "entries": 2, "own_entries": 1, "links": 1,
+        "origins": 1, "epochs": 2, "arms": 2, "entries": 2, "own_entries": 1, "segments": 0, "links": 1,
     }  # fmt: skip
 
 

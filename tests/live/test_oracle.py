@@ -57,7 +57,7 @@ BROKEN = {
     "a link that comes up is offered nothing": (outboxes.Outboxes, "up", "for row in rows if", "for row in () if"),
     "what passes is not decided anew": (
         StatisticTable,
-        "decide_anew",
+        "_decide",
         "self._outboxes.put(row, OFFER",
         "(row, OFFER",
     ),
@@ -76,13 +76,13 @@ BROKEN = {
     "tickets are not closed": (ledger.Ledger, "apply", "self.tickets.close(draft.closing)", "pass"),
     "starts have the same number": (member.Member, "begin", "old.start + 1", "old.start"),
     "what was refused is not offered once more": (node.Node, "_apply", "self._links.renew(", "("),
-    "what is outside of a range is used": (StatisticTable, "parts", " and not row.is_outside", ""),
+    "what is outside of a range is used": (StatisticTable, "sums_of", " if not row.is_outside", ""),
     "what is outside of a range leaves": (
         StatisticTable,
-        "use_arms",
-        "for row in self._rows.values():",
-        "for row in [r for r in self._rows.values() if r.is_own or self._allows(r.position, r.count, r.total)"
-        " or self._remove(r)]:",
+        "_use_range",
+        "for row in self._of_arm.get(arm, ()):",
+        "for row in [r for r in self._of_arm.get(arm, ()) if r.is_own or self._allows(arm, r.count, r.total)"
+        " or self._remove([r])]:",
     ),
     "retired lives come back": (roster.Roster, "refusal", "in self._retired", "in ()"),
     "a transaction that failed counts all the same": (

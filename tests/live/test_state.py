@@ -19,8 +19,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from banditmesh import UCB, FwA
+from banditmesh import FwA
 from banditmesh.errors import InputError, StoreError
+from banditmesh.live.bandits import BanditSpec
 from banditmesh.live.disk import (
     AgentClock,
     BanditMemory,
@@ -739,7 +740,7 @@ def test_a_member_begins_a_new_life_with_what_a_backup_holds(folder, tmp_path):
     copy_state(folder, restored / FILE)
     with open_store(restored) as store:
         arms = [ArmSpec("red"), ArmSpec("blue")]
-        member = Member("shop", "a", arms, FwA(4), UCB(), rng=random.Random(0))
+        member = Member("shop", "a", [BanditSpec(name="default", arms=arms)], FwA(4), rng=random.Random(0))
         member.restore(store.load())
         for begin in (member.begin, member.new_life):
             if begin == member.new_life:

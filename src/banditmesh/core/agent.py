@@ -156,6 +156,12 @@ class Agent:
         self.recall.begin(now)
         self._courier.restart()
 
+    def resume(self, own_count: Sequence[int], n_chosen: Sequence[int]) -> None:
+        """Go on from how often each arm was observed and chosen, by position, where a driver keeps that."""
+        self.own_count, self._n_chosen = [*own_count], [*n_chosen]
+        counts = enumerate(zip(own_count, n_chosen, strict=True))
+        self._untried = [position for position, (own, chosen) in counts if not own and not chosen]
+
     def begin(self, t: int) -> None:
         """Round `t` begins, from 1 on: what is remembered gets older, also while the agent is down."""
         if not t > self.recall.round:

@@ -21,10 +21,12 @@ from msgspec import Struct, field
 
 from .. import checks
 from ..errors import ConfigError, FileError, InputError, MissingExtraError
-from ..policies import UCB, Policy
+from ..policies import Policy
 from ..protocols import AnyProtocol, FwA
 from ..protocols.base import MAX_TTL
 from ..settings import parts
+from .bandits import PLAIN_KEYS as BANDIT_KEYS
+from .bandits import BanditSettings, BanditSpec
 from .disk.decisions import FILE_BYTES, FILES
 from .fields import (
     Check,
@@ -42,8 +44,8 @@ from .fields import (
     text,
 )
 from .http.guard import read_token
-from .names import MAX_OPEN_CHOICES, OPEN_CHOICES, Address, Caps, check_name, parse_epoch
-from .statistics import LAWS, ArmSpec, Prior, policy_arms
+from .names import DEFAULT, MAX_OPEN_CHOICES, OPEN_CHOICES, Address, Caps, check_name, parse_epoch
+from .statistics import LAWS, ArmSpec, Prior
 from .template import absorption_note, refuse_live
 from .transport.identity import KeyFiles, contexts, expiry_warning
 
@@ -59,8 +61,6 @@ _PLAIN_KEYS: Final[dict[str, Check]] = {
     "max_ttl": at_least(1, MAX_TTL),
     "ticket_lifetime": checks.positive,
     "open_choices": at_least(1, MAX_OPEN_CHOICES),
-    "explore": checks.probability,
-    "patience": checks.positive,
     "decisions_bytes": at_least(1_000),
     "decisions_files": at_least(1, 1_000),
     "renew_before": checks.positive,
@@ -105,21 +105,21 @@ class NeighbourConfig(Struct, frozen=True, kw_only=True):
     address: str | None = None
 
 
-class NodeConfig(Struct, frozen=True, kw_only=True):
+class NodeConfig(BanditSettings, Struct, frozen=True, kw_only=True):
     """Everything that a node needs to know before it starts; made by `load` from a node.toml, or by hand.
 
     Attributes
     ----------
     mesh, node : str
         Who it is.
-    arms : list of ArmSpec
-        What it chooses among; none for a node that only relays.
+    arms, policy, memory, explore, patience, lapse_reward, segments, new_arms
+        The bandit "default", as in `BanditSpec`; no arms for a node that only relays or has other bandits.
+    bandits : list of BanditSpec
+        Its other bandits.
     listen : str or None
         Host and port for neighbours; None for a node that only dials.
     state : Path
         The folder of its state.
-    policy : Policy
-        How it chooses.
     protocol : AnyProtocol
         What it relays, and when it sends.
     neighbours : list of NeighbourConfig
@@ -134,11 +134,6 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
         After how many seconds a ticket lapses.
     open_choices : int
         How many of the last choices can still be settled; older tickets have lapsed.
-    explore : float
-        The probability with which a choice is uniform among the available arms; first pulls excepted.
-    patience : float or None
-        After how many seconds without a reward a choice counts as silence when others are made; from the times that
-        rewards took unless given.
     decisions : Path or None
         The file in which choices and rewards are logged, a line each; none unless given.
     decisions_bytes, decisions_files : int
@@ -170,10 +165,9 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
 
     mesh: str
     node: str
-    arms: list[ArmSpec]
+    bandits: list[BanditSpec] = []
     listen: str | None = None
     state: Path = Path("state")
-    policy: Policy = field(default_factory=UCB)
     protocol: AnyProtocol = field(default_factory=lambda: FwA(4))
     neighbours: list[NeighbourConfig] = []
     accept: str = "neighbours"
@@ -181,8 +175,6 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
     max_ttl: int | None = None
     ticket_lifetime: float = 86400.0
     open_choices: int = OPEN_CHOICES
-    explore: float = 0.0
-    patience: float | None = None
     decisions: Path | None = None
     decisions_bytes: int = FILE_BYTES
     decisions_files: int = FILES
@@ -200,6 +192,11 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
         if problems:
             raise ConfigError(*problems)
 
+    def bandit_specs(self) -> list[BanditSpec]:
+        """All bandits, the default one first."""
+        default = {key: getattr(self, key) for key in BanditSettings.__struct_fields__}
+        return [BanditSpec(name=DEFAULT, **default), *self.bandits]
+
     def _problems(self) -> list[str]:
         """What is wrong with single values, which may have been given by hand, and with several of them together."""
         found: list[str] = []
@@ -212,14 +209,10 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
                     found.append(str(error))
         if found:
             return found
-        for where, names in (
-            ("[[arms]]", [arm.name for arm in self.arms]),
-            ("[[neighbours]]", [neighbour.name for neighbour in self.neighbours]),
-        ):
-            twice = [name for name, n_times in Counter(names).items() if n_times > 1]
-            found += [f"{where}: names must differ, got {name!r} more than once" for name in twice]
-        if len(self.arms) > self.caps.arms:
-            found.append(f"[[arms]]: at most caps.arms = {self.caps.arms} are allowed, got {len(self.arms)}")
+        names = Counter(neighbour.name for neighbour in self.neighbours)
+        twice = [name for name, n_times in names.items() if n_times > 1]
+        found += [f"[[neighbours]]: names must differ, got {name!r} more than once" for name in twice]
+        found += self._bandit_problems()
         if len(self.neighbours) > self.caps.links:
             found.append(f"[[neighbours]]: at most caps.links = {self.caps.links} are allowed, got more")
         if self.node in [neighbour.name for neighbour in self.neighbours]:
@@ -231,11 +224,30 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
             found.append("renew_command needs [keys], got none: without a certificate there is nothing to renew")
         if self.renew_before is not None and not self.renew_command:
             found.append('renew_before needs a renew_command, got none; give one, such as ["sh", "renew.sh"]')
-        try:
-            refuse_live(self.protocol, self.policy)
-            self.policy.require(policy_arms(self.arms))
-        except InputError as error:
-            found.append(str(error))
+        return found
+
+    def _bandit_problems(self) -> list[str]:
+        """What is wrong with the bandits, each for itself and together."""
+        found: list[str] = []
+        n_arms = len(self.arms) + sum(len(bandit.arms) for bandit in self.bandits)
+        if n_arms > self.caps.arms:
+            found.append(f"[[arms]]: at most caps.arms = {self.caps.arms} are allowed, got {n_arms}")
+        for name, n_times in Counter([DEFAULT, *(bandit.name for bandit in self.bandits)]).items():
+            if n_times > 1:
+                hint = "; its keys are those in no table" if name == DEFAULT else ""
+                found.append(f"[[bandits]]: names must differ, got {name!r} more than once{hint}")
+        for spec in self.bandit_specs():
+            begin = "" if spec.name == DEFAULT else f"[[bandits]] {spec.name}: "
+            found += [f"{begin}{problem}" for problem in spec.problems(spec.name)]
+            try:
+                refuse_live(self.protocol, spec.policy)
+            except InputError as error:
+                found.append(f"{begin}{error}")
+        if self.bandits and not self.arms and not self.new_arms:
+            unused = [key for key in BanditSettings.__struct_fields__ if getattr(self, key) != getattr(_UNTOLD, key)]
+            found += [
+                f"{key} is of the bandit {DEFAULT!r}, which has no arms; put it into [[bandits]]" for key in unused
+            ]
         return found
 
     def _plain_problems(self) -> list[str]:
@@ -249,6 +261,9 @@ class NodeConfig(Struct, frozen=True, kw_only=True):
         ]
 
 
+_UNTOLD: Final = BanditSettings(arms=[])
+
+
 def load(path: str | PathLike[str]) -> NodeConfig:
     """Read a node.toml.
 
@@ -259,6 +274,8 @@ def load(path: str | PathLike[str]) -> NodeConfig:
     """
     path = Path(path)
     raw = read_toml(path)
+    if "bandits" in raw:
+        raw.setdefault("arms", [])
     raw.setdefault("state", "state")  # so that the default, too, is meant from the folder of the file
     emission = raw.pop("emission", None)
     if emission is not None:
@@ -307,24 +324,23 @@ def notes(configs: Sequence[NodeConfig]) -> list[str]:
 def _keys(folder: Path, emission: object) -> dict[str, Check]:
     """The checks of all keys, table by table."""
     path = path_in(folder)
+    arm = {
+        "name": check_name,
+        "law": one_of(*LAWS),
+        "sigma": checks.positive,
+        "reward_range": interval,
+        "prior": table(Prior, {"count": checks.positive, "mean": checks.real}),
+    }
+    bandit = {"arms": tables(ArmSpec, arm), "policy": _policy, **BANDIT_KEYS}
     return {
         **_PLAIN_KEYS,
+        **bandit,
+        "bandits": tables(BanditSpec, {"name": check_name, **bandit}),
         "state": path,
         "decisions": path,
         "renew_command": list_of(text),
         "ignore": list_of(_ignored),
-        "policy": _policy,
         "protocol": partial(_protocol, emission),
-        "arms": tables(
-            ArmSpec,
-            {
-                "name": check_name,
-                "law": one_of(*LAWS),
-                "sigma": checks.positive,
-                "reward_range": interval,
-                "prior": table(Prior, {"count": checks.positive, "mean": checks.real}),
-            },
-        ),
         "neighbours": tables(NeighbourConfig, {"name": check_name, "address": address}),
         "keys": table(KeyFiles, {"certificate": path, "key": path, "authorities": path}),
         "api": table(ApiConfig, {"listen": partial(_api_address, path), "token_file": path, "hosts": list_of(text)}),

@@ -2,9 +2,10 @@
 
 Rules kept here: a name is 1 to 128 bytes of UTF-8, all of it printable. An epoch is 64 random bits; as text it is 16
 hexadecimal digits. A member's address in certificates is `banditmesh://mesh/node`, both names percent-encoded; where it
-listens is `host:port`, an IPv6 host in brackets. A count is at least 1 and below 2^53; a reward is at most 1e12 in
-size. Beyond a cap the new thing is refused and counted, and nothing is evicted; from 75 per cent of a cap the node
-warns.
+listens is `host:port`, an IPv6 host in brackets. An arm of the bandit "default" without a segment travels under its own
+name; any other as `bandit/segment/arm`, with `/` and `%` in the parts percent-encoded. A count is at least 1 and below
+2^53; a reward is at most 1e12 in size. Beyond a cap the new thing is refused and counted, and nothing is evicted; from
+75 per cent of a cap the node warns.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from .. import checks
 from ..errors import InputError
 
 MAX_BYTES: Final = 128
+#: The bandit of the arms in no `[[bandits]]`.
+DEFAULT: Final = "default"
 MAX_EPOCH: Final = 2**64 - 1
 _EPOCH: Final = re.compile(r"[0-9a-f]{16}")
 _URI: Final = re.compile(r"banditmesh://([^/?#]+)/([^/?#]+)")
@@ -63,6 +66,56 @@ def check_name(what: str, value: object) -> str:
     if isinstance(value, str) and is_name(value):
         return value
     raise InputError(f"{what} must be 1 to {MAX_BYTES} bytes of printable text, got {checks.shown(value)}")
+
+
+def agent_name(bandit: str, segment: str = "") -> str:
+    """What the agent of a bandit in a segment is called in the names of its arms; empty for the default without one.
+
+    Examples
+    --------
+    >>> agent_name("default"), agent_name("ads"), agent_name("ads", "de/be")
+    ('', 'ads/', 'ads/de%2Fbe')
+    """
+    return "" if bandit == DEFAULT and not segment else f"{_quoted(bandit)}/{_quoted(segment)}"
+
+
+def arm_name(agent: str, arm: str) -> str:
+    """The name under which the statistics of an agent's arm travel.
+
+    Examples
+    --------
+    >>> arm_name("", "a/b"), arm_name("ads/de", "a/b"), split_arm("ads/de/a%2Fb")
+    ('a/b', 'ads/de/a%2Fb', ('ads/de', 'a/b'))
+    """
+    return f"{agent}/{_quoted(arm)}" if agent else arm
+
+
+def split_arm(name: str) -> tuple[str, str]:
+    """The agent that a name of statistics is of, and the arm."""
+    if name.count("/") != 2:
+        return "", name
+    agent, _, arm = name.rpartition("/")
+    return agent, _unquoted(arm)
+
+
+def split_agent(agent: str) -> tuple[str, str]:
+    """The bandit and the segment of an agent.
+
+    Examples
+    --------
+    >>> split_agent(""), split_agent("ads/de%2Fbe")
+    (('default', ''), ('ads', 'de/be'))
+    """
+    bandit, _, segment = (agent or f"{DEFAULT}/").partition("/")
+    return _unquoted(bandit), _unquoted(segment)
+
+
+def _quoted(part: str) -> str:
+    return part.replace("%", "%25").replace("/", "%2F")
+
+
+def _unquoted(part: str) -> str:
+    return part.replace("%2F", "/").replace("%25", "%")
 
 
 def new_epoch(rng: random.Random) -> int:
@@ -124,7 +177,9 @@ class Caps(Struct, frozen=True, forbid_unknown_fields=True):
     epochs : int
         Lives of one origin.
     arms : int
-        Arms, its own and those that it only relays.
+        Arms, its own and those that it only relays; each in every segment.
+    segments : int
+        Segments of one bandit.
     entries : int
         Statistics of others.
     links : int
@@ -141,6 +196,7 @@ class Caps(Struct, frozen=True, forbid_unknown_fields=True):
     origins: int = 10_000
     epochs: int = 64
     arms: int = 10_000
+    segments: int = 200
     entries: int = 200_000
     links: int = 256
     notices: int = 10_000

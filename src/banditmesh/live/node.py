@@ -48,12 +48,13 @@ DRAIN_WITHIN: Final = 5.0
 BYE_WITHIN: Final = 2.0
 #: What makes another configuration of one.
 _Edit: TypeAlias = Callable[[NodeConfig], NodeConfig]
-#: What a running node cannot change.
+#: What a running node cannot change, and neither can its bandits.
 _FIXED: Final = (
     *("mesh", "node", "state", "listen", "plain"),
-    *("policy", "caps", "max_ttl", "ticket_lifetime", "open_choices", "explore", "patience"),
+    *("caps", "max_ttl", "ticket_lifetime", "open_choices"),
     *("decisions", "decisions_bytes", "decisions_files"),
 )
+_FIXED_OF_BANDITS: Final = ("policy", "memory", "explore", "patience", "lapse_reward")
 
 
 #: The name under which `banditmesh.live` exports it.
@@ -159,16 +160,13 @@ class Node:
         self._member = Member(
             config.mesh,
             config.node,
-            config.arms,
+            config.bandit_specs(),
             config.protocol,
-            config.policy,
             caps=config.caps,
             max_ttl=config.max_ttl,
             ignore=config.ignore,
             ticket_lifetime=config.ticket_lifetime,
             open_choices=config.open_choices,
-            explore=config.explore,
-            patience=config.patience,
             rng=self._rng,
         )
         self._committer = Committer(
@@ -486,9 +484,14 @@ class Node:
 
     def _apply(self, config: NodeConfig) -> None:
         old = self.config
-        for field in _FIXED:
-            if getattr(config, field) != getattr(old, field):
-                raise InputError(f"{field} cannot change while a node runs: restart it, or put the old one back")
+        bandits = {bandit.name: bandit for bandit in old.bandit_specs()}
+        same: list[tuple[object, object, tuple[str, ...]]] = [(config, old, _FIXED)]
+        same += [(one, bandits[one.name], _FIXED_OF_BANDITS) for one in config.bandit_specs() if one.name in bandits]
+        for new, before, fields in same:
+            for field in fields:
+                if getattr(new, field) != getattr(before, field):
+                    raise InputError(f"{field} cannot change while a node runs: restart it, or put the old one back")
+        self._member.check_bandits(config.bandit_specs())
         keys = self._read_keys(config) if isinstance(self._transport, TlsTransport) else None
         self._member.set_ignore(config.ignore)
         reasons = ["ignore is shorter"] if set(old.ignore) - set(config.ignore) else []
@@ -503,7 +506,7 @@ class Node:
             self._member.set_protocol(config.protocol, config.max_ttl)
             self._exchange.protocol = notation.write(config.protocol)
             reasons.append("another protocol")
-        if config.arms != old.arms and self._member.set_arms(config.arms):
+        if config.bandit_specs() != [*bandits.values()] and self._member.set_bandits(config.bandit_specs()):
             reasons.append("another reward_range")
         self.config = config
         self._use_certificate()

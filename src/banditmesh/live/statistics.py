@@ -144,8 +144,8 @@ class Known:
         How many hops are left.
     passes : bool
         Whether the node passes it on.
-    position : int
-        The position of the arm in the node's arm set; -1 if it does not have it.
+    has_arm : bool
+        Whether the node has the arm, and so learns what it hears of it.
     is_own : bool
         Whether it is of one of the node's own lives: then it always passes, with all hops.
     is_observed : bool
@@ -159,17 +159,17 @@ class Known:
     """
 
     __slots__ = (
-        "certificate", "count", "is_dirty", "is_observed", "is_outside", "is_own", "key", "n_bytes", "passes",
-        "position", "signature", "stamp", "total", "ttl", "weight", "weighted_total",
+        "certificate", "count", "has_arm", "is_dirty", "is_observed", "is_outside", "is_own", "key", "n_bytes", "passes",
+        "signature", "stamp", "total", "ttl", "weight", "weighted_total",
     )  # fmt: skip
 
-    def __init__(self, key: Key, position: int, is_own: bool) -> None:
+    def __init__(self, key: Key, has_arm: bool, is_own: bool) -> None:
         self.key = key
         self.count, self.total, self.weight, self.weighted_total, self.stamp = NOTHING
         self.certificate = self.signature = b""
         self.ttl = 0
         self.passes = is_own
-        self.position = position
+        self.has_arm = has_arm
         self.is_own = is_own
         self.is_observed = False
         self.is_dirty = False

@@ -68,6 +68,7 @@ listen = "127.0.0.1:7780"           # or "unix:node.sock"; anywhere else needs a
 # origins = 10000
 # epochs = 64
 # arms = 10000
+# segments = 200
 # entries = 200000
 # links = 256
 # notices = 10000

@@ -46,6 +46,16 @@ class ArmView(Struct, frozen=True):
     n_silent: int = 0
 
 
+class AgentView(Struct, frozen=True):
+    """What the agent of a bandit knows: in one segment, or without one (None)."""
+
+    bandit: str
+    segment: str | None
+    policy: str
+    n_choices: int
+    arms: list[ArmView]
+
+
 class CapView(Struct, frozen=True):
     """How much of a cap is in use; a node warns from 75 per cent on."""
 
@@ -56,7 +66,8 @@ class CapView(Struct, frozen=True):
 class StateView(Struct, frozen=True):
     """What a node knows, and what it counted since it started, by name.
 
-    `certificate_ends` is when its certificate does, in seconds since 1970; None where links are plain.
+    `arms` and `policy` are those of the bandit "default" without a segment; `agents` has all others, by bandit and
+    segment. `certificate_ends` is when its certificate does, in seconds since 1970; None where links are plain.
     `many_lives` has the members of which it knows nearly as many lives as `caps.epochs` allows, and how many.
     """
 
@@ -73,6 +84,7 @@ class StateView(Struct, frozen=True):
     certificate_ends: float | None = None
     many_lives: dict[str, int] = {}
     warnings: list[str] = []
+    agents: list[AgentView] = []
 
 
 class PeerView(Struct, frozen=True):

@@ -8,18 +8,15 @@
     set_*, retire, new_life     what may change while it runs
     dirty_entries, snapshot     what is stored later, and what is shown
 
-How it chooses and learns is the core's `Agent`; what becomes of what it hears is in `StatisticTable`, what waits for
-links in `Outboxes`, and which rewards were counted in `Ledger`. What the agent knows is derived from own statistics and
-table, and never stored.
+How it chooses and learns is in `Bandits`, by agents of the core; what becomes of what it hears is in `StatisticTable`,
+what waits for links in `Outboxes`, and which rewards were counted in `Ledger`. What agents know is derived from own
+statistics and table, and never stored. In all of these an arm has the name under which its statistics travel.
 
-Rules kept here. *Choosing:* the policy's clock is the number of choices so far, this one included; it is stored with
-every commit. *Nothing leaves that could be forgotten:* `plan` says what one transaction must write and asks the
+Rules kept here. *Nothing leaves that could be forgotten:* `plan` says what one transaction must write and asks the
 emission once for each arm in it; only `committed` makes that visible, lets the agent learn and puts what is told into
 the outboxes. There is one commit at a time. *A new life:* own statistics, as committed, move into the table under the
-old epoch, where the larger count wins; own counts begin at zero, and tickets of the old life are refused. The clock
-and the number of choices of each arm go on. A life that is retired moves nothing. *No echo of what has left:* what
-is heard enters the estimates as a difference; where a sum has been a million times what it is now, so that rounding may
-have wiped out what others observed, everything is summed anew from own statistics and table.
+old epoch, where the larger count wins; own counts begin at zero, and tickets of the old life are refused. The number of
+choices of each arm goes on. A life that is retired moves nothing.
 
 Everything that is begun (`begin`, `plan`, `new_life`) is a `Commit`: store its `changes`, then call `committed` with
 it, or `failed` if that was not possible.
@@ -30,19 +27,19 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
-from ... import checks
-from ...core import Agent, Silent
 from ...errors import InputError
-from ...policies.base import Policy
 from ...protocols import notation
 from ...protocols.base import AnyProtocol
+from ..bandits import BanditSpec
 from ..disk import Changes, Life, OwnArm, Start, Stored
-from ..http.openapi import ArmView, CapView, StateView, warnings_of
-from ..names import OPEN_CHOICES, Caps, check_name, epoch_text
-from ..statistics import ArmSpec, Entry, Key, Statistic, Values, policy_arms
-from .choosing import NodeChoice, seen
+from ..http.openapi import CapView, StateView, warnings_of
+from ..names import DEFAULT, OPEN_CHOICES, Caps, check_name, epoch_text, split_arm
+from ..statistics import ArmSpec, Entry, Key, Statistic, Values
+from .bandits import Bandits
+from .choosing import NodeChoice
 from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Answer, Draft, Ledger, Observation, Own, own_arm
 from .outboxes import LiveChances, Outboxes
 from .table import StatisticTable
@@ -62,9 +59,6 @@ __all__ = [
     "Ticket",
 ]
 
-#: An arm is summed anew once its sum has been this many times what it is now.
-MAX_TAKEN_OUT: Final = 1e6
-
 
 class Commit(NamedTuple):
     """Something that happens as soon as its changes are stored."""
@@ -80,12 +74,10 @@ class Member:
     ----------
     mesh, node : str
         The mesh, and the member's own name.
-    arms : sequence of ArmSpec
-        Its arms, in the order of its first choices; none for a node that only relays.
+    bandits : sequence of BanditSpec
+        What it chooses among, and how; none for a node that only relays.
     protocol : AnyProtocol
         How it relays, and when it tells what it observed.
-    policy : Policy
-        How it chooses.
     caps : Caps
         The most that it keeps.
     max_ttl : int, optional
@@ -96,10 +88,6 @@ class Member:
         How long a ticket is good for, in seconds.
     open_choices : int
         How many of the last choices can still be settled.
-    explore : float
-        The probability with which a choice is uniform among the available arms; first pulls excepted.
-    patience : float, optional
-        After how many seconds without a reward a choice counts as silence when others are made; see `tickets`.
     rng : random.Random
         What it draws from.
 
@@ -116,7 +104,8 @@ class Member:
     >>> import banditmesh as bm
     >>> def make(name):
     ...     arms = [ArmSpec("red", sigma=1.0), ArmSpec("blue", sigma=1.0)]
-    ...     member = Member("shop", name, arms, bm.FwA(4), bm.UCB(), rng=random.Random(0))
+    ...     bandits = [BanditSpec(name="default", arms=arms)]
+    ...     member = Member("shop", name, bandits, bm.FwA(4), rng=random.Random(0))
     ...     member.committed(member.begin(epoch=7, now=0.0))
     ...     return member
     >>> anna, bert = make("anna"), make("bert")
@@ -139,33 +128,29 @@ class Member:
         self,
         mesh: str,
         node: str,
-        arms: Sequence[ArmSpec],
+        bandits: Sequence[BanditSpec],
         protocol: AnyProtocol,
-        policy: Policy,
         *,
         caps: Caps | None = None,
         max_ttl: int | None = None,
         ignore: Collection[str | tuple[str, int]] = (),
         ticket_lifetime: float = 86400.0,
         open_choices: int = OPEN_CHOICES,
-        explore: float = 0.0,
-        patience: float | None = None,
         rng: random.Random,
     ) -> None:
         self.mesh = check_name("mesh", mesh)
         self.node = check_name("node", node)
         self.caps = Caps() if caps is None else caps
         self.counters: Counter[str] = Counter()
-        self._policy = policy
         self._protocol = protocol
         self._max_ttl = max_ttl
         self._rng = rng
-        self._chances = LiveChances(rng)
-        self._outboxes = Outboxes(self._chances, self.caps.links, self.counters)
-        self._table = StatisticTable(node, self._outboxes, self._chances, self.caps, self.counters)
+        chances = LiveChances(rng)
+        self._outboxes = Outboxes(chances, self.caps.links, self.counters)
+        self._table = StatisticTable(node, self._outboxes, chances, self.caps, self.counters)
         self._ledger = Ledger(ticket_lifetime, open_choices, self.check_reward)
-        self._flights = Flights(ticket_lifetime, open_choices, patience)
-        self._explore = explore
+        new_flights = partial(Flights, ticket_lifetime, open_choices)
+        self._bandits = Bandits(node, self._ledger, self._table, self.caps, new_flights, chances, rng, self.counters)
         #: The life under way, once it has begun, and the one that begins as soon as that is stored; what was restored
         #: waits in `_restored`.
         self._life: Life | None = None
@@ -176,10 +161,9 @@ class Member:
         #: Arms that were chosen since that was last stored.
         self._chosen: dict[str, None] = {}
         self._in_flight: Commit | None = None
-        self._arms: dict[str, ArmSpec] = {}
         self._table.use_protocol(protocol, max_ttl)
         self.set_ignore(ignore)
-        self.set_arms(arms)
+        self.set_bandits(bandits)
 
     # State
 
@@ -206,7 +190,7 @@ class Member:
         for entry in stored.entries:
             self._table.place(entry)
         self._table.decide_anew()
-        self._make_agent()
+        self._bandits.restore()
 
     def begin(self, epoch: int, now: float) -> Commit:
         """Begin the next start of the life that was restored, or the first one, of this epoch, if nothing was."""
@@ -223,7 +207,7 @@ class Member:
         def apply() -> None:
             self._life = life
             tickets.begin(life.start, now, life.n_choices, forgotten, book)
-            self._flights.begin()
+            self._bandits.begin()
             if old is None:
                 self._table.use_life(epoch)
 
@@ -271,71 +255,40 @@ class Member:
 
     # Choosing and observing
 
-    def choose(self, now: float, among: Collection[str] | None = None, *, uptime: float | None = None) -> NodeChoice:
-        """Choose an arm, of all or of those that are available now.
+    def choose(
+        self,
+        now: float,
+        among: Collection[str] | None = None,
+        *,
+        bandit: str | None = None,
+        segment: str | None = None,
+        uptime: float | None = None,
+    ) -> NodeChoice:
+        """Choose an arm of a bandit in a segment, of all or of those that are available now.
 
         Ages of choices in flight are by the uptime, in seconds, which is `now` unless given.
         """
         life = self.life
-        if not self._arms:
-            raise InputError(f"node {self.node!r} has no arms to choose from: it only relays")
-        clock = self._n_choices + 1
         uptime = now if uptime is None else uptime
-        positions = range(len(self._names)) if among is None else self._positions(among)
-        position, probability = self._choose(clock, positions, uptime)
-        arm = self._names[position]
-        self._n_choices = clock
+        agent = self._bandits.agent(bandit, segment, among)
+        arm, probability = agent.choose(among, self._n_choices, uptime)
+        self._n_choices = number = self._n_choices + 1
         self._own_of(arm).n_chosen += 1
         self._chosen[arm] = None
         tickets = self._ledger.tickets
-        tickets.give(clock, now)
-        self._flights.give(arm, clock, uptime)
-        seal = tickets.seal(life.epoch, life.start, clock, arm)
-        return NodeChoice(arm, Ticket(life.epoch, life.start, clock, arm, seal), probability)
-
-    def _choose(self, clock: int, positions: Sequence[int], uptime: float) -> tuple[int, float | None]:
-        """The position of the arm to pull, and with which probability it is that one."""
-        agent, waiting = self._agent, self._waiting(uptime)
-        position = agent.first_pull(positions, waiting)
-        if position is not None:
-            self.counters["choices_first"] += 1
-            probability: float | None = 1.0
-        else:
-            estimates = seen(agent.estimates, self._specs, waiting)
-            preferred = position = agent.preferred(clock, positions, estimates).position
-            explore = self._explore
-            if explore and self._rng.random() < explore:
-                self.counters["choices_explored"] += 1
-                position = positions[self._rng.randrange(len(positions))]
-            probability = explore / len(positions) + (1.0 - explore) * (position == preferred)
-            if self._policy.random:
-                probability = None
-        agent.chose(position)
-        return position, probability
-
-    def _waiting(self, uptime: float) -> dict[int, tuple[int, int]]:
-        """By position, for arms with open tickets: how many are waited for, and how many count as silence."""
-        found = {}
-        for arm in self._flights.arms():
-            # Also of arms that the node does not have any more: what has lapsed falls out.
-            counts = self._flights.waiting(arm, self._n_choices, uptime)
-            if arm in self._position and counts != (0, 0):
-                found[self._position[arm]] = counts
-        return found
-
-    def _positions(self, among: Collection[str]) -> list[int]:
-        if isinstance(among, str) or not among or not all(isinstance(arm, str) and arm in self._arms for arm in among):
-            raise InputError(f"among must name some of the arms of node {self.node!r}, got {checks.shown(among)}")
-        return sorted({self._position[arm] for arm in among})
+        tickets.give(number, now)
+        agent.flights.give(arm, number, uptime)
+        ticket = Ticket(life.epoch, life.start, number, arm, tickets.seal(life.epoch, life.start, number, arm))
+        return NodeChoice(split_arm(arm)[1], ticket, probability, agent.segment or None)
 
     def check_reward(self, arm: str, reward: object, has_ticket: bool = False) -> float:
         """`reward` if it can be counted: of an arm that the node has or had, or of any that a ticket names."""
-        if arm not in self._arms and arm not in self._ledger.own:
+        spec = self._bandits.spec_of(arm)
+        if spec is None and arm not in self._ledger.own:
             if not has_ticket:
                 raise InputError(f"a reward must be of an arm of node {self.node!r}, got one of {arm!r}")
             if not self._table.roster.has_room_for_arm(arm):
                 raise InputError(f"there may be at most {self.caps.arms} arms (caps.arms), got one more, {arm!r}")
-        spec = self._arms.get(arm)
         return (spec or ArmSpec(arm)).check_reward(reward)
 
     def plan(
@@ -367,7 +320,7 @@ class Member:
             self._count(draft, told, own)
             for one, answer in zip(observations, draft.answers, strict=True):
                 if one.ticket is not None and one.ticket.start == life.start and answer.outcome != REFUSED:
-                    self._flights.settle(one.ticket.arm, one.ticket.number, uptime, answer.outcome == COUNTED)
+                    self._bandits.landed(one.ticket.arm, one.ticket.number, uptime, answer.outcome == COUNTED)
 
         return self._begin_commit(changes, apply), draft.answers
 
@@ -382,11 +335,9 @@ class Member:
             self.counters[f"observations_{outcome.replace(' ', '_')}"] += 1
         for arm in draft.values:
             self._own_of(arm)
+        self._bandits.make_ready(draft.values)
         self._ledger.apply(draft)
-        counted = [(self._position[arm], reward) for arm, reward in draft.counted if arm in self._arms]
-        for position, reward in counted:
-            self._agent.observe(position, reward)
-        self._renew_blurred_sums(counted)
+        self._bandits.observe(draft.counted)
         for arm, values in told.items():
             self._table.tell(arm, values)
         for own in stored:
@@ -418,10 +369,8 @@ class Member:
         if heard:
             if in_order:
                 heard.sort()
-            parts = [(position, more, total) for _, _, position, more, total in heard]
-            self._agent.learn(parts)
+            self._bandits.learn(heard)
             heard.clear()
-            self._renew_blurred_sums((position, total) for position, _, total in parts)
 
     # Links
 
@@ -447,8 +396,17 @@ class Member:
 
     # Changes while it runs
 
-    def set_arms(self, arms: Sequence[ArmSpec]) -> bool:
-        """Have these arms from now on. A new one knows at once what the table has of it; one that goes is relayed.
+    def check_bandits(self, bandits: Sequence[BanditSpec]) -> None:
+        """Refuse bandits that the node cannot have now."""
+        self._bandits.check(bandits)
+
+    def set_bandits(self, bandits: Sequence[BanditSpec]) -> bool:
+        """Have these bandits from now on, as `Bandits.set` says; returns what `set_arms` does."""
+        self.settle()
+        return self._bandits.set(bandits)
+
+    def set_arms(self, arms: Sequence[ArmSpec], bandit: str = DEFAULT) -> bool:
+        """Let a bandit have these arms. A new one knows at once what the table has of it; one that goes is relayed.
 
         Returns
         -------
@@ -456,19 +414,8 @@ class Member:
             Whether something was refused of which the `reward_range` is another one now. Neighbours offer it again
             on a new link.
         """
-        specs = {spec.name: spec for spec in arms}
-        if len(specs) != len(arms) or len(arms) > self.caps.arms:
-            names = checks.shown([spec.name for spec in arms])
-            raise InputError(f"arms must have at most {self.caps.arms} different names (caps.arms), got {names}")
-        self._policy.require(policy_arms(arms))
-        self._arms = specs
-        self._names = list(specs)
-        self._specs = list(specs.values())
-        self._position = {arm: position for position, arm in enumerate(specs)}
-        is_other = self._table.use_arms(arms)
-        self._table.decide_anew()
-        self._make_agent()
-        return is_other
+        self.settle()
+        return self._bandits.set_arms(arms, bandit)
 
     def set_protocol(self, protocol: AnyProtocol, max_ttl: int | None = None) -> None:
         """Relay and tell by this protocol from now on.
@@ -485,14 +432,17 @@ class Member:
         if self.node in ignore:
             raise InputError(f"ignore must not name the node itself, got {self.node!r}")
         self._table.roster.ignore(ignore)
-        if self._table.purge():
-            self._make_agent()
+        self._purge()
 
     def retire(self, lives: Iterable[tuple[str, int]]) -> None:
         """These lives leave table and estimates, and are refused permanently; that must be stored before."""
         self._table.roster.retire(lives)
-        if self._table.purge():
-            self._make_agent()
+        self._purge()
+
+    def _purge(self) -> None:
+        """What is not wanted any more leaves table and estimates."""
+        self.settle()
+        self._bandits.renew(self._table.purge())
 
     def needs_new_life(self) -> str | None:
         """Why the node must begin a new life at once, if so."""
@@ -542,7 +492,7 @@ class Member:
             self._is_backup = False
             # Choices may have been made since it was planned, by tickets of the old life.
             self._ledger.tickets.begin(1, now, self._n_choices, book=book)
-            self._flights.begin()
+            self._bandits.begin()
             table.use_life(epoch)
             for entry in entries:
                 table.adopt(entry)
@@ -550,7 +500,8 @@ class Member:
                 table.adopt(self._moved(old.epoch, arm, proof.values))
             # The old life may have been retired in the meantime.
             table.purge()
-            self._make_agent()
+            table.heard.clear()
+            self._bandits.renew_all()
 
         return self._begin_commit(changes, apply)
 
@@ -562,36 +513,6 @@ class Member:
             passes=True,
             is_observed=is_observed,
         )
-
-    def _make_agent(self) -> None:
-        """Make the agent anew, from own statistics and table: whatever has changed, it knows what they say."""
-        arms = list(self._arms.values())
-        own = [self._ledger.own.get(arm) or Own() for arm in self._names]
-        self._agent = Agent(self.node, policy_arms(arms), self._policy, Silent(), self._chances)
-        self._agent.state = self._agent.state | {
-            "own_count": [one.count for one in own],
-            "n_chosen": [one.n_chosen for one in own],
-            "untried": [position for position, one in enumerate(own) if not one.n_chosen and not one.count],
-        }
-        self._agent.learn([(position, one.count, one.total) for position, one in enumerate(own) if one.count])
-        self._agent.learn(self._table.parts())
-        self._table.heard.clear()
-        #: By position: the largest that the sum may have been since it was made anew.
-        self._largest = [abs(total) for total in self._agent.estimates.total]
-
-    def _renew_blurred_sums(self, added: Iterable[tuple[int, float]]) -> None:
-        """After this was added to the estimates: sum anew where rounding may have left little of what stays."""
-        moved: dict[int, float] = {}
-        for position, total in added:
-            moved[position] = moved.get(position, 0.0) + abs(total)
-        totals, largest = self._agent.estimates.total, self._largest
-        is_blurred = False
-        for position, size in moved.items():
-            now = abs(totals[position])
-            largest[position] = max(largest[position], now + size)
-            is_blurred |= largest[position] > MAX_TAKEN_OUT * now
-        if is_blurred:
-            self._make_agent()
 
     # Looking, and storing
 
@@ -614,9 +535,8 @@ class Member:
         return self._table.entries()
 
     def estimates(self) -> dict[str, tuple[int, float]]:
-        """For each of its arms, number and sum of all observations that it has learned of."""
-        estimates = self._agent.estimates
-        return dict(zip(self._names, zip(estimates.count, estimates.total, strict=True), strict=True))
+        """For each arm of each agent, number and sum of all observations that it has learned of."""
+        return {arm: known for agent in self._bandits.agents.values() for arm, known in agent.estimates()}
 
     def lives(self) -> list[tuple[str, int]]:
         """All lives (name, epoch) that the node knows something of, its own present one first."""
@@ -624,10 +544,13 @@ class Member:
 
     def snapshot(self, uptime: float = 0.0) -> StateView:
         """The node as it is now."""
-        waiting = self._waiting(uptime)
+        [first, *others] = self._bandits.views(self._n_choices, uptime)
         life, many_lives = self.shown_life, self._table.roster.many_lives()
-        origins = self._table.origins_by_arm()
-        usage = {**self._table.roster.usage(), "links": (len(self._outboxes.links), self.caps.links)}
+        usage = {
+            **self._table.roster.usage(),
+            "segments": (self._bandits.n_segments(), self.caps.segments),
+            "links": (len(self._outboxes.links), self.caps.links),
+        }
         caps = {name: CapView(used, most) for name, (used, most) in usage.items()}
         return StateView(
             mesh=self.mesh,
@@ -635,28 +558,12 @@ class Member:
             epoch=epoch_text(life.epoch),
             start=life.start,
             protocol=notation.write(self._protocol),
-            policy=self._policy.name,
+            policy=first.policy,
             n_choices=self._n_choices,
-            arms=[
-                self._arm_view(arm, len(origins[arm] - {self.node}), *waiting.get(position, (0, 0)))
-                for position, arm in enumerate(self._names)
-            ],
+            arms=first.arms,
+            agents=others,
             counters=dict(self.counters),
             caps=caps,
             many_lives=many_lives,
             warnings=warnings_of(caps, many_lives, self._table.outside_by_arm()),
-        )
-
-    def _arm_view(self, arm: str, n_origins: int, n_young: int, n_silent: int) -> ArmView:
-        estimates, position = self._agent.estimates, self._position[arm]
-        count, own = estimates.count[position], self._ledger.own.get(arm) or Own()
-        return ArmView(
-            arm,
-            own.count,
-            count - own.count,
-            estimates.mean[position] if count else None,
-            self._policy.index_at(self._n_choices + 1, estimates, position) if count else None,
-            n_origins,
-            n_young + n_silent,
-            n_silent,
         )

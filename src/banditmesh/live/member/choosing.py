@@ -2,9 +2,10 @@
 
 An open ticket is not nothing: a choice whose reward has not come yet counts, for choosing alone and never for what is
 told, as one more pull of its arm. Rules kept here. While a ticket is younger than the patience with its arm, the pull
-paid the arm's present mean; after that it paid what silence is taken for: the lowest of the arm's `reward_range` or,
-without one, the lowest present mean of all arms, or 0 if nothing is known of any. Of an unknown arm a ticket always
-counts as silence. Which tickets are open, and for how long one waits, `tickets` knows.
+paid the arm's present mean; after that it paid what silence is taken for: the bandit's `lapse_reward` or, without one,
+the lowest of the arm's `reward_range` or, without that, the lowest present mean of all arms, or 0 if nothing is
+known of any. Of an unknown arm a ticket always counts as silence. Which tickets are open, and for how long one waits,
+`tickets` knows.
 
 So the best arm, should it stop answering, is left after the patience and a few choices, and a new one that never
 answers at once.
@@ -34,17 +35,28 @@ class NodeChoice(_Pair):
     ----------
     probability : float or None
         How probable the arm was, of those that were available; 1 for first pulls, None where the policy draws.
+    segment : str or None
+        The segment in which it was chosen; None if in none, also where the bandit lists its segments and not this one.
     """
 
     probability: float | None
+    segment: str | None
 
-    def __new__(cls, arm: str, ticket: Ticket, probability: float | None = None) -> NodeChoice:  # noqa: D102
+    def __new__(  # noqa: D102
+        cls, arm: str, ticket: Ticket, probability: float | None = None, segment: str | None = None
+    ) -> NodeChoice:
         self = super().__new__(cls, arm, ticket)
         self.probability = probability
+        self.segment = segment
         return self
 
 
-def seen(estimates: Estimates, specs: Sequence[ArmSpec], waiting: Mapping[int, tuple[int, int]]) -> Estimates:
+def seen(
+    estimates: Estimates,
+    specs: Sequence[ArmSpec],
+    waiting: Mapping[int, tuple[int, int]],
+    lapse_reward: float | None = None,
+) -> Estimates:
     """The estimates with priors and with choices in flight, by position: how many are waited for, and are silent.
 
     Examples
@@ -62,10 +74,10 @@ def seen(estimates: Estimates, specs: Sequence[ArmSpec], waiting: Mapping[int, t
     for position, prior in priors:
         view.put(position, view.count[position] + prior.count, view.total[position] + prior.count * prior.mean)
     known = [mean for mean, count in zip(view.mean, view.count, strict=True) if count]
-    lowest = min(known, default=0.0)
+    lowest = min(known, default=0.0) if lapse_reward is None else lapse_reward
     for position, (n_young, n_silent) in waiting.items():
         reward_range = specs[position].reward_range
-        silence = lowest if reward_range is None else reward_range[0]
+        silence = lowest if reward_range is None or lapse_reward is not None else reward_range[0]
         count, total = view.count[position], view.total[position]
         total += n_young * (view.mean[position] if count else silence) + n_silent * silence
         view.put(position, count + n_young + n_silent, total)

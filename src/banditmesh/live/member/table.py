@@ -14,8 +14,9 @@ Rules kept here, for a statistic (origin, epoch, arm, count, sum, ttl) that came
 6. Own name and another epoch, an earlier life: news has the full ttl, passes, and goes to all links, p's too; all else
    is stale. Own name and present epoch, with a count above what it told, or that count and another sum: the state is an
    older copy, and the node needs a new life. What proved it is kept until then. All else is stale.
-8. At the start, and when arms or protocol change, it is decided anew what passes. What newly does goes to all links,
-   and so does what is of its own earlier lives, if it may travel further than before.
+8. At the start, and when the protocol changes, it is decided anew what passes; of an arm that comes or goes, what of
+   that arm does. What newly passes goes to all links, and so does what is of its own earlier lives, if it may travel
+   further than before.
 
 Whether a statistic passes is decided by the core: by `relay` of the protocol, `fate_of` and the draws of `Chances`. Its
 courier is not used: that queues messages, each of which is seen once, and here a row waits with what it holds when its
@@ -27,15 +28,15 @@ Which keys there may be is in `Roster`. Whatever is refused is counted by its re
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable
 from itertools import chain, islice
 from typing import Final, TypeVar
 
 from ...core import Fate, fate_of
 from ...protocols.base import AnyProtocol, Protocol
 from ..names import MAX_COUNT, MAX_REWARD, Caps
-from ..statistics import NOTHING, ArmSpec, Entry, Key, Known, Statistic, Values, why_refused
+from ..statistics import NOTHING, Entry, Key, Known, Statistic, Values, why_refused
 from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, LiveChances, Outboxes
 from .roster import Roster
 
@@ -80,7 +81,7 @@ class StatisticTable:
     """
 
     def __init__(self, node: str, outboxes: Outboxes, chances: LiveChances, caps: Caps, counters: Counter[str]) -> None:
-        self.heard: list[tuple[str, int, int, int, float]] = []
+        self.heard: list[tuple[str, int, str, int, float]] = []
         self.proofs: dict[str, Statistic] = {}
         self.told: dict[str, Known] = {}
         self.roster = Roster(node, caps)
@@ -93,9 +94,10 @@ class StatisticTable:
         self._most_proofs = caps.arms
         self._counters = counters
         self._rows: dict[Key, Known] = {}
-        self._position: dict[str, int] = {}
-        #: By position: the ranges of rewards of the arms that have one.
-        self._ranged: dict[int, tuple[float, float]] = {}
+        #: By arm: its rows, so that a change of an arm costs what it changes.
+        self._of_arm: dict[str, list[Known]] = {}
+        #: The arms that the node has, and the ranges of rewards of those that have one.
+        self._held: set[str] = set()
         self._ranges: dict[str, tuple[float, float]] = {}
         #: Those of them of which something was refused.
         self._out_of_range: set[str] = set()
@@ -109,32 +111,44 @@ class StatisticTable:
 
     # What the rules depend on
 
-    def use_arms(self, specs: Sequence[ArmSpec]) -> bool:
-        """The node has these arms now. What their ranges do not allow is not used, but for what the node saw itself.
+    def have_arm(self, arm: str, range_: tuple[float, float] | None) -> bool:
+        """The node has an arm now, with this range. What it does not allow is not used, but for the node's own.
 
         Returns
         -------
         bool
             Whether something was refused of which the range is another one now: it should be offered once more.
         """
-        before = self._ranges
-        for arm in self._position:
-            self.roster.release_arm(arm)
-        for spec in specs:
-            self.roster.hold_arm(spec.name)
-        self._position = {spec.name: position for position, spec in enumerate(specs)}
-        self._ranges = {spec.name: spec.reward_range for spec in specs if spec.reward_range}
-        self._ranged = {self._position[arm]: range_ for arm, range_ in self._ranges.items()}
-        for row in self._rows.values():
-            row.position = self._position.get(row.key[2], -1)
-            row.is_outside = not row.is_own and not self._allows(row.position, row.values)
-        others = {arm for arm in self._out_of_range if before.get(arm) != self._ranges.get(arm)}
-        self._out_of_range -= others
-        return bool(others)
+        if arm not in self._held:
+            self._held.add(arm)
+            self.roster.hold_arm(arm)
+        return self._use_range(arm, range_)
 
-    def _allows(self, position: int, values: Values) -> bool:
-        """Whether the range of the arm at that position, if it has one, allows such sums."""
-        range_ = self._ranged.get(position)
+    def drop_arm(self, arm: str) -> bool:
+        """The node has an arm no more. Returns what `have_arm` does."""
+        self._held.remove(arm)
+        self.roster.release_arm(arm)
+        return self._use_range(arm, None)
+
+    def _use_range(self, arm: str, range_: tuple[float, float] | None) -> bool:
+        is_other = self._ranges.pop(arm, None) != range_
+        if range_ is not None:
+            self._ranges[arm] = range_
+        has_arm, told = arm in self._held, self.told.get(arm)
+        for row in self._of_arm.get(arm, ()):
+            row.has_arm = has_arm
+            row.is_outside = not row.is_own and not self._allows(arm, row.values)
+            self._decide(row)
+        if told is not None:
+            told.has_arm = has_arm
+        if not is_other or arm not in self._out_of_range:
+            return False
+        self._out_of_range.remove(arm)
+        return True
+
+    def _allows(self, arm: str, values: Values) -> bool:
+        """Whether the range of an arm, if it has one, allows such sums."""
+        range_ = self._ranges.get(arm)
         return range_ is None or why_refused(values, *range_) is None
 
     def use_protocol(self, protocol: AnyProtocol, max_ttl: int | None) -> None:
@@ -161,7 +175,7 @@ class StatisticTable:
         """Tell what the node saw of an arm: with the full ttl, to all links or to as many as the protocol says."""
         row = self.told.get(arm)
         if row is None:
-            row = self.told[arm] = Known((self._node, self.epoch, arm), self._position.get(arm, -1), True)
+            row = self.told[arm] = Known((self._node, self.epoch, arm), arm in self._held, True)
         row.put(values)
         row.ttl = self.full_ttl
         self._counters["waited_already"] += self._outboxes.put(row, NEWS, n_targets=self._n_targets)
@@ -174,21 +188,24 @@ class StatisticTable:
     def decide_anew(self) -> None:
         """Whether entries pass, by the arms and the protocol of now; what newly passes goes to all links."""
         for row in self.rows():
-            passed, ttl = row.passes, row.ttl
-            if row.is_own:
-                row.ttl = self.full_ttl
-            else:
-                row.passes = not row.is_outside and self._fate(row.position >= 0, ttl) == RELAYED
-            if (row.passes and not passed) or row.ttl > ttl:
-                self._outboxes.put(row, OFFER)
-            if (row.passes != passed or row.ttl != ttl) and row.key in self._rows:
-                self._mark_dirty(row)
+            self._decide(row)
+
+    def _decide(self, row: Known) -> None:
+        passed, ttl = row.passes, row.ttl
+        if row.is_own:
+            row.ttl = self.full_ttl
+        else:
+            row.passes = not row.is_outside and self._fate(row.has_arm, ttl) == RELAYED
+        if (row.passes and not passed) or row.ttl > ttl:
+            self._outboxes.put(row, OFFER)
+        if (row.passes != passed or row.ttl != ttl) and row.key in self._rows:
+            self._mark_dirty(row)
 
     # Hearing
 
     def hear(self, statistics: Iterable[Statistic], peer: str) -> None:
         """Take statistics that came from a neighbour; what is to be learned of them is appended to `heard`."""
-        links, rows, ranged = self._outboxes.links, self._rows, self._ranged
+        links, rows, ranges = self._outboxes.links, self._rows, self._ranges
         heard, dirty, counters, fates = self.heard, self._dirty, self._counters, self._fates
         n_targets, max_ttl = self._n_targets, self._max_ttl
         linked = links.keys() - {peer}
@@ -216,9 +233,9 @@ class StatisticTable:
             row = rows.get((origin, epoch, arm)) or self._new_row(one)
             if row is None:
                 continue
-            known, known_total, position = row.count, row.total, row.position
-            if ranged and position in ranged:
-                if refused(one.values, *ranged[position]):
+            known, known_total, has_arm = row.count, row.total, row.has_arm
+            if ranges and arm in ranges:
+                if refused(one.values, *ranges[arm]):
                     self._refuse_range(arm)
                     continue
                 if row.is_outside and one.rank > row.rank:
@@ -247,9 +264,9 @@ class StatisticTable:
                 row.is_dirty = True
                 dirty[row] = None
             case = ttl
-            if position >= 0:
+            if has_arm:
                 case = ~ttl
-                heard.append((origin, epoch, position, count - known, total - known_total))
+                heard.append((origin, epoch, arm, count - known, total - known_total))
             if row.is_own:
                 n_own += 1
                 self._readvertise(row)
@@ -257,7 +274,7 @@ class StatisticTable:
             row.ttl = ttl
             fate = fates.get(case)
             if fate is None:
-                fate = self._fate(position >= 0, ttl)
+                fate = self._fate(has_arm, ttl)
             n_fates[fate] += 1
             if fate == relayed:
                 row.passes = True
@@ -283,7 +300,7 @@ class StatisticTable:
         """What is known may travel further than was thought."""
         self._counters["heard_extended"] += 1
         row.ttl = ttl
-        passed, row.passes = row.passes, self._fate(row.position >= 0, ttl) == RELAYED
+        passed, row.passes = row.passes, self._fate(row.has_arm, ttl) == RELAYED
         self._mark_dirty(row)
         if row.passes:
             # What came first by a longer way, and went no further, is passed on only now: news to the neighbours.
@@ -330,7 +347,7 @@ class StatisticTable:
         if refusal:
             self._counters[f"refused_{refusal}"] += 1
             return None
-        if not self._allows(self._position.get(arm, -1), one.values):
+        if not self._allows(arm, one.values):
             self._refuse_range(arm)
             return None
         if is_present:
@@ -340,17 +357,26 @@ class StatisticTable:
 
     def _add(self, origin: str, epoch: int, arm: str) -> Known:
         key = self.roster.enter(origin, epoch, arm)
-        row = self._rows[key] = Known(key, self._position.get(arm, -1), origin == self._node)
+        row = self._rows[key] = Known(key, arm in self._held, origin == self._node)
+        self._of_arm.setdefault(key[2], []).append(row)
         if self._removed:
             self._removed.pop(key, None)
         return row
 
-    def _remove(self, row: Known) -> None:
-        self.roster.leave(*row.key)
-        del self._rows[row.key]
-        self._outboxes.discard(row)
-        self._dirty.pop(row, None)
-        self._removed[row.key] = None
+    def _remove(self, rows: Collection[Known]) -> set[str]:
+        """Let rows leave; the arms that they were of."""
+        arms = {row.key[2] for row in rows}
+        for row in rows:
+            self.roster.leave(*row.key)
+            del self._rows[row.key]
+            self._outboxes.discard(row)
+            self._dirty.pop(row, None)
+            self._removed[row.key] = None
+        for arm in arms:
+            left = [row for row in self._of_arm.pop(arm) if row.key in self._rows]
+            if left:
+                self._of_arm[arm] = left
+        return arms
 
     def _check_own_life(self, one: Statistic) -> None:
         """Hear of the present life: either what it told, or something that it does not know to have told."""
@@ -376,7 +402,7 @@ class StatisticTable:
         row = self._add(origin, epoch, arm)
         row.put(entry.values, entry.certificate, entry.signature)
         row.ttl, row.passes, row.is_observed = entry.ttl, entry.passes or row.is_own, entry.is_observed
-        row.is_outside = not row.is_own and not self._allows(row.position, row.values)
+        row.is_outside = not row.is_own and not self._allows(arm, row.values)
 
     def adopt(self, entry: Entry) -> None:
         """What the life that has just ended told: it is the node's to pass on now, and goes to all links.
@@ -396,12 +422,10 @@ class StatisticTable:
             row.is_observed = entry.is_observed
         self._readvertise(row)
 
-    def purge(self) -> bool:
-        """Let all lives that are not wanted any more leave; whether there were any."""
+    def purge(self) -> set[str]:
+        """Let all lives that are not wanted any more leave; the arms that they knew something of."""
         unwanted = {life for life in self.roster.lives() if self.roster.is_unwanted(*life)}
-        for row in [row for row in self._rows.values() if row.key[:2] in unwanted] if unwanted else ():
-            self._remove(row)
-        return bool(unwanted)
+        return self._remove([row for row in self._rows.values() if row.key[:2] in unwanted]) if unwanted else set()
 
     # Looking, and storing
 
@@ -409,31 +433,22 @@ class StatisticTable:
         """All that may be offered: what was told, and all entries."""
         return chain(self.told.values(), self._rows.values())
 
-    def parts(self) -> list[tuple[int, int, float]]:
-        """All that the table knows of the node's arms: position, count and sum of each, rounded once."""
-        counts: Counter[int] = Counter()
-        totals: defaultdict[int, list[float]] = defaultdict(list)
-        for row in self._rows.values():
-            if row.position >= 0 and not row.is_outside:
-                counts[row.position] += row.count
-                totals[row.position].append(row.total)
-        return [(position, count, math.fsum(totals[position])) for position, count in counts.items()]
+    def sums_of(self, arm: str) -> tuple[int, float]:
+        """All that the table knows of an arm: count and sum, rounded once."""
+        rows = [row for row in self._of_arm.get(arm, ()) if not row.is_outside]
+        return sum(row.count for row in rows), math.fsum(row.total for row in rows)
 
     def entries(self) -> list[Entry]:
         """All entries, as they are stored."""
         return [row.entry() for row in self._rows.values()]
 
-    def origins_by_arm(self) -> dict[str, set[str]]:
-        """By arm of the node: the origins of which the table has something."""
-        origins: dict[str, set[str]] = {arm: set() for arm in self._position}
-        for (origin, _, arm), row in self._rows.items():
-            if row.position >= 0 and not row.is_outside:
-                origins[arm].add(origin)
-        return origins
+    def n_origins(self, arm: str) -> int:
+        """How many other nodes the table has something of an arm from."""
+        return len({row.key[0] for row in self._of_arm.get(arm, ()) if not row.is_outside} - {self._node})
 
     def outside_by_arm(self) -> dict[str, int]:
         """How many entries of each arm are outside of its range, and unused; only of arms that have some."""
-        return dict(Counter(row.key[2] for row in self._rows.values() if row.is_outside)) if self._ranged else {}
+        return dict(Counter(row.key[2] for row in self._rows.values() if row.is_outside)) if self._ranges else {}
 
     def take_dirty(self, most: int) -> tuple[list[Entry], list[Key]]:
         """Some entries that were changed, and keys that were removed, since they were last taken."""

@@ -1,0 +1,260 @@
+"""The agent of a bandit in one segment: the core's, with its estimates, its clock and its choices in flight.
+
+Rules kept here. The clock is the number of the agent's choices so far, this one included; it is the sum of what is
+stored of its arms, so it survives what they do. *Changes:* arms that stay keep their estimates, and the agent is made
+anew when it is next used. *No echo of what has left:* what is heard enters the estimates as a difference; where a sum
+has been a million times what it is now, so that rounding may have wiped out what others observed, the arm is summed
+anew from own statistics and table.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Final
+
+from ... import checks
+from ...core import Agent, Silent
+from ...errors import InputError
+from ..bandits import BanditSpec
+from ..http.openapi import AgentView, ArmView
+from ..names import DEFAULT, agent_name, arm_name
+from ..statistics import ArmSpec, policy_arms
+from .choosing import seen
+from .ledger import Ledger, Own
+from .outboxes import LiveChances
+from .tickets import Flights
+
+#: An arm is summed anew once its sum has been this many times what it is now.
+MAX_TAKEN_OUT: Final = 1e6
+
+
+class Bandit:
+    """A bandit that runs: what it is told, its arms by name, and its agents by segment ("" without one)."""
+
+    def __init__(self, spec: BanditSpec) -> None:
+        self.spec = spec
+        self.arms: dict[str, ArmSpec] = {}
+        self.agents: dict[str, SegmentAgent] = {}
+
+    def check_among(self, node: str, among: Collection[str] | None) -> None:
+        """Refuse to choose where there is nothing to choose from, or among what it does not have."""
+        name = f"node {node!r}" if self.spec.name == DEFAULT else f"bandit {self.spec.name!r}"
+        if not self.arms:
+            raise InputError(
+                f"{name} has no arms to choose from{': it only relays' if name.startswith('node') else ''}"
+            )
+        if among is not None and (
+            isinstance(among, str) or not among or not all(isinstance(arm, str) and arm in self.arms for arm in among)
+        ):
+            raise InputError(f"among must name some of the arms of {name}, got {checks.shown(among)}")
+
+
+class SegmentAgent:
+    """The agent of a bandit in one segment.
+
+    Parameters
+    ----------
+    bandit : Bandit
+        Whose arms it has.
+    segment : str
+        Empty for the agent without one.
+    node : str
+        The node's own name.
+    ledger : Ledger
+        What the node observed itself.
+    sums_of : callable
+        Count and sum of all that others observed of an arm.
+    flights : Flights
+        Its choices in flight.
+    chances, rng, counters
+        What policies draw from, what exploration draws from, and where choices are counted.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in the names of its arms.
+    n_choices : int
+        How many choices it has made: its policy's clock.
+    """
+
+    def __init__(
+        self,
+        bandit: Bandit,
+        segment: str,
+        node: str,
+        ledger: Ledger,
+        sums_of: Callable[[str], tuple[int, float]],
+        flights: Flights,
+        chances: LiveChances,
+        rng: random.Random,
+        counters: Counter[str],
+    ) -> None:
+        self.name = agent_name(bandit.spec.name, segment)
+        self.bandit = bandit
+        self.segment = segment
+        self.flights = flights
+        self.n_choices = 0
+        self._node = node
+        self._ledger = ledger
+        self._sums_of = sums_of
+        self._chances = chances
+        self._rng = rng
+        self._counters = counters
+        self._agent: Agent | None = None
+        self._position: dict[str, int] = {}
+        #: What is known of arms, count and sum, when the agent is made anew; of others it goes on as it was.
+        self._fresh: dict[str, tuple[int, float]] = {}
+        #: By arm: the largest that the sum may have been since it was made anew.
+        self._largest: list[float] = []
+        self._is_stale = True
+
+    # What changes
+
+    def renew(self, arm: str) -> None:
+        """Sum an arm anew, from own statistics and table; nothing that was heard may wait to be learned."""
+        own = self._ledger.own.get(arm) or Own()
+        count, total = self._sums_of(arm)
+        known = own.count + count, own.total + total
+        if self._is_stale or arm not in self._position:
+            self._fresh[arm] = known
+            self._is_stale = True
+        else:
+            position = self._position[arm]
+            self._in_use().estimates.put(position, *known)
+            self._largest[position] = abs(known[1])
+
+    def make_anew(self) -> None:
+        """What it has chosen and observed, or which arms it has, is something else."""
+        self._is_stale = True
+
+    def agent(self) -> Agent:
+        """The agent, as it is now."""
+        if self._is_stale:
+            self._remake()
+        return self._in_use()
+
+    def _in_use(self) -> Agent:
+        assert self._agent is not None
+        return self._agent
+
+    def _remake(self) -> None:
+        old, kept, largest = self._agent, self._position, self._largest
+        specs = list(self.bandit.arms.values())
+        names = [arm_name(self.name, spec.name) for spec in specs]
+        own = [self._ledger.own.get(name) or Own() for name in names]
+        agent = Agent(self._node, policy_arms(specs), self.bandit.spec.policy, Silent(), self._chances)
+        agent.resume([one.count for one in own], [one.n_chosen for one in own])
+        self._largest = [0.0] * len(names)
+        for position, name in enumerate(names):
+            if name in self._fresh or old is None:
+                known = self._fresh.get(name, (0, 0.0))
+                self._largest[position] = abs(known[1])
+            else:
+                before = kept[name]
+                known = old.estimates.count[before], old.estimates.total[before]
+                self._largest[position] = largest[before]
+            agent.estimates.put(position, *known)
+        self._agent, self._specs, self._names = agent, specs, names
+        self._position = {name: position for position, name in enumerate(names)}
+        self._fresh = {}
+        self._is_stale = False
+
+    # Choosing and learning
+
+    def choose(self, among: Collection[str] | None, n_before: int, uptime: float) -> tuple[str, float | None]:
+        """Choose one of its arms, after `n_before` choices of the node: its name in statistics, and its probability."""
+        agent = self.agent()
+        positions: Sequence[int] = range(len(self._names))
+        if among is not None:
+            positions = sorted({self._position[arm_name(self.name, arm)] for arm in among})
+        waiting = self._waiting(n_before, uptime)
+        position = agent.first_pull(positions, waiting)
+        self.n_choices += 1
+        if position is not None:
+            self._counters["choices_first"] += 1
+            probability: float | None = 1.0
+        else:
+            position, probability = self._ask_policy(agent, positions, waiting)
+        agent.chose(position)
+        return self._names[position], probability
+
+    def _ask_policy(
+        self, agent: Agent, positions: Sequence[int], waiting: dict[int, tuple[int, int]]
+    ) -> tuple[int, float | None]:
+        estimates = seen(agent.estimates, self._specs, waiting, self.bandit.spec.lapse_reward)
+        preferred = position = agent.preferred(self.n_choices, positions, estimates).position
+        explore = self.bandit.spec.explore
+        if explore and self._rng.random() < explore:
+            self._counters["choices_explored"] += 1
+            position = positions[self._rng.randrange(len(positions))]
+        if self.bandit.spec.policy.random:
+            return position, None
+        return position, explore / len(positions) + (1.0 - explore) * (position == preferred)
+
+    def _waiting(self, n_choices: int, uptime: float) -> dict[int, tuple[int, int]]:
+        """By position, for arms with open tickets: how many are waited for, and how many count as silence."""
+        found = {}
+        for arm in self.flights.arms():
+            # Also of arms that the node does not have any more: what has lapsed falls out.
+            counts = self.flights.waiting(arm, n_choices, uptime)
+            if arm in self._position and counts != (0, 0):
+                found[self._position[arm]] = counts
+        return found
+
+    def observe(self, rewards: Iterable[tuple[str, float]]) -> None:
+        """Learn of the node's own rewards, which are counted."""
+        agent = self.agent()
+        counted = [(self._position[arm], reward) for arm, reward in rewards]
+        for position, reward in counted:
+            agent.observe(position, reward)
+        self._renew_blurred(counted)
+
+    def learn(self, parts: Iterable[tuple[str, int, float]]) -> None:
+        """Learn of others' rewards: the arm, how many more, and what they add to the sum."""
+        agent = self.agent()
+        known = [(self._position[arm], more, total) for arm, more, total in parts]
+        agent.learn(known)
+        self._renew_blurred((position, total) for position, _, total in known)
+
+    def _renew_blurred(self, added: Iterable[tuple[int, float]]) -> None:
+        """After this was added to the estimates: sum anew where rounding may have left little of what stays."""
+        moved: dict[int, float] = {}
+        for position, total in added:
+            moved[position] = moved.get(position, 0.0) + abs(total)
+        totals, largest = self._in_use().estimates.total, self._largest
+        for position, size in moved.items():
+            now = abs(totals[position])
+            largest[position] = max(largest[position], now + size)
+            if largest[position] > MAX_TAKEN_OUT * now:
+                self.renew(self._names[position])
+
+    # Looking
+
+    def estimates(self) -> Iterator[tuple[str, tuple[int, float]]]:
+        """For each of its arms, by its name in statistics: number and sum of all observations that it knows of."""
+        estimates = self.agent().estimates
+        return zip(self._names, zip(estimates.count, estimates.total, strict=True), strict=True)
+
+    def view(self, n_choices: int, uptime: float, n_origins: Callable[[str], int]) -> AgentView:
+        """What it knows of each of its arms."""
+        estimates, policy = self.agent().estimates, self.bandit.spec.policy
+        waiting, found = self._waiting(n_choices, uptime), []
+        for position, (spec, name) in enumerate(zip(self._specs, self._names, strict=True)):
+            count, own = estimates.count[position], self._ledger.own.get(name) or Own()
+            n_young, n_silent = waiting.get(position, (0, 0))
+            found.append(
+                ArmView(
+                    spec.name,
+                    own.count,
+                    count - own.count,
+                    estimates.mean[position] if count else None,
+                    policy.index_at(self.n_choices + 1, estimates, position) if count else None,
+                    n_origins(name),
+                    n_young + n_silent,
+                    n_silent,
+                )
+            )
+        name, segment = self.bandit.spec.name, self.segment or None
+        return AgentView(name, segment, policy.name, self.n_choices, found)

@@ -1,0 +1,287 @@
+"""The bandits of a node: for each bandit and segment an agent over the same arms.
+
+Table, ledger, outboxes and tickets are one for all, and know arms by the names under which they travel (see `names`).
+
+Rules kept here. *Segments* are made when a choice first names them, and once more at a start if something was chosen or
+observed in them; there are at most `caps.segments` of a bandit, and where it lists its segments, a choice in any other
+is made without one. *Arms:* each agent has all arms of its bandit. One that comes knows at once what the table has of
+it, and one that goes is relayed. A change costs what it changes, and not the table.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from msgspec.structs import replace
+
+from ... import checks
+from ...errors import InputError
+from ..bandits import BanditSpec, name_problems
+from ..http.openapi import AgentView
+from ..names import DEFAULT, Caps, agent_name, arm_name, check_name, split_agent, split_arm
+from ..statistics import ArmSpec, policy_arms
+from .agents import Bandit, SegmentAgent
+from .ledger import Ledger, Own
+from .outboxes import LiveChances
+from .table import StatisticTable
+from .tickets import Flights
+
+
+class Bandits:
+    """All bandits of a node.
+
+    Parameters
+    ----------
+    node : str
+        The node's own name.
+    ledger : Ledger
+    table : StatisticTable
+    caps : Caps
+    new_flights : callable
+        `new_flights(patience)` makes the choices in flight of one agent.
+    chances, rng, counters
+        What policies draw from, what exploration draws from, and where choices and refusals are counted.
+
+    Attributes
+    ----------
+    agents : dict
+        By what they are called in the names of arms.
+    holder : dict
+        By the name of an arm in statistics: the agent that has it.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        ledger: Ledger,
+        table: StatisticTable,
+        caps: Caps,
+        new_flights: Callable[[float | None], Flights],
+        chances: LiveChances,
+        rng: random.Random,
+        counters: Counter[str],
+    ) -> None:
+        self.agents: dict[str, SegmentAgent] = {}
+        self.holder: dict[str, SegmentAgent] = {}
+        self._bandits: dict[str, Bandit] = {}
+        self._node = node
+        self._ledger = ledger
+        self._table = table
+        self._caps = caps
+        self._new_flights = new_flights
+        self._chances = chances
+        self._rng = rng
+        self._counters = counters
+
+    # Which there are
+
+    def set(self, specs: Sequence[BanditSpec]) -> bool:
+        """Have these bandits from now on; the default one is always there. Whether links should be made anew.
+
+        Of a bandit that is there already, arms, segments and `new_arms` may be others; its agents stay.
+        """
+        self.check(specs)
+        wanted = {spec.name: spec for spec in [BanditSpec(name=DEFAULT, arms=[]), *specs]}
+        is_other = False
+        for name in [name for name in self._bandits if name not in wanted]:
+            is_other |= self._change(self._bandits[name], [])
+            for agent in self._bandits.pop(name).agents.values():
+                del self.agents[agent.name]
+        for name, spec in wanted.items():
+            bandit = self._bandits.get(name)
+            if bandit is None:
+                bandit = self._bandits[name] = Bandit(spec)
+                self._add_agent(bandit, "", self._ledger.own.items())
+            bandit.spec = spec
+            is_other |= self._change(bandit, spec.arms)
+        return is_other
+
+    def set_arms(self, arms: Sequence[ArmSpec], name: str = DEFAULT) -> bool:
+        """Let a bandit have these arms from now on. Whether links should be made anew."""
+        bandit = self._named(name)
+        spec = replace(bandit.spec, arms=list(arms))
+        self.check([spec if one is bandit else one.spec for one in self._bandits.values()])
+        bandit.spec = spec
+        return self._change(bandit, arms)
+
+    def check(self, specs: Sequence[BanditSpec]) -> None:
+        """Refuse bandits that there cannot be, in the segments that there are."""
+        n_arms = 0
+        for spec in specs:
+            bandit = self._bandits.get(spec.name) or Bandit(spec)
+            agents = self._names(bandit, bandit.agents or [""])
+            n_arms += len(spec.arms) * len(agents)
+            if len({one.name for one in spec.arms}) < len(spec.arms) or n_arms > self._caps.arms:
+                names = checks.shown([one.name for one in spec.arms])
+                raise InputError(f"arms must have at most {self._caps.arms} different names (caps.arms), got {names}")
+            for arm in spec.arms:
+                if bandit.arms.get(arm.name) != arm:
+                    for problem in name_problems(agents, arm.name):
+                        raise InputError(problem)
+            spec.policy.require(policy_arms(spec.arms))
+
+    def _change(self, bandit: Bandit, arms: Sequence[ArmSpec]) -> bool:
+        """Give a bandit other arms; whether something was refused of which the range is another one now."""
+        old, bandit.arms = bandit.arms, {spec.name: spec for spec in arms}
+        gone = [name for name in old if name not in bandit.arms]
+        changed = [spec for spec in arms if old.get(spec.name) != spec]
+        if list(old) == list(bandit.arms) and not changed:
+            return False
+        results = [self._use(agent, gone, changed) for agent in bandit.agents.values()]
+        return any(results)
+
+    @staticmethod
+    def _names(bandit: Bandit, segments: Iterable[str]) -> list[str]:
+        return [agent_name(bandit.spec.name, segment) for segment in segments]
+
+    def _use(self, agent: SegmentAgent, gone: Iterable[str], changed: Iterable[ArmSpec]) -> bool:
+        """Let an agent have some arms no more, and others as they are now."""
+        is_other = False
+        agent.make_anew()
+        for arm in gone:
+            name = arm_name(agent.name, arm)
+            del self.holder[name]
+            is_other |= self._table.drop_arm(name)
+        for spec in changed:
+            name = arm_name(agent.name, spec.name)
+            self.holder[name] = agent
+            is_other |= self._table.have_arm(name, spec.reward_range)
+            agent.renew(name)
+        return is_other
+
+    def _add_agent(self, bandit: Bandit, segment: str, mine: Iterable[tuple[str, Own]] = ()) -> SegmentAgent:
+        """Make an agent, which goes on counting the choices of its arms in what is the node's own."""
+        flights = self._new_flights(bandit.spec.patience)
+        agent = SegmentAgent(
+            bandit, segment, self._node, self._ledger, self._table.sums_of, flights, self._chances, self._rng,
+            self._counters,
+        )  # fmt: skip
+        bandit.agents[segment] = self.agents[agent.name] = agent
+        agent.n_choices = sum(own.n_chosen for name, own in mine if split_arm(name)[0] == agent.name)
+        self._use(agent, (), bandit.arms.values())
+        return agent
+
+    def restore(self) -> None:
+        """Own statistics and table are back: make the segments that were in use, and sum everything anew."""
+        n_choices: Counter[str] = Counter()
+        for name, own in self._ledger.own.items():
+            n_choices[split_arm(name)[0]] += own.n_chosen
+        for name in n_choices:
+            bandit, segment = split_agent(name)
+            if segment and bandit in self._bandits:
+                self._segment(self._bandits[bandit], segment, is_asked=False)
+        for agent in self.agents.values():
+            agent.n_choices = n_choices[agent.name]
+        self.renew_all()
+
+    def renew(self, arms: Iterable[str]) -> None:
+        """Sum these arms anew, by their names in statistics, as far as the node has them."""
+        for arm in arms:
+            if arm in self.holder:
+                self.holder[arm].renew(arm)
+
+    def renew_all(self) -> None:
+        """What was observed and chosen, and all that is known, is something else."""
+        for agent in self.agents.values():
+            agent.make_anew()
+        self.renew(self.holder)
+
+    # Who is asked
+
+    def agent(
+        self, name: str | None = None, segment: str | None = None, among: Collection[str] | None = None
+    ) -> SegmentAgent:
+        """The agent that chooses for a bandit in a segment among these arms; it is made if it is asked for first."""
+        bandit = self._named(DEFAULT if name is None else name)
+        bandit.check_among(self._node, among)
+        if not segment:
+            return bandit.agents[""]
+        if not isinstance(segment, str):
+            raise InputError(f"segment must be a text, got {checks.shown(segment)}")
+        return self._segment(bandit, segment) or bandit.agents[""]
+
+    def _named(self, name: str) -> Bandit:
+        if not isinstance(name, str) or name not in self._bandits:
+            known = ", ".join(map(repr, self._bandits))
+            raise InputError(f"bandit must be one of node {self._node!r} ({known}), got {checks.shown(name)}")
+        return self._bandits[name]
+
+    def _segment(self, bandit: Bandit, segment: str, is_asked: bool = True) -> SegmentAgent | None:
+        """The agent of a segment; None where the bandit does not have it, and also if that is refused at a start."""
+        if segment in bandit.agents:
+            return bandit.agents[segment]
+        if bandit.spec.segments is not None and segment not in bandit.spec.segments:
+            return None
+        check_name("segment", segment)
+        refusal = self._against_segment(bandit, segment)
+        if refusal is None:
+            return self._add_agent(bandit, segment, self._ledger.own.items() if is_asked else ())
+        self._counters["refused_segments"] += 1
+        if is_asked:
+            raise InputError(refusal)
+        return None
+
+    def _against_segment(self, bandit: Bandit, segment: str) -> str | None:
+        """Why a bandit cannot have one more segment, if so."""
+        most = self._caps.segments
+        if len(bandit.agents) > most:
+            return f"bandit {bandit.spec.name!r} may have at most {most} segments (caps.segments), got {segment!r} more"
+        if len(self.holder) + len(bandit.arms) > self._caps.arms:
+            return (
+                f"there may be at most {self._caps.arms} arms in all segments (caps.arms), got segment {segment!r} more"
+            )
+        for arm in bandit.arms:
+            for problem in name_problems(self._names(bandit, [segment]), arm):
+                return problem
+        return None
+
+    def spec_of(self, arm: str) -> ArmSpec | None:
+        """What the configuration says of an arm, by its name in statistics; None if the node does not have it."""
+        agent = self.holder.get(arm)
+        return None if agent is None else agent.bandit.arms[split_arm(arm)[1]]
+
+    def landed(self, arm: str, number: int, uptime: float, is_reward: bool) -> None:
+        """The ticket of a choice was closed, perhaps of an arm that is gone: its agent waits for it no more."""
+        agent = self.agents.get(split_arm(arm)[0])
+        if agent is not None:
+            agent.flights.settle(arm, number, uptime, is_reward)
+
+    def begin(self) -> None:
+        """A start or a life begins: nothing is in flight."""
+        for agent in self.agents.values():
+            agent.flights.begin()
+
+    def views(self, n_choices: int, uptime: float) -> list[AgentView]:
+        """What each agent knows, after `n_choices` of the node; that of the default bandit without a segment first."""
+        return [agent.view(n_choices, uptime, self._table.n_origins) for agent in self.agents.values()]
+
+    def n_segments(self) -> int:
+        """How many segments there are of the bandit that has the most."""
+        return max(len(bandit.agents) - 1 for bandit in self._bandits.values())
+
+    # Learning
+
+    def make_ready(self, arms: Iterable[str]) -> None:
+        """Have the agents of these arms as they are before rewards of them are counted."""
+        for agent in {self.holder[arm] for arm in arms if arm in self.holder}:
+            agent.agent()
+
+    def observe(self, counted: Iterable[tuple[str, float]]) -> None:
+        """Learn of the node's own rewards, which are counted."""
+        rewards: dict[SegmentAgent, list[tuple[str, float]]] = {}
+        for arm, reward in counted:
+            if arm in self.holder:
+                rewards.setdefault(self.holder[arm], []).append((arm, reward))
+        for agent, some in rewards.items():
+            agent.observe(some)
+
+    def learn(self, heard: Iterable[tuple[str, int, str, int, float]]) -> None:
+        """Learn of what was heard, in this order: origin, epoch, arm, how many more, and what they add to the sum."""
+        holder = self.holder
+        parts: dict[SegmentAgent, list[tuple[str, int, float]]] = {}
+        for _, _, arm, more, total in heard:
+            parts.setdefault(holder[arm], []).append((arm, more, total))
+        for agent, some in parts.items():
+            agent.learn(some)
