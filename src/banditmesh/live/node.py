@@ -35,7 +35,7 @@ from .links.exchange import Board, Exchange
 from .links.notices import Signer
 from .logs import note
 from .member import COUNTED, REFUSED, WITHDRAWN, Answer, ArmSpec, Member, NodeChoice, Observation, Ticket
-from .names import check_name, epoch_text, new_epoch
+from .names import DEFAULT, check_name, epoch_text, new_epoch, split_agent, split_arm
 from .tasks import Tasks
 from .transport import Listener, PlainTransport, Refusal, TlsTransport, Transport
 from .transport.identity import Contexts, Identity, KeyFiles, contexts, expiry_warning
@@ -290,31 +290,59 @@ class Node:
 
     # --- choosing and observing
 
-    def choose(self, among: Sequence[str] | None = None) -> NodeChoice:
+    def choose(
+        self, among: Sequence[str] | None = None, *, bandit: str | None = None, segment: str | None = None
+    ) -> NodeChoice:
         """Choose an arm; of those in `among`, if given.
+
+        Parameters
+        ----------
+        among : sequence of str, optional
+            The arms that are available now. Where the bandit has `new_arms`, those that it does not know yet are made.
+        bandit : str, optional
+            Which bandit chooses; the default one unless given.
+        segment : str, optional
+            The segment in which it chooses, such as a country; it is made when it is first named.
 
         Returns
         -------
         NodeChoice
             The arm, and the ticket by which its reward is reported: late, in any order, and after a restart. Its
-            `probability` is that of the arm among those available; None for policies that draw.
+            `probability` is that of the arm among those available; None for policies that draw. Its `segment` is None
+            also where the bandit lists its segments, and not this one.
 
         Raises
         ------
+        InputError
+            There is no such bandit or arm, or no room for one more segment or arm.
         StoreError
             The node started on a disk that it could not write to, and has not been able to since.
         """
         self._require_running("choose")
         if not self._member.has_begun:
             raise StoreError(f"node {self.config.node!r} chooses once its start is stored: {self._committer.trouble}")
-        choice = self._member.choose(self._clock(), among, uptime=asyncio.get_running_loop().time())
+        if new := self._member.new_arms(bandit, among):
+            try:
+                self._change_now(_with_arms(bandit, lambda arms: [*arms, *new]))
+            except InputError:
+                self._member.counters["refused_new_arms"] += 1
+                raise
+        uptime = asyncio.get_running_loop().time()
+        choice = self._member.choose(self._clock(), among, bandit=bandit, segment=segment, uptime=uptime)
         if self._decisions is not None:
-            arms = [one.name for one in self.config.arms] if among is None else list(among)
-            self._log("choice", choice.ticket, choice.arm, arms=arms, probability=choice.probability)
+            arms = self._member.arms_of(bandit) if among is None else list(among)
+            self._log("choice", choice.ticket, choice.ticket.arm, arms=arms, probability=choice.probability)
         return choice
 
     async def observe(
-        self, choice: NodeChoice | Ticket | str | None, reward: float, *, arm: str | None = None, key: str | None = None
+        self,
+        choice: NodeChoice | Ticket | str | None,
+        reward: float,
+        *,
+        arm: str | None = None,
+        key: str | None = None,
+        bandit: str | None = None,
+        segment: str | None = None,
     ) -> Answer:
         """Report a reward; it is durable when this returns, and the same again changes nothing.
 
@@ -326,6 +354,8 @@ class Node:
             Finite, at most 1e12 in size, and inside the arm's `reward_range`.
         arm, key : str, optional
             Without a choice: the arm, and a key of the caller's own by which it counts once.
+        bandit, segment : str, optional
+            Without a choice: whose arm it is; the default bandit's without a segment unless given.
 
         Raises
         ------
@@ -335,7 +365,7 @@ class Node:
             It could not be written; nothing has happened.
         """
         ticket: Any = choice.ticket if isinstance(choice, NodeChoice) else choice
-        [answer] = await self.observe_many([Observation(reward, ticket, arm, key)])
+        [answer] = await self.observe_many([Observation(reward, ticket, arm, key, bandit=bandit, segment=segment)])
         if answer.outcome == REFUSED:
             raise InputError(answer.reason)
         return answer
@@ -361,16 +391,19 @@ class Node:
             raise InputError(answer.reason)
         return answer
 
-    def _log(self, kind: str, ticket: Ticket | None, arm: str | None, **more: object) -> None:
-        """Add a line to the decision log."""
+    def _log(self, kind: str, ticket: Ticket | None, name: str, **more: object) -> None:
+        """Add a line to the decision log, of an arm by its name in statistics."""
         if self._decisions is not None:
+            agent, arm = split_arm(name)
+            bandit, segment = split_agent(agent)
             line = {"kind": kind, "time": self._clock(), "node": self.config.node, "arm": arm, **more}
+            line |= {"bandit": bandit, "segment": segment or None}
             self._decisions.add(line | {"ticket": None if ticket is None else shortened(ticket)})
 
     def _log_observed(self, observations: Sequence[Observation], answers: Sequence[Answer]) -> None:
         """Add what was just stored to the decision log."""
         for one, answer in zip(observations, answers, strict=True):
-            arm = one.arm if one.ticket is None else one.ticket.arm
+            arm = one.arm or "" if one.ticket is None else one.ticket.arm
             if answer.outcome == COUNTED:
                 self._log("reward", one.ticket, arm, reward=float(one.reward), lapsed=False)
             elif answer.outcome == WITHDRAWN:
@@ -391,7 +424,10 @@ class Node:
         answers: list[Answer | None] = []
         for one in observations:
             try:
-                sound.append(_checked(one, needs_key))
+                checked = _checked(one, needs_key)
+                if checked.arm is not None and (one.bandit, one.segment) != (None, None):
+                    checked = checked._replace(arm=self._member.arm_of(one.bandit, one.segment, checked.arm))
+                sound.append(checked)
                 answers.append(None)
             except InputError as error:
                 answers.append(Answer(REFUSED, str(error)))
@@ -408,10 +444,26 @@ class Node:
 
     # --- changes while running
 
-    async def set_arms(self, arms: Sequence[ArmSpec]) -> None:
+    async def set_arms(self, arms: Sequence[ArmSpec], bandit: str | None = None) -> None:
         """Choose among other arms; what is known of them counts at once."""
         self._require_running("change its arms")
-        await self._change(lambda config: msgspec.structs.replace(config, arms=list(arms)))
+        await self._change(_with_arms(bandit, lambda _: list(arms)))
+
+    async def add_arm(self, arm: ArmSpec, bandit: str | None = None) -> None:
+        """Choose among one more arm, or describe one anew; what is known of it counts at once."""
+        self._require_running("change its arms")
+        await self._change(_with_arms(bandit, lambda arms: [*(one for one in arms if one.name != arm.name), arm]))
+
+    async def remove_arm(self, name: str, bandit: str | None = None) -> None:
+        """Choose an arm no more; what is known of it is kept, and passed on.
+
+        Raises
+        ------
+        InputError
+            There is no such arm.
+        """
+        self._require_running("change its arms")
+        await self._change(_with_arms(bandit, lambda arms: _without(arms, name)))
 
     def add_peer(self, name: str, address: str | None = None) -> None:
         """Link with a neighbour; without an address it is waited for."""
@@ -479,6 +531,17 @@ class Node:
 
     def _change_neighbours(self, edit: _Edit) -> None:
         self.config = edit(self.config)
+        self._edit_later(edit)
+
+    def _change_now(self, edit: _Edit) -> None:
+        """Change arms between two turns: a choice that names new ones does not wait."""
+        config = edit(self.config)
+        self._member.set_bandits(config.bandit_specs())
+        self.config = config
+        self._edit_later(edit)
+        self._something_changed()
+
+    def _edit_later(self, edit: _Edit) -> None:
         for later in self._waiting.values():
             later.append(edit)
 
@@ -654,6 +717,28 @@ def _with_neighbours(config: NodeConfig, name: str, *new: configs.NeighbourConfi
     return msgspec.structs.replace(config, neighbours=[*others, *new])
 
 
+def _with_arms(bandit: str | None, edit: Callable[[Sequence[ArmSpec]], list[ArmSpec]]) -> _Edit:
+    """What gives a bandit other arms."""
+
+    def edited(config: NodeConfig) -> NodeConfig:
+        if bandit is None or bandit == DEFAULT:
+            return msgspec.structs.replace(config, arms=edit(config.arms))
+        if bandit not in [one.name for one in config.bandits]:
+            raise InputError(f"bandit must be one of node {config.node!r}, got {checks.shown(bandit)}")
+        replace = msgspec.structs.replace
+        bandits = [replace(one, arms=edit(one.arms)) if one.name == bandit else one for one in config.bandits]
+        return replace(config, bandits=bandits)
+
+    return edited
+
+
+def _without(arms: Sequence[ArmSpec], name: str) -> list[ArmSpec]:
+    left = [one for one in arms if one.name != name]
+    if len(left) == len(arms):
+        raise InputError(f"an arm that is removed must be there, got {checks.shown(name)}")
+    return left
+
+
 async def _come_true(condition: Callable[[], bool], within: float) -> None:
     """Wait until something holds, but no longer than `within` seconds."""
     loop = asyncio.get_running_loop()
@@ -665,13 +750,15 @@ async def _come_true(condition: Callable[[], bool], within: float) -> None:
 def _checked(observation: Observation, needs_key: bool) -> Observation:
     """An observation with a ticket, or with an arm and perhaps a key; the rest is for the member to check."""
     ticket: Any
-    reward, ticket, arm, key, withdraws = observation
+    reward, ticket, arm, key, withdraws, bandit, segment = observation
     given = [name for name, value in (("ticket", ticket), ("arm", arm), ("key", key)) if value is not None]
     if withdraws and ticket is None:
         raise InputError("a withdrawal must name the ticket of a choice, got none")
     if given not in (["ticket"], ["arm", "key"]) and (needs_key or given != ["arm"]):
         got = " and ".join(given) or "neither"
         raise InputError(f"an observation must have a ticket, or an arm and a key, got {got}")
+    if ticket is not None and (bandit, segment) != (None, None):
+        raise InputError("an observation with a ticket must have neither bandit nor segment: its ticket says them")
     if isinstance(ticket, str):
         ticket = Ticket.parse(ticket)
     if ticket is not None and not isinstance(ticket, Ticket):

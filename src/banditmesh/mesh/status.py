@@ -23,6 +23,8 @@ TIMEOUT: Final = 2.0
 #: The most bytes of an answer, and letters of a name or of an error.
 MAX_BYTES: Final = 8 * 2**20
 MAX_LETTERS: Final = 200
+#: The most bandits and segments of a node that have a line.
+MAX_AGENTS: Final = 20
 HEADINGS: Final = (
     "node", "state", "links", "choices", "arms", "best arm", "sent", "received", "waiting", "refused", "protocol",
 )  # fmt: skip
@@ -38,6 +40,13 @@ class _Arm(msgspec.Struct):
     mean: float | None
 
 
+class _Agent(msgspec.Struct):
+    bandit: _Text
+    segment: _Text | None
+    n_choices: _Count
+    arms: list[_Arm]
+
+
 class _State(msgspec.Struct):
     node: _Text
     n_choices: _Count
@@ -45,6 +54,7 @@ class _State(msgspec.Struct):
     counters: dict[_Text, _Count]
     protocol: _Text = ""
     warnings: list[str] = []
+    agents: list[_Agent] = []
 
 
 class _Peer(msgspec.Struct):
@@ -167,11 +177,23 @@ def shorten(error: str, url: str) -> str:
     return line[:MAX_LETTERS].encode(errors="replace").decode()
 
 
+class AgentRow(NamedTuple):
+    """A bandit of a node, in a segment or, if that is empty, without one."""
+
+    bandit: str
+    segment: str
+    choices: int
+    arms: int
+    best_arm: str
+
+
 class StatusRow(NamedTuple):
     """One node, as its sidecar tells of it.
 
     `state` is "ready", or what is wrong in a few words; the other fields of a node that does not answer are empty.
-    `sent`, `received` and `waiting` count statistics over all of its links; `warnings` are the node's own.
+    `choices` are those of all bandits; `arms` and `best_arm` are of the bandit "default" without a segment, and
+    `agents` has the other ones. `sent`, `received` and `waiting` count statistics over all of its links; `warnings`
+    are the node's own.
     """
 
     url: str
@@ -188,6 +210,7 @@ class StatusRow(NamedTuple):
     refused: int = 0
     protocol: str = ""
     warnings: tuple[str, ...] = ()
+    agents: tuple[AgentRow, ...] = ()
 
 
 def gather(urls: Sequence[str], token: str | None = None) -> list[StatusRow]:
@@ -205,7 +228,6 @@ def _row(one: NodeStatus) -> StatusRow:
     if one.error:
         return StatusRow(one.url, state=one.error)
     state, peers = one.state, one.peers
-    known = [arm for arm in state["arms"] if arm["mean"] is not None]
     return StatusRow(
         url=one.url,
         node=one.node,
@@ -214,18 +236,47 @@ def _row(one: NodeStatus) -> StatusRow:
         links=len(peers),
         choices=state["n_choices"],
         arms=len(state["arms"]),
-        best_arm=max(known, key=lambda arm: arm["mean"])["name"] if known else "",
+        best_arm=best_arm(state["arms"]),
         sent=sum(peer["sent"] for peer in peers),
         received=sum(peer["received"] for peer in peers),
         waiting=sum(peer["waiting"] for peer in peers),
         refused=sum(one.refusals.values()),
         protocol=state["protocol"],
         warnings=tuple(state["warnings"]),
+        agents=tuple(
+            AgentRow(
+                agent["bandit"],
+                agent["segment"] or "",
+                agent["n_choices"],
+                len(agent["arms"]),
+                best_arm(agent["arms"]),
+            )
+            for agent in state["agents"]
+        ),
     )
 
 
+def best_arm(arms: Sequence[Mapping[str, Any]]) -> str:
+    """The arm that seems to pay most; empty if nothing is known of any."""
+    known = [arm for arm in arms if arm["mean"] is not None]
+    return max(known, key=lambda arm: arm["mean"])["name"] if known else ""
+
+
+def _agent_lines(row: StatusRow) -> list[tuple[str, ...]]:
+    """The bandits and segments of a node, those with the most choices first."""
+    agents = sorted(row.agents, key=lambda one: -one.choices)
+    empty = [""] * (len(HEADINGS) - 6)
+    lines = [
+        (f"  {one.bandit}", one.segment, "", str(one.choices), str(one.arms), one.best_arm, *empty)
+        for one in agents[:MAX_AGENTS]
+    ]
+    if len(agents) > MAX_AGENTS:
+        lines.append((f"  {len(agents) - MAX_AGENTS} more", *[""] * (len(HEADINGS) - 1)))
+    return lines
+
+
 def as_table(rows: Sequence[StatusRow]) -> str:
-    """The rows as a table of text, with a line for each warning below it.
+    """The rows as a table of text, with lines for bandits and segments, and one for each warning below it.
 
     Examples
     --------
@@ -238,7 +289,8 @@ def as_table(rows: Sequence[StatusRow]) -> str:
         if row.node:
             links = f"{row.links_up}/{row.links}"
             # The rest stands in the order of the fields.
-            table.append((row.node, row.state, links, *map(str, row[5:-1])))
+            table.append((row.node, row.state, links, *map(str, row[5:-2])))
+            table += _agent_lines(row)
         else:
             table.append((row.url, row.state, *[""] * (len(HEADINGS) - 2)))
     warnings = [f"{row.node} warns: {warning}" for row in rows for warning in row.warnings]

@@ -10,13 +10,16 @@ from nicegui import ui
 
 from ..errors import InputError
 from ..live.member.outboxes import SENT
+from ..mesh.status import best_arm
 from . import charts
-from .polling import POLL_EVERY, Poller, read_addresses
+from .polling import POLL_EVERY, Poller, arms_of, read_addresses
 from .shell import Notice, Shell, columns_of, narrow_note
 
 #: The most lines of a chart, and points of a line.
 MAX_LINES: Final = 30
 MAX_POINTS: Final = 100
+#: The most rows of bandits and segments.
+MAX_ROWS: Final = 200
 _GOOD, _BAD = "#009E73", "#D55E00"
 _NODES: Final = {
     "node": "node",
@@ -29,6 +32,14 @@ _NODES: Final = {
     "came": "came (statistics)",
     "waiting": "waiting (keys)",
     "refused": "refused, by reason",
+}
+_AGENTS: Final = {
+    "agent": "node, bandit and segment",
+    "bandit": "bandit",
+    "segment": "segment",
+    "choices": "choices (pulls)",
+    "heard": "rewards heard of",
+    "best": "best arm so far",
 }
 _LINKS: Final = {
     "link": "link",
@@ -117,6 +128,9 @@ class Mesh:
                 self._chart = ui.echart({}).classes("bm-chart").props('role="img" aria-label="Estimates over time"')
                 ui.label("The mean reward of the arm by what each node knows.").classes("bm-quiet")
         self._nodes = self._table("Nodes", _NODES, "nodes-table", "No node has answered yet.")
+        self._agents_card = ui.element("div")
+        with self._agents_card:
+            self._agents = self._table("Bandits and segments", _AGENTS, "agents-table", "There are no others.")
         self._links = self._table("Links", _LINKS, "links-table", "No node has told of a link yet.")
 
     @staticmethod
@@ -194,6 +208,8 @@ class Mesh:
             f"waiting: {_counted(sum(link['waiting'] for link in links), 'key')}."
         )
         self._nodes.rows = [_node_row(one) for one in seen]
+        self._agents.rows = [row for one in seen for row in _agent_rows(one)][:MAX_ROWS]
+        self._agents_card.set_visibility(bool(self._agents.rows))
         self._links.rows = [
             {
                 **{key: link.get(key) for key in _LINKS},
@@ -229,20 +245,34 @@ class Mesh:
 def _node_row(one: Any) -> dict[str, Any]:
     if not one.state:
         return {**dict.fromkeys(_NODES, ""), "node": one.name, "state": one.error}
-    arms = one.state["arms"]
-    known = [arm for arm in arms if arm["mean"] is not None]
+    arms = [arm for _, arm in arms_of(one.state)]
     return {
         "node": one.name,
         "state": one.error or "answers",
         "links": "–" if one.error else f"{sum(peer['state'] == 'up' for peer in one.peers)}/{len(one.peers)}",
         "choices": one.state["n_choices"],
         "heard": sum(arm["heard_count"] for arm in arms),
-        "best": max(known, key=lambda arm: arm["mean"])["name"] if known else "–",
+        "best": best_arm(one.state["arms"]) or "–",
         "sent": sum(n for name, n in one.state["counters"].items() if name in SENT),
         "came": one.state["counters"].get("heard", 0),
         "waiting": sum(peer["waiting"] for peer in one.peers),
         "refused": ", ".join(f"{reason} {n}" for reason, n in one.refusals.items()) or "–",
     }
+
+
+def _agent_rows(one: Any) -> list[dict[str, Any]]:
+    """The bandits and segments of a node, but for its bandit "default" without a segment."""
+    return [
+        {
+            "agent": " / ".join([one.name, agent["bandit"], agent["segment"] or "–"]),
+            "bandit": agent["bandit"],
+            "segment": agent["segment"] or "–",
+            "choices": agent["n_choices"],
+            "heard": sum(arm["heard_count"] for arm in agent["arms"]),
+            "best": best_arm(agent["arms"]) or "–",
+        }
+        for agent in one.state.get("agents", ())
+    ]
 
 
 def _counted(n: int, what: str) -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from ..errors import InputError
@@ -120,9 +121,9 @@ class Poller(status.Poller):
 
     def _remember(self, one: NodeStatus, now: float) -> None:
         arms = self.history.setdefault(one.name, {})
-        for arm in one.state["arms"][:MAX_ARMS]:
+        for name, arm in islice(arms_of(one.state), MAX_ARMS):
             if arm["mean"] is not None:
-                arms.setdefault(arm["name"], deque(maxlen=MAX_MOMENTS)).append((now, arm["mean"]))
+                arms.setdefault(name, deque(maxlen=MAX_MOMENTS)).append((now, arm["mean"]))
 
     def _rate(self, link: dict[str, Any], now: float) -> float:
         moments = self._carried.setdefault(link["link"], deque(maxlen=RATE_MOMENTS))
@@ -130,6 +131,21 @@ class Poller(status.Poller):
         (then, before), (_, carried) = moments[0], moments[-1]
         # Nodes that start anew count from 0 again.
         return max(0, carried - before) / (now - then) if now > then else 0.0
+
+
+def arms_of(state: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All arms of a node, each with what to call it: those of other bandits and segments by these, too.
+
+    Examples
+    --------
+    >>> arm = {"name": "red", "mean": 0.5}
+    >>> [name for name, _ in arms_of({"arms": [arm], "agents": [{"bandit": "ads", "segment": "de", "arms": [arm]}]})]
+    ['red', 'ads, de: red']
+    """
+    yield from ((arm["name"], arm) for arm in state["arms"])
+    for agent in state["agents"]:
+        where = agent["bandit"] if agent["segment"] is None else f"{agent['bandit']}, {agent['segment']}"
+        yield from ((f"{where}: {arm['name']}", arm) for arm in agent["arms"])
 
 
 def links_of(seen: Sequence[NodeStatus]) -> list[dict[str, Any]]:

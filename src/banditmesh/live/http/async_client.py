@@ -62,15 +62,24 @@ class AsyncClient:
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
         self._client.close()
 
-    async def choose(self, among: Sequence[str] | None = None) -> Chosen:
+    async def choose(
+        self, among: Sequence[str] | None = None, *, bandit: str | None = None, segment: str | None = None
+    ) -> Chosen:
         """An arm to pull, and its ticket; see `Client.choose`."""
-        return await self._call(self._client.choose, among)
+        return await self._call(self._client.choose, among, bandit=bandit, segment=segment)
 
     async def observe(
-        self, ticket: Chosen | str | None, reward: float, *, arm: str | None = None, key: str | None = None
+        self,
+        ticket: Chosen | str | None,
+        reward: float,
+        *,
+        arm: str | None = None,
+        key: str | None = None,
+        bandit: str | None = None,
+        segment: str | None = None,
     ) -> str:
         """Report a reward; see `Client.observe`."""
-        return await self._call(self._client.observe, ticket, reward, arm=arm, key=key)
+        return await self._call(self._client.observe, ticket, reward, arm=arm, key=key, bandit=bandit, segment=segment)
 
     async def observe_many(
         self, observations: Iterable[tuple[Chosen | str, float] | Mapping[str, Any]]
@@ -102,9 +111,17 @@ class AsyncClient:
         """What Prometheus would read."""
         return await self._call(self._client.metrics)
 
-    async def set_arms(self, arms: Iterable[str | Mapping[str, Any]]) -> None:
-        """Give the node another arm set; see `Client.set_arms`."""
-        await self._call(self._client.set_arms, arms)
+    async def set_arms(self, arms: Iterable[str | Mapping[str, Any]], bandit: str | None = None) -> None:
+        """Give a bandit another arm set; see `Client.set_arms`."""
+        await self._call(self._client.set_arms, arms, bandit)
+
+    async def add_arm(self, arm: str | Mapping[str, Any], bandit: str | None = None) -> None:
+        """Give a bandit one more arm; see `Client.add_arm`."""
+        await self._call(self._client.add_arm, arm, bandit)
+
+    async def remove_arm(self, name: str, bandit: str | None = None) -> None:
+        """Have a bandit choose an arm no more; see `Client.remove_arm`."""
+        await self._call(self._client.remove_arm, name, bandit)
 
     async def add_peer(self, name: str, address: str | None = None) -> None:
         """Link the node with a neighbour."""

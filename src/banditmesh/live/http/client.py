@@ -17,7 +17,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 from urllib.parse import quote, urlsplit
 
 from ...errors import InputError, SidecarError
@@ -26,6 +26,7 @@ from ...errors import InputError, SidecarError
 _PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 #: Answers that may be other ones in a moment: too many at a time, and a disk that is full or busy.
 _NOT_NOW = (429, 503)
+_Body: TypeAlias = dict[str, object]
 
 
 class _Pair(NamedTuple):
@@ -40,13 +41,19 @@ class Chosen(_Pair):
     ----------
     probability : float or None
         How probable the arm was, of those that were available; 1 for first pulls, None where the policy draws.
+    segment : str or None
+        The segment in which it was chosen; None if in none, also where the bandit lists its segments and not this one.
     """
 
     probability: float | None
+    segment: str | None
 
-    def __new__(cls, arm: str, ticket: str, probability: float | None = None) -> Chosen:  # noqa: D102
+    def __new__(  # noqa: D102
+        cls, arm: str, ticket: str, probability: float | None = None, segment: str | None = None
+    ) -> Chosen:
         self = super().__new__(cls, arm, ticket)
         self.probability = probability
+        self.segment = segment
         return self
 
 
@@ -128,13 +135,23 @@ class Client:
 
     # Choosing and observing.
 
-    def choose(self, among: Sequence[str] | None = None) -> Chosen:
-        """An arm to pull, of all or of those that are available now, and its ticket."""
-        answer = self._ask("POST", "/v1/choose", {} if among is None else {"among": list(among)})
-        return Chosen(answer["arm"], answer["ticket"], answer.get("probability"))
+    def choose(
+        self, among: Sequence[str] | None = None, *, bandit: str | None = None, segment: str | None = None
+    ) -> Chosen:
+        """An arm to pull, of all or of those that are available now, and its ticket; see `Node.choose`."""
+        arms = None if among is None else list(among)
+        answer = self._ask("POST", "/v1/choose", _given(among=arms, bandit=bandit, segment=segment))
+        return Chosen(answer["arm"], answer["ticket"], answer.get("probability"), answer.get("segment"))
 
     def observe(
-        self, ticket: Chosen | str | None, reward: float, *, arm: str | None = None, key: str | None = None
+        self,
+        ticket: Chosen | str | None,
+        reward: float,
+        *,
+        arm: str | None = None,
+        key: str | None = None,
+        bandit: str | None = None,
+        segment: str | None = None,
     ) -> str:
         """Report a reward, by the ticket of its choice or, without one, by its arm.
 
@@ -148,6 +165,8 @@ class Client:
             The arm, if there is no ticket.
         key : str, optional
             What makes a reward without a ticket count once; a random one unless given.
+        bandit, segment : str, optional
+            Whose arm it is, if there is no ticket; the default bandit's without a segment unless given.
 
         Returns
         -------
@@ -161,7 +180,7 @@ class Client:
         SidecarError
             If the node is out of reach or cannot store it now.
         """
-        body = _observation(ticket, reward, arm, key)
+        body = _observation(ticket, reward, arm, key, bandit=bandit, segment=segment)
         answer: str = self._ask("POST", "/v1/observe", body, patience=self._patience)["answer"]
         return answer
 
@@ -182,9 +201,9 @@ class Client:
             "error": ...}`.
         """
         body = [
-            _observation(one.get("ticket"), one.get("reward"), one.get("arm"), one.get("key"))
+            _observation(**{"ticket": None, "reward": None, **one})
             if isinstance(one, Mapping)
-            else _observation(one[0], one[1], None, None)
+            else _observation(one[0], one[1])
             for one in observations
         ]
         answer = self._ask("POST", "/v1/observe", body, patience=self._patience, most_status=422)
@@ -232,14 +251,22 @@ class Client:
 
     # Changing.
 
-    def set_arms(self, arms: Iterable[str | Mapping[str, Any]]) -> None:
-        """Give the node another arm set, until it reads its configuration again: names, or tables as in node.toml."""
-        specs = [{"name": arm} if isinstance(arm, str) else dict(arm) for arm in arms]
-        self._ask("PUT", "/v1/arms", {"arms": specs})
+    def set_arms(self, arms: Iterable[str | Mapping[str, Any]], bandit: str | None = None) -> None:
+        """Give a bandit another arm set, until the node reads its configuration again: names, or tables as there."""
+        self._ask("PUT", "/v1/arms", _given(arms=[*map(_arm, arms)], bandit=bandit))
+
+    def add_arm(self, arm: str | Mapping[str, Any], bandit: str | None = None) -> None:
+        """Give a bandit one more arm, until the node reads its configuration again: a name, or a table as there."""
+        self._ask("POST", "/v1/arms", _given(arm=_arm(arm), bandit=bandit))
+
+    def remove_arm(self, name: str, bandit: str | None = None) -> None:
+        """Have a bandit choose an arm no more, until the node reads its configuration again."""
+        query = "" if bandit is None else f"?bandit={quote(bandit, safe='')}"
+        self._ask("DELETE", f"/v1/arms/{quote(name, safe='')}{query}")
 
     def add_peer(self, name: str, address: str | None = None) -> None:
         """Link the node with a neighbour; without an address it waits for the neighbour to dial."""
-        self._ask("POST", "/v1/peers", {"name": name, **({} if address is None else {"address": address})})
+        self._ask("POST", "/v1/peers", _given(name=name, address=address))
 
     def remove_peer(self, name: str) -> None:
         """End the link with a neighbour."""
@@ -392,15 +419,22 @@ class _UnixConnection(_Connection):
         self.sock.connect(self._path)
 
 
-def _observation(ticket: object, reward: object, arm: object, key: object) -> dict[str, object]:
+def _observation(ticket: object, reward: object, arm: object = None, key: object = None, **where: object) -> _Body:
     """An observation as the API takes it; one without ticket and key gets a key, so that it can be sent again."""
     if isinstance(ticket, tuple):
         ticket = ticket[1]
-    if ticket is not None:
-        named = {"ticket": ticket, "arm": arm, "key": key}
-    else:
-        named = {"arm": arm, "key": uuid.uuid4().hex if key is None else key}
-    return {name: value for name, value in named.items() if value is not None} | {"reward": reward}
+    if ticket is None and key is None:
+        key = uuid.uuid4().hex
+    return _given(ticket=ticket, arm=arm, key=key, **where) | {"reward": reward}
+
+
+def _given(**values: object) -> _Body:
+    """What is not None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _arm(arm: str | Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": arm} if isinstance(arm, str) else dict(arm)
 
 
 def _words(error: BaseException) -> str:

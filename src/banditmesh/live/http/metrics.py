@@ -19,6 +19,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from ...version import __version__
+from ..names import DEFAULT
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -122,6 +123,7 @@ class Metrics(Collector):
             )
         yield from self._links()
         yield from self._arms(state)
+        yield from self._bandits(state)
 
     def _links(self) -> Iterable[Metric]:
         peers = self._node.peers()
@@ -130,7 +132,8 @@ class Metrics(Collector):
 
     @staticmethod
     def _arms(state: StateView) -> Iterable[Metric]:
-        yield GaugeMetricFamily("banditmesh_arms", "How many arms the node chooses among.", len(state.arms))
+        n_arms = len(state.arms) + sum(len(agent.arms) for agent in state.agents)
+        yield GaugeMetricFamily("banditmesh_arms", "How many arms the node chooses among, in all segments.", n_arms)
         if len(state.arms) > MAX_ARMS:
             return
         counts = GaugeMetricFamily(
@@ -150,6 +153,27 @@ class Metrics(Collector):
         silent = {arm.name: arm.n_silent for arm in state.arms}
         yield _by("banditmesh_arm_silent_choices", "Open choices that count as silence.", "arm", silent)
         yield _by("banditmesh_arm_mean", "The mean reward, as the node estimates it.", "arm", means)
+
+    @staticmethod
+    def _bandits(state: StateView) -> Iterable[Metric]:
+        """By bandit, all its segments together: labels must stay few."""
+        arms = {DEFAULT: [*state.arms]}
+        n_segments = {DEFAULT: 0}
+        for agent in state.agents:
+            arms.setdefault(agent.bandit, []).extend(agent.arms)
+            n_segments[agent.bandit] = n_segments.get(agent.bandit, 0) + (agent.segment is not None)
+        yield _by("banditmesh_bandit_segments", "Segments of a bandit.", "bandit", n_segments)
+        counts = GaugeMetricFamily(
+            "banditmesh_bandit_observations",
+            "Observations that the estimates of a bandit contain.",
+            labels=("bandit", "source"),
+        )
+        for bandit, some in arms.items():
+            counts.add_metric((bandit, "own"), sum(arm.own_count for arm in some))
+            counts.add_metric((bandit, "heard"), sum(arm.heard_count for arm in some))
+        yield counts
+        n_open = {bandit: sum(arm.n_open for arm in some) for bandit, some in arms.items()}
+        yield _by("banditmesh_bandit_open_choices", "Choices without a reward.", "bandit", n_open)
 
 
 def _by(name: str, text: str, label: str, values: Mapping[str, float], counter: bool = False) -> Metric:

@@ -20,6 +20,8 @@ from ..statistics import ArmSpec
 MAX_OBSERVATIONS: Final = 1_000
 
 Name = Annotated[str, Meta(description="1 to 128 bytes of printable UTF-8.")]
+Bandit = Annotated[str, Meta(description="The name of a bandit; the default one if absent.")]
+Segment = Annotated[str, Meta(description="A text of the caller's, such as a country; none if absent or empty.")]
 Key = Annotated[str, Meta(min_length=1, max_length=128, description="A caller's own key; the same key counts once.")]
 
 
@@ -133,20 +135,24 @@ def warnings_of(caps: dict[str, CapView], many_lives: dict[str, int], outside: d
 
 
 class ChooseRequest(Struct, forbid_unknown_fields=True):
-    """Which arms are available now; all of them if `among` is absent."""
+    """Which arms are available now, all of them if `among` is absent; of which bandit, and in which segment."""
 
     among: list[Name] | None = None
+    bandit: Bandit | None = None
+    segment: Segment | None = None
 
 
-class Chosen(Struct):
+class Chosen(Struct, omit_defaults=True):
     """An arm to pull, the ticket by which its reward is reported, and how probable the arm was.
 
-    `probability` is 1 for first pulls and null for policies that draw.
+    `probability` is 1 for first pulls and null for policies that draw. `segment` is there if the request names one, and
+    null if the arm was chosen without it, since the bandit does not list it.
     """
 
     arm: str
     ticket: str
     probability: float | None
+    segment: str | UnsetType | None = UNSET
 
 
 class ObservationRequest(Struct, forbid_unknown_fields=True):
@@ -156,6 +162,8 @@ class ObservationRequest(Struct, forbid_unknown_fields=True):
     ticket: str | None = None
     arm: Name | None = None
     key: Key | None = None
+    bandit: Bandit | None = None
+    segment: Segment | None = None
 
 
 class Answer(Struct, omit_defaults=True):
@@ -191,9 +199,17 @@ class Peers(Struct):
 
 
 class ArmsRequest(Struct, forbid_unknown_fields=True):
-    """The whole new arm set, in the order of first choices."""
+    """The whole new arm set of a bandit, in the order of first choices."""
 
     arms: list[ArmSpec]
+    bandit: Bandit | None = None
+
+
+class ArmRequest(Struct, forbid_unknown_fields=True):
+    """One arm more of a bandit; one of the same name is described anew."""
+
+    arm: ArmSpec
+    bandit: Bandit | None = None
 
 
 class PeerRequest(Struct, forbid_unknown_fields=True):
@@ -245,7 +261,10 @@ class Error(Struct):
 
 
 class Operation(Struct, frozen=True):
-    """A method of a path: its name, what it takes, and by status what it gives: a type, several, or a media type."""
+    """A method of a path: its name, what it takes, and by status what it gives: a type, several, or a media type.
+
+    `query` is a parameter that may stand behind the path.
+    """
 
     method: str
     path: str
@@ -253,6 +272,7 @@ class Operation(Struct, frozen=True):
     summary: str
     takes: Any = None
     gives: dict[int, Any] = {}
+    query: str | None = None
 
 
 _LATER = {503: Error}
@@ -284,6 +304,16 @@ OPERATIONS: Final = (
         "DELETE", "/v1/peers/{name}", "remove_peer", "End a link", None, {200: Done, 404: Error, 422: Error, **_LATER}
     ),
     Operation("PUT", "/v1/arms", "set_arms", "Replace the arm set", ArmsRequest, {200: Done, 422: Error, **_LATER}),
+    Operation("POST", "/v1/arms", "add_arm", "Add an arm", ArmRequest, {200: Done, 422: Error, **_LATER}),
+    Operation(
+        "DELETE",
+        "/v1/arms/{name}",
+        "remove_arm",
+        "Remove an arm of the bandit that the query names",
+        None,
+        {200: Done, 404: Error, 422: Error, **_LATER},
+        query="bandit",
+    ),
     Operation("POST", "/v1/notices", "notice", "Hand over a notice", NoticeRequest, {200: Done, 422: Error, **_LATER}),
     Operation("GET", "/v1/lives/{name}", "lives", "Known lives of a member", None, {200: Lives, 422: Error}),
     Operation(
@@ -380,12 +410,15 @@ def _describe(operation: Operation, schema_of: dict[Any, Any]) -> dict[str, Any]
     if "{name}" in operation.path:
         name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
         described["parameters"] = [name]
+    if operation.query is not None:
+        query = {"name": operation.query, "in": "query", "required": False, "schema": {"type": "string"}}
+        described.setdefault("parameters", []).append(query)
     return described
 
 
 _TEXTS = {
     200: "done",
-    404: "there is no such neighbour",
+    404: "there is none of that name",
     422: "refused, with the reason",
     503: "not now: too many callers, a full or busy disk, or a node that leaves; Retry-After says when to ask again",
 }

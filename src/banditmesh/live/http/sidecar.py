@@ -23,6 +23,7 @@ from starlette.routing import Route
 
 from ...errors import BanditmeshError, InputError, MessageError
 from ..member.ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Observation
+from ..names import DEFAULT
 from . import openapi
 
 if TYPE_CHECKING:
@@ -76,8 +77,9 @@ class Sidecar:
 
     async def choose(self, request: Request) -> Response:  # noqa: D102
         asked: openapi.ChooseRequest = await _read(request, "choose")
-        choice = self._node.choose(asked.among)
-        return _answer(openapi.Chosen(choice.arm, str(choice.ticket), choice.probability))
+        choice = self._node.choose(asked.among, bandit=asked.bandit, segment=asked.segment)
+        segment = choice.segment if asked.segment else msgspec.UNSET
+        return _answer(openapi.Chosen(choice.arm, str(choice.ticket), choice.probability, segment))
 
     async def observe(self, request: Request) -> Response:  # noqa: D102
         asked: openapi.ObservationRequest | list[openapi.ObservationRequest] = await _read(request, "observe")
@@ -95,7 +97,10 @@ class Sidecar:
     async def _observe(self, asked: list[openapi.ObservationRequest]) -> list[openapi.Answer]:
         """What becomes of each observation; all that can be counted are, in one transaction."""
         began = perf_counter()
-        observations = [Observation(one.reward, cast(Any, one.ticket), one.arm, one.key) for one in asked]
+        observations = [
+            Observation(one.reward, cast(Any, one.ticket), one.arm, one.key, bandit=one.bandit, segment=one.segment)
+            for one in asked
+        ]
         answers = await self._node.observe_many(observations, needs_key=True)
         self._metrics.observed(perf_counter() - began)
         return [
@@ -128,7 +133,20 @@ class Sidecar:
 
     async def set_arms(self, request: Request) -> Response:  # noqa: D102
         asked: openapi.ArmsRequest = await _read(request, "set_arms")
-        await self._node.set_arms(asked.arms)
+        await self._node.set_arms(asked.arms, asked.bandit)
+        return _answer(openapi.Done())
+
+    async def add_arm(self, request: Request) -> Response:  # noqa: D102
+        asked: openapi.ArmRequest = await _read(request, "add_arm")
+        await self._node.add_arm(asked.arm, asked.bandit)
+        return _answer(openapi.Done())
+
+    async def remove_arm(self, request: Request) -> Response:  # noqa: D102
+        name, bandit = request.path_params["name"], request.query_params.get("bandit", DEFAULT)
+        specs = [one for one in self._node.config.bandit_specs() if one.name == bandit]
+        if specs and name not in {arm.name for arm in specs[0].arms}:
+            raise HTTPException(404, f"there is no arm {name!r}")
+        await self._node.remove_arm(name, bandit)
         return _answer(openapi.Done())
 
     async def notice(self, request: Request) -> Response:  # noqa: D102

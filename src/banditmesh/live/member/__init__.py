@@ -36,7 +36,7 @@ from ...protocols.base import AnyProtocol
 from ..bandits import BanditSpec
 from ..disk import Changes, Life, OwnArm, Start, Stored
 from ..http.openapi import CapView, StateView, warnings_of
-from ..names import DEFAULT, OPEN_CHOICES, Caps, check_name, epoch_text, split_arm
+from ..names import DEFAULT, OPEN_CHOICES, Caps, arm_name, check_name, epoch_text, split_arm
 from ..statistics import ArmSpec, Entry, Key, Statistic, Values
 from .bandits import Bandits
 from .choosing import NodeChoice
@@ -270,7 +270,7 @@ class Member:
         """
         life = self.life
         uptime = now if uptime is None else uptime
-        agent = self._bandits.agent(bandit, segment, among)
+        agent = self._bandits.chooser(bandit, segment, among)
         arm, probability = agent.choose(among, self._n_choices, uptime)
         self._n_choices = number = self._n_choices + 1
         self._own_of(arm).n_chosen += 1
@@ -280,6 +280,18 @@ class Member:
         agent.flights.give(arm, number, uptime)
         ticket = Ticket(life.epoch, life.start, number, arm, tickets.seal(life.epoch, life.start, number, arm))
         return NodeChoice(split_arm(arm)[1], ticket, probability, agent.segment or None)
+
+    def arms_of(self, bandit: str | None = None) -> list[str]:
+        """The names of a bandit's arms."""
+        return self._bandits.arms_of(bandit)
+
+    def new_arms(self, bandit: str | None, among: Collection[str] | None) -> list[ArmSpec]:
+        """The arms that a choice names and that its bandit, which allows that, is to have first."""
+        return self._bandits.new_arms(bandit, among)
+
+    def arm_of(self, bandit: str | None, segment: str | None, arm: str) -> str:
+        """The name under which the statistics of an arm travel that a bandit has in a segment."""
+        return arm_name(self._bandits.agent(bandit, segment).name, arm)
 
     def check_reward(self, arm: str, reward: object, has_ticket: bool = False) -> float:
         """`reward` if it can be counted: of an arm that the node has or had, or of any that a ticket names."""

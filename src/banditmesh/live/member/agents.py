@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from ... import checks
 from ...core import Agent, Silent
 from ...errors import InputError
@@ -37,6 +39,14 @@ class Bandit:
         self.spec = spec
         self.arms: dict[str, ArmSpec] = {}
         self.agents: dict[str, SegmentAgent] = {}
+
+    def new_arms(self, among: Collection[str] | None) -> list[ArmSpec]:
+        """The arms that a choice names and that are to be made first: like its first arm, but without its prior."""
+        if not self.spec.new_arms or among is None or isinstance(among, str):
+            return []
+        like = next(iter(self.arms.values()), None)
+        names = [name for name in dict.fromkeys(among) if name not in self.arms]
+        return [ArmSpec(name) if like is None else replace(like, name=name, prior=None) for name in names]
 
     def check_among(self, node: str, among: Collection[str] | None) -> None:
         """Refuse to choose where there is nothing to choose from, or among what it does not have."""

@@ -190,19 +190,30 @@ class Bandits:
 
     # Who is asked
 
-    def agent(
-        self, name: str | None = None, segment: str | None = None, among: Collection[str] | None = None
-    ) -> SegmentAgent:
-        """The agent that chooses for a bandit in a segment among these arms; it is made if it is asked for first."""
-        bandit = self._named(DEFAULT if name is None else name)
-        bandit.check_among(self._node, among)
+    def arms_of(self, name: str | None) -> list[str]:
+        """The names of a bandit's arms."""
+        return list(self._named(name).arms)
+
+    def new_arms(self, name: str | None, among: Collection[str] | None) -> list[ArmSpec]:
+        """The arms that a choice names and that its bandit is to have first."""
+        return self._named(name).new_arms(among)
+
+    def chooser(self, name: str | None, segment: str | None, among: Collection[str] | None) -> SegmentAgent:
+        """The agent that chooses for a bandit in a segment among these arms."""
+        self._named(name).check_among(self._node, among)
+        return self.agent(name, segment)
+
+    def agent(self, name: str | None = None, segment: str | None = None) -> SegmentAgent:
+        """The agent of a bandit in a segment, made if it is asked for the first time."""
+        bandit = self._named(name)
         if not segment:
             return bandit.agents[""]
         if not isinstance(segment, str):
             raise InputError(f"segment must be a text, got {checks.shown(segment)}")
         return self._segment(bandit, segment) or bandit.agents[""]
 
-    def _named(self, name: str) -> Bandit:
+    def _named(self, name: str | None) -> Bandit:
+        name = DEFAULT if name is None else name
         if not isinstance(name, str) or name not in self._bandits:
             known = ", ".join(map(repr, self._bandits))
             raise InputError(f"bandit must be one of node {self._node!r} ({known}), got {checks.shown(name)}")

@@ -29,6 +29,8 @@ WITHDRAWN: Final = "withdrawn"
 class Observation(NamedTuple):
     """A reward that came: with the ticket of its choice, or of an arm, perhaps with a key of the caller's own.
 
+    An arm may be that of a bandit, perhaps in a segment; a member takes it by the name under which it travels.
+
     With `withdraws` there is no reward: the ticket is closed, and nothing is counted.
     """
 
@@ -37,6 +39,8 @@ class Observation(NamedTuple):
     arm: str | None = None
     key: str | None = None
     withdraws: bool = False
+    bandit: str | None = None
+    segment: str | None = None
 
 
 class Answer(NamedTuple):
@@ -147,7 +151,7 @@ class Ledger:
         values: dict[str, Values] = {}
         closing: dict[tuple[int, int], None] = {}
         keys: dict[str, int] = {}
-        for reward, ticket, arm, key, withdraws in observations:
+        for reward, ticket, arm, key, withdraws, *_ in observations:
             try:
                 if ticket is not None:
                     arm = ticket.arm
