@@ -85,8 +85,8 @@ class StateView(Struct, frozen=True):
     caps: dict[str, CapView]
     certificate_ends: float | None = None
     many_lives: dict[str, int] = {}
-    warnings: list[str] = []
     agents: list[AgentView] = []
+    warnings: list[str] = []
 
 
 class PeerView(Struct, frozen=True):

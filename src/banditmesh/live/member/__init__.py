@@ -38,6 +38,7 @@ from ..disk import Changes, Life, OwnArm, Start, Stored
 from ..http.openapi import CapView, StateView, warnings_of
 from ..names import DEFAULT, OPEN_CHOICES, Caps, arm_name, check_name, epoch_text, split_arm
 from ..statistics import ArmSpec, Entry, Key, Statistic, Values
+from . import agents
 from .bandits import Bandits
 from .choosing import NodeChoice
 from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Answer, Draft, Ledger, Observation, Own, own_arm
@@ -295,7 +296,7 @@ class Member:
 
     def check_reward(self, arm: str, reward: object, has_ticket: bool = False) -> float:
         """`reward` if it can be counted: of an arm that the node has or had, or of any that a ticket names."""
-        spec = self._bandits.spec_of(arm)
+        spec = agents.spec_of(self._bandits.holder, arm)
         if spec is None and arm not in self._ledger.own:
             if not has_ticket:
                 raise InputError(f"a reward must be of an arm of node {self.node!r}, got one of {arm!r}")
@@ -332,7 +333,9 @@ class Member:
             self._count(draft, told, own)
             for one, answer in zip(observations, draft.answers, strict=True):
                 if one.ticket is not None and one.ticket.start == life.start and answer.outcome != REFUSED:
-                    self._bandits.landed(one.ticket.arm, one.ticket.number, uptime, answer.outcome == COUNTED)
+                    agent = self._bandits.agents.get(split_arm(one.ticket.arm)[0])
+                    if agent is not None:
+                        agent.flights.settle(one.ticket.arm, one.ticket.number, uptime, answer.outcome == COUNTED)
 
         return self._begin_commit(changes, apply), draft.answers
 
@@ -347,9 +350,9 @@ class Member:
             self.counters[f"observations_{outcome.replace(' ', '_')}"] += 1
         for arm in draft.values:
             self._own_of(arm)
-        self._bandits.make_ready(draft.values)
+        agents.make_ready(self._bandits.holder, draft.values)
         self._ledger.apply(draft)
-        self._bandits.observe(draft.counted)
+        agents.observe(self._bandits.holder, draft.counted)
         for arm, values in told.items():
             self._table.tell(arm, values)
         for own in stored:
@@ -381,7 +384,7 @@ class Member:
         if heard:
             if in_order:
                 heard.sort()
-            self._bandits.learn(heard)
+            agents.learn(self._bandits.holder, heard)
             heard.clear()
 
     # Links

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -21,7 +21,7 @@ from ...core import Agent, Silent
 from ...errors import InputError
 from ..bandits import BanditSpec
 from ..http.openapi import AgentView, ArmView
-from ..names import DEFAULT, agent_name, arm_name
+from ..names import DEFAULT, agent_name, arm_name, split_arm
 from ..statistics import ArmSpec, policy_arms
 from .choosing import seen
 from .ledger import Ledger, Own
@@ -268,3 +268,38 @@ class SegmentAgent:
             )
         name, segment = self.bandit.spec.name, self.segment or None
         return AgentView(name, segment, policy.name, self.n_choices, found)
+
+
+#: By the name of an arm in statistics: the agent that has it.
+Holders: TypeAlias = Mapping[str, SegmentAgent]
+
+
+def spec_of(holders: Holders, arm: str) -> ArmSpec | None:
+    """What the configuration says of an arm; None if the node does not have it."""
+    agent = holders.get(arm)
+    return None if agent is None else agent.bandit.arms[split_arm(arm)[1]]
+
+
+def make_ready(holders: Holders, arms: Iterable[str]) -> None:
+    """Have the agents of these arms as they are before rewards of them are counted."""
+    for agent in {holders[arm] for arm in arms if arm in holders}:
+        agent.agent()
+
+
+def observe(holders: Holders, counted: Iterable[tuple[str, float]]) -> None:
+    """Learn of the node's own rewards, which are counted."""
+    rewards: dict[SegmentAgent, list[tuple[str, float]]] = {}
+    for arm, reward in counted:
+        if arm in holders:
+            rewards.setdefault(holders[arm], []).append((arm, reward))
+    for agent, some in rewards.items():
+        agent.observe(some)
+
+
+def learn(holders: Holders, heard: Iterable[tuple[str, int, str, int, float]]) -> None:
+    """Learn of what was heard, in this order: origin, epoch, arm, how many more, and what they add to the sum."""
+    parts: dict[SegmentAgent, list[tuple[str, int, float]]] = {}
+    for _, _, arm, more, total in heard:
+        parts.setdefault(holders[arm], []).append((arm, more, total))
+    for agent, some in parts.items():
+        agent.learn(some)

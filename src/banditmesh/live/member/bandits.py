@@ -248,17 +248,6 @@ class Bandits:
                 return problem
         return None
 
-    def spec_of(self, arm: str) -> ArmSpec | None:
-        """What the configuration says of an arm, by its name in statistics; None if the node does not have it."""
-        agent = self.holder.get(arm)
-        return None if agent is None else agent.bandit.arms[split_arm(arm)[1]]
-
-    def landed(self, arm: str, number: int, uptime: float, is_reward: bool) -> None:
-        """The ticket of a choice was closed, perhaps of an arm that is gone: its agent waits for it no more."""
-        agent = self.agents.get(split_arm(arm)[0])
-        if agent is not None:
-            agent.flights.settle(arm, number, uptime, is_reward)
-
     def begin(self) -> None:
         """A start or a life begins: nothing is in flight."""
         for agent in self.agents.values():
@@ -271,28 +260,3 @@ class Bandits:
     def n_segments(self) -> int:
         """How many segments there are of the bandit that has the most."""
         return max(len(bandit.agents) - 1 for bandit in self._bandits.values())
-
-    # Learning
-
-    def make_ready(self, arms: Iterable[str]) -> None:
-        """Have the agents of these arms as they are before rewards of them are counted."""
-        for agent in {self.holder[arm] for arm in arms if arm in self.holder}:
-            agent.agent()
-
-    def observe(self, counted: Iterable[tuple[str, float]]) -> None:
-        """Learn of the node's own rewards, which are counted."""
-        rewards: dict[SegmentAgent, list[tuple[str, float]]] = {}
-        for arm, reward in counted:
-            if arm in self.holder:
-                rewards.setdefault(self.holder[arm], []).append((arm, reward))
-        for agent, some in rewards.items():
-            agent.observe(some)
-
-    def learn(self, heard: Iterable[tuple[str, int, str, int, float]]) -> None:
-        """Learn of what was heard, in this order: origin, epoch, arm, how many more, and what they add to the sum."""
-        holder = self.holder
-        parts: dict[SegmentAgent, list[tuple[str, int, float]]] = {}
-        for _, _, arm, more, total in heard:
-            parts.setdefault(holder[arm], []).append((arm, more, total))
-        for agent, some in parts.items():
-            agent.learn(some)
