@@ -159,8 +159,8 @@ class Known:
     """
 
     __slots__ = (
-        "certificate", "count", "has_arm", "is_dirty", "is_observed", "is_outside", "is_own", "key", "n_bytes", "passes",
-        "signature", "stamp", "total", "ttl", "weight", "weighted_total",
+        "certificate", "count", "has_arm", "is_dirty", "is_observed", "is_outside", "is_own", "key", "n_bytes",
+        "passes", "signature", "stamp", "total", "ttl", "weight", "weighted_total",
     )  # fmt: skip
 
     def __init__(self, key: Key, has_arm: bool, is_own: bool) -> None:
