@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -13,7 +14,8 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
-from banditmesh.errors import InputError
+from banditmesh.errors import BanditmeshError, InputError
+from banditmesh.live import Client
 from banditmesh.mesh import MeshError, Verdict, local, run_mesh, verify_mesh
 from banditmesh.mesh.verify import prediction_interval
 from banditmesh.mesh.worker import Traffic
@@ -159,6 +161,45 @@ def cli(*arguments, **options):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
+def test_node_that_is_killed_goes_on_from_its_disk():
+    problem = bm.Problem.random(bm.networks.path(3), n_arms=2, per_agent=2, seed=0)
+    n_known, seen = [], []
+
+    def opened(mesh):
+        threading.Thread(target=kill_and_start, args=(mesh,), daemon=True).start()
+
+    def kill_and_start(mesh):
+        with Client(mesh.sidecars["1"]) as client:
+            wait_until(lambda: client.state()["n_choices"] >= 2)
+        mesh.kill("1")
+        wait_until(lambda: not answers(mesh.sidecars["1"]))
+        with pytest.raises(InputError, match="the node must be one of this mesh, got 'x'"):
+            mesh.start("x")
+        seen.append("down")
+        mesh.start("1")
+        wait_until(lambda: answers(mesh.sidecars["1"]))
+        seen.append("up")
+
+    def keep(run):
+        wait_until(lambda: seen == ["down", "up"])
+        n_known.append(int(run.pulls.sum()))
+
+    run = run_mesh(problem, bm.Flooding(2), horizon=12, pace=10.0, processes=1, opened=opened, keep=keep)
+    # No pull is left out, and none is counted twice.
+    assert run.pulls.sum(axis=1).tolist() == [12, 12, 12]
+    assert n_known == [36]
+    assert run.is_quiet
+
+
+def answers(address):
+    try:
+        with Client(address, patience=0.0) as client:
+            client.state()
+    except BanditmeshError:
+        return False
+    return True
+
+
 def test_mesh_up_prints_what_a_program_can_read():
     options = ["--agents", "8", "--arms", "4", "--per-agent", "2", "--horizon", "5", "--pace", "20", "--json"]
     out, err = (process := cli("mesh", "up", "--network", "ba", *options)).communicate(timeout=300)
@@ -167,6 +208,7 @@ def test_mesh_up_prints_what_a_program_can_read():
     assert told["agents"] == 8
     assert told["counters"]["observations_counted"] == 40
     assert told["is_quiet"]
+    assert "With --serve" in err
 
 
 def test_interrupt_ends_the_whole_mesh(tmp_path):

@@ -1,13 +1,13 @@
 """Who may use the page, by requests and websockets: nobody through another site, and afar by token only."""
 
 import asyncio
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
 from banditmesh.errors import InputError
 from banditmesh.web import access
-from banditmesh.web.access import COOKIE, VISITOR, Access
+from banditmesh.web.access import COOKIE, VISITOR, Access, sign_in_link
 from banditmesh.web.server import listening
 
 TOKEN = "correct-horse-battery"
@@ -125,6 +125,19 @@ def test_beyond_loopback_a_token_opens_the_page_and_its_websocket():
     assert ask(Access("0.0.0.0", hosts=["lab.example"], token=TOKEN), {**host, **cookie})[0] == 401
     assert ask(guard, {**host, "cookie": f"{COOKIE}=guess"})[0] == 401
     assert ask(guard, {**host, **cookie, "origin": "http://evil.example"}, kind="websocket") == 1008
+
+
+def test_link_with_the_token_signs_in_and_leads_to_this_server_only():
+    guard = Access("127.0.0.1", token=TOKEN)
+    for to, leads_to in (("/mesh", "/mesh"), ("//evil.example", "/")):
+        parts = urlsplit(sign_in_link("http://127.0.0.1:8470/", TOKEN, to))
+        status, found, _ = ask(guard, OWN, path=parts.path, query=parts.query)
+        assert (status, found["location"]) == (303, leads_to)
+        assert ask(guard, {**OWN, "cookie": found["set-cookie"].partition(";")[0]})[0] == 200
+    for query in ("token=wrong", "token=", "to=/mesh"):
+        status, found, form = ask(guard, OWN, path="/sign-in", query=query)
+        assert (status, "set-cookie" in found) == (401, False)
+        assert b'type="password"' in form
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])

@@ -7,14 +7,18 @@ import contextlib
 import csv
 import dataclasses
 import io
+import os
 import re
+import signal
+import subprocess
 import threading
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 import networkx as nx
 import pytest
 import uvicorn
+from page_server import PROGRAM
 from playwright.sync_api import expect
 from processes import NodeProcess
 
@@ -507,6 +511,62 @@ def test_mesh_of_five_shows_a_node_that_dies_and_comes_back(tab, mesh_folder):
     tab.locator('[data-bm="nodes"]').fill(f"unix:{mesh_folder}/0/api\nhttp://127.0.0.1:9")
     tab.locator('[data-bm="watch"]').click()
     tab.locator('[data-bm="notice"]', has_text="http://127.0.0.1:9 may not be asked from this page").wait_for()
+
+
+#: Where a node of the mesh is drawn, in the window.
+NODE_AT = """(box, name) => {
+    box.scrollIntoView({block: "center"});
+    const chart = getElement(Number(box.id.slice(1))).chart, corner = box.getBoundingClientRect();
+    const node = chart.getOption().series.find((one) => one.id === "nodes").data.find((one) => one.name === name);
+    const [x, y] = chart.convertToPixel({xAxisIndex: 0, yAxisIndex: 0}, node.value);
+    return [corner.left + x, corner.top + y];
+}"""
+#: How many rewards a node knows of, now and then, as the chart shows it; null while it does not answer.
+KNOWN = """(name) => getElement(Number(document.querySelector('[data-bm="chart-known"]').id.slice(1)))
+    .chart.getOption().series.find((one) => one.name === name)?.data.map((point) => point[1])"""
+
+
+@contextlib.contextmanager
+def mesh_up(*options):
+    """A mesh that is served, in a process of its own: the link to its page."""
+    command = [*PROGRAM, "mesh", "up", "--serve", "--no-open", "--processes", "1", *options]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        yield re.search(r"http://\S+", process.stderr.readline())[0]
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+        assert "Traceback" not in err, err
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_node_of_a_served_mesh_is_killed_and_started_and_catches_up(tabs, tmp_path):
+    links = tmp_path / "links.txt"
+    links.write_text("0 1\n1 2\n")
+    problem = ("--network", str(links), "--arms", "2", "--per-agent", "2", "--protocol", "flooding(2)")
+    tab = tabs()
+    with mesh_up(*problem, "--horizon", "100000", "--pace", "5") as link:
+        tab.goto(link)
+        assert urlsplit(tab.url).path == "/mesh"
+        status = tab.locator('[data-bm="mesh"]')
+        status.filter(has_text="3 of 3 nodes answer, 2 of 2 links are up").wait_for()
+        tab.wait_for_function(f"(({KNOWN})('1') ?? []).length >= 2")
+        tab.mouse.click(*tab.locator('[data-bm="graph"]').evaluate(NODE_AT, "1"))
+        status.filter(has_text="2 of 3 nodes answer, 0 of 2 links are up").wait_for()
+        tab.wait_for_function(f"({KNOWN})('1').at(-1) == null")
+        # What it knew, and what the others have come to know without it.
+        before = max(filter(None, tab.evaluate(KNOWN, "1")))
+        tab.wait_for_function(f"(before) => ({KNOWN})('0').at(-1) > before", arg=before)
+        tab.mouse.click(*tab.locator('[data-bm="graph"]').evaluate(NODE_AT, "1"))
+        status.filter(has_text="3 of 3 nodes answer, 2 of 2 links are up").wait_for()
+        tab.wait_for_function(f"(before) => ({KNOWN})('1').at(-1) > before", arg=before)
+        # The same from the table, for those who have no pointer.
+        tab.locator('[data-bm="kill-2"]').press("Enter")
+        status.filter(has_text="2 of 3 nodes answer").wait_for()
+        tab.locator('[data-bm="start-2"]').press("Enter")
+        status.filter(has_text="3 of 3 nodes answer").wait_for()
 
 
 # --- for everybody

@@ -115,7 +115,27 @@ def test_nonsense_is_no_answer_and_disturbs_no_other_node(poll, bodies):
     assert [one.error for one in found.seen] == ["does not answer like a sidecar; is it one?", ""]
     assert found.seen[1].refusals == {"forged": 1}
     assert [link["link"] for link in found.links] == ["ann – bob"]
-    assert [mean for _, mean in found.history["ann"]["red"]] == [0.5]
+    assert [moment[1:] for moment in found.history["ann"]["red"]] == [(0.5, 3)]
+
+
+def test_link_that_is_down_has_no_rate_and_one_that_is_up_no_old_refusal(poll):
+    refused = "expired: the certificate is over"
+    bodies = answering(GOOD)
+    with sidecar(bodies) as url:
+        found = poll(url)
+        for state, sent in (("up", 1007), ("down", 2007), ("down", 3007), ("up", 0), ("up", 500)):
+            peer = {**PEER, "state": state, "sent": sent, "last_refusal": refused}
+            bodies.update(answering({"/v1/peers": {"peers": [peer]}}))
+            time.sleep(0.11)  # moments are told apart by tenths of a second
+            found.poll()
+            [link] = found.links
+            assert link["refusal"] == ("" if state == "up" else refused)
+            # Of the moments before it went down, nothing is left when it is up again.
+            assert (link["rate"] > 0) is (sent in (1007, 500)), state
+    found.poll()
+    assert found.seen[0].error
+    assert found.history["ann"]["red"][-1][1:] == (None, None)
+    assert [link["rate"] for link in found.links] == [0.0]
 
 
 def test_endless_answer_is_given_up(poll, monkeypatch):

@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 from page_server import PROGRAM, cut_off
 
 from banditmesh.cli import cli
-from banditmesh.errors import MissingExtraError
+from banditmesh.errors import InputError, MissingExtraError
 from banditmesh.web.server import serve
 
 
@@ -29,6 +30,12 @@ def test_without_the_extra_a_line_has_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "nicegui", None)
     with pytest.raises(MissingExtraError, match=r"the page needs the package nicegui; install it with: pip install"):
         serve()
+
+
+@pytest.mark.parametrize(("host", "token"), [("127.0.0.1", None), ("0.0.0.0", "correct-horse-battery")])
+def test_nodes_may_be_killed_on_loopback_and_with_a_token_only(host, token):
+    with pytest.raises(InputError, match="on loopback that asks for a token"):
+        serve(host, 0, token=token, local=SimpleNamespace(sidecars={"ann": "unix:/run/ann"}))
 
 
 def test_mesh_must_be_addresses_of_sidecars():

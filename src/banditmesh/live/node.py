@@ -273,6 +273,10 @@ class Node:
             await self._end("it has left")
         note(LOG, logging.INFO, "node ended", node=self.config.node)
 
+    async def abort(self) -> None:
+        """End at once, as a crash does: what waits is not sent, and no neighbour is told."""
+        await self._end("it was aborted")
+
     def _n_waiting(self) -> int:
         return sum(self._member.waiting(peer) + self._board.waiting(peer) for peer in self._links.linked())
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -101,6 +102,8 @@ def run_mesh(
     processes: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     progress: Listener | None = None,
+    opened: Callable[[LocalMesh], None] | None = None,
+    keep: Callable[[MeshRun], None] | None = None,
 ) -> MeshRun:
     """Run a mesh of one real node per agent on this machine, and say what it did.
 
@@ -124,6 +127,10 @@ def run_mesh(
         Where keys and states are kept; a folder that goes afterwards unless given.
     progress : callable, optional
         Called with the number of pulls done and the number in all.
+    opened : callable, optional
+        Called, before the first pull, with the mesh that is linked; with it, every node has a sidecar.
+    keep : callable, optional
+        Called at the end with what the mesh did; the nodes leave when it returns.
 
     Examples
     --------
@@ -147,10 +154,31 @@ def run_mesh(
     with ExitStack() as stack:
         if folder is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="banditmesh-"))
-        seats = make_seats(problem, protocol, policy, Path(folder))
+        sidecars = None
+        if opened is not None:
+            # The path of a socket must be short, and the folder for its user alone.
+            sidecars = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="banditmesh-")))
+        seats = make_seats(problem, protocol, policy, Path(folder), sidecars)
         shares = [seats[place::processes] for place in range(processes)]
         crew = stack.enter_context(_crew(shares, seed, horizon, 1.0 / pace))
-        played, seconds, is_quiet = _direct(crew, horizon * problem.n_agents, progress)
+        played, seconds, is_quiet = _direct(crew, horizon * problem.n_agents, progress, opened)
+        run = _made(problem, protocol, policy, horizon, pace, played, seconds, is_quiet)
+        if keep is not None:
+            keep(run)
+    return run
+
+
+def _made(
+    problem: Problem,
+    protocol: AnyProtocol,
+    policy: Policy,
+    horizon: int,
+    pace: float,
+    played: list[Played],
+    seconds: float,
+    is_quiet: bool,
+) -> MeshRun:
+    """What a mesh did, from what became of its nodes."""
     pulls = np.zeros((problem.n_agents, problem.n_arms), dtype=np.int64)
     counters: Counter[str] = Counter()
     names = {str(arm): place for place, arm in enumerate(problem.arms)}
@@ -173,10 +201,14 @@ def run_mesh(
     )
 
 
-def _direct(crew: _Crew, total: int, progress: Listener | None) -> tuple[list[Played], float, bool]:
+def _direct(
+    crew: _Crew, total: int, progress: Listener | None, opened: Callable[[LocalMesh], None] | None
+) -> tuple[list[Played], float, bool]:
     addresses = {name: address for answer in crew.answers(PATIENCE) for name, address in answer.items()}
     crew.ask("meet", addresses)
     crew.answers(PATIENCE)
+    if opened is not None:
+        opened(LocalMesh(crew))
     began = time.monotonic()
     crew.ask("play")
     crew.answers(None, total, progress)
@@ -207,19 +239,67 @@ def _settle(crew: _Crew) -> bool:
     return False
 
 
+class LocalMesh:
+    """A mesh that runs on this machine, for whoever started it: where to ask its nodes, and which of them are up.
+
+    Attributes
+    ----------
+    sidecars : dict
+        By node: the address of its sidecar.
+    """
+
+    def __init__(self, crew: _Crew) -> None:
+        self._crew = crew
+        seats = sorted((seat for share in crew.shares for seat in share), key=lambda seat: seat.agent)
+        self.sidecars = {seat.config.node: seat.config.api.listen for seat in seats}
+
+    def kill(self, node: str) -> None:
+        """End a node as a crash would; its neighbours and the page find out by themselves."""
+        self._crew.order("kill", node)
+
+    def start(self, node: str) -> None:
+        """Start a node again from its disk: it links anew, catches up, and goes on pulling where it was."""
+        self._crew.order("start", node)
+
+    def end(self) -> None:
+        """End all of it at once."""
+        self._crew.end()
+
+
 class _Crew:
     """The worker processes, asked all together."""
 
-    def __init__(self, workers: Sequence[tuple[Any, Connection]]) -> None:
+    def __init__(self, workers: Sequence[tuple[Any, Connection]], shares: list[list[Seat]]) -> None:
         self._workers = workers
+        self.shares = shares
         self._n_done = 0
+        # Questions and orders come from different threads.
+        self._sending = threading.Lock()
 
     def ask(self, *question: Any) -> None:
-        for process, pipe in self._workers:
-            try:
-                pipe.send(question)
-            except OSError:
-                raise _lost(process) from None
+        for place in range(len(self._workers)):
+            self._send(place, question)
+
+    def order(self, order: str, node: str) -> None:
+        """Have the worker of a node do something with it."""
+        for place, seats in enumerate(self.shares):
+            if any(seat.config.node == node for seat in seats):
+                self._send(place, (order, node))
+                return
+        raise InputError(f"the node must be one of this mesh, got {checks.shown(node)}")
+
+    def end(self) -> None:
+        """End the processes."""
+        for process, _ in self._workers:
+            process.terminate()
+
+    def _send(self, place: int, message: tuple[Any, ...]) -> None:
+        process, pipe = self._workers[place]
+        try:
+            with self._sending:
+                pipe.send(message)
+        except OSError:
+            raise _lost(process) from None
 
     def answers(self, patience: float | None, total: int = 0, progress: Listener | None = None) -> list[Any]:
         """One answer of each, in their order; what they tell meanwhile goes to `progress`."""
@@ -267,7 +347,7 @@ def _crew(shares: list[list[Seat]], seed: int, horizon: int, interval: float) ->
             process.start()
             theirs.close()
             workers.append((process, ours))
-        yield _Crew(workers)
+        yield _Crew(workers, shares)
     finally:
         for _, pipe in workers:
             pipe.close()

@@ -7,9 +7,11 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from ..arms import BERNOULLI, GAUSSIAN, UNIFORM
 from ..errors import InputError
-from ..live.config import NodeConfig
+from ..live.config import ApiConfig, NodeConfig
 from ..live.names import check_name
 from ..live.statistics import ArmSpec
 from ..live.transport import keys
@@ -26,8 +28,10 @@ ANY_PORT: Final = "127.0.0.1:0"
 _LAWS: Final = {GAUSSIAN: "gaussian", BERNOULLI: "bernoulli", UNIFORM: "uniform"}
 
 
-def make_seats(problem: Problem, protocol: AnyProtocol, policy: Policy, folder: Path) -> list[Seat]:
-    """One seat for each agent, in their order; keys and states go into the folder."""
+def make_seats(
+    problem: Problem, protocol: AnyProtocol, policy: Policy, folder: Path, sidecars: Path | None = None
+) -> list[Seat]:
+    """One seat for each agent, in their order; keys and states go into the folder, sockets of sidecars into theirs."""
     network = problem.network
     assert isinstance(network, Links)
     nodes, arms = node_names("agent", problem.agents), node_names("arm", problem.arms)
@@ -49,8 +53,10 @@ def make_seats(problem: Problem, protocol: AnyProtocol, policy: Policy, folder: 
             protocol=protocol,
             keys=KeyFiles.of(issued, nodes[agent]),
         )
+        if sidecars is not None:
+            config = msgspec.structs.replace(config, api=ApiConfig(listen=f"unix:{sidecars / str(agent)}"))
         laws = {arms[arm]: problem.laws[arm] for arm in held}
-        seats.append(Seat(agent, config, [nodes[other] for other in neighbours], laws))
+        seats.append(Seat(agent, config, [nodes[other] for other in neighbours], laws, sidecars is not None))
     return seats
 
 

@@ -38,6 +38,7 @@ class _Arm(msgspec.Struct):
     name: _Text
     heard_count: _Count
     mean: float | None
+    own_count: _Count = 0
 
 
 class _Agent(msgspec.Struct):

@@ -7,6 +7,11 @@ A worker does what its parent asks over a pipe, and answers each question once:
     ask()           -> Traffic    whether anything waits in an outbox, and what each link has carried
     tell()          -> [Played]   what became of each node
 
+and, at any time after they have met and without an answer, what it is ordered to:
+
+    kill(node)                    end one of its nodes as a crash would, with its sidecar; it pulls no more
+    start(node)                   start it again from what is on its disk; it goes on where it was
+
 Before the first question it says where its nodes listen. An answer is ("answer", value), or ("failed", text). When the
 pipe closes, the nodes leave.
 """
@@ -21,6 +26,8 @@ from collections.abc import Awaitable, Callable
 from multiprocessing.connection import Connection
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from ..arms.base import Law, reward_of
 from ..draws import PHASE, REWARD, Draws
 from ..errors import BanditmeshError
@@ -33,12 +40,16 @@ LOOK_EVERY: Final = 0.02
 
 
 class Seat(NamedTuple):
-    """One node of a worker: its number among the agents, its configuration, its neighbours, and what its arms pay."""
+    """One node of a worker: its number among the agents, its configuration, its neighbours, and what its arms pay.
+
+    With `has_sidecar`, it answers where its configuration says.
+    """
 
     agent: int
     config: NodeConfig
     neighbours: list[str]
     laws: dict[str, Law]
+    has_sidecar: bool = False
 
 
 class Traffic(NamedTuple):
@@ -89,91 +100,176 @@ def run_worker(pipe: Connection, seats: list[Seat], seed: int, horizon: int, int
             pipe.send(("failed", f"{type(group.exceptions[0]).__name__}: {group.exceptions[0]}"))
 
 
+class _Place:
+    """What a worker keeps of one of its nodes, whether it is up or not."""
+
+    def __init__(self, seat: Seat) -> None:
+        self.seat = seat
+        self.config = seat.config
+        self.node = Node(seat.config)
+        self.is_up = False
+        self.pulls = dict.fromkeys(seat.laws, 0)
+        self.n_played = 0
+        self.behind = 0.0
+        self.player: asyncio.Task[None] | None = None
+        self._ends = asyncio.Event()
+        self._sidecar: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Start the node, and its sidecar if it has one."""
+        await self.node.start()
+        self.is_up = True
+        # Neighbours that dial it find it where it was.
+        self.config = msgspec.structs.replace(self.config, listen=self.node.address)
+        if self.seat.has_sidecar:
+            self._ends = asyncio.Event()
+            self._sidecar = asyncio.create_task(self._answer(self.node, self._ends))
+
+    async def _answer(self, node: Node, until: asyncio.Event) -> None:
+        from ..live.http.guard import bind
+        from ..live.http.serving import serve
+
+        with bind(self.config.api.listen) as listener:
+            await serve(node, listener, until=until)
+
+    async def close(self, leaves: bool) -> None:
+        """End both: the node leaves, or goes down as in a crash."""
+        self.is_up = False
+        if self.player is not None:
+            self.player.cancel()
+        await (self.node.leave() if leaves else self.node.abort())
+        self._ends.set()
+        if self._sidecar is not None:
+            await self._sidecar
+
+    def link(self, addresses: dict[str, str]) -> None:
+        """Tell it of its neighbours.
+
+        Of two neighbours one alone dials: if both did, the second connection would replace the first after all were
+        linked, and with it what was on its way.
+        """
+        for name in self.seat.neighbours:
+            self.node.add_peer(name, addresses[name] if self.config.node < name else None)
+
+
 class _Worker:
     def __init__(self, pipe: Connection, seats: list[Seat], seed: int, horizon: int, interval: float) -> None:
         self._pipe = pipe
-        self._seats = seats
         self._draws = Draws(seed, 0)
         self._horizon = horizon
         self._interval = interval
-        self._nodes: list[Node] = []
-        self._n_played = 0
-        self._pulls = [dict.fromkeys(seat.laws, 0) for seat in seats]
-        self._behind = [0.0] * len(seats)
+        self._places = {seat.config.node: _Place(seat) for seat in seats}
+        self._addresses: dict[str, str] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._all_played = asyncio.Event()
+        self._plays = False
 
     async def run(self) -> None:
         """Open the nodes, and answer until the parent hangs up."""
+        try:
+            for place in self._places.values():
+                await place.open()
+            self._pipe.send(("answer", {name: place.node.address for name, place in self._places.items()}))
+            async with asyncio.TaskGroup() as self._group:
+                while True:
+                    question, *details = await asyncio.to_thread(self._pipe.recv)
+                    self._group.create_task(self._do(question, details))
+        finally:
+            for place in self._places.values():
+                if place.is_up:
+                    await place.close(leaves=True)
+
+    async def _do(self, question: str, details: list[Any]) -> None:
+        if question in ("kill", "start"):
+            await getattr(self, question)(*details)
+            return
         questions: dict[str, Callable[..., Awaitable[Any]]] = {
             "meet": self.meet,
             "play": self.play,
             "ask": self.ask,
             "tell": self.tell,
         }
-        async with contextlib.AsyncExitStack() as stack:
-            for seat in self._seats:
-                self._nodes.append(await stack.enter_async_context(Node(seat.config)))
-            self._pipe.send(("answer", {node.config.node: node.address for node in self._nodes}))
-            while True:
-                question, *details = await asyncio.to_thread(self._pipe.recv)
-                self._pipe.send(("answer", await questions[question](*details)))
+        self._pipe.send(("answer", await questions[question](*details)))
+
+    async def kill(self, name: str) -> None:
+        """End a node as a crash would."""
+        if self._places[name].is_up:
+            await self._places[name].close(leaves=False)
+
+    async def start(self, name: str) -> None:
+        """Start a node again."""
+        place = self._places[name]
+        if place.is_up:
+            return
+        place.node = Node(place.config)
+        await place.open()
+        place.link(self._addresses)
+        if self._plays:
+            self._start_player(place)
 
     async def meet(self, addresses: dict[str, str]) -> None:
-        """Link every node with its neighbours.
-
-        Of two neighbours one alone dials: if both did, the second connection would replace the first after all were
-        linked, and with it what was on its way.
-        """
-        for node, seat in zip(self._nodes, self._seats, strict=True):
-            for name in seat.neighbours:
-                node.add_peer(name, addresses[name] if node.config.node < name else None)
-        while any(peer.state != "up" for node in self._nodes for peer in node.peers()):
+        """Link every node with its neighbours."""
+        self._addresses = addresses
+        for place in self._places.values():
+            place.link(addresses)
+        while any(peer.state != "up" for place in self._places.values() for peer in place.node.peers()):
             await asyncio.sleep(LOOK_EVERY)
 
     async def play(self) -> None:
         """Let all nodes pull until the horizon."""
         teller = asyncio.create_task(self._tell_progress())
-        begin = asyncio.get_running_loop().time()
+        self._plays = True
         try:
-            async with asyncio.TaskGroup() as group:
-                for place in range(len(self._nodes)):
-                    group.create_task(self._player(place, begin))
+            for place in self._places.values():
+                if place.is_up:
+                    self._start_player(place)
+            await self._all_played.wait()
         finally:
             teller.cancel()
 
-    async def _player(self, place: int, begin: float) -> None:
+    def _start_player(self, place: _Place) -> None:
+        assert self._group is not None
+        begin = asyncio.get_running_loop().time() - place.n_played * self._interval
+        place.player = self._group.create_task(self._player(place, begin))
+
+    async def _player(self, place: _Place, begin: float) -> None:
         """Choose, pull and observe once an interval, with its own phase; pulls pay what the simulator draws."""
-        node, seat, draws = self._nodes[place], self._seats[place], self._draws
+        node, seat, draws = place.node, place.seat, self._draws
         loop = asyncio.get_running_loop()
         phase = draws.uniform(PHASE, seat.agent, 0)
-        for t in range(1, self._horizon + 1):
+        for t in range(place.n_played + 1, self._horizon + 1):
             due = begin + (t - 1 + phase) * self._interval
-            self._behind[place] = max(0.0, loop.time() - due)
+            place.behind = max(0.0, loop.time() - due)
             await asyncio.sleep(max(0.0, due - loop.time()))
             choice = node.choose()
             reward = reward_of(seat.laws[choice.arm], draws.uniform(REWARD, seat.agent, t))
             await node.observe(choice, reward)
-            self._pulls[place][choice.arm] += 1
-            self._n_played += 1
+            place.pulls[choice.arm] += 1
+            place.n_played += 1
+        if all(one.n_played == self._horizon for one in self._places.values()):
+            self._all_played.set()
 
     async def _tell_progress(self) -> None:
         told = 0
         while True:
             await asyncio.sleep(TELL_EVERY)
-            if self._n_played > told:
-                self._pipe.send(("played", self._n_played - told))
-                told = self._n_played
+            n_played = sum(place.n_played for place in self._places.values())
+            if n_played > told:
+                self._pipe.send(("played", n_played - told))
+                told = n_played
 
     async def ask(self) -> Traffic:
         """Whether anything waits in an outbox, and what each link has carried."""
-        waits = any(peer.waiting for node in self._nodes for peer in node.peers())
-        carried = {(node.config.node, peer): n for node in self._nodes for peer, n in node.carried().items()}
+        nodes = [place.node for place in self._places.values()]
+        waits = any(peer.waiting for node in nodes for peer in node.peers())
+        carried = {(node.config.node, peer): n for node in nodes for peer, n in node.carried().items()}
         return Traffic(waits, carried)
 
     async def tell(self) -> list[Played]:
         """What became of each node."""
         played = []
-        for place, (seat, node) in enumerate(zip(self._seats, self._nodes, strict=True)):
-            state = node.state()
+        for place in self._places.values():
+            state = place.node.state()
             known = {arm.name: (arm.own_count + arm.heard_count, arm.mean or 0.0) for arm in state.arms}
-            played.append(Played(seat.agent, self._pulls[place], known, dict(state.counters), self._behind[place]))
+            played.append(Played(place.seat.agent, place.pulls, known, dict(state.counters), place.behind))
         return played

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import json
+import secrets
+import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from queue import Queue
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -71,7 +76,14 @@ def _mesh_options(command: Callable[..., Any]) -> Callable[..., Any]:
     type=click.Path(file_okay=False),
     help="Try the node files that `frontier --live --deploy DIR` wrote: their network, arms, protocol and policy.",
 )
-def mesh_up(as_json: bool, folder: str | None, nodes: str | None, **options: Any) -> None:
+@click.option(
+    "--serve", is_flag=True, help="Show the mesh on a page of this machine, where nodes can be killed and started."
+)
+@click.option("--port", default=0, help="Port of the page; by default any free one.")
+@click.option("--open/--no-open", "opens", default=True, show_default=True, help="Open the page in the browser.")
+def mesh_up(
+    as_json: bool, folder: str | None, nodes: str | None, serve: bool, port: int, opens: bool, **options: Any
+) -> None:
     r"""Run one real node per agent: real sockets, mutual TLS, durable state, and arms that are drawn.
 
     \b
@@ -79,6 +91,7 @@ def mesh_up(as_json: bool, folder: str | None, nodes: str | None, **options: Any
       banditmesh mesh up --network er --agents 50 --horizon 1000
       banditmesh mesh up --agents 12 --per-agent 5 --arms 10 --protocol 'fwa(4)+growth(0.25)' --pace 50
       banditmesh mesh up --from deploy --horizon 200 --pace 20
+      banditmesh mesh up --agents 8 --arms 6 --per-agent 3 --serve
     """
     from ..mesh import run_mesh
     from ..sim.progress import terminal_bar
@@ -86,9 +99,74 @@ def mesh_up(as_json: bool, folder: str | None, nodes: str | None, **options: Any
     problem, protocol, settings = _read(options) if nodes is None else _read_nodes(nodes, options)
     if folder is not None and Path(folder).exists() and any(Path(folder).iterdir()):
         raise InputError(f"--folder must be new or empty, got {folder}; name another one")
+
+    def tell(run: MeshRun) -> None:
+        click.echo(json.dumps(_as_json(run), indent=2) if as_json else _as_text(run))
+
+    if not serve:
+        for name in ("port", "opens"):
+            refuse_idle(click.get_current_context(), name, "there is no page without --serve")
+        click.echo("With --serve, the mesh can be watched on a page while it runs.", err=True)
     with terminal_bar("mesh", "pulls", elapsed=True) as progress:
-        run = run_mesh(problem, protocol, folder=folder, progress=progress, **settings)
-    click.echo(json.dumps(_as_json(run), indent=2) if as_json else _as_text(run))
+        start = partial(run_mesh, problem, protocol, folder=folder, progress=progress, **settings)
+        if serve:
+            _show(start, tell, port, opens)
+        else:
+            run = start()
+    if not serve:
+        tell(run)
+
+
+def _show(start: Callable[..., MeshRun], tell: Callable[[MeshRun], None], port: int, opens: bool) -> None:
+    """Run a mesh in a thread while this one serves the page that shows it, until Ctrl-C."""
+    from ..errors import need
+    from ..mesh.local import LocalMesh
+    from ..web.access import sign_in_link
+    from ..web.server import serve
+
+    need("nicegui", "web", "the page")
+    token, over = secrets.token_urlsafe(18), threading.Event()
+    opened: Queue[LocalMesh | BaseException] = Queue()
+    has_page = False
+
+    def keep(run: MeshRun) -> None:
+        tell(run)
+        click.echo("All pulls are done; the nodes and the page stay until Ctrl-C.", err=True)
+        over.wait()
+
+    def run() -> None:
+        try:
+            start(opened=opened.put, keep=keep)
+        except BaseException as error:
+            opened.put(error)
+            if has_page and not over.is_set():
+                # The mesh broke down: the page ends, and says why.
+                _thread.interrupt_main()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    mesh = opened.get()
+    if isinstance(mesh, BaseException):
+        raise mesh
+
+    def ready(url: str) -> None:
+        link = sign_in_link(url, token, "/mesh")
+        click.echo(f"Watch the mesh at {link} (Ctrl-C ends both)", err=True)
+        if opens:
+            click.launch(link)
+
+    has_page = True
+    try:
+        serve(port=port, token=token, local=mesh, ready=ready)
+    finally:
+        ended_by_itself = not opened.empty()
+        over.set()
+        mesh.end()
+        thread.join(20.0)
+    if ended_by_itself:
+        error = opened.get()
+        assert isinstance(error, BaseException)
+        raise error
 
 
 @mesh_verb.command("verify", short_help="Compare a mesh with the simulator.")

@@ -18,11 +18,12 @@ import secrets
 from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from ..live.http.guard import Guard, Refusal, brings_token
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE: Final = "banditmesh_page"
@@ -130,16 +131,22 @@ class Access:
 
     async def _ask(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a visitor sign in, and refuse everything else."""
-        from starlette.responses import HTMLResponse, RedirectResponse, Response
+        from starlette.responses import HTMLResponse
 
         assert self._token is not None
         answer: Response
-        if scope["type"] == "http" and scope["path"] == SIGN_IN and scope["method"] == "POST":
+        if scope["type"] == "http" and scope["path"] == SIGN_IN and scope["method"] == "GET" and scope["query_string"]:
+            # The link that the server itself prints; the token does not stay in the address bar.
+            given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+            if hmac.compare_digest(given.encode(), self._token.encode()):
+                answer = self._signed_in(parse_qs(scope["query_string"].decode("latin-1")).get("to", ["/"])[0])
+            else:
+                answer = HTMLResponse(_form("The token is wrong.", "/"), 401)
+        elif scope["type"] == "http" and scope["path"] == SIGN_IN and scope["method"] == "POST":
             form = parse_qs((await _body(receive)).decode("latin-1"))
             given, to = (form.get(name, [""])[0] for name in ("token", "to"))
             if hmac.compare_digest(given.strip().encode(), self._token.encode()):
-                answer = RedirectResponse(to if _OWN_LINK.fullmatch(to) else "/", 303)
-                answer.set_cookie(COOKIE, self._new_name(), httponly=True, samesite="strict")
+                answer = self._signed_in(to)
             else:
                 answer = HTMLResponse(_form("The token is wrong.", to), 401)
         elif scope["type"] == "http" and scope["method"] == "GET" and _wants_a_page(scope):
@@ -149,6 +156,25 @@ class Access:
             await _refuse(scope, receive, send, Refusal(401, line))
             return
         await answer(scope, receive, _with_headers(send))
+
+    def _signed_in(self, to: str) -> Response:
+        """Sent on, with a cookie that opens all."""
+        from starlette.responses import RedirectResponse
+
+        answer = RedirectResponse(to if _OWN_LINK.fullmatch(to) else "/", 303)
+        answer.set_cookie(COOKIE, self._new_name(), httponly=True, samesite="strict")
+        return answer
+
+
+def sign_in_link(url: str, token: str, to: str = "/") -> str:
+    """The link that signs in whoever started the server.
+
+    Examples
+    --------
+    >>> sign_in_link("http://127.0.0.1:8470/", "secret", "/mesh")
+    'http://127.0.0.1:8470/sign-in?token=secret&to=/mesh'
+    """
+    return f"{url.rstrip('/')}{SIGN_IN}?{urlencode({'token': token, 'to': to}, safe='/')}"
 
 
 def _form(line: str, to: str) -> str:

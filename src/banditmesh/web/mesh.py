@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from ..errors import InputError
+from ..errors import BanditmeshError, InputError
 from ..live.member.outboxes import SENT
 from ..mesh.status import best_arm
 from . import charts
@@ -41,6 +41,20 @@ _AGENTS: Final = {
     "heard": "rewards heard of",
     "best": "best arm so far",
 }
+#: What is drawn over time: key -> heading, name of the axis, and which of a moment's numbers it is.
+_CHARTS: Final = {
+    "estimates": ("How estimates converge", "mean reward", 1),
+    "known": ("What each node knows", "rewards known of", 2),
+}
+#: Lines that run into each other are nested: of five, the first is the widest; the next five are dashed, and so on.
+_WIDTHS: Final = (11, 8, 5.5, 3.5, 1.5)
+_DASHES: Final = ("solid", "dashed", "dotted")
+_HOW: Final = "Click a node to kill it, and again to start it: it comes back from its disk and catches up."
+#: A node's state, and a button for those who have no pointer.
+_STATE_CELL: Final = """<q-td :props="props">{{ props.value }}
+  <q-btn v-if="props.row.act" dense flat no-caps size="sm" color="primary" :label="props.row.act"
+    :aria-label="props.row.act + ' ' + props.row.node" :data-bm="props.row.act + '-' + props.row.node"
+    @click="$parent.$emit('act', props.row.node)" /></q-td>"""
 _LINKS: Final = {
     "link": "link",
     "state": "state",
@@ -76,7 +90,7 @@ class Mesh:
                 "node", "sidecar", "link", "arm, arm set", "pull, reward", "statistic", "estimate", "traffic",
                 "waiting, behind", "refused, refusal",
             )  # fmt: skip
-            with ui.element("div").classes("bm-split"):
+            with ui.element("div").classes("bm-split bm-after"):
                 with ui.element("div").classes("bm-stack"):
                     addresses = shell.query.get("nodes", "").replace(",", "\n")
                     self._addresses = ui.textarea("Sidecars", value=addresses or "\n".join(shell.mesh.addresses))
@@ -90,7 +104,10 @@ class Mesh:
                         )
                         ui.button("Stop", icon="stop", on_click=self._end).props('outline data-bm-key="stop"')
                     ui.label("Links that are copied hold the addresses, and never a token.").classes("bm-quiet")
-                    if not shell.mesh.is_any:
+                    if shell.mesh.local is not None:
+                        self._addresses.set_visibility(False)
+                        ui.label("This is the mesh that was started together with this page.").classes("bm-quiet")
+                    elif not shell.mesh.is_any:
                         ui.label(_ONLY if shell.mesh.addresses else _NONE).classes("bm-quiet").props('data-bm="may"')
                 with ui.element("div").classes("bm-stack"):
                     self._notice = Notice()
@@ -104,7 +121,7 @@ class Mesh:
         self._timer = ui.timer(POLL_EVERY, self._poll, active=False)
         shell.client.on_delete(self._stop)
         shell.on_theme(self._redraw)
-        if addresses and shell.is_own:
+        if shell.is_own and (addresses or shell.mesh.local is not None):
             ui.timer(0.1, self._watch, once=True)
         elif addresses:
             self._notice.say("Another site led here: press Watch if you want these addresses to be asked.")
@@ -114,24 +131,48 @@ class Mesh:
         with ui.element("div").classes("bm-pair"):
             with ui.element("div").classes("bm-card"):
                 ui.html("<h2>Who is linked</h2>", sanitize=False)
-                self._graph = ui.echart({}).classes("bm-tall").props('role="img" aria-label="Nodes and links"')
+                self._graph = ui.echart({}, on_point_click=lambda event: self._act(event.name)).classes("bm-tall")
+                self._graph.props('role="img" aria-label="Nodes and links" data-bm="graph"')
                 ui.label(
                     "Green: answers, or up. Orange and crossed or dashed: does not answer, or down. The more traffic a "
-                    "link has, the thicker it is."
+                    f"link has, the thicker it is. {_HOW if self._shell.mesh.local else ''}"
                 ).classes("bm-quiet")
             with ui.element("div").classes("bm-card"):
-                ui.html("<h2>How estimates converge</h2>", sanitize=False)
                 self._select = ui.select([], label="Arm", on_change=self._choose).props(
                     'dense options-dense data-bm="arm"'
                 )
                 self._select.style("min-width: 10rem")
-                self._chart = ui.echart({}).classes("bm-chart").props('role="img" aria-label="Estimates over time"')
-                ui.label("The mean reward of the arm by what each node knows.").classes("bm-quiet")
+                self._charts = {}
+                for key, (heading, axis, _) in _CHARTS.items():
+                    ui.html(f"<h2>{heading}</h2>", sanitize=False)
+                    self._charts[key] = ui.echart({}).classes("bm-chart bm-low")
+                    self._charts[key].props(f'role="img" aria-label="{axis}, over time" data-bm="chart-{key}"')
+                ui.label(
+                    "Of the arm, by node: the mean of all rewards that it knows of, and how many these are. Lines that "
+                    "run into each other are of different widths; point at a name to see its line alone."
+                ).classes("bm-quiet")
         self._nodes = self._table("Nodes", _NODES, "nodes-table", "No node has answered yet.")
         self._agents_card = ui.element("div")
         with self._agents_card:
             self._agents = self._table("Bandits and segments", _AGENTS, "agents-table", "There are no others.")
         self._links = self._table("Links", _LINKS, "links-table", "No node has told of a link yet.")
+        if self._shell.mesh.local is not None:
+            self._nodes.add_slot("body-cell-state", _STATE_CELL)
+            self._nodes.on("act", lambda event: self._act(event.args))
+
+    def _act(self, node: str) -> None:
+        """Kill a node of the mesh that was started together with this page, or start it again."""
+        local = self._shell.mesh.local
+        if local is None or self._poller is None or node not in local.sidecars:
+            return
+        [url] = [address for name, address in local.sidecars.items() if name == node]
+        is_up = any(one.url == url and not one.error for one in self._poller.seen)
+        try:
+            (local.kill if is_up else local.start)(node)
+        except BanditmeshError as error:
+            self._notice.fail(str(error))
+        else:
+            ui.notify(f"{'Killing' if is_up else 'Starting'} {node} ...", position="bottom", timeout=1500)
 
     @staticmethod
     def _table(name: str, headings: dict[str, str], mark: str, empty: str) -> Any:
@@ -207,9 +248,11 @@ class Mesh:
             f"{sum(link['rate'] for link in links):,.1f} statistics travel per second; "
             f"waiting: {_counted(sum(link['waiting'] for link in links), 'key')}."
         )
-        self._nodes.rows = [_node_row(one) for one in seen]
         self._agents.rows = [row for one in seen for row in _agent_rows(one)][:MAX_ROWS]
         self._agents_card.set_visibility(bool(self._agents.rows))
+        local = self._shell.mesh.local
+        acts = {} if local is None else {one.url: "start" if one.error else "kill" for one in seen}
+        self._nodes.rows = [{**_node_row(one), "act": acts.get(one.url, "")} for one in seen]
         self._links.rows = [
             {
                 **{key: link.get(key) for key in _LINKS},
@@ -226,15 +269,22 @@ class Mesh:
             if (arms, self._arm) != (self._select.options, self._select.value):
                 self._select.set_options(arms, value=self._arm)
         charts.draw(self._graph, _graph(seen, links, self._shell.is_dark))
-        charts.draw(self._chart, self._estimates(poller))
+        for key, chart in self._charts.items():
+            charts.draw(chart, self._over_time(poller, key))
 
-    def _estimates(self, poller: Poller) -> dict[str, Any]:
-        options = charts.frame("seconds since the page began to watch", "mean reward", self._shell.is_dark)
+    def _over_time(self, poller: Poller, key: str) -> dict[str, Any]:
+        _, axis, number = _CHARTS[key]
+        options = charts.frame("seconds since the page began to watch", axis, self._shell.is_dark)
         nodes = [name for name, arms in poller.history.items() if self._arm in arms][:MAX_LINES]
         for place, name in enumerate(nodes):
-            points = list(poller.history[name][self._arm])
-            colour, dash = charts.other(place)
-            options["series"].append(charts.line(name, points[:: -(-len(points) // MAX_POINTS)], colour, dash))
+            moments = list(poller.history[name][self._arm])
+            points = [(moment[0], moment[number]) for moment in moments[:: -(-len(moments) // MAX_POINTS)]]
+            turn, level = divmod(place, len(_WIDTHS))
+            colour, dash = charts.OTHERS[place % len(charts.OTHERS)], _DASHES[turn % len(_DASHES)]
+            line = charts.line(name, points, colour, dash, emphasis={"focus": "series"}, connectNulls=False)
+            line["lineStyle"] |= {"width": _WIDTHS[-min(len(_WIDTHS), len(nodes)) :][level]}
+            # The widest are at the bottom.
+            options["series"].append({**line, "z": 2 + level})
         if not nodes:
             options["xAxis"] |= {"min": 0, "max": 10}
         charts.with_legend(options, nodes)
@@ -279,9 +329,9 @@ def _counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def _outside(x: float) -> str:
+def _outside(x: float, y: float) -> str:
     """The side of a node on the circle that no link crosses."""
-    return "right" if x > 0.3 else "left" if x < -0.3 else "top"
+    return "right" if x > 0.3 else "left" if x < -0.3 else "top" if y > 0 else "bottom"
 
 
 def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, Any]:
@@ -299,7 +349,7 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
             {
                 "name": name,
                 "value": places[name],
-                "label": {"position": _outside(places[name][0])},
+                "label": {"position": _outside(*places[name])},
                 "symbol": "circle" if good else "path://M0,0 L10,10 M10,0 L0,10",
                 "itemStyle": {"color": colour, "borderColor": colour, "borderWidth": 2 if good else 4, "opacity": 1},
             }

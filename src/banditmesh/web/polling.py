@@ -10,12 +10,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import InputError
 from ..live.http.client import Client
 from ..mesh import status
 from ..mesh.status import NodeStatus, shorten
+
+if TYPE_CHECKING:
+    from ..mesh.local import LocalMesh
 
 #: How often sidecars are asked, and how long one may take to answer, in seconds.
 POLL_EVERY: Final = 1.0
@@ -61,10 +64,13 @@ class Meshes:
         Those that it was started with.
     is_any : bool
         Whether others may be asked, too.
+    local : LocalMesh or None
+        The mesh that was started together with the server, whose nodes visitors may kill and start.
     """
 
     addresses: tuple[str, ...] = ()
     is_any: bool = False
+    local: LocalMesh | None = None
 
     def check(self, wanted: Iterable[str]) -> None:
         """Refuse addresses that may not be asked.
@@ -98,8 +104,9 @@ class Poller(status.Poller):
 
     def __init__(self, addresses: dict[str, str | None]) -> None:
         super().__init__(addresses, timeout=TIMEOUT)
-        #: By node and arm, what it was estimated to pay: (seconds since the beginning, mean).
-        self.history: dict[str, dict[str, deque[tuple[float, float]]]] = {}
+        #: By node and arm: (seconds since the beginning, what it was estimated to pay, how many rewards were known);
+        #: None for both while the node does not answer.
+        self.history: dict[str, dict[str, deque[tuple[float, float | None, int | None]]]] = {}
         #: The links, as `links_of` gives them, each with its `rate`: statistics per second over the last few.
         self.links: list[dict[str, Any]] = []
         self._carried: dict[str, deque[tuple[float, int]]] = {}
@@ -110,8 +117,7 @@ class Poller(status.Poller):
         super().poll()
         now = round(time.monotonic() - self._began, 1)
         for one in self.seen:
-            if not one.error:
-                self._remember(one, now)
+            self._remember(one, now)
         self.links = [{**link, "rate": self._rate(link, now)} for link in links_of(self.seen)]
 
     @property
@@ -120,13 +126,23 @@ class Poller(status.Poller):
         return sorted({arm for arms in self.history.values() for arm in arms})
 
     def _remember(self, one: NodeStatus, now: float) -> None:
+        if one.error:
+            # The lines of a node that does not answer end, instead of leading on to where it comes back.
+            for moments in self.history.get(one.name, {}).values():
+                moments.append((now, None, None))
+            return
         arms = self.history.setdefault(one.name, {})
         for name, arm in islice(arms_of(one.state), MAX_ARMS):
             if arm["mean"] is not None:
-                arms.setdefault(name, deque(maxlen=MAX_MOMENTS)).append((now, arm["mean"]))
+                known = arm["own_count"] + arm["heard_count"]
+                arms.setdefault(name, deque(maxlen=MAX_MOMENTS)).append((now, arm["mean"], known))
 
     def _rate(self, link: dict[str, Any], now: float) -> float:
         moments = self._carried.setdefault(link["link"], deque(maxlen=RATE_MOMENTS))
+        if not link["up"]:
+            # It carries nothing; and when it is up again, both ends may count from 0.
+            moments.clear()
+            return 0.0
         moments.append((now, link["forth"] + link["back"]))
         (then, before), (_, carried) = moments[0], moments[-1]
         # Nodes that start anew count from 0 again.
@@ -152,7 +168,7 @@ def links_of(seen: Sequence[NodeStatus]) -> list[dict[str, Any]]:
     """The links that the nodes tell of, each once, with what waits on it and what it carried.
 
     `forth` counts statistics from the first end to the second, and `back` the others; of the two ends, the larger
-    count is believed, since a node that starts anew counts from 0.
+    count is believed, since a node that starts anew counts from 0. Why an up link was refused is no news.
 
     Examples
     --------
@@ -184,4 +200,4 @@ def links_of(seen: Sequence[NodeStatus]) -> list[dict[str, Any]]:
             link["waiting"] += peer["waiting"]
             link["behind"] = max(link["behind"], peer["behind"])
             link["refusal"] = shorten(peer["last_refusal"] or "", one.url) or link.get("refusal", "")
-    return list(found.values())
+    return [{**link, "refusal": "" if link["up"] else link["refusal"]} for link in found.values()]

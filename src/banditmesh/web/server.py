@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import logging
 import os
 import signal
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..errors import InputError, need
 
 if TYPE_CHECKING:
+    from ..mesh.local import LocalMesh
     from .polling import Meshes
 
 #: Where the page listens by default.
@@ -33,6 +35,7 @@ def serve(
     hosts: Iterable[str] = (),
     mesh: Iterable[str] = (),
     any_mesh: bool = False,
+    local: LocalMesh | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the page until the process is stopped.
@@ -49,19 +52,23 @@ def serve(
         The addresses of the sidecars that visitors may have the server ask.
     any_mesh : bool
         Whether visitors may have it ask any other address, too.
+    local : LocalMesh, optional
+        A mesh whose sidecars it asks, and whose nodes visitors may kill and start; this needs a token and loopback.
     ready : callable, optional
         Called with the address of the page once it answers.
     """
     need("nicegui", "web", "the page")
     from .polling import Meshes
 
-    meshes = Meshes(tuple(mesh), any_mesh)
+    meshes = Meshes((*mesh, *(local.sidecars.values() if local else ())), any_mesh, local)
     try:
         meshes.check(meshes.addresses)
     except InputError as error:
         raise InputError(f"--mesh: {error}") from None
     with listening(host, port, token) as listener:
         address, number = listener.getsockname()[:2]
+        if local is not None and (token is None or not ipaddress.ip_address(address).is_loopback):
+            raise InputError("nodes may be killed from a page on loopback that asks for a token, got another one")
         url = f"http://{f'[{address}]' if ':' in address else address}:{number}/"
         import uvicorn
 
