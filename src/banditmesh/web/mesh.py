@@ -149,7 +149,7 @@ class Mesh:
                     self._charts[key].props(f'role="img" aria-label="{axis}, over time" data-bm="chart-{key}"')
                 ui.label(
                     "Of the arm, by node: the mean of all rewards that it knows of, and how many these are. Lines that "
-                    "run into each other are of different widths; point at a name to see its line alone."
+                    "run into each other are of different widths; hover over a name to see its line alone."
                 ).classes("bm-quiet")
         self._nodes = self._table("Nodes", _NODES, "nodes-table", "No node has answered yet.")
         self._agents_card = ui.element("div")
