@@ -12,7 +12,7 @@ import banditmesh as bm
 from banditmesh import plots
 from banditmesh.cli import cli
 from banditmesh.plots import style
-from banditmesh.plots.style import style_of
+from banditmesh.plots.palette import style_of
 from banditmesh.plots.sweeps import find_sweep
 from banditmesh.studies import runner
 from banditmesh.studies.pictures import draw_study
@@ -306,6 +306,9 @@ def test_curves_are_drawn_on_the_users_axes(comparison):
         ({"figsize": (3, 2), "ax": [1, 2]}, "ax and figsize exclude each other"),
         ({"log": "z"}, 'log must be "x", "y", "xy" or "" for none, got \'z\''),
         ({"band": "iqr"}, "band must be one of sd, ci, none"),
+        ({"colors": ["redd"]}, "colors must be such as .*, got 'redd'"),
+        ({"colors": 3}, "colors must be a list, or a dict from names, got 3"),
+        ({"styles": {"irs": "~"}}, "styles must be such as .*, got '~'"),
     ],
 )
 def test_looks_that_cannot_be_are_refused(comparison, settings, words):
@@ -509,3 +512,47 @@ def test_titles_of_networks_do_not_overprint():
     boxes = [axes.title.get_window_extent() for axes in figure.axes if axes.get_title()]
     assert len(boxes) == 4
     assert not any(one.overlaps(two) for one, two in itertools.combinations(boxes, 2))
+
+
+def test_colours_and_lines_are_the_users_if_there_are_some():
+    lines = plots.regret_and_messages(curves(["fwa", "irs"]), plots.Look(colors=["red", "blue"])).axes[0].lines
+    assert [line.get_color() for line in lines] == ["red", "blue"]
+    assert [line.get_linestyle() for line in lines] == ["-", "-."]  # each protocol's own, as it was
+    look = plots.Look(colors={"irs": "green"}, styles=":")
+    lines = plots.regret_and_messages(curves(["fwa", "irs"]), look).axes[0].lines
+    assert [line.get_color() for line in lines] == [style_of("fwa", ["fwa"])[0], "green"]
+    assert [line.get_linestyle() for line in lines] == [":", ":"]
+
+
+def test_cycle_of_the_users_settings_is_honoured():
+    with mpl.rc_context({"axes.prop_cycle": mpl.cycler(color=["r", "g"], linestyle=["-", "--"])}):
+        lines = plots.regret_and_messages(curves(["fwa", "irs", "none"])).axes[0].lines
+        assert [(line.get_color(), line.get_linestyle()) for line in lines] == [("r", "-"), ("g", "--"), ("r", "-")]
+        mine = plots.regret_and_messages(curves(["fwa"]), plots.Look(colors="k")).axes[0].lines[0]
+        assert (mine.get_color(), mine.get_linestyle()) == ("k", "-")
+    assert plots.regret_and_messages(curves(["fwa"])).axes[0].lines[0].get_color() == style_of("fwa", ["fwa"])[0]
+
+
+def test_renamed_row_keeps_its_protocols_colour_and_marker():
+    problem = bm.Problem.random(bm.networks.ring(5), n_arms=4, per_agent=2, seed=0)
+    rows = {"ours": "fwa(2)", "theirs": {"protocol": "fwa(2)", "rules": "published"}, "baseline": "none"}
+    comparison = bm.compare(problem, rows, horizon=5, replicates=2, seed=0)
+    ours, theirs, baseline = comparison.plot().axes[0].lines
+    assert ours.get_color() == theirs.get_color() == style_of("fwa", ["fwa"])[0]
+    assert ours.get_linestyle() != theirs.get_linestyle()
+    assert baseline.get_color() == style_of("none", ["none"])[0]
+    points = [line for line in comparison.plot("tradeoff").axes[0].lines if line.get_marker() == "o"]
+    assert {line.get_color() for line in points} == {ours.get_color()}
+    with pytest.raises(bm.InputError, match=r"colors must be for ours, theirs, baseline; got one for 'our'"):
+        comparison.plot(colors={"our": "red"})
+
+
+def test_bands_on_the_users_axes_are_explained_too():
+    figure = mpl.figure.Figure()
+    axes = figure.subplots(1, 2)
+    plots.regret_and_messages(curves(["fwa"]), plots.Look(ax=axes, band="ci"))
+    assert axes[0].get_legend().get_title().get_text() == "bands: 95 % confidence intervals"
+    other = mpl.figure.Figure().subplots(1, 2)
+    plots.regret_and_messages(curves(["fwa", "irs"]), plots.Look(ax=other))
+    assert other[0].get_legend().get_title().get_text() == "bands: one standard deviation"
+    assert [text.get_text() for text in other[0].get_legend().get_texts()] == ["fwa", "irs"]

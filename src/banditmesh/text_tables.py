@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Sequence
 from html import escape
+from typing import Final
+
+#: A number, maybe with how far values lie from it, or as a share.
+_NUMBER: Final = re.compile(r"[-+]?[\d,]+(\.\d+)?( ± [\d,]+(\.\d+)?|%)?")
+_LATEX: Final = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "<": "$<$",
+    ">": "$>$",
+}
 
 
 def as_text(
@@ -83,6 +96,62 @@ def as_html(title: str, rows: Sequence[Sequence[str]] = (), notes: Sequence[str]
     )
     table = f"<table>{lines}</table>" if rows else ""
     return f"<div><b>{escape(title)}</b>{table}{''.join(f'<p>{escape(note)}</p>' for note in notes)}</div>"
+
+
+def as_latex(
+    rows: Sequence[Sequence[str]], bold: Collection[tuple[int, int]] = (), caption: str = "", label: str = ""
+) -> str:
+    r"""Rows as LaTeX, with the rules of the package booktabs; numbers are set as mathematics, all else is escaped.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        All of the same length; the first one is the headings.
+    bold : collection of (int, int)
+        Row and column of what is set in bold.
+    caption, label : str
+        Of the table, which floats if it has one of them.
+
+    Examples
+    --------
+    >>> print(as_latex([["protocol", "regret"], ["a_b", "1,234 ± 5"]], bold=[(1, 1)]))
+    \begin{tabular}{lr}
+    \toprule
+    protocol & regret \\
+    \midrule
+    a\_b & $\mathbf{1{,}234 \pm 5}$ \\
+    \bottomrule
+    \end{tabular}
+    """
+    lines = [
+        " & ".join(_latex_cell(text, (k, column) in bold) for column, text in enumerate(row)) + r" \\"
+        for k, row in enumerate(rows)
+    ]
+    columns = "l" + "r" * (len(rows[0]) - 1)
+    table = [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        *lines[:1],
+        r"\midrule",
+        *lines[1:],
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    if caption or label:
+        named = [rf"\caption{{{_latex_text(caption)}}}"] * bool(caption) + [rf"\label{{{label}}}"] * bool(label)
+        table = [r"\begin{table}", r"\centering", *named, *table, r"\end{table}"]
+    return "\n".join(table)
+
+
+def _latex_cell(text: str, bold: bool) -> str:
+    if not _NUMBER.fullmatch(text):
+        return rf"\textbf{{{_latex_text(text)}}}" if bold else _latex_text(text)
+    number = text.replace(",", "{,}").replace("±", r"\pm").replace("%", r"\%")
+    return rf"$\mathbf{{{number}}}$" if bold else f"${number}$"
+
+
+def _latex_text(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
 def _indented(text: str) -> str:

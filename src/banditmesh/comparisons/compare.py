@@ -21,11 +21,12 @@ from ..sim.engine import simulate
 from ..sim.processes import open_workers, read_workers
 from ..sim.result import Result
 from ..sim.run import ProgressCallback
-from ..text_tables import as_html, as_text, known
+from ..text_tables import as_html, as_latex, as_text, known
 from .entries import Comparable, check_memories, read_entries, read_policies
 from .first_pulls import first_regret
 from .intervals import paired_interval
-from .shown import MANY_FIRST, ONE_REPLICATE, comparison_rows, mostly_first
+from .link_loads import draw_busiest_link, draw_loads
+from .shown import MANY_FIRST, ONE_REPLICATE, comparison_rows, least_cells, mostly_first
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,6 +175,33 @@ class Comparison:
                 values[str(name)]["messages_per_second"] = row["messages"] / horizon * rounds_per_second
         return values
 
+    def to_latex(self, caption: str = "", label: str = "") -> str:
+        r"""The table for a paper, with the package booktabs: mean ± standard deviation, and the least in bold.
+
+        Of transmissions, the fewest of those that send any are in bold.
+
+        Parameters
+        ----------
+        caption, label : str
+            Of the table, which floats if it has one of them.
+
+        Examples
+        --------
+        >>> import banditmesh as bm
+        >>> problem = bm.Problem.paper("er", seed=0)
+        >>> print(bm.compare(problem, ["none", "irs"], horizon=10, replicates=2, seed=0).to_latex())
+        \begin{tabular}{lrrr}
+        \toprule
+        protocol & group regret & transmissions & first pulls \\
+        \midrule
+        none & $\mathbf{498 \pm 0}$ & $0 \pm 0$ & $100\%$ \\
+        irs & $\mathbf{498 \pm 0}$ & $\mathbf{3{,}060 \pm 0}$ & $100\%$ \\
+        \bottomrule
+        \end{tabular}
+        """
+        rows = comparison_rows(self)
+        return as_latex(rows, least_cells(rows), caption, label)
+
     def report(self, path: str | PathLike[str], about: str = "", command: str = "") -> None:
         """Write one HTML file that opens offline: the verdict, figures, tables with what columns mean, and settings.
 
@@ -208,6 +236,8 @@ class Comparison:
         figsize: tuple[float, float] | None = None,
         log: str = "",
         band: str = "sd",
+        colors: plots.Chosen | None = None,
+        styles: plots.Chosen | None = None,
     ) -> Figure:
         """A figure of all protocols.
 
@@ -224,8 +254,13 @@ class Comparison:
             Which axes are logarithmic: "", "x", "y" or "xy"; the horizontal one of "tradeoff" always is.
         band : str
             What bands and bars are: "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
+        colors, styles : dict, sequence or str, optional
+            Colours and line styles: by the names of rows, or one after the other. If not given, the cycle that you
+            set in `rcParams["axes.prop_cycle"]`, or else each protocol's own.
         """
-        look = plots.Look(ax, figsize, log, band)
+        look = plots.Look(
+            ax, figsize, log, band, colors, styles, {name: one.label for name, one in self.results.items()}
+        )
         checks.choice("kind", kind, ("curves", "tradeoff", "links"))
         results = self.results.items()
         if kind == "curves":
@@ -236,7 +271,7 @@ class Comparison:
             return plots.tradeoff(
                 {"": {name: (one.transmissions[:, -1], one.regret[:, -1]) for name, one in results}}, look
             )
-        return self._plot_busiest_link(look)
+        return draw_busiest_link(self.results, look)
 
     def plot_network(
         self,
@@ -256,14 +291,7 @@ class Comparison:
         figsize : (float, float), optional
             Width and height of the new figure in inches.
         """
-        first = self._with_links()
-        pairs = _pairs(first)
-        number = {agent: k for k, agent in enumerate(first.agents)}
-        links = np.array([[number[i], number[j]] for i, j in pairs]).reshape(-1, 2)
-        places = _layout(first.agents, pairs) if positions is None else positions
-        loads = {name: _loads(one, pairs).sum(axis=1).mean(axis=0) / one.horizon for name, one in self.results.items()}
-        spots = np.array([places[agent] for agent in first.agents])
-        return plots.heat_network(loads, len(first.agents), links, spots, look=plots.Look(ax, figsize))
+        return draw_loads(self.results, positions, plots.Look(ax, figsize))
 
     def __str__(self) -> str:
         lines = [as_text(comparison_rows(self), widths=(14, 21, 27))]
@@ -290,55 +318,6 @@ class Comparison:
             *([MANY_FIRST] if mostly_first(self) else []),
             *([self.advice] if self.advice else []),
         ]
-
-    def _plot_busiest_link(self, look: plots.Look) -> Figure:
-        first = self._with_links()
-        pairs = _pairs(first)
-        loads = {name: _loads(one, pairs) for name, one in self.results.items()}
-        busiest = int(np.argmax(sum(load.sum(axis=(0, 1)) for load in loads.values())))
-        i, j = pairs[busiest]
-        series = {
-            name: (one.rounds, loads[name][:, :, busiest] / np.diff(one.rounds, prepend=0))
-            for name, one in self.results.items()
-        }
-        return plots.link_load({f"link {i}-{j}": series}, look)
-
-    def _with_links(self) -> Result:
-        """The first result, after checking that all have link traffic."""
-        for name, result in self.results.items():
-            if result.link_traffic is None:
-                raise InputError(
-                    f"the load of links needs results with link traffic, got {name} without; "
-                    "simulate with link_traffic=True"
-                )
-        return next(iter(self.results.values()))
-
-
-def _pairs(result: Result) -> list[tuple[Hashable, Hashable]]:
-    """The undirected links, each once."""
-    return list({frozenset(link): link for link in reversed(result.links)}.values())[::-1]
-
-
-def _loads(result: Result, pairs: Sequence[tuple[Hashable, Hashable]]) -> NDArray[np.int64]:
-    """Transmissions (replicates, records, pairs) in both directions together; 0 on a link that was never up."""
-    assert result.link_traffic is not None
-    place = {link: k for k, link in enumerate(result.links)}
-    loads = np.zeros((*result.link_traffic.shape[:2], len(pairs)), dtype=np.int64)
-    for k, (i, j) in enumerate(pairs):
-        for link in ((i, j), (j, i)):
-            if link in place:
-                loads[:, :, k] += result.link_traffic[:, :, place[link]]
-    return loads
-
-
-def _layout(agents: Sequence[Hashable], pairs: Sequence[tuple[Hashable, Hashable]]) -> Mapping[Hashable, Any]:
-    import networkx as nx
-
-    graph = nx.Graph()
-    graph.add_nodes_from(agents)
-    graph.add_edges_from(pairs)
-    places: Mapping[Hashable, Any] = nx.spring_layout(graph, seed=1, iterations=200)
-    return places
 
 
 def compare(

@@ -21,7 +21,7 @@ from ..faults import Faults
 from ..policies import Policy
 from ..protocols import AnyProtocol
 from ..protocols.notation import write_emission
-from ..text_tables import as_html, decimals, known
+from ..text_tables import as_html, as_latex, decimals, known
 from .intervals import lead, paired_interval
 from .weaknesses import weaknesses
 
@@ -370,7 +370,14 @@ class Frontier:
         write_frontier(self, path, command, node_toml)
 
     def plot(
-        self, *, ax: Any = None, figsize: tuple[float, float] | None = None, log: str = "x", band: str = "ci"
+        self,
+        *,
+        ax: Any = None,
+        figsize: tuple[float, float] | None = None,
+        log: str = "x",
+        band: str = "ci",
+        colors: plots.Chosen | None = None,
+        styles: plots.Chosen | None = None,
     ) -> Figure:
         """Regret against transmissions, the busiest link's load and bytes, with the fronts, the budget and the advice.
 
@@ -384,8 +391,11 @@ class Frontier:
             Which axes are logarithmic: "", "x", "y" or "xy".
         band : str
             What bars are: "ci", confidence intervals; "sd", one standard deviation; or "none".
+        colors, styles : dict, sequence or str, optional
+            Colours and line styles: by the names of protocols, as in `{"fwa": "red"}`, or one after the other. If not
+            given, the cycle that you set in `rcParams["axes.prop_cycle"]`, or else each protocol's own.
         """
-        look = plots.Look(ax, figsize, log, band)
+        look = plots.Look(ax, figsize, log, band, colors, styles)
 
         def ends(one: Configuration, measure: str) -> tuple[float, float, float]:
             if band == "ci":
@@ -413,6 +423,27 @@ class Frontier:
         title += f", {self.policy}" if self.policy else ""
         title += f", {self.struck.in_words()}" if self.struck else ""
         return plots.frontier(panels, self.recommended, title, note, look)
+
+    def to_latex(self, caption: str = "", label: str = "") -> str:
+        r"""The front's table for a paper, with the package booktabs: mean ± confidence, and the least in bold.
+
+        Parameters
+        ----------
+        caption, label : str
+            Of the table, which floats if it has one of them.
+
+        Examples
+        --------
+        >>> import banditmesh as bm
+        >>> problem = bm.Problem.random(bm.networks.ring(8), n_arms=6, per_agent=3, seed=0)
+        >>> found = bm.frontier(problem, protocols=["none", "irs"], horizon=20, replicates=2, seed=0)
+        >>> found.to_latex(caption="What regret costs").splitlines()[0]
+        '\\begin{table}'
+        """
+        from .shown import frontier_rows, least_cells
+
+        rows = [row[:-1] for row in frontier_rows(self)]
+        return as_latex(rows, least_cells(rows), caption, label)
 
     def _repr_html_(self) -> str:
         from .shown import front_note, frontier_rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..text_tables import decimals, spread
@@ -52,6 +53,28 @@ def comparison_rows(
             cells.append(f"{row['messages'] / horizon * rounds_per_second:,.1f}")
         rows.append([str(name), *cells, *(f"{row[share]:,.{few}f}" for share, few in of_agents.items())])
     return rows
+
+
+def least_cells(rows: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
+    """Row and column of the least number in each column of costs: regret, and what is sent by those that send.
+
+    Examples
+    --------
+    >>> least_cells([["protocol", "group regret", "transmissions"], ["none", "9 ± 1", "0"], ["irs", "7 ± 1", "30"]])
+    {(2, 1), (2, 2)}
+    """
+    found = set()
+    for column, head in enumerate(rows[0]):
+        if head in ("", "protocol", "configuration", "front", "first pulls"):
+            continue
+        values = {k: float(row[column].split(" ")[0].replace(",", "")) for k, row in enumerate(rows[1:], start=1)}
+        found |= {(k, column) for k in _least(values, may_be_nothing=head == "group regret")}
+    return found
+
+
+def _least(values: Mapping[int, float], may_be_nothing: bool) -> list[int]:
+    counted = {k: value for k, value in values.items() if may_be_nothing or value > 0}
+    return [k for k, value in counted.items() if value == min(counted.values())] if len(values) > 1 else []
 
 
 def share(first: float, regret: float) -> float | None:

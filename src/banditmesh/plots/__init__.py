@@ -2,8 +2,8 @@
 
 Every protocol keeps its colour and line style in all figures; both differ between protocols, so that a figure can be
 read in grey. A band is one standard deviation over replicates on either side of the mean, or a confidence interval, and
-the figure says which. The user's settings in matplotlib's rcParams take precedence over our own sizes. Sizes are those
-of print: a column is 3.4 inches wide and two are 7, with text of 7 points and more.
+the figure says which. What the user passes, or has set in matplotlib's rcParams, takes precedence over our own colours
+and sizes. Sizes are those of print: a column is 3.4 inches wide and two are 7, with text of 7 points and more.
 """
 
 from .curves import Curves, by_network, link_load, regret_and_messages
@@ -11,13 +11,15 @@ from .frontier import Panel, frontier
 from .limits import regret_and_bounds
 from .maps import heat_network, trajectory
 from .network import Way, draw_network
+from .palette import Chosen, style_of
 from .places import fitted, places
 from .points import against_delta, over_key, tradeoff
-from .style import FATE_COLOURS, LEARNED, Look, as_bytes, map_colours, save, style_of
+from .style import FATE_COLOURS, LEARNED, Look, as_bytes, map_colours, save
 
 __all__ = [
     "FATE_COLOURS",
     "LEARNED",
+    "Chosen",
     "Curves",
     "Look",
     "Panel",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .style import MAX_POINTS, Look, fold, for_print, legend, new_figure, note, state_band, style_of
-from .sweeps import MAX_NAMES, Sweep, find_sweep
+from .style import MAX_POINTS, Look, fold, for_print, legend, new_figure, note, state_band
+from .sweeps import MAX_NAMES, Sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def regret_and_messages(
     ['group regret', 'transmissions']
     """
     look = look or Look()
-    sweep = find_sweep(curves) if look.ax is None else None
+    sweep = look.sweep(curves)
     if sweep is not None:
         return _swept(curves, sweep, look, marks)
     if len(curves) > MAX_NAMES:
@@ -125,8 +125,9 @@ def link_load(
     look = look or Look()
     figure, grid = new_figure(1, len(networks), height=2.1, look=look)
     for axes, (title, loads) in zip(grid[0], networks.items(), strict=True):
+        palette = look.palette(loads)
         for name, (rounds, load) in loads.items():
-            _curve(axes, rounds, load, style_of(name, loads), name, look)
+            _curve(axes, rounds, load, palette.style(name), name, look)
         axes.set_title(title)
         axes.set_xlabel("round")
         look.scale(axes)
@@ -137,9 +138,10 @@ def link_load(
 
 
 def _over_time(pair: Sequence[Axes], curves: Mapping[str, Curves], look: Look, sweep: Sweep | None = None) -> None:
+    palette = look.palette(curves)
     for name, (rounds, regret, messages) in curves.items():
         swept = sweep is not None and name in sweep.values
-        style = (sweep.colour(name), "-") if sweep is not None and swept else style_of(name, curves)
+        style = (sweep.colour(name), "-") if sweep is not None and swept else palette.style(name)
         one = look if sweep is None else replace(look, band="none")
         label = "_" if swept else name
         _curve(pair[0], rounds, regret, style, label, one)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..text_tables import decimals
-from .style import Look, base_of, blank_figure, chosen_size, fold, for_print, logarithmic, marker_of, own_axes, style_of
+from .palette import Palette, base_of
+from .style import Look, blank_figure, chosen_size, fold, for_print, logarithmic, own_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,26 +68,27 @@ def frontier(
     look = look or Look(log="x")
     numbered = [name for name in panels[0].front if panels[0].points[name][0] > 0]
     numbers = {name: str(place) for place, name in enumerate(numbered, start=1)}
+    palette = look.palette(dict.fromkeys(map(base_of, panels[0].points)))
     if look.ax is not None:
         given = own_axes(look.ax, len(panels) if np.size(look.ax) > 1 else 1)
         for axes, panel in zip(given, panels, strict=False):
-            _draw(axes, panel, numbers, recommended, True, look)
+            _draw(axes, panel, numbers, recommended, palette, True, look)
             axes.set_ylabel("group regret")
-        given[0].legend(handles=_numbered(numbers, panels[0]), frameon=False, fontsize="small")
+        given[0].legend(handles=_numbered(numbers, palette), frameon=False, fontsize="small")
         own: Figure = given[0].figure
         return own
     rows = -(-len(numbered) // 2)
     figure = blank_figure(*(chosen_size(look) or (_WIDTH, 3.9 + _ROOM * rows)))
     if figure.get_figwidth() < _NARROW:
-        _draw(figure.subplots(), panels[0], numbers, recommended, True, look)
+        _draw(figure.subplots(), panels[0], numbers, recommended, palette, True, look)
     else:
         grid = figure.add_gridspec(max(1, len(panels) - 1), 2, width_ratios=(1.9, 1.0))
         for place, panel in enumerate(panels):
             axes = figure.add_subplot(grid[:, 0] if place == 0 else grid[place - 1, 1])
-            _draw(axes, panel, numbers, recommended, place == 0, look, figure.get_figwidth())
+            _draw(axes, panel, numbers, recommended, palette, place == 0, look, figure.get_figwidth())
     figure.axes[0].set_ylabel("group regret")
     room = None if chosen_size(look) is None else _WORDS * figure.get_figheight()
-    above = _kinds(figure, panels[0].points, [title, note], room)
+    above = _kinds(figure, panels[0].points, palette, [title, note], room)
     _list(figure, numbers, panels[0], recommended, None if room is None else room - above)
     return figure
 
@@ -96,6 +98,7 @@ def _draw(
     panel: Panel,
     labels: Mapping[str, str],
     recommended: str | None,
+    palette: Palette,
     large: bool,
     look: Look,
     width: float = _WIDTH,
@@ -104,7 +107,7 @@ def _draw(
     line = [panel.points[name] for name in panel.front if panel.points[name][0] > 0]
     axes.plot([p[0] for p in line], [p[3] for p in line], color="#999999", linewidth=0.8, drawstyle="steps-post")
     for name, (x, x_low, x_high, y, y_low, y_high) in panel.points.items():
-        colour, style = style_of(base_of(name), [base_of(other) for other in panel.points])
+        colour, style = palette.style(base_of(name))
         if name not in sending:
             axes.axhline(y, color=colour, linestyle=style, linewidth=0.9)
             continue
@@ -116,7 +119,7 @@ def _draw(
             y,
             **bars,
             color=colour,
-            marker=marker_of(name),
+            marker=palette.marker(name),
             fillstyle="none" if _is_quiet(name) else "full",
             markersize=(5 if on_front else 3.5) if large else 3,
             alpha=1.0 if on_front else 0.45,
@@ -148,17 +151,23 @@ def _is_quiet(name: str) -> bool:
     return "+" in name and not name.endswith("+every-pull")
 
 
-def _kinds(figure: Figure, points: Mapping[str, tuple[float, ...]], lines: Sequence[str], room: float | None) -> float:
+def _kinds(
+    figure: Figure,
+    points: Mapping[str, tuple[float, ...]],
+    palette: Palette,
+    lines: Sequence[str],
+    room: float | None,
+) -> float:
     """The title, and below it a legend of colours and markers; returns the inches of height that they take.
 
     Where there is not room for all, the first lines of the title are left out.
     """
     handles = []
-    for name in dict.fromkeys(base_of(name) for name in points):
-        colour, style = style_of(name, [base_of(other) for other in points])
+    for name in palette.names:
+        colour, style = palette.style(name)
         silent = all(point[0] == 0 for other, point in points.items() if base_of(other) == name)
         look: dict[str, Any] = (
-            {"linestyle": style} if silent else {"linestyle": "none", "marker": marker_of(name), "markersize": 4}
+            {"linestyle": style} if silent else {"linestyle": "none", "marker": palette.marker(name), "markersize": 4}
         )
         handles.append(_handle(name, color=colour, **look))
     if any(_is_quiet(name) for name in points):
@@ -179,14 +188,13 @@ def _kinds(figure: Figure, points: Mapping[str, tuple[float, ...]], lines: Seque
     return high
 
 
-def _numbered(numbers: Mapping[str, str], panel: Panel) -> list[Any]:
+def _numbered(numbers: Mapping[str, str], palette: Palette) -> list[Any]:
     """The front's markers with their numbers and names, for a legend."""
-    bases = [base_of(other) for other in panel.points]
     return [
         _handle(
             f"{number}  {name}",
-            color=style_of(base_of(name), bases)[0],
-            marker=marker_of(name),
+            color=palette.style(base_of(name))[0],
+            marker=palette.marker(name),
             fillstyle="none" if _is_quiet(name) else "full",
             markersize=4,
             linestyle="none",

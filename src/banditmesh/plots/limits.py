@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .style import MAX_POINTS, Look, for_print, legend, new_figure, state_band, style_of
+from .style import MAX_POINTS, Look, for_print, legend, new_figure, state_band
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ def regret_and_bounds(
     axes = grid[0, 0]
     keep = np.unique(np.geomspace(1, len(rounds), min(len(rounds), MAX_POINTS)).round().astype(int)) - 1
     x, mean = rounds[keep], regret[:, keep].mean(axis=0)
-    colour, style = style_of(name, [name])
+    colour, style = look.palette([name]).style(name)
     axes.plot(x, np.where(mean > 0, mean, np.nan), color=colour, linestyle=style, label=f"measured, {name}")
     half = look.half_width(regret[:, keep])
     if half.any():

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .style import Look, fill_of, for_print, legend, logarithmic, marker_of, new_figure, state_band, style_of, thousands
-from .sweeps import find_sweep
+from .style import Look, for_print, legend, logarithmic, new_figure, state_band, thousands
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,12 +39,12 @@ def tradeoff(
     look = look or Look()
     figure, grid = new_figure(1, len(networks), height=2.0, look=look)
     names = list(dict.fromkeys(name for points in networks.values() for name in points))
-    sweep = find_sweep(names) if look.ax is None else None
+    palette, sweep = look.palette(names), look.sweep(names)
     shown = set()
     for axes, (title, points) in zip(grid[0], networks.items(), strict=True):
         for name, (messages, regret) in points.items():
-            colour, style = style_of(name, points)
-            label, fill = name, fill_of(name, points)
+            colour, style = palette.style(name)
+            label, fill = name, palette.fill(name)
             if sweep is not None and name in sweep.values:
                 # Markers distinguish the protocols, and the legend has each once.
                 colour, label, fill = sweep.colour(name), sweep.panels[name], "full"
@@ -60,7 +59,7 @@ def tradeoff(
                 xerr=float(look.half_width(messages)),
                 yerr=float(look.half_width(regret)),
                 color=colour,
-                marker=marker_of(name),
+                marker=palette.marker(name),
                 fillstyle=fill,
                 markersize=5,
                 elinewidth=0.8,
@@ -103,10 +102,11 @@ def against_delta(panels: Mapping[str, tuple[str, NDArray[Any], NDArray[Any], tu
     for axes, (title, (name, delta, regret, (slope, intercept), r_squared)) in zip(
         grid.flat, panels.items(), strict=False
     ):
-        colour, _ = style_of(name, [name])
+        palette = Look().palette([name])
+        colour, _ = palette.style(name)
         ends = np.array([delta.min(), delta.max()])
         axes.plot(ends, slope * ends + intercept, color="#888888", linewidth=1)
-        axes.scatter(delta, regret, s=14, color=colour, marker=marker_of(name), linewidths=0, zorder=3)
+        axes.scatter(delta, regret, s=14, color=colour, marker=palette.marker(name), linewidths=0, zorder=3)
         axes.set_title(f"{title}, R² = {r_squared:.4f}")
         axes.set_xlabel("delta")
         axes.set_ylabel("group regret")
@@ -139,14 +139,14 @@ def over_key(
     """
     look = look or Look()
     figure, grid = new_figure(1, 2, look=look)
-    several = False
+    several, palette = False, look.palette(series)
     for name, (values, regrets, messages) in series.items():
-        colour, style = style_of(name, series)
+        colour, style = palette.style(name)
         for axes, runs in zip(grid[0], (regrets, messages), strict=True):
             means = [float(np.mean(one)) for one in runs]
             bars = [float(look.half_width(np.asarray(one))) for one in runs]
             several = several or any(bars)
-            marker = marker_of(name)
+            marker = palette.marker(name)
             axes.errorbar(
                 values,
                 means,

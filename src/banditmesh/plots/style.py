@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -17,31 +17,13 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..errors import InputError
+from .palette import Chosen, Palette, check_chosen
+from .sweeps import Sweep, find_sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, legible to readers with any colour vision.
-_STYLES: Final[dict[str, tuple[str, Any]]] = {
-    "none": ("#000000", ":"),
-    "irs": ("#E69F00", "-."),
-    "gossip": ("#56B4E9", "--"),
-    "probabilistic": ("#009E73", (0, (5, 1, 1, 1))),
-    "fwa": ("#D55E00", "-"),
-    "flooding": ("#0072B2", (0, (7, 1))),
-    "centralised": ("#CC79A7", "--"),
-    "tree": ("#8C564B", (0, (3, 1))),
-}
-_MARKERS: Final = {
-    "none": "x",
-    "irs": "s",
-    "gossip": "v",
-    "probabilistic": "D",
-    "fwa": "o",
-    "flooding": "^",
-    "tree": "P",
-}
 #: The fates of a message's copies, in the same palette; each also has a shape, so that none relies on colour alone.
 FATE_COLOURS: Final = {
     "relayed": "#0072B2",
@@ -56,9 +38,6 @@ FATE_COLOURS: Final = {
 LEARNED: Final = "#009E73"
 #: The colour maps of loads and of agents, from high to low.
 _MAPS: Final = ("inferno", "viridis")
-_OTHERS: Final = ("#7F7F7F", "#BCBD22", "#9467BD", "#17BECF")
-_LINES: Final[tuple[Any, ...]] = ("-", "--", ":", "-.", (0, (1, 3)), (0, (7, 1, 1, 1, 1, 1)))
-_FILLS: Final = ("full", "none", "left", "right", "bottom", "top")
 _COLUMN: Final = 3.4
 MAX_POINTS: Final = 250  # of a drawn curve: more cannot be seen, and an SVG would grow with them
 #: What bands and bars can be, and the words for each.
@@ -114,14 +93,22 @@ class Look:
         Which axes are logarithmic: "", "x", "y" or "xy".
     band : str
         What bands and bars are: "sd", "ci" or "none".
+    colors, styles : mapping from name, sequence, str or None
+        Colours and lines, for each name or one after the other.
+    protocols : mapping from name to str
+        The protocols of names that do not say theirs: they keep its colour.
     """
 
     ax: Any = None
     figsize: tuple[float, float] | None = None
     log: str = ""
     band: str = "sd"
+    colors: Chosen | None = None
+    styles: Chosen | None = None
+    protocols: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_chosen(self.colors, self.styles)
         if self.log not in ("", "x", "y", "xy"):
             raise InputError(f'log must be "x", "y", "xy" or "" for none, got {checks.shown(self.log)}')
         checks.choice("band", self.band, BANDS)
@@ -132,6 +119,14 @@ class Look:
                 raise InputError(f"figsize must be width and height in inches, got {checks.shown(self.figsize)}")
             for side in self.figsize:
                 checks.positive("figsize", side)
+
+    def palette(self, names: Iterable[str]) -> Palette:
+        """The colours, lines and markers of the names in a figure."""
+        return Palette(tuple(names), self.protocols, self.colors, self.styles)
+
+    def sweep(self, names: Collection[str]) -> Sweep | None:
+        """The sweep that many names belong to, unless the user chose axes, colours or lines."""
+        return find_sweep(names) if self.ax is self.colors is self.styles is None else None
 
     def half_width(self, values: NDArray[Any]) -> Any:
         """Half the width of a band or bar over the first axis of values; 0 for one value or without bands."""
@@ -260,22 +255,6 @@ def new_figure(rows: int, columns: int, height: float = 2.4, look: Look | None =
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def style_of(name: str, names: Collection[str]) -> tuple[str, Any]:
-    """Colour and line style of a name among all names of a figure.
-
-    Those of the built-in protocols are fixed. A variant, "fwa, ttl 2" or "fwa(2)+contested", has its protocol's colour
-    and its own line style.
-    """
-    if name in _STYLES:
-        return _STYLES[name]
-    base = base_of(name)
-    if base in _STYLES:
-        variants = [other for other in names if base_of(other) == base]
-        return _STYLES[base][0], _LINES[variants.index(name) % len(_LINES)]
-    place = [other for other in names if base_of(other) not in _STYLES].index(name)
-    return _OTHERS[place % len(_OTHERS)], _LINES[place // len(_OTHERS) % len(_LINES)]
-
-
 @functools.cache
 def map_colours(n: int = 10) -> dict[str, list[str]]:
     """Some colours of each colour map, for drawings made elsewhere."""
@@ -283,22 +262,6 @@ def map_colours(n: int = 10) -> dict[str, list[str]]:
     from matplotlib.colors import to_hex
 
     return {name: [to_hex(colour) for colour in mpl.colormaps[name](np.linspace(0, 1, n))] for name in _MAPS}
-
-
-def marker_of(name: str) -> str:
-    """The marker of a protocol."""
-    return _MARKERS.get(base_of(name), "o")
-
-
-def fill_of(name: str, names: Collection[str]) -> str:
-    """How the marker of a name is filled, so that variants of a protocol can be distinguished."""
-    variants = [other for other in names if base_of(other) == base_of(name)]
-    return _FILLS[variants.index(name) % len(_FILLS)]
-
-
-def base_of(name: str) -> str:
-    """The protocol that a name is a variant of."""
-    return re.split(r"[,(+]", name, maxsplit=1)[0]
 
 
 def logarithmic(axes: Axes, which: str) -> None:
@@ -342,10 +305,16 @@ def legend(figure: Figure, axes: Axes, n_names: int, look: Look | None = None) -
 
 
 def state_band(figure: Figure, several: bool, look: Look | None = None, what: str = "bands") -> None:
-    """Say what the bands are, if there are any."""
+    """Say what the bands are, if there are any: below the figure, or in the legend of the user's own axes."""
     look = look or Look()
-    if several and look.band != "none" and look.ax is None:
+    if not several or look.band == "none":
+        return
+    if look.ax is None:
         note(figure, f"mean over replicates; {what}: {BANDS[look.band]}")
+        return
+    first = own_axes(look.ax, int(np.size(look.ax)))[0]
+    drawn = first.get_legend() or first.legend([], [], frameon=False)
+    drawn.set_title(f"{what}: {BANDS[look.band]}")
 
 
 def note(figure: Figure, text: str) -> None:

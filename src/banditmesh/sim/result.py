@@ -278,7 +278,14 @@ class Result:
         return xr.Dataset(variables, coordinates, attrs={**self.settings, "engine": self.engine})
 
     def plot(
-        self, *, ax: Any = None, figsize: tuple[float, float] | None = None, log: str = "", band: str = "sd"
+        self,
+        *,
+        ax: Any = None,
+        figsize: tuple[float, float] | None = None,
+        log: str = "",
+        band: str = "sd",
+        colors: plots.Chosen | None = None,
+        styles: plots.Chosen | None = None,
     ) -> Figure:
         """Group regret and transmissions over the rounds: mean, and a band.
 
@@ -292,8 +299,11 @@ class Result:
             Which axes are logarithmic: "", "x", "y" or "xy".
         band : str
             What bands and bars are: "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
+        colors, styles : dict, sequence or str, optional
+            Colour and line style. If not given, those of the cycle that you set in `rcParams["axes.prop_cycle"]`, or
+            else the protocol's own.
         """
-        look = plots.Look(ax, figsize, log, band)
+        look = plots.Look(ax, figsize, log, band, colors, styles)
         curves = {self.label: (self.rounds, self.regret, self.transmissions)}
         return plots.regret_and_messages(curves, look, self.shared_changes)
 

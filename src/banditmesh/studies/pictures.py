@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -125,7 +126,7 @@ def _plot(
     if kind == "tradeoff":
         found = _readable(lines(table, keys, by=by), keys)
         ends = {name: (one["messages"].to_numpy(float), one["regret"].to_numpy()) for name, one in found.items()}
-        return plots.tradeoff({study.manifest["spec"]["name"]: ends}, look)
+        return plots.tradeoff({study.manifest["spec"]["name"]: ends}, _with_protocols(look, found))
     if kind == "sweep":
         numeric = _numeric_keys(study, table)
         axis = numeric[0] if numeric and axis is None else axis
@@ -133,11 +134,17 @@ def _plot(
             named = ", ".join(numeric) or "there is none"
             raise InputError(f"x (--x) must be a swept key with numbers ({named}), got {axis}")
         found = _readable(lines(table, keys, axis, by), keys, by_colour=False)
-        return plots.over_key(axis, _series(found, axis), look)
+        return plots.over_key(axis, _series(found, axis), _with_protocols(look, found))
     if runs.curves is None:
         raise InputError(f"curves need a study with record_every, got none in {study.path}; set it and run it again")
-    curves = select(runs.curves, keys, where)
-    return plots.regret_and_messages(_curves(_readable(lines(curves, keys, by=by), keys)), look, _changes(table))
+    found = _readable(lines(select(runs.curves, keys, where), keys, by=by), keys)
+    return plots.regret_and_messages(_curves(found), _with_protocols(look, found), _changes(table))
+
+
+def _with_protocols(look: plots.Look | None, found: Mapping[str, pd.DataFrame]) -> plots.Look:
+    """The look, in which lines whose names do not say their protocol have its colour."""
+    one = {name: str(runs["protocol"].iloc[0]) for name, runs in found.items() if runs["protocol"].nunique() == 1}
+    return replace(look or plots.Look(), protocols=one)
 
 
 def _changes(table: pd.DataFrame) -> list[int]:

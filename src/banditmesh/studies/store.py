@@ -142,6 +142,8 @@ class Study:
         figsize: tuple[float, float] | None = None,
         log: str = "",
         band: str = "sd",
+        colors: plots.Chosen | None = None,
+        styles: plots.Chosen | None = None,
     ) -> Figure:
         """Plot the finished runs; `banditmesh plot` writes all pictures.
 
@@ -166,10 +168,13 @@ class Study:
             Which axes are logarithmic: "", "x", "y" or "xy"; the horizontal one of "tradeoff" always is.
         band : str
             What bands and bars are: "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
+        colors, styles : dict, sequence or str, optional
+            Colours and line styles: by the names of lines, or one after the other. If not given, the cycle that you
+            set in `rcParams["axes.prop_cycle"]`, or else each protocol's own.
         """
         from .pictures import plot_study
 
-        return plot_study(self, kind, x, plots.Look(ax, figsize, log, band), where=where, by=by)
+        return plot_study(self, kind, x, plots.Look(ax, figsize, log, band, colors, styles), where=where, by=by)
 
     def report(self, path: str | PathLike[str], command: str = "") -> None:
         """Write one HTML file that opens offline: what came out, figures, a table, and the spec to repeat it.

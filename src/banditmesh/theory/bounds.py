@@ -286,6 +286,8 @@ class Bounds:
         figsize: tuple[float, float] | None = None,
         log: str = "xy",
         band: str = "sd",
+        colors: plots.Chosen | None = None,
+        styles: plots.Chosen | None = None,
     ) -> Figure:
         """The bounds and the first-order estimate over the rounds, with measured regret.
 
@@ -301,8 +303,11 @@ class Bounds:
             Which axes are logarithmic: "", "x", "y" or "xy".
         band : str
             "sd", one standard deviation; "ci", 95 % confidence intervals; or "none".
+        colors, styles : dict, sequence or str, optional
+            Colour and line style of the measured regret. If not given, those of the cycle that you set in
+            `rcParams["axes.prop_cycle"]`, or else the protocol's own.
         """
-        look = plots.Look(ax, figsize, log, band)
+        look = plots.Look(ax, figsize, log, band, colors, styles)
         if not hasattr(result, "regret") or not hasattr(result, "rounds"):
             raise InputError(f"plot needs the result of a simulation, got {result!r}")
         last = int(result.rounds[-1])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from ..plots.style import base_of, style_of
+from ..plots.palette import base_of, style_of
 
 #: Colours of what is no protocol: Okabe and Ito's, legible to readers with any colour vision.
 OTHERS: Final = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#8C564B", "#7F7F7F")
