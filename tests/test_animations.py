@@ -530,3 +530,47 @@ def test_hostile_names_do_nothing_in_the_browser(page, tmp_path):
     assert page.text_content('[data-bm="sent-0"]') == "1 transmission"
     assert page.text_content("h1") == HOSTILE.replace("\ud800", "?")
     assert page.locator("img").count() == 0
+
+
+def test_animation_without_a_path_is_shown_in_a_notebook_and_can_be_saved(tmp_path):
+    problem = held(nx.path_graph(3), {0, 2})
+    journey = bm.follow(problem, "fwa(2)", 0, "red")
+    shown = bm.animate(journey)
+    assert repr(shown) == "<Animation: One message by fwa(2)>"
+    for one in (shown, journey):
+        text = one._repr_html_()
+        assert text.startswith("<iframe srcdoc=")
+        assert 'sandbox="allow-scripts"' in text
+        assert "<script>" not in text  # it is all within the frame
+    shown.save(tmp_path / "x.html")
+    assert (tmp_path / "x.html").read_text(encoding="utf-8") == as_html(message_document(journey))
+
+
+def test_gif_has_a_frame_for_each_hop_and_at_most_as_many_as_fit(tmp_path):
+    from PIL import Image
+
+    problem = held(nx.path_graph(3), {0, 2})
+    bm.animate([bm.follow(problem, p, 0, "red") for p in ("fwa(2)", "flooding(2)")], tmp_path / "message.gif")
+    with Image.open(tmp_path / "message.gif") as picture:
+        assert (picture.n_frames, picture.info["loop"]) == (3, 0)
+    bm.animate(bm.Simulation(problem, "fwa(2)", horizon=70, seed=0), tmp_path / "run.gif")
+    with Image.open(tmp_path / "run.gif") as picture:
+        # Pillow joins frames that look the same.
+        assert 10 < picture.n_frames <= 60
+
+
+def test_file_within_another_page_plays_by_itself_again_and_again(page, tmp_path):
+    problem = held(nx.path_graph(3), {0, 2})
+    bm.animate(bm.Simulation(problem, "fwa(2)", horizon=3, seed=0), tmp_path / "run.html")
+    page.goto((tmp_path / "run.html").as_uri() + "?autoplay&loop&compact")
+    # The events of the last frame, and of the first that comes after it.
+    page.evaluate("""() => new Promise((done) => {
+        let ended = false;
+        document.getElementById("animation").addEventListener("bm-frame", (event) => {
+            ended = ended || event.detail.frame === 3;
+            if (ended && event.detail.frame === 0) done();
+        });
+    })""")
+    expect(page.locator("h1")).to_be_hidden()
+    expect(page.locator("[data-bm=legend]")).to_be_hidden()
+    expect(page.locator("[data-bm=play]")).to_have_text("Pause")

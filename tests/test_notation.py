@@ -21,7 +21,7 @@ WRITTEN = {
     "gossip(3, fanout=2)+growth(1)": bm.Gossip(3, fanout=2, emission=bm.Growth(1.0)),
     "centralised": bm.Centralised(),
     "tree+growth(0.05)": bm.TreeAggregation(),
-    "tree(16)+growth(0.1)": bm.TreeAggregation(16, emission=bm.Growth(0.1)),
+    "tree(pause=16)+growth(0.1)": bm.TreeAggregation(16, emission=bm.Growth(0.1)),
     "tree+every-pull": bm.TreeAggregation(emission=bm.EveryPull()),
 }
 

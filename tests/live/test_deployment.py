@@ -112,11 +112,11 @@ def test_deploying_without_live_is_refused_before_anything_runs(tmp_path):
 
 def test_what_cannot_run_live_is_named_with_the_best_that_can():
     problem = bm.Problem.random(bm.networks.ring(8), n_arms=6, per_agent=3, seed=0)
-    found = bm.frontier(problem, protocols=["tree(4)", "fwa(2)"], horizon=30, replicates=2, seed=0, tolerance=9.0)
-    assert found.recommended == "tree(4)+growth(0.05)"
+    found = bm.frontier(problem, protocols=["tree(pause=4)", "fwa(2)"], horizon=30, replicates=2, seed=0, tolerance=9.0)
+    assert found.recommended == "tree(pause=4)+growth(0.05)"
     line = live_line(found, bm.UCB())
-    assert line.startswith("tree(4)+growth(0.05) cannot run live; the best that can is fwa(2): group regret ")
-    alone = bm.frontier(problem, protocols=["tree(4)"], horizon=30, replicates=2, seed=0)
+    assert line.startswith("tree(pause=4)+growth(0.05) cannot run live; the best that can is fwa(2): group regret ")
+    alone = bm.frontier(problem, protocols=["tree(pause=4)"], horizon=30, replicates=2, seed=0)
     assert live_line(alone, bm.UCB()).endswith("nothing else here that sends and meets the budget can.")
     able = bm.frontier(problem, protocols=["fwa(2)"], horizon=30, replicates=2, seed=0)
     assert live_line(able, bm.UCB()) == ""

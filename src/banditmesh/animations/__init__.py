@@ -5,7 +5,7 @@ events and books. `player.js` draws them on a canvas and knows nothing about ban
 """
 
 from .documents import as_json, message_document
-from .files import PLAYER, animate, as_html
+from .files import PLAYER, Animation, animate, as_html
 from .gallery import GALLERY, Case
 from .journeys import Journey, follow
 from .loads import load_document
@@ -15,6 +15,7 @@ from .traces import result_document, trace_document
 __all__ = [
     "GALLERY",
     "PLAYER",
+    "Animation",
     "Case",
     "Journey",
     "Recorder",

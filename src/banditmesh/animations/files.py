@@ -1,6 +1,7 @@
 """One HTML file that plays by itself: it contains the document and the player, and fetches nothing.
 
-Its content policy forbids every request, and lets only the two scripts in it run.
+Its content policy forbids every request, and lets only the two scripts in it run. What follows a ? in its address says
+how it plays within another page: autoplay, loop, and compact for the drawing with one row of controls.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, overload
 
 from .. import checks
 from ..errors import FileError, InputError
@@ -21,16 +22,22 @@ from ..problem import Problem
 from ..sim.result import Result
 from ..sim.simulation import Simulation
 from .documents import FORMAT, as_json, message_document
+from .gif import as_gif
 from .journeys import Journey
 from .recorder import Recorder
 from .traces import result_document, trace_document
 
+#: What can be animated.
+Animated: TypeAlias = Simulation | Result | Recorder | Journey | Sequence[Journey] | Iterable[Any]
 #: The player: plain JavaScript, for any page; see its first lines.
 PLAYER: Final = Path(__file__).with_name("player.js")
-_START: Final = (
-    'BanditmeshPlayer.mount(document.getElementById("animation"), '
-    'JSON.parse(document.getElementById("document").textContent), {fill: true, curves: true});'
-)
+_START: Final = """
+const asked = new URLSearchParams(location.search);
+const [autoplay, loop, compact] = ["autoplay", "loop", "compact"].map((name) => asked.has(name));
+if (compact) document.body.className = "compact";
+BanditmeshPlayer.mount(document.getElementById("animation"),
+  JSON.parse(document.getElementById("document").textContent), {fill: true, curves: !compact, autoplay, loop, compact});
+"""
 _PAGE: Final = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -43,6 +50,7 @@ _PAGE: Final = """<!DOCTYPE html>
 body {{ margin: 0; background: #ffffff; color: #1b1b1b; font: 16px/1.4 system-ui, sans-serif; }}
 main {{ max-width: 80rem; margin: 0 auto; padding: 0.75rem 1rem; }}
 h1 {{ font-size: 1.25rem; margin: 0 0 0.5rem; overflow-wrap: anywhere; }}
+.compact h1 {{ display: none; }} .compact main {{ padding: 0.25rem; }}
 @media (prefers-color-scheme: dark) {{ body {{ background: #121212; color: #e8e8e8; }} }}
 </style>
 </head>
@@ -60,29 +68,94 @@ h1 {{ font-size: 1.25rem; margin: 0 0 0.5rem; overflow-wrap: anywhere; }}
 """
 
 
+class Animation:
+    """A moving picture: a notebook shows it, and `save` writes it to a file.
+
+    Attributes
+    ----------
+    document : dict
+        What the player draws.
+    title : str
+        The heading.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> problem = bm.Problem.random(bm.networks.grid(3, 3), n_arms=4, per_agent=2, seed=0)
+    >>> bm.animate(bm.Simulation(problem, bm.FwA(4), horizon=20, seed=0))
+    <Animation: fwa(4): 20 rounds>
+    """
+
+    def __init__(self, document: Mapping[str, Any], title: str | None = None) -> None:
+        self._html = as_html(document, title)
+        self.document = document
+        self.title = title or _title(document)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write it as an HTML file that plays in any browser or, if the name ends in .gif, as an animated picture."""
+        target = _target(path)
+        content = as_gif(self.document, self.title) if _is_gif(target) else self._html.encode("utf-8", "replace")
+        try:
+            with atomic.writing(target) as stream:
+                stream.write(content)
+        except OSError as error:
+            raise FileError(
+                f"cannot write {target}: {error.strerror or error}; choose a place that can be written to"
+            ) from None
+
+    def _repr_html_(self) -> str:
+        return inline(self._html)
+
+    def __repr__(self) -> str:
+        return f"<Animation: {self.title}>"
+
+
+@overload
 def animate(
-    what: Simulation | Result | Recorder | Journey | Sequence[Journey] | Iterable[Any],
+    what: Animated, path: None = None, *, problem: Problem | None = None, replicate: int = 0, title: str | None = None
+) -> Animation: ...
+
+
+@overload
+def animate(
+    what: Animated,
     path: str | PathLike[str],
     *,
     problem: Problem | None = None,
     replicate: int = 0,
     title: str | None = None,
-) -> None:
-    """Write an animation as one HTML file that plays in any browser, offline: for a talk or an email.
+) -> None: ...
+
+
+def animate(
+    what: Animated,
+    path: str | PathLike[str] | None = None,
+    *,
+    problem: Problem | None = None,
+    replicate: int = 0,
+    title: str | None = None,
+) -> Animation | None:
+    """Show an animation in a notebook, or write it as one file that plays anywhere, offline: for a talk or an email.
 
     Parameters
     ----------
     what : Simulation, Result, event log, Recorder, Journey or two Journeys
         What to show. A simulation that has not started is run to its end. A result needs the event log of
         `trace=True`; a log may also come from `read_trace`. Journeys come from `follow`; two are shown side by side.
-    path : str or path
-        The file; it is written whole or not at all.
+    path : str or path, optional
+        The file; it is written whole or not at all. If its name ends in .gif it is an animated picture, for where no
+        script runs; otherwise it is a page for any browser.
     problem : Problem, optional
         For a result or a log: the problem that was simulated, with the agents' places and all links.
     replicate : int
         For a result or a log: which replicate.
     title : str, optional
         The heading.
+
+    Returns
+    -------
+    Animation or None
+        Without a path, what a notebook shows.
 
     Examples
     --------
@@ -95,15 +168,13 @@ def animate(
     ...     path.read_text(encoding="utf-8")[:15]
     '<!DOCTYPE html>'
     """
-    target = _target(path)
-    text = as_html(_document(what, problem, replicate), title)
-    try:
-        with atomic.writing(target) as stream:
-            stream.write(text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise FileError(
-            f"cannot write {target}: {error.strerror or error}; choose a place that can be written to"
-        ) from None
+    if path is not None:
+        _target(path)
+    made = Animation(_document(what, problem, replicate), title)
+    if path is None:
+        return made
+    made.save(path)
+    return None
 
 
 def as_html(document: Mapping[str, Any], title: str | None = None) -> str:
@@ -130,6 +201,18 @@ def as_html(document: Mapping[str, Any], title: str | None = None) -> str:
         player=player,
         start=_START,
     )
+
+
+def inline(page: str) -> str:
+    """A whole page within a notebook: it sees nothing of the notebook, and fetches nothing."""
+    return (
+        f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" loading="lazy" '
+        'style="width: 100%; height: 640px; border: 0"></iframe>'
+    )
+
+
+def _is_gif(path: Path) -> bool:
+    return path.suffix.lower() == ".gif"
 
 
 def _document(what: Any, problem: Problem | None, replicate: int) -> dict[str, Any]:

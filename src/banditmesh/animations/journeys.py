@@ -128,6 +128,11 @@ class Journey:
         """
         return self.problem.plot(message=self, ax=ax, figsize=figsize)
 
+    def _repr_html_(self) -> str:
+        from .files import animate  # which needs journeys
+
+        return animate(self)._repr_html_()
+
     def __repr__(self) -> str:
         return (
             f"<Journey: {self.label}, from agent {self.origin!r}, arm {self.arm!r}, "

@@ -3,7 +3,7 @@
    const view = BanditmeshPlayer.mount(element, document, options);
    options: theme "auto" | "light" | "dark"; colour "regret" | "heard"; arm (its number); speed (frames a second);
             height (of the drawing, in pixels); fill (as high as the window allows); curves (true | false); autoplay;
-            round (the one to begin with)
+            round (the one to begin with); loop; compact (only the drawing and one row of controls)
    view.append(frames, notes, run)  view.replace(document, goesOn)  view.set(options)
    view.show(i)  view.play()  view.pause()  view.destroy()  view.state
 
@@ -77,6 +77,8 @@
     .bm-curves { display: flex; flex-wrap: wrap; gap: 4px 16px; }
     .bm-curves figure { flex: 1 1 200px; margin: 0; min-width: 0; color: var(--bm-muted); font-size: 13px; }
     .bm-curves canvas { display: block; width: 100%; }
+    .bm-compact .bm-legend, .bm-compact .bm-notes, .bm-compact .bm-log, .bm-compact select { display: none; }
+    .bm-compact .bm-status { min-height: 0; font-size: 13px; }
     .bm-tip { position: absolute; pointer-events: none; z-index: 2; max-width: 16em; padding: 3px 8px; border-radius: 4px; font-size: 13px; background: var(--bm-text); color: var(--bm-back); overflow-wrap: anywhere; white-space: pre-line; }
     .bm-tip[hidden] { display: none; }`;
 
@@ -675,7 +677,7 @@
   class View {
     constructor(element, doc, options) {
       this.element = element;
-      this.options = { theme: "auto", colour: "regret", arm: 0, height: 420, fill: false, curves: false, autoplay: false, ...options };
+      this.options = { theme: "auto", colour: "regret", arm: 0, height: 420, fill: false, curves: false, autoplay: false, loop: false, compact: false, ...options };
       this.dark = window.matchMedia("(prefers-color-scheme: dark)");
       this.still = window.matchMedia("(prefers-reduced-motion: reduce)");
       this.repaint = () => this.paint();
@@ -719,6 +721,7 @@
       this.options.arm = clip(this.options.arm || 0, 0, Math.max(0, (doc.arms || []).length - 1));
       this.root = make("div", { class: "bm", tabindex: "0", role: "group", "aria-label": "Animation. Space plays and pauses, arrow keys step, home and end go to the first and last frame, n and p choose agents." });
       this.root.append(make("style", {}, STYLE));
+      this.root.classList.toggle("bm-compact", this.options.compact);
       const Kind = isRun ? RunPainter : MessagePainter;
       const panels = make("div", { class: "bm-panels" });
       this.painters = (isRun ? this.model.runs : doc.panels).map((panel, number) => {
@@ -973,7 +976,12 @@
           this.goal = null;
           if (this.halts) this.pause();
           else this.frame = requestAnimationFrame(tick);
-        } else if (this.index >= this.model.last && (this.phase >= 1 || !tweens)) this.pause();
+          return;
+        }
+        const isOver = this.index >= this.model.last && (this.phase >= 1 || !tweens);
+        // The last frame stays for a moment before it begins again.
+        if (isOver && this.options.loop && due >= 1.5 * this.speed) { due = 0; this.show(0); }
+        if (isOver && !this.options.loop) this.pause();
         else this.frame = requestAnimationFrame(tick);
       };
       // The first step comes at once.

@@ -21,6 +21,8 @@ MANY_FIRST: Final = (
 )
 #: The letters of the fronts.
 MARKS: Final = {"messages_per_round": "T", "link_load": "L", "bytes_per_round": "B"}
+#: What they mean, said below every table that has them.
+FRONT: Final = "front: nothing has less regret for as few transmissions (T), load of the busiest link (L) or bytes (B)"
 
 
 def comparison_rows(
@@ -134,7 +136,7 @@ def frontier_rows(found: Frontier, show_all: bool = False) -> list[list[str]]:
 
 def front_note(found: Frontier) -> str:
     """What the marks and the spreads in the rows mean."""
-    note = "front: nothing has less regret for as few transmissions (T), load of the busiest link (L) or bytes (B)"
+    note = FRONT
     if found.replicates > 1:
         note += f"; ±: {found.confidence:.0%} confidence"
     note += "\nfirst pulls: how much of the regret comes from pulling each arm once before the policy chooses"

@@ -3,7 +3,8 @@
 The short name of a protocol with its parameters, then its emission with its own, if it is not every pull (or if every
 pull is not what the protocol does by itself). The same text is read by every function that takes a protocol, on the
 command line and in specs, and printed in tables and pictures; both directions are written here alone. Parameters stand
-in the order of the class's fields, or by name: `probabilistic(4, stop=0.3)`. What equals a protocol's default is not
+in the order of the class's fields, or by name: `probabilistic(4, stop=0.3)`. A number without a name is printed only
+where it is a ttl, or the first parameter of an emission: `tree(pause=16)`. What equals a protocol's default is not
 printed. A class of the user's own is named by its module: `my_module:MyProtocol(4)`.
 """
 
@@ -36,6 +37,8 @@ def write(protocol: AnyProtocol) -> str:
     >>> import banditmesh as bm
     >>> write(bm.Flooding(8, emission=bm.Growth(0.25))), write(bm.IRS()), write(bm.Gossip(4, fanout=2))
     ('flooding(8)+growth(0.25)', 'irs', 'gossip(4, fanout=2)')
+    >>> write(bm.TreeAggregation(16))
+    'tree(pause=16)+growth(0.05)'
     """
     text = protocol.name + _arguments(protocol, hide_first=True)
     return text if _goes_without_saying(protocol) else f"{text}+{write_emission(protocol.emission)}"
@@ -238,14 +241,13 @@ def _settable(kind: Any) -> list[Field[Any]]:
 def _arguments(value: Any, hide_first: bool) -> str:
     """The parameters in parentheses that are not the default, and the first one if it is not to be hidden."""
     words: list[str] = []
-    skipped = False
     for place, one in enumerate(_settable(value)):
         given = getattr(value, one.name)
         if given == one.default and (place > 0 or hide_first):
-            skipped = True
             continue
-        # A protocol's ttl and an emission's one parameter are known by their place; others are clearer by name.
-        words.append(_shown(given) if not words and not skipped else f"{one.name}={_shown(given)}")
+        # A protocol's ttl and an emission's first parameter are known by their place; others are clearer by name.
+        is_known = place == 0 and (one.name == "ttl" or not hide_first)
+        words.append(_shown(given) if is_known else f"{one.name}={_shown(given)}")
     return f"({', '.join(words)})" if words else ""
 
 

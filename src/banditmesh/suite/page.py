@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
+from ..comparisons.shown import FRONT
 from ..errors import InputError
 from ..plots import pages
 from ..protocols import AnyProtocol
@@ -66,6 +67,7 @@ def _parts(result: SuiteResult, docs: str) -> Iterator[str]:
         for entry, sentences in result.verdicts.items():
             yield pages.table(entry, [["problem", "is"], *([name, text] for name, text in sentences.items())], "claims")
     yield f'<h2 id="fronts">{links["fronts"]}</h2>{pages.table("On how many problems", result.front_table())}'
+    yield f'<p class="note">{html.escape(FRONT)}</p>'
     yield f'<h2 id="budgets">{links["budgets"]}</h2>{pages.table("The best row", result.budget_table())}'
     yield f'<p class="note">{html.escape(NOTE)}</p>'
     yield f'<h2 id="rows">Rows</h2><dl>{"".join(describe(row, docs) for row in result.rows)}</dl>'
@@ -83,7 +85,7 @@ def _problem(result: SuiteResult, name: str) -> Iterator[str]:
     found = result.frontier(name)
     if any(one.sends for one in found.configurations):
         yield pages.picture(f"{name}: regret against what it costs", found.plot())
-    yield f'<div class="tables">{pages.table(name, result.table(name))}</div>'
+    yield f'<div class="tables">{pages.table(name, result.table(name))}</div><p class="note">{html.escape(FRONT)}</p>'
     if refused := result.refusals(name):
         yield pages.table("Does not run here", [["row", "why"], *map(list, refused.items())], "claims")
 

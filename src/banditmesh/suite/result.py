@@ -17,6 +17,7 @@ import numpy as np
 from .. import checks
 from ..comparisons.configurations import COSTS, Configuration, Frontier
 from ..comparisons.intervals import paired_interval
+from ..comparisons.shown import FRONT, MARKS
 from ..errors import FileError
 from ..protocols import IRS, AnyProtocol, Centralised, NoCooperation
 from ..rules import SOUND
@@ -28,8 +29,6 @@ from .rows import ALONE, BUDGETS, CENTRE, FLOODING
 #: The file of results in the folder of a run.
 RESULTS: Final = "results.json"
 CONFIDENCE: Final = 0.95
-#: The marks of fronts in tables.
-MARKS: Final = dict(zip(COSTS, "TLB", strict=True))
 #: What stands for a row's protocol, of which fronts ask only whether it sends: a file is read without its classes.
 _STANDS_FOR: Final[dict[str, AnyProtocol]] = {"alone": NoCooperation(), "sends": IRS(), "central": Centralised()}
 _HEADINGS: Final = (
@@ -246,7 +245,7 @@ class SuiteResult:
             title = f"{name}: {PROBLEMS[name].question}"
             rounds = f"{PROBLEMS[name].problem}, {one.horizon} rounds, {one.replicates} replicates"
             refused = [f"{row}: {reason}" for row, reason in self.refusals(name).items()]
-            parts.append("\n".join([title, rounds, as_text(self.table(name), left=(0, 1)), *refused]))
+            parts.append("\n".join([title, rounds, as_text(self.table(name), left=(0, 1)), FRONT, *refused]))
         parts.append("On how many problems\n" + as_text(self.front_table()))
         parts.append("The best row within a budget\n" + as_text(self.budget_table(), left=(0, 3)))
         for entry, sentences in self.verdicts.items():
@@ -260,9 +259,8 @@ class SuiteResult:
 
 #: What is said below the tables.
 NOTE: Final = (
-    "front: nothing has less regret for as few transmissions (T), load of the busiest link (L) or bytes (B); ± and "
-    f"[, ]: {CONFIDENCE:.0%} confidence; above the best: paired; budgets are shares of the bytes of {FLOODING}; of the "
-    f"gain: 0 % is {ALONE}, 100 % {CENTRE}"
+    f"± and [, ]: {CONFIDENCE:.0%} confidence; above the best: paired; budgets are shares of the bytes of {FLOODING}; "
+    f"of the gain: 0 % is {ALONE}, 100 % {CENTRE}"
 )
 
 

@@ -53,8 +53,8 @@ _PROTOCOLS: Final = (
     "flooding(diameter)+growth(0.1)",
     "flooding(diameter)+growth(0.25)",
     "flooding(diameter)+growth(1)",
-    "tree(8)+growth(0.05)",
-    "tree(16)+growth(0.25)",
+    "tree(pause=8)+growth(0.05)",
+    "tree(pause=16)+growth(0.25)",
     CENTRE,
 )
 #: Published names of what is a row already.
@@ -75,7 +75,7 @@ _WORDS: Final = re.compile(r"(?<=[(=,\s])(diameter|near|width)(?=\s*[,)])")
 #: What the words are given to.
 _GIVEN: Final = {"ttl": "diameter", "alpha": "width"}
 #: Also, where transmissions are lost: statistics that are sent again.
-_ECHOING: Final = ("flooding(diameter)+growth(0.25, echoes=1)", "tree(8)+growth(0.05, echoes=1)")
+_ECHOING: Final = ("flooding(diameter)+growth(0.25, echoes=1)", "tree(pause=8)+growth(0.05, echoes=1)")
 
 
 @dataclass(frozen=True)
