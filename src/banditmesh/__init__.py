@@ -12,7 +12,7 @@ from .version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import algorithms, arms, errors, networks, policies, protocols, suite, testing, theory
-    from .animations import Journey, animate, follow
+    from .animations import Journey, animate, follow, story
     from .comparisons.compare import Comparison, compare
     from .comparisons.configurations import Frontier
     from .comparisons.frontier import frontier
@@ -122,6 +122,7 @@ _HOMES = {
     "reproduce": "paper.reproduction",
     "run_study": "studies.runner",
     "simulate": "sim.engine",
+    "story": "animations",
     "support": "sim.support",
 }
 _MODULES = ("algorithms", "arms", "errors", "networks", "policies", "protocols", "suite", "testing", "theory")
@@ -191,6 +192,7 @@ __all__ = [
     "reproduce",
     "run_study",
     "simulate",
+    "story",
     "suite",
     "support",
     "testing",

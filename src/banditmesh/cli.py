@@ -13,7 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -26,9 +26,19 @@ from .verbs.mesh import mesh_verb
 from .verbs.node import node_verb
 from .verbs.paper import paper_verb
 from .verbs.serve import serve_verb
+from .verbs.story import story_verb
 from .verbs.study import new_verb, plot_verb, run_verb
 from .verbs.suite import suite_verb
 from .version import __version__
+
+#: The verbs, by what their user wants to do; the documentation's front page has the same groups.
+GROUPS: Final[dict[str, tuple[click.Command, ...]]] = {
+    "Try it": (story_verb, serve_verb, compare_verb),
+    "With your own data": (frontier_verb, new_verb, run_verb, plot_verb),
+    "Invent a protocol": (suite_verb,),
+    "Deploy": (keys_verb, node_verb, mesh_verb),
+    "What is proven": (bounds_verb, paper_verb),
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -127,7 +137,18 @@ def _ask_for_trace(context: click.Context, _: click.Parameter, asked: bool) -> N
         context.obj["debug"] = True
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+class _Grouped(click.Group):
+    """Verbs in the groups that the documentation's front page leads to."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self.commands))
+        for title, verbs in GROUPS.items():
+            with formatter.section(title):
+                rows = [(verb.name or "", verb.get_short_help_str(formatter.width)) for verb in verbs]
+                formatter.write_dl([(name.ljust(width), text) for name, text in rows])
+
+
+@click.group(cls=_Grouped, context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.version_option(__version__, message="banditmesh %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -146,9 +167,7 @@ def _all_commands(command: click.Command) -> list[click.Command]:
     return [command, *(one for each in inner for one in _all_commands(each))]
 
 
-for _verb in (paper_verb, compare_verb, frontier_verb, bounds_verb, new_verb, run_verb, plot_verb, suite_verb):
-    cli.add_command(_verb)
-for _verb in (keys_verb, node_verb, mesh_verb, serve_verb):
+for _verb in (verb for verbs in GROUPS.values() for verb in verbs):
     cli.add_command(_verb)
 for _command in _all_commands(cli):
     _command.params.append(

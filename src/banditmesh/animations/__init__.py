@@ -10,6 +10,7 @@ from .gallery import GALLERY, Case
 from .journeys import Journey, follow
 from .loads import load_document
 from .recorder import Recorder, side_by_side
+from .stories import Story, story
 from .traces import result_document, trace_document
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Case",
     "Journey",
     "Recorder",
+    "Story",
     "animate",
     "as_html",
     "as_json",
@@ -27,5 +29,6 @@ __all__ = [
     "message_document",
     "result_document",
     "side_by_side",
+    "story",
     "trace_document",
 ]

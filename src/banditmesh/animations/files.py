@@ -93,15 +93,9 @@ class Animation:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as an HTML file that plays in any browser or, if the name ends in .gif, as an animated picture."""
-        target = _target(path)
-        content = as_gif(self.document, self.title) if _is_gif(target) else self._html.encode("utf-8", "replace")
-        try:
-            with atomic.writing(target) as stream:
-                stream.write(content)
-        except OSError as error:
-            raise FileError(
-                f"cannot write {target}: {error.strerror or error}; choose a place that can be written to"
-            ) from None
+        target = checked_target(path)
+        is_gif = target.suffix.lower() == ".gif"
+        write(target, as_gif(self.document, self.title) if is_gif else self._html.encode("utf-8", "replace"))
 
     def _repr_html_(self) -> str:
         return inline(self._html)
@@ -169,7 +163,7 @@ def animate(
     '<!DOCTYPE html>'
     """
     if path is not None:
-        _target(path)
+        checked_target(path)
     made = Animation(_document(what, problem, replicate), title)
     if path is None:
         return made
@@ -192,10 +186,8 @@ def as_html(document: Mapping[str, Any], title: str | None = None) -> str:
     if title is not None and not isinstance(title, str):
         raise InputError(f"title must be a text, got {checks.shown(title)}")
     player = PLAYER.read_text(encoding="utf-8")
-    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in (player, _START))
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}; base-uri 'none'; form-action 'none'"
     return _PAGE.format(
-        policy=policy,
+        policy=policy_for(player, _START),
         title=html.escape(title or _title(document)),
         document=as_json(document),
         player=player,
@@ -211,8 +203,23 @@ def inline(page: str) -> str:
     )
 
 
-def _is_gif(path: Path) -> bool:
-    return path.suffix.lower() == ".gif"
+def write(target: Path, content: bytes) -> None:
+    """Write a file, whole or not at all."""
+    try:
+        with atomic.writing(target) as stream:
+            stream.write(content)
+    except OSError as error:
+        raise FileError(
+            f"cannot write {target}: {error.strerror or error}; choose a place that can be written to"
+        ) from None
+
+
+def policy_for(*scripts: str) -> str:
+    """A content policy that forbids every request, and lets only these scripts run."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
+    )
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}; base-uri 'none'; form-action 'none'"
 
 
 def _document(what: Any, problem: Problem | None, replicate: int) -> dict[str, Any]:
@@ -220,7 +227,7 @@ def _document(what: Any, problem: Problem | None, replicate: int) -> dict[str, A
         raise InputError(f"problem must be a Problem, got {type(problem).__name__}")
     replicate = checks.integer("replicate", replicate, at_least=0)
     if isinstance(what, Simulation):
-        return _played(what)
+        return played(what)
     if isinstance(what, Recorder):
         what.finish()
         return what.document()
@@ -239,7 +246,8 @@ def _document(what: Any, problem: Problem | None, replicate: int) -> dict[str, A
     )
 
 
-def _played(simulation: Simulation) -> dict[str, Any]:
+def played(simulation: Simulation) -> dict[str, Any]:
+    """The document of a simulation that has not begun; it is run to its end."""
     if simulation.round:
         raise InputError(
             f"animate needs a simulation that has not begun, got one after round {simulation.round}; "
@@ -251,7 +259,7 @@ def _played(simulation: Simulation) -> dict[str, Any]:
     return recorder.document()
 
 
-def _target(path: str | PathLike[str]) -> Path:
+def checked_target(path: str | PathLike[str]) -> Path:
     """The file to write, checked before any work is done."""
     try:
         target = Path(os.fspath(path))
@@ -273,7 +281,3 @@ def _title(document: Mapping[str, Any]) -> str:
         return f"{label}: {rounds}" if label else rounds
     names = " and ".join(panel["label"] for panel in document["panels"])
     return f"One message by {names}"
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

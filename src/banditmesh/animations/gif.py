@@ -85,42 +85,68 @@ def _messages(document: Mapping[str, Any]) -> Iterator[Figure]:
 
 
 def _rounds(document: Mapping[str, Any]) -> Iterator[Figure]:
-    """A run before its first round, and after some of its frames."""
-    from matplotlib.collections import LineCollection
-
-    places, links = _network(document)
-    frames = document["frames"]
-    regret = np.zeros(len(places))
-    load = {(int(i), int(j)): 0.0 for i, j in links}
-    up = set(load)
-    most_regret = max((max(frame["agents"][1::2], default=0.0) for frame in frames), default=0.0) or 1.0
-    most_load = max((max(frame["traffic"][2::3], default=0) / frame["rounds"] for frame in frames), default=0.0) or 1.0
-    shown = set(np.linspace(0, len(frames), min(len(frames) + 1, MAX_FRAMES)).round().astype(int).tolist())
-    for number in range(len(frames) + 1):
-        frame: dict[str, Any] = frames[number - 1] if number else {"round": 0, "regret": 0.0, "messages": 0}
-        if number:
-            regret[frame["agents"][::2]] = frame["agents"][1::2]
-            up = (up | _pairs(frame["up"])) - _pairs(frame["down"])
-            triples = zip(*(frame["traffic"][k::3] for k in range(3)), strict=True)
-            load.update({(i, j): n / frame["rounds"] for i, j, n in triples})
+    """Runs side by side before their first round, and after some of their frames."""
+    runs = document.get("runs", [document])
+    frames = [frame for run in runs for frame in run["frames"]]
+    ends = (
+        max((max(frame["agents"][1::2], default=0.0) for frame in frames), default=0.0) or 1.0,
+        max((max(frame["traffic"][2::3], default=0) / frame["rounds"] for frame in frames), default=0.0) or 1.0,
+    )
+    states = [_State(document, run["frames"]) for run in runs]
+    n_frames = max(len(run["frames"]) for run in runs)
+    shown = set(np.linspace(0, n_frames, min(n_frames + 1, MAX_FRAMES)).round().astype(int).tolist())
+    for number in range(n_frames + 1):
+        for state in states if number else ():
+            state.go_on()
         if number not in shown:
             continue
-        figure = blank_figure(5.2, 4.4)
-        axes = figure.subplots()
-        order = sorted(up, key=lambda link: load.get(link, 0.0))
+        figure = blank_figure(4.4 * len(runs) + 0.4, 4.2)
+        for axes, run, state in zip(np.atleast_1d(figure.subplots(1, len(runs))), runs, states, strict=True):
+            state.draw(axes, run["label"] if len(runs) > 1 else "", *ends)
+        yield figure
+
+
+class _State:
+    """What one run shows in a frame; frames are changes."""
+
+    def __init__(self, document: Mapping[str, Any], frames: list[dict[str, Any]]) -> None:
+        self._places, links = _network(document)
+        self._frames = iter(frames)
+        self._now: dict[str, Any] = {"round": 0, "regret": 0.0 if document["has_regret"] else None, "messages": 0}
+        self._regret = np.zeros(len(self._places))
+        self._load: dict[tuple[int, int], float] = {}
+        self._up = {(int(i), int(j)) for i, j in links}
+
+    def go_on(self) -> None:
+        """The next frame, if there is one."""
+        frame = next(self._frames, None)
+        if frame is None:
+            return
+        self._now = frame
+        self._regret[frame["agents"][::2]] = frame["agents"][1::2]
+        self._up = (self._up | _pairs(frame["up"])) - _pairs(frame["down"])
+        triples = zip(*(frame["traffic"][k::3] for k in range(3)), strict=True)
+        self._load.update({(i, j): n / frame["rounds"] for i, j, n in triples})
+
+    def draw(self, axes: Any, label: str, most_regret: float, most_load: float) -> None:
+        """Agents by regret and links by load, on scales that end there."""
+        from matplotlib.collections import LineCollection
+
+        places, now = self._places, self._now
+        order = sorted(self._up, key=lambda link: self._load.get(link, 0.0))
         lines = LineCollection([places[list(link)] for link in order], cmap="inferno_r", linewidths=1.8, zorder=1)
-        lines.set_array(np.array([load.get(link, 0.0) for link in order]))
+        lines.set_array(np.array([self._load.get(link, 0.0) for link in order]))
         lines.set_clim(-0.12 * most_load, most_load)
         axes.add_collection(lines)
-        look: dict[str, Any] = {"c": regret, "cmap": "viridis_r", "vmin": 0.0, "vmax": most_regret}
+        look: dict[str, Any] = {"c": self._regret, "cmap": "viridis_r", "vmin": 0.0, "vmax": most_regret}
         size = 140 if len(places) <= 30 else 50 if len(places) <= 200 else 12
         axes.scatter(places[:, 0], places[:, 1], s=size, edgecolors="#444444", linewidths=0.6, zorder=2, **look)
-        told = "" if frame["regret"] is None else f"group regret {frame['regret']:,.0f}, "
-        axes.set_title(f"round {frame['round']:,}: {told}{frame['messages']:,} transmissions", fontsize=9)
+        regret = "" if now["regret"] is None else f"group regret {now['regret']:,.0f}, "
+        told = f"round {now['round']:,}: {regret}{now['messages']:,} transmissions"
+        axes.set_title(f"{label}\n{told}".replace("$", r"\$") if label else told, fontsize=9)
         axes.set_axis_off()
         axes.set_aspect("equal")
         axes.margins(0.08)
-        yield figure
 
 
 def _network(document: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

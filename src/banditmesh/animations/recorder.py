@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import InputError
-from ..plots.style import style_of
+from ..plots.palette import style_of
 from ..problem import Problem
 from ..sim.run import Event
 from ..sim.simulation import Round

@@ -105,7 +105,7 @@ def application(
     from fastapi import FastAPI, Request, Response
     from nicegui import app, ui
 
-    from ..animations import PLAYER
+    from ..animations import PLAYER, story
     from . import compare, follow, lab, mesh, studies
     from .access import VISITOR, Access
     from .kept import ROUTE, Kept
@@ -143,6 +143,8 @@ def application(
         return Response(path.read_bytes(), media_type="application/json", headers=headers)
 
     outer.get(ROUTE + "/{key}", response_model=None)(recording)
+    # Not a coroutine: it is made in a thread, and the event loop goes on.
+    outer.add_api_route("/story", lambda: Response(story().html, media_type="text/html"))
     ui.run_with(
         outer,
         title="banditmesh",

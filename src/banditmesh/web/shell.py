@@ -28,6 +28,7 @@ VIEWS: Final = {
     "/compare": "Compare",
     "/studies": "Studies",
     "/mesh": "Mesh",
+    "/story": "Story",
 }
 #: How long a browser may take to say whether it is dark, in seconds: some machines are slow.
 THEME_SECONDS: Final = 60.0
