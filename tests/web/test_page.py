@@ -670,3 +670,12 @@ def test_every_view_fits_a_narrow_window_is_as_dark_as_the_system_and_explains_i
             tab.get_by_role("button", name="Dark mode").click()
             mode = "light"
             tab.wait_for_function("localStorage.getItem('banditmesh-theme') === 'light'")
+
+
+def test_story_is_a_view_of_the_page(tab):
+    tab.goto("/follow")
+    tab.get_by_role("link", name="Story").click()
+    expect(tab.locator("#title")).to_have_text("Four agents on a path")
+    tab.get_by_role("button", name="Next").click()
+    expect(tab.locator("#title")).to_have_text("An agent that can use it keeps it")
+    expect(tab.get_by_role("link", name="To the page")).to_be_visible()

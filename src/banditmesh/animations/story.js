@@ -30,7 +30,9 @@
     if (view) view.destroy();
     $("title").textContent = step.title;
     $("text").textContent = step.text;
-    const options = { fill: true, curves: true, autoplay: !still.matches };
+    // All of a step is on one screen, if that is wide enough.
+    const height = Math.max(180, Math.min(560, window.innerHeight * 0.43));
+    const options = { height, curves: true, autoplay: !still.matches };
     if (step.document.kind === "run") options.speed = SPEED;
     view = BanditmeshPlayer.mount($("stage"), step.document, options);
     buttons.forEach((button, place) => { if (place === number) button.setAttribute("aria-current", "step"); else button.removeAttribute("aria-current"); });
