@@ -1,5 +1,8 @@
 """How Sphinx builds these pages for `make docs`. Nothing is fetched when they are built or read."""
 
+from pathlib import Path
+
+import banditmesh as bm
 from banditmesh import __version__
 
 project = "banditmesh"
@@ -45,6 +48,11 @@ numpydoc_class_members_toctree = False
 html_theme = "furo"
 html_title = "banditmesh"
 html_static_path = ["_static"]
+# The story of the front page, with the numbers of this version.
+_STORY = Path(__file__).parent / "_build" / "story"
+_STORY.mkdir(parents=True, exist_ok=True)
+bm.story(_STORY / "story.html")
+html_extra_path = [str(_STORY)]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import banditmesh as bm
-from banditmesh import live, mesh
+from banditmesh import cli, live, mesh
 from banditmesh.cli import main
 from banditmesh.sim.run import Event
 
@@ -128,11 +128,25 @@ def test_every_page_is_on_the_site(path):
     assert page in entries or f"{Path(page).parent}/*" in entries
 
 
-def test_index_has_a_line_on_each_page():
-    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+def test_each_page_has_a_line_two_clicks_from_the_first():
+    index, contents = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("index.md", "contents.md"))
+    assert "(contents.md)" in index
     pages = [line for _, block in _toctrees(index) for line in block.splitlines() if line and not line.startswith(":")]
-    assert pages
-    assert not [page for page in pages if not re.search(rf"^\| \[.+\]\({page}\.md\) \| .+ \|$", index, re.MULTILINE)]
+    assert len(pages) > 40
+    lines = {page: re.search(rf"^\| \[.+\]\({page}\.md\) \| .+ \|$", contents, re.MULTILINE) for page in pages}
+    assert [page for page, line in lines.items() if line is None] == ["contents"]
+
+
+def test_help_and_the_front_page_have_the_same_groups():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    captions = re.findall("^:caption: (.+)$", index, re.MULTILINE)
+    assert [caption for caption in captions if caption in cli.GROUPS] == list(cli.GROUPS)
+
+
+def test_no_heading_has_a_formula():
+    # Tables of contents show it as it is written.
+    found = [line for path in PAGES for line in re.findall("^#+ .*[$].*", path.read_text("utf-8"), re.MULTILINE)]
+    assert not [line for line in found if line.count("$") > 1]
 
 
 def _toctrees(text):
