@@ -78,11 +78,12 @@ def test_step_plays_by_itself_and_shows_the_numbers_it_speaks_of(page, told, tmp
     page.goto((tmp_path / "story.html").as_uri() + "#4")
     # It goes on by itself; then it is taken to its end.
     page.wait_for_function("document.getElementById('stage').bmView.state.frame > 3")
-    page.keyboard.press(" ")
-    page.wait_for_function("!document.getElementById('stage').bmView.state.playing")
+    page.evaluate("document.getElementById('stage').bmView.pause()")
     page.evaluate("document.getElementById('stage').bmView.show(200)")
     for number, run in enumerate(told.steps[3].document["runs"]):
         last = run["frames"][-1]
         expect(page.locator(f"[data-bm=sent-{number}]")).to_have_text(
             re.compile(f"{last['regret']:,.0f}.* {last['messages']:,} transmissions")
         )
+    page.keyboard.press(" ")
+    page.wait_for_function("document.getElementById('stage').bmView.state.frame < 200")
