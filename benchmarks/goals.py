@@ -236,6 +236,20 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
     ),
     *(
         (
+            f"{what} over HTTP, {n}, ms of CPU of the sidecar ({before})",
+            "live",
+            bound,
+            "at most",
+            lambda rows, name=f"{what} over HTTP, {n}": one(rows, "value", what=name),
+        )
+        for what, n, bound, before in (
+            ("choose and observe", "1 connection", 0.65, "0.88 to 0.93 before"),
+            ("choose and observe", "8 connections", 0.35, "0.60 to 0.64 before"),
+            ("step", "1 connection", 0.5, "new"),
+        )
+    ),
+    *(
+        (
             f"Replaying a log by unreplayed, thompson, {protocol} (over 40 before)",
             "users",
             2.0,

@@ -11,7 +11,7 @@ from sidecars import Beside, a_node
 
 from banditmesh.errors import InputError, SidecarError
 from banditmesh.live import AsyncClient, Client
-from banditmesh.live.http import serving
+from banditmesh.live.http import connections
 
 TOKEN = "correct-horse-battery"
 
@@ -50,6 +50,18 @@ def test_many_rewards_at_once(client):
     assert [one["answer"] for one in answers] == ["counted", "counted", "counted", "refused"]
     assert [one["answer"] for one in client.observe_many(rewards[3:])] == ["refused"]
     assert client.observe_many([]) == []
+
+
+def test_a_step_is_a_reward_and_a_choice(client):
+    first = client.step()
+    second = client.step(first, 1.0)
+    assert isinstance(second, type(client.choose()))
+    assert second.ticket != first.ticket
+    assert client.observe(first, 1.0) == "already_counted"
+    with pytest.raises(InputError, match="a step needs a ticket and its reward, or neither"):
+        client.step(second)
+    with pytest.raises(InputError, match="ticket"):
+        client.step("nonsense", 1.0)
 
 
 def test_a_withdrawn_choice_counts_nothing(client):
@@ -270,8 +282,8 @@ def test_somebody_else_answers(answer):
 
 
 def test_too_many_callers(tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "MAX_CALLERS", 2)
-    monkeypatch.setattr(serving, "FOR_PROBES", 1)
+    monkeypatch.setattr(connections, "MAX_CALLERS", 2)
+    monkeypatch.setattr(connections, "FOR_PROBES", 1)
     with Beside(a_node(tmp_path)) as beside, Client(beside.url, patience=60) as node:
         ticket = node.choose().ticket
         with beside.begun(), beside.begun():

@@ -16,7 +16,8 @@ import schemas
 from sidecars import Beside, Disk, a_node
 
 from banditmesh.errors import InputError, SidecarError
-from banditmesh.live.http import openapi, serving, sidecar
+from banditmesh.live.http import connections, openapi, serving, sidecar
+from banditmesh.live.http.fast import FastConnection
 from banditmesh.live.http.sidecar import Sidecar
 
 DESCRIPTION = openapi.describe()
@@ -24,8 +25,16 @@ NAMED = {operation.name: operation for operation in openapi.OPERATIONS}
 TOKEN = "correct-horse-battery"
 
 
+@pytest.fixture(scope="module", autouse=True, params=[connections.PlainConnection, FastConnection])
+def parser(request):
+    """Everything holds with both parsers of HTTP."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connections, "connection_class", lambda: request.param)
+        yield request.param
+
+
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory):
+def shared(tmp_path_factory, parser):
     """A sidecar for tests that change nothing, or nothing that another one looks at."""
     with Beside(a_node(tmp_path_factory.mktemp("shared"))) as running:
         yield running
@@ -96,6 +105,20 @@ def test_a_choice_among_what_is_available(shared):
 def test_a_choice_among_wrong_arms_is_refused(shared, among):
     status, answer = do(shared, "choose", {"among": among})
     assert (status, list(answer)) == (422, ["error"])
+
+
+def test_a_step_reports_the_last_reward_and_chooses(beside):
+    status, first = do(beside, "step", {})
+    assert (status, first["answers"]) == (200, [])
+    reward = {"ticket": first["ticket"], "reward": 0.5}
+    status, second = do(beside, "step", {"observations": [reward, reward, {"reward": 1.0, "arm": "none", "key": "k"}]})
+    assert status == 200
+    assert [one["answer"] for one in second["answers"]] == ["counted", "already_counted", "refused"]
+    assert second["ticket"] != first["ticket"]
+    # The reward had a part in the choice: first pulls go on to the next arm.
+    assert second["arm"] != first["arm"]
+    assert do(beside, "step", {"among": ["nothing"]})[0] == 422
+    assert do(beside, "step", {"observations": [reward] * 1001})[0] == 400
 
 
 def test_a_reward_without_a_ticket_counts_once_by_its_key(beside):
@@ -494,8 +517,8 @@ def said(connection, end):
 
 
 def test_silent_connections_keep_nobody_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "MAX_CALLERS", 4)
-    monkeypatch.setattr(serving, "FOR_PROBES", 2)
+    monkeypatch.setattr(connections, "MAX_CALLERS", 4)
+    monkeypatch.setattr(connections, "FOR_PROBES", 2)
     with Beside(a_node(tmp_path), token=TOKEN) as beside, contextlib.ExitStack() as stack:
         silent = [stack.enter_context(beside.connect()) for _ in range(12)]
         silent[-1].sendall(b"GET /healthz HTTP/1.1\r\n")
@@ -508,8 +531,8 @@ def test_silent_connections_keep_nobody_out(tmp_path, monkeypatch):
 
 
 def test_requests_under_way_are_not_cut_off_and_probes_have_places(tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "MAX_CALLERS", 2)
-    monkeypatch.setattr(serving, "FOR_PROBES", 1)
+    monkeypatch.setattr(connections, "MAX_CALLERS", 2)
+    monkeypatch.setattr(connections, "FOR_PROBES", 1)
     with Beside(a_node(tmp_path)) as beside, beside.begun() as first, beside.begun():
         assert do(beside, "healthy")[0] == do(beside, "ready")[0] == 200
         status, answer = do(beside, "state")
@@ -524,8 +547,8 @@ def test_requests_under_way_are_not_cut_off_and_probes_have_places(tmp_path, mon
 
 
 def test_connection_beyond_all_places_is_told_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "MAX_CALLERS", 1)
-    monkeypatch.setattr(serving, "FOR_PROBES", 0)
+    monkeypatch.setattr(connections, "MAX_CALLERS", 1)
+    monkeypatch.setattr(connections, "FOR_PROBES", 0)
     with Beside(a_node(tmp_path)) as beside, beside.begun(), beside.connect() as other:
         response = http.client.HTTPResponse(other)
         response.begin()
@@ -534,7 +557,7 @@ def test_connection_beyond_all_places_is_told_so(tmp_path, monkeypatch):
 
 
 def test_headers_that_never_end_are_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "HEADERS_WITHIN", 0.05)
+    monkeypatch.setattr(connections, "HEADERS_WITHIN", 0.05)
     with Beside(a_node(tmp_path)) as beside:
         with beside.connect() as silent:
             assert silent.recv(1) == b""
@@ -553,7 +576,7 @@ def test_headers_that_never_end_are_given_up(tmp_path, monkeypatch):
 
 
 def test_caller_that_reads_nothing_is_cut_off(tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "READS_WITHIN", 0.05)
+    monkeypatch.setattr(connections, "READS_WITHIN", 0.05)
     asks = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100_000
     with Beside(a_node(tmp_path)) as beside, beside.connect() as connection, pytest.raises(ConnectionError):
         connection.sendall(asks)
@@ -564,6 +587,39 @@ def test_a_caller_that_goes_away_costs_nothing(shared):
     with shared.connect() as connection:
         connection.sendall(head + b"Content-Length: 10\r\n\r\n{")
     assert do(shared, "healthy")[0] == 200
+
+
+@pytest.mark.parametrize("lines", [b"X: " + b"x" * 300_000, b"X: y\r\n" * 50_000])
+def test_headers_are_of_limited_size(shared, lines):
+    with shared.connect() as connection:
+        # What was not read when the connection ended may take the answer with it.
+        data = b""
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + lines)
+            while piece := connection.recv(1000):
+                data += piece
+    assert data[:13] in (b"HTTP/1.1 400 ", b"")
+    assert do(shared, "healthy")[0] == 200
+
+
+def test_requests_that_come_together_are_answered_in_order(shared):
+    paths = ["healthz", "readyz", "v1/peers"] * 200
+    asks = [f"GET /{path} HTTP/1.1\r\nHost: localhost\r\n" for path in paths]
+    with shared.connect() as connection:
+        connection.sendall(("\r\n".join(asks) + "Connection: close\r\n\r\n").encode())
+        data = b""
+        while piece := connection.recv(65536):
+            data += piece
+    bodies = [part.partition(b"\r\n\r\n")[2][:8] for part in data.split(b"HTTP/1.1 ")[1:]]
+    assert bodies == [b'{"health', b'{"ready"', b'{"peers"'] * 200
+
+
+def test_another_protocol_is_not_offered(shared):
+    with shared.connect() as connection:
+        connection.sendall(
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        )
+        assert said(connection, b"}").startswith("HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize("data", [b"\x16\x03\x01\x02\x00", b"GET / HTTP/9.9\r\n\r\n", b"\x00" * 100, b"G" * 100_000])
@@ -602,7 +658,7 @@ def test_fuzzed_requests_are_answered_as_described(shared, operation, n_requests
     described = DESCRIPTION["paths"][operation.path][operation.method.lower()]
     seen = set()
     for number in range(n_requests):
-        tickets = [do(shared, "choose", {})[1]["ticket"]] if operation.name in ("observe", "withdraw") else []
+        tickets = [do(shared, "choose", {})[1]["ticket"]] if operation.name in ("observe", "step", "withdraw") else []
         strings = [*schemas.STRINGS, *tickets * 5]
         body = None
         if operation.takes is not None:

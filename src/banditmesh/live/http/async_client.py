@@ -87,6 +87,18 @@ class AsyncClient:
         """Report many rewards at once; see `Client.observe_many`."""
         return await self._call(self._client.observe_many, observations)
 
+    async def step(
+        self,
+        ticket: Chosen | str | None = None,
+        reward: float | None = None,
+        among: Sequence[str] | None = None,
+        *,
+        bandit: str | None = None,
+        segment: str | None = None,
+    ) -> Chosen:
+        """Report the last reward and choose again; see `Client.step`."""
+        return await self._call(self._client.step, ticket, reward, among, bandit=bandit, segment=segment)
+
     async def withdraw(self, ticket: Chosen | str) -> str:
         """Close a ticket, counting nothing; see `Client.withdraw`."""
         return await self._call(self._client.withdraw, ticket)

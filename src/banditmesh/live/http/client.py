@@ -3,8 +3,8 @@
 A connection is kept and used again, and threads may share a client: each uses its own connection while it asks.
 
 Asking again is always safe, so the client does it: a reward counts once by its ticket or its key, however often it is
-sent. If a connection is lost or the sidecar is starting again, `observe`, `observe_many` and `withdraw` go on trying
-for `patience` seconds; all other calls try once more, on a new connection.
+sent. If a connection is lost or the sidecar is starting again, `observe`, `observe_many`, `step` and `withdraw` go
+on trying for `patience` seconds; all other calls try once more, on a new connection.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class Client:
     timeout : float
         How long a call may take, in seconds, however little of its answer comes at a time.
     patience : float
-        How long `observe`, `observe_many` and `withdraw` go on trying while the sidecar is out of reach, in seconds.
+        How long `observe`, `observe_many`, `step` and `withdraw` go on trying while the sidecar is out of reach, in
+        seconds.
     most_bytes : int, optional
         The most bytes of an answer; without it, whatever comes in time.
 
@@ -211,6 +212,49 @@ class Client:
             raise InputError(answer["error"])
         answers: list[dict[str, Any]] = answer["answers"]
         return answers
+
+    def step(
+        self,
+        ticket: Chosen | str | None = None,
+        reward: float | None = None,
+        among: Sequence[str] | None = None,
+        *,
+        bandit: str | None = None,
+        segment: str | None = None,
+    ) -> Chosen:
+        """Report the reward of the last choice, if there is one, and choose again: `observe` and `choose` in one call.
+
+        Parameters
+        ----------
+        ticket : Chosen, str or None
+            What `choose` or `step` gave; None to choose only.
+        reward : float or None
+            What the arm paid.
+        among, bandit, segment : optional
+            Of the next choice, as of `choose`.
+
+        Returns
+        -------
+        Chosen
+            The next arm to pull, and its ticket. The reward counts by then, and had a part in the choice.
+
+        Raises
+        ------
+        InputError
+            If the node refuses the reward; the line says why. The choice that came with it falls out with its ticket.
+        SidecarError
+            If the node is out of reach or cannot store the reward now.
+        """
+        if (ticket is None) != (reward is None):
+            raise InputError("a step needs a ticket and its reward, or neither, got one of them")
+        body = _given(among=None if among is None else list(among), bandit=bandit, segment=segment)
+        if ticket is not None:
+            body["observations"] = [_observation(ticket, reward, None, None)]
+        answer = self._ask("POST", "/v1/step", body, patience=self._patience)
+        for one in answer["answers"]:
+            if one["answer"] == "refused":
+                raise InputError(one["error"])
+        return Chosen(answer["arm"], answer["ticket"], answer.get("probability"), answer.get("segment"))
 
     def withdraw(self, ticket: Chosen | str) -> str:
         """Close the ticket of a choice that came to nothing, such as an offer that was never shown: nothing is counted.

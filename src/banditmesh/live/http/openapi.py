@@ -180,6 +180,18 @@ class Answers(Struct, omit_defaults=True):
     error: str | UnsetType = UNSET
 
 
+class StepRequest(ChooseRequest, forbid_unknown_fields=True, kw_only=True):
+    """Rewards to report, and what the next choice is to be, as in `ChooseRequest`."""
+
+    observations: Annotated[list[ObservationRequest], Meta(max_length=MAX_OBSERVATIONS)] = []
+
+
+class Step(Chosen, omit_defaults=True, kw_only=True):
+    """What became of each observation, in order, and the next choice, as in `Chosen`."""
+
+    answers: list[Answer]
+
+
 class WithdrawRequest(Struct, forbid_unknown_fields=True):
     """The ticket of a choice that came to nothing."""
 
@@ -286,6 +298,14 @@ OPERATIONS: Final = (
         "Report one reward or a list of them; the same again changes nothing",
         ObservationRequest | Annotated[list[ObservationRequest], Meta(max_length=MAX_OBSERVATIONS)],
         {200: (Answer, Answers), 422: (Answer, Answers), **_LATER},
+    ),
+    Operation(
+        "POST",
+        "/v1/step",
+        "step",
+        "Report rewards, and choose the next arm once they count; a refused one does not keep the choice back",
+        StepRequest,
+        {200: Step, 422: Error, **_LATER},
     ),
     Operation(
         "POST",

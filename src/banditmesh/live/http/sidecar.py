@@ -2,6 +2,8 @@
 
 A body is decoded straight into its struct, so that nothing of another shape gets any further. An error is one line of
 JSON, `{"error": ...}`: 4xx if asking again cannot help, 503 with Retry-After if it can.
+
+What callers ask for at every pull, `QUICK`, is answered without Starlette: it would take longer than the node does.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import msgspec
 from starlette.applications import Starlette
@@ -25,16 +27,19 @@ from ...errors import BanditmeshError, InputError, MessageError
 from ..member.ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Observation
 from ..names import DEFAULT
 from . import openapi
+from .connections import RETRY_AFTER
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
     from ..node import Node
     from .metrics import Metrics
 
 #: The most bytes of a body, and the most seconds that it may take to come.
 MAX_BYTES: Final = 2**20
 MAX_SECONDS: Final = 10.0
-#: When to ask again after a 503, in seconds.
-RETRY_AFTER: Final = "1"
+#: Operations whose methods take a decoded body and give an answer and its status; others are Starlette's endpoints.
+QUICK: Final = ("choose", "observe", "step")
 
 _DECODERS = {
     operation.name: msgspec.json.Decoder(operation.takes)
@@ -43,6 +48,8 @@ _DECODERS = {
 }
 _ANSWERS = {COUNTED: openapi.Answer("counted"), ALREADY_COUNTED: openapi.Answer("already_counted")}
 _ENCODE = msgspec.json.Encoder().encode
+#: What a quick operation gives: an answer and its status.
+_Given: TypeAlias = tuple[msgspec.Struct, int]
 
 
 class Sidecar:
@@ -61,7 +68,7 @@ class Sidecar:
         self._metrics = metrics
         self._description = _ENCODE(openapi.describe())
 
-    def app(self) -> Starlette:
+    def app(self) -> ASGIApp:
         """The application, to be run behind a `Guard`."""
         routes = [
             Route(
@@ -73,26 +80,40 @@ class Sidecar:
         ]
         app = Starlette(routes=routes, exception_handlers=_HANDLERS)
         app.router.redirect_slashes = False
-        return app
+        # Starlette knows these paths as well, and answers other methods.
+        quick = {one.path: (one.name, getattr(self, one.name)) for one in openapi.OPERATIONS if one.name in QUICK}
 
-    async def choose(self, request: Request) -> Response:  # noqa: D102
-        asked: openapi.ChooseRequest = await _read(request, "choose")
+        async def either(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["method"] == "POST" and scope["path"] in quick:
+                await _answer_quickly(*quick[scope["path"]], scope, receive, send)
+            else:
+                await app(scope, receive, send)
+
+        return either
+
+    async def choose(self, asked: openapi.ChooseRequest) -> _Given:  # noqa: D102
+        return openapi.Chosen(*self._choose(asked)), 200
+
+    async def step(self, asked: openapi.StepRequest) -> _Given:  # noqa: D102
+        answers = await self._observe(asked.observations) if asked.observations else []
+        return openapi.Step(*self._choose(asked), answers=answers), 200
+
+    def _choose(self, asked: openapi.ChooseRequest) -> tuple[Any, ...]:
         choice = self._node.choose(asked.among, bandit=asked.bandit, segment=asked.segment)
         segment = choice.segment if asked.segment else msgspec.UNSET
-        return _answer(openapi.Chosen(choice.arm, str(choice.ticket), choice.probability, segment))
+        return choice.arm, str(choice.ticket), choice.probability, segment
 
-    async def observe(self, request: Request) -> Response:  # noqa: D102
-        asked: openapi.ObservationRequest | list[openapi.ObservationRequest] = await _read(request, "observe")
+    async def observe(self, asked: openapi.ObservationRequest | list[openapi.ObservationRequest]) -> _Given:  # noqa: D102
         observations = asked if isinstance(asked, list) else [asked]
         answers = await self._observe(observations)
         refused = [one.error for one in answers if one.answer == "refused"]
         status = 422 if refused and len(refused) == len(answers) else 200
         if not isinstance(asked, list):
-            return _answer(answers[0], status)
+            return answers[0], status
         if status == 200:
-            return _answer(openapi.Answers(answers))
+            return openapi.Answers(answers), status
         line = f"all {len(answers)} observations are refused, the first: {refused[0]}"
-        return _answer(openapi.Answers(answers, line), status)
+        return openapi.Answers(answers, line), status
 
     async def _observe(self, asked: list[openapi.ObservationRequest]) -> list[openapi.Answer]:
         """What becomes of each observation; all that can be counted are, in one transaction."""
@@ -182,20 +203,51 @@ class Sidecar:
         return Response(self._description, media_type="application/json")
 
 
+async def _answer_quickly(
+    name: str, handle: Callable[[Any], Awaitable[_Given]], scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Answer a request by one of the `QUICK` methods."""
+    try:
+        value, status = await handle(_decoded(name, await _body(scope, receive)))
+    except Exception as error:
+        kind = next(kind for kind in _HANDLERS if isinstance(error, kind))
+        await (await _HANDLERS[kind](Request(scope), error))(scope, receive, send)
+        if kind is Exception:
+            raise
+        return
+    body = _ENCODE(value)
+    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
 async def _read(request: Request, operation: str) -> Any:
     """The body of a request, as its operation takes it."""
-    too_large = HTTPException(413, f"a body must be of at most {MAX_BYTES} bytes; send it in parts")
-    if int(request.headers.get("content-length", 0)) > MAX_BYTES:
-        raise too_large
-    data = bytearray()
+    return _decoded(operation, await _body(request.scope, request.receive))
+
+
+async def _body(scope: Scope, receive: Receive) -> bytes:
+    """The body of a request, of limited size and within limited time."""
+    data = b""
+    n_more = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
     try:
         async with asyncio.timeout(MAX_SECONDS):
-            async for piece in request.stream():
-                data += piece
-                if len(data) > MAX_BYTES:
-                    raise too_large
+            while n_more <= MAX_BYTES:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                data += message["body"]
+                if not message["more_body"]:
+                    break
+                n_more = len(data)
     except TimeoutError:
         raise HTTPException(408, f"a body must come within {MAX_SECONDS:g} s") from None
+    if max(n_more, len(data)) > MAX_BYTES:
+        raise HTTPException(413, f"a body must be of at most {MAX_BYTES} bytes; send it in parts")
+    return data
+
+
+def _decoded(operation: str, data: bytes) -> Any:
     try:
         return _DECODERS[operation].decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
