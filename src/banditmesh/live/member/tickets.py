@@ -299,6 +299,8 @@ class _Open:
         self.first = 0
         self.waits: deque[float] = deque(maxlen=LAST_TIMES)
         self.longest = 0.0
+        #: The last number of which a reward came.
+        self.answered = 0
 
     def __len__(self) -> int:
         return len(self.numbers) - self.first
@@ -309,6 +311,24 @@ class _Open:
         if 2 * self.first > len(self.numbers):
             del self.numbers[: self.first], self.times[: self.first]
             self.first = 0
+
+
+class Waiting(NamedTuple):
+    """The open tickets of an arm.
+
+    Attributes
+    ----------
+    n_young : int
+        How many are waited for.
+    n_silent : int
+        How many are older than the patience: they count as silence.
+    n_run : int
+        How many of those were given after the last one that was answered: the run of silence under way.
+    """
+
+    n_young: int = 0
+    n_silent: int = 0
+    n_run: int = 0
 
 
 class Flights:
@@ -329,10 +349,10 @@ class Flights:
     >>> flights.give("red", 1, now=0.0)
     >>> flights.give("red", 2, now=0.5)
     >>> flights.waiting("red", n_choices=2, now=1.25)
-    (1, 1)
+    Waiting(n_young=1, n_silent=1, n_run=1)
     >>> flights.settle("red", 1, now=4.0, is_reward=True)
     >>> flights.waiting("red", n_choices=2, now=4.0)
-    (1, 0)
+    Waiting(n_young=1, n_silent=0, n_run=0)
     """
 
     def __init__(self, lifetime: float, open_choices: int, patience: float | None = None) -> None:
@@ -366,25 +386,27 @@ class Flights:
         if is_reward:
             one.waits.append(self._time(now) - one.times[place])
             one.longest = max(one.waits)
+            one.answered = max(one.answered, number)
         del one.numbers[place], one.times[place]
 
     def arms(self) -> list[str]:
         """The arms with open tickets."""
         return [arm for arm, one in self._open.items() if len(one)]
 
-    def waiting(self, arm: str, n_choices: int, now: float) -> tuple[int, int]:
-        """How many open tickets an arm has that are waited for, and how many that count as silence."""
+    def waiting(self, arm: str, n_choices: int, now: float) -> Waiting:
+        """How many open tickets an arm has, and what is made of them."""
         one = self._open.get(arm)
         if one is None or not len(one):
-            return 0, 0
+            return Waiting()
         now = self._time(now)
         lapsed = bisect_right(one.numbers, n_choices - self._open_choices, one.first)
         one.drop(max(lapsed, bisect_left(one.times, now - self._lifetime, one.first)))
         patience = self._patience
         if patience is None:
             patience = max(LEAST_PATIENCE, TIMES_LONGEST * one.longest)
-        n_silent = bisect_left(one.times, now - patience, one.first) - one.first
-        return len(one) - n_silent, n_silent
+        end = bisect_left(one.times, now - patience, one.first)
+        n_silent, run = end - one.first, bisect_right(one.numbers, one.answered, one.first)
+        return Waiting(len(one) - n_silent, n_silent, max(0, end - run))
 
     def _time(self, now: float) -> float:
         """The uptime, which never falls."""

@@ -1,0 +1,251 @@
+"""What a node should make of choices whose rewards have not come: rules for delayed feedback, side by side.
+
+The table of docs/live/estimates.md, as Markdown. A cell is the mean regret of one agent at the horizon over the seeds,
+with the standard error of that mean; all rules meet the same rewards and delays. A choice of an arm that does not pay
+any more costs the mean of the best arm that does.
+
+python benchmarks/in_flight.py [--quick] [--policy klucb] [--seeds 20]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+import banditmesh as bm
+from banditmesh.live.member.choosing import preferred, seen
+from banditmesh.live.member.tickets import Flights
+from banditmesh.live.statistics import ArmSpec, policy_arms
+from banditmesh.policies.base import Estimates, Policy
+
+HORIZON = 10_000
+POLICIES = {"klucb": bm.KLUCB(), "ucb": bm.UCB(), "thompson": bm.ThompsonSampling()}
+#: Choices a second, and the patience of all rules that have one, in seconds.
+RATE = 10.0
+PATIENCE = 10.0
+NEVER = math.inf
+
+
+class World(NamedTuple):
+    """What arms pay with which probability, and after how many seconds, for the choice of a number."""
+
+    name: str
+    means: Sequence[float]
+    delay: Callable[[int, int, random.Random], float]
+    #: From which choice on an arm does not pay any more.
+    stops: dict[int, int] = {}
+    #: Whether what pays nothing is not reported at all: a click that was not made.
+    only_successes: bool = False
+
+
+def _geometric(mean: float) -> Callable[[int, int, random.Random], float]:
+    return lambda number, arm, rng: rng.expovariate(1 / mean)
+
+
+def _slow_best(number: int, arm: int, rng: random.Random) -> float:
+    return rng.expovariate(1 / (5.0 if arm == 0 else 0.1))
+
+
+def _stopped(number: int, arm: int, rng: random.Random, at: int = HORIZON // 2) -> float:
+    return NEVER if arm == 0 and number >= at else rng.expovariate(10.0)
+
+
+WORLDS = (
+    World("rewards at once", (0.9, 0.8, 0.5), lambda number, arm, rng: 0.0),
+    World("2 s late on average", (0.9, 0.8, 0.5), _geometric(2.0)),
+    World("the best 5 s late, others 0.1 s", (0.9, 0.8, 0.5), _slow_best),
+    World("a new arm never answers", (0.9, 0.8, 0.0), lambda number, arm, rng: NEVER if arm == 2 else 0.1, {2: 0}),
+    World("the best stops answering", (0.9, 0.8, 0.5), _stopped, {0: HORIZON // 2}),
+    World("one reward in ten is lost", (0.9, 0.8, 0.5), lambda number, arm, rng: NEVER if rng.random() < 0.1 else 0.1),
+    World("clicks, no click is no report", (0.06, 0.05, 0.03), _geometric(2.0), only_successes=True),
+)
+
+
+class Rule:
+    """Nothing is made of them: delayed UCB of Joulani, Gyorgy and Szepesvari (2013) knows what it has observed."""
+
+    name = "nothing (delayed UCB)"
+
+    def __init__(self, policy: Policy, n_arms: int, rng: random.Random) -> None:
+        self.policy, self.rng, self.n_arms = policy, rng, n_arms
+        self.specs = [ArmSpec(str(arm), "bernoulli", reward_range=(0.0, 1.0)) for arm in range(n_arms)]
+        _, sigmas, laws = policy_arms(self.specs)
+        self.estimates = Estimates(list(sigmas), list(laws))
+        self.n_chosen = [0] * n_arms
+        self.open: dict[int, tuple[int, float]] = {}
+
+    def choose(self, number: int, now: float) -> int:
+        for arm in range(self.n_arms):
+            if not self.n_chosen[arm]:
+                return self._given(arm, number, now)
+        return self._given(self.pick(number, now), number, now)
+
+    def _given(self, arm: int, number: int, now: float) -> int:
+        self.n_chosen[arm] += 1
+        self.open[number] = arm, now
+        self.gave(arm, number, now)
+        return arm
+
+    def pick(self, number: int, now: float) -> int:
+        unknown = [arm for arm in range(self.n_arms) if not self.estimates.count[arm]]
+        if unknown:
+            return min(unknown, key=lambda arm: self.n_chosen[arm])
+        return self.by_policy(number, self.estimates)
+
+    def by_policy(self, number: int, estimates: Estimates) -> int:
+        return self.policy.choose(number, estimates, lambda arm: self.rng.random())
+
+    def gave(self, arm: int, number: int, now: float) -> None:
+        pass
+
+    def observe(self, arm: int, number: int, reward: float, now: float) -> None:
+        del self.open[number]
+        self.estimates.add(arm, 1, reward)
+
+
+class Queued(Rule):
+    """QPM-D of the same paper: a policy that knows no delays is given rewards of the arm that it wants from a queue."""
+
+    name = "queued (QPM-D)"
+
+    def __init__(self, policy: Policy, n_arms: int, rng: random.Random) -> None:
+        super().__init__(policy, n_arms, rng)
+        self.queues: list[deque[float]] = [deque() for _ in range(n_arms)]
+        self.clock = 0
+
+    def pick(self, number: int, now: float) -> int:
+        while True:
+            unknown = [arm for arm in range(self.n_arms) if not self.estimates.count[arm]]
+            arm = unknown[0] if unknown else self.by_policy(self.clock + 1, self.estimates)
+            if not self.queues[arm]:
+                return arm
+            self.clock += 1
+            self.estimates.add(arm, 1, self.queues[arm].popleft())
+
+    def observe(self, arm: int, number: int, reward: float, now: float) -> None:
+        del self.open[number]
+        self.queues[arm].append(reward)
+
+
+class Thresholded(Rule):
+    """Vernade et al. (2020): what has not come within a window counts as nothing paid; younger choices do not count."""
+
+    name = "zero after patience (Vernade 2020)"
+
+    def pick(self, number: int, now: float) -> int:
+        view = self.estimates.part(range(self.n_arms))
+        for arm, given in self.open.values():
+            if (share := self.share(now - given)) > 0.0:
+                view.put(arm, view.count[arm] + share, view.total[arm])
+        if 0 in view.count:
+            return min((arm for arm in range(self.n_arms) if not view.count[arm]), key=lambda arm: self.n_chosen[arm])
+        return self.by_policy(number, view)
+
+    def share(self, age: float) -> float:
+        return float(age > PATIENCE)
+
+
+class Corrected(Thresholded):
+    """Vernade, Cappe and Perchet (2017): an open choice counts as much as rewards of its age have come by then."""
+
+    name = "by the law of delays (Vernade 2017)"
+
+    def __init__(self, policy: Policy, n_arms: int, rng: random.Random) -> None:
+        super().__init__(policy, n_arms, rng)
+        self.waits: deque[float] = deque(maxlen=100)
+
+    def share(self, age: float) -> float:
+        return sum(wait <= age for wait in self.waits) / len(self.waits) if self.waits else 0.0
+
+    def observe(self, arm: int, number: int, reward: float, now: float) -> None:
+        self.waits.append(now - self.open[number][1])
+        super().observe(arm, number, reward, now)
+
+
+class InFlight(Rule):
+    """An open choice counts as one more pull: that paid the mean while it is young, nothing after the patience."""
+
+    name = "mean, then zero (all history)"
+    runs = False
+
+    def __init__(self, policy: Policy, n_arms: int, rng: random.Random) -> None:
+        super().__init__(policy, n_arms, rng)
+        self.flights = Flights(86400.0, 100_000, PATIENCE)
+
+    def gave(self, arm: int, number: int, now: float) -> None:
+        self.flights.give(str(arm), number, now)
+
+    def pick(self, number: int, now: float) -> int:
+        waiting = {int(arm): self.flights.waiting(arm, number, now) for arm in self.flights.arms()}
+        unknown = [arm for arm in range(self.n_arms) if not self.estimates.count[arm] and arm not in waiting]
+        if unknown:
+            return min(unknown, key=lambda arm: self.n_chosen[arm])
+        if not self.runs:
+            return self.by_policy(number, seen(self.estimates, self.specs, waiting))
+        return preferred(lambda view: self.by_policy(number, view), self.estimates, self.specs, waiting)
+
+    def observe(self, arm: int, number: int, reward: float, now: float) -> None:
+        super().observe(arm, number, reward, now)
+        self.flights.settle(str(arm), number, now, is_reward=True)
+
+
+class Runs(InFlight):
+    """The same and, of an arm that has not answered of late, no more than that run of silence."""
+
+    name = "the same, and runs of silence (shipped)"
+    runs = True
+
+
+RULES: tuple[type[Rule], ...] = (Rule, Queued, Thresholded, Corrected, InFlight, Runs)
+
+
+def regret(world: World, kind: type[Rule], policy: Policy, seed: int, horizon: int) -> float:
+    """The regret of one run."""
+    rng, pays = random.Random(f"{world.name} {seed}"), random.Random(f"{world.name} pays {seed}")
+    rule = kind(policy, len(world.means), rng)
+    coming: list[list[tuple[int, int, float]]] = [[] for _ in range(horizon + 1)]
+    lost = 0.0
+    for number in range(1, horizon + 1):
+        now = number / RATE
+        for arm, of, reward in coming[number]:
+            rule.observe(arm, of, reward, now)
+        u, waits = pays.random(), [world.delay(number, arm, pays) for arm in range(len(world.means))]
+        means = [0.0 if number >= world.stops.get(arm, horizon + 1) else mean for arm, mean in enumerate(world.means)]
+        arm = rule.choose(number, now)
+        lost += max(means) - means[arm]
+        reward = float(u < world.means[arm])
+        if math.isfinite(waits[arm]) and (reward or not world.only_successes):
+            due = number + 1 + int(waits[arm] * RATE)
+            if due <= horizon:
+                coming[due].append((arm, number, reward))
+    return lost
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="for tests")
+    parser.add_argument("--policy", default="klucb", choices=POLICIES)
+    parser.add_argument("--seeds", type=int, default=20)
+    given = parser.parse_args(arguments)
+    policy, horizon, n_seeds = POLICIES[given.policy], HORIZON, given.seeds
+    if given.quick:
+        horizon, n_seeds = 60, 2
+    print(f"| {given.policy}, {horizon} choices | {' | '.join(kind.name for kind in RULES)} |")
+    print("|---|" + "---:|" * len(RULES))
+    for world in WORLDS:
+        cells = []
+        for kind in RULES:
+            found = np.array([regret(world, kind, policy, seed, horizon) for seed in range(n_seeds)])
+            cells.append(f"{found.mean():,.0f} ± {found.std(ddof=1) / math.sqrt(n_seeds):,.0f}")
+        print(f"| {world.name} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
