@@ -13,7 +13,8 @@ import argparse
 import math
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ class World(NamedTuple):
     means: Sequence[float]
     delay: Callable[[int, int, random.Random], float]
     #: From which choice on an arm does not pay any more.
-    stops: dict[int, int] = {}
+    stops: Mapping[int, int] = MappingProxyType({})
     #: Whether what pays nothing is not reported at all: a click that was not made.
     only_successes: bool = False
 
@@ -138,17 +139,32 @@ class Thresholded(Rule):
 
     name = "zero after patience (Vernade 2020)"
 
+    def __init__(self, policy: Policy, n_arms: int, rng: random.Random) -> None:
+        super().__init__(policy, n_arms, rng)
+        self.n_old = [0] * n_arms
+
     def pick(self, number: int, now: float) -> int:
         view = self.estimates.part(range(self.n_arms))
+        for number_, (arm, given) in list(self.open.items()):
+            if now - given > PATIENCE:  # for good: a reward that comes later is added to the sum
+                del self.open[number_]
+                self.n_old[arm] += 1
+        shares = [float(n) for n in self.n_old]
         for arm, given in self.open.values():
-            if (share := self.share(now - given)) > 0.0:
-                view.put(arm, view.count[arm] + share, view.total[arm])
+            shares[arm] += self.share(now - given)
+        for arm, share in enumerate(shares):
+            view.put(arm, view.count[arm] + share, view.total[arm])
         if 0 in view.count:
             return min((arm for arm in range(self.n_arms) if not view.count[arm]), key=lambda arm: self.n_chosen[arm])
         return self.by_policy(number, view)
 
     def share(self, age: float) -> float:
-        return float(age > PATIENCE)
+        return 0.0
+
+    def observe(self, arm: int, number: int, reward: float, now: float) -> None:
+        self.n_old[arm] -= number not in self.open
+        self.open.setdefault(number, (arm, now))
+        super().observe(arm, number, reward, now)
 
 
 class Corrected(Thresholded):
@@ -161,10 +177,13 @@ class Corrected(Thresholded):
         self.waits: deque[float] = deque(maxlen=100)
 
     def share(self, age: float) -> float:
+        if age > PATIENCE:
+            return 1.0
         return sum(wait <= age for wait in self.waits) / len(self.waits) if self.waits else 0.0
 
     def observe(self, arm: int, number: int, reward: float, now: float) -> None:
-        self.waits.append(now - self.open[number][1])
+        if number in self.open:
+            self.waits.append(now - self.open[number][1])
         super().observe(arm, number, reward, now)
 
 

@@ -23,10 +23,10 @@ from ..bandits import BanditSpec
 from ..http.openapi import AgentView, ArmView
 from ..names import DEFAULT, agent_name, arm_name, split_arm
 from ..statistics import ArmSpec, policy_arms
-from .choosing import seen
+from .choosing import preferred
 from .ledger import Ledger, Own
 from .outboxes import LiveChances
-from .tickets import Flights
+from .tickets import Flights, Waiting
 
 #: An arm is summed anew once its sum has been this many times what it is now.
 MAX_TAKEN_OUT: Final = 1e6
@@ -191,25 +191,30 @@ class SegmentAgent:
         return self._names[position], probability
 
     def _ask_policy(
-        self, agent: Agent, positions: Sequence[int], waiting: dict[int, tuple[int, int]]
+        self, agent: Agent, positions: Sequence[int], waiting: dict[int, Waiting]
     ) -> tuple[int, float | None]:
-        estimates = seen(agent.estimates, self._specs, waiting, self.bandit.spec.lapse_reward)
-        preferred = position = agent.preferred(self.n_choices, positions, estimates).position
-        explore = self.bandit.spec.explore
+        explore, clock = self.bandit.spec.explore, self.n_choices
+        best = position = preferred(
+            lambda view: agent.preferred(clock, positions, view).position,
+            agent.estimates,
+            self._specs,
+            waiting,
+            self.bandit.spec.lapse_reward,
+        )
         if explore and self._rng.random() < explore:
             self._counters["choices_explored"] += 1
             position = positions[self._rng.randrange(len(positions))]
         if self.bandit.spec.policy.random:
             return position, None
-        return position, explore / len(positions) + (1.0 - explore) * (position == preferred)
+        return position, explore / len(positions) + (1.0 - explore) * (position == best)
 
-    def _waiting(self, n_choices: int, uptime: float) -> dict[int, tuple[int, int]]:
-        """By position, for arms with open tickets: how many are waited for, and how many count as silence."""
+    def _waiting(self, n_choices: int, uptime: float) -> dict[int, Waiting]:
+        """By position, for arms with open tickets: what is made of them."""
         found = {}
         for arm in self.flights.arms():
             # Also of arms that the node does not have any more: what has lapsed falls out.
             counts = self.flights.waiting(arm, n_choices, uptime)
-            if arm in self._position and counts != (0, 0):
+            if arm in self._position and counts != Waiting():
                 found[self._position[arm]] = counts
         return found
 
@@ -253,7 +258,7 @@ class SegmentAgent:
         waiting, found = self._waiting(n_choices, uptime), []
         for position, (spec, name) in enumerate(zip(self._specs, self._names, strict=True)):
             count, own = estimates.count[position], self._ledger.own.get(name) or Own()
-            n_young, n_silent = waiting.get(position, (0, 0))
+            n_young, n_silent, _ = waiting.get(position) or Waiting()
             found.append(
                 ArmView(
                     spec.name,
