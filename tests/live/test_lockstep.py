@@ -19,7 +19,8 @@ FATES = {"news_absorbed": "absorbed", "news_expired": "expired", "news_stopped":
 class Lockstep:
     """Members that play the rounds of a simulation: they choose, tell, hear and settle all at the same time."""
 
-    def __init__(self, problem, protocol, policy, seed=0):
+    def __init__(self, problem, protocol, policy, seed=0, **bandit):
+        self.now = 0.0
         self.names = [f"{number:03d}" for number in range(problem.n_agents)]
         self.members = []
         for number, name in enumerate(self.names):
@@ -29,7 +30,7 @@ class Lockstep:
             member = Member(
                 "mesh",
                 name,
-                [BanditSpec(name="default", arms=arms, policy=policy)],
+                [BanditSpec(name="default", arms=arms, policy=policy, **bandit)],
                 protocol,
                 rng=random.Random(f"{seed} {number}"),
             )
@@ -50,12 +51,12 @@ class Lockstep:
 
     def choose(self):
         """Everybody's choice."""
-        return [member.choose(now=0.0) for member in self.members]
+        return [member.choose(now=self.now) for member in self.members]
 
     def tell(self, choices, rewards):
         """Everybody counts its reward; then all outboxes are taken before anything is heard. Who sent what to whom."""
         for member, (_, ticket), reward in zip(self.members, choices, rewards, strict=True):
-            [answer] = observe(member, Observation(reward, ticket))
+            [answer] = observe(member, Observation(reward, ticket), now=self.now)
             assert answer.outcome == "counted"
         return [(i, j, taken(self.members[i], self.names[j])) for i, j in sorted(self.links)]
 

@@ -19,14 +19,14 @@ from msgspec import Struct, field
 from .. import checks
 from ..errors import InputError
 from ..policies import UCB, Policy
-from .fields import Check, boolean, list_of, one_of
+from .fields import Check, boolean, list_of
+from .forgetting import EVERYTHING, read_memory
 from .names import DEFAULT, agent_name, arm_name, check_name, is_name, split_arm
 from .statistics import ArmSpec, policy_arms
 
-MEMORIES: Final = ("everything",)
 #: The keys of a bandit whose values are as they are written.
 PLAIN_KEYS: Final[dict[str, Check]] = {
-    "memory": one_of(*MEMORIES),
+    "memory": read_memory,
     "explore": checks.probability,
     "patience": checks.positive,
     "lapse_reward": checks.real,
@@ -45,7 +45,8 @@ class BanditSettings(Struct, frozen=True, kw_only=True):
     policy : Policy
         How it chooses.
     memory : str
-        What it forgets; "everything" remembers all.
+        What it forgets: "everything" remembers all, with "discount(half_life = 86400)" what was observed counts half
+        as much after that many seconds.
     explore : float
         The probability with which a choice is uniform among the available arms; first pulls excepted.
     patience : float or None
@@ -61,7 +62,7 @@ class BanditSettings(Struct, frozen=True, kw_only=True):
 
     arms: list[ArmSpec]
     policy: Policy = field(default_factory=UCB)
-    memory: str = MEMORIES[0]
+    memory: str = EVERYTHING
     explore: float = 0.0
     patience: float | None = None
     lapse_reward: float | None = None

@@ -43,6 +43,7 @@ from .fields import (
     tables,
     text,
 )
+from .forgetting import LEAST_SKEWS, half_life_of
 from .http.guard import read_token
 from .names import DEFAULT, MAX_OPEN_CHOICES, OPEN_CHOICES, Address, Caps, check_name, parse_epoch
 from .statistics import LAWS, ArmSpec, Prior
@@ -64,6 +65,7 @@ _PLAIN_KEYS: Final[dict[str, Check]] = {
     "decisions_bytes": at_least(1_000),
     "decisions_files": at_least(1, 1_000),
     "renew_before": checks.positive,
+    "max_clock_skew": checks.positive,
     "plain": boolean,
     "log": one_of(*LOGS),
     "log_level": one_of(*LEVELS),
@@ -143,6 +145,8 @@ class NodeConfig(BanditSettings, Struct, frozen=True, kw_only=True):
     renew_before : float or None
         How many seconds before its certificate ends the node renews it; 30 days, or a third of the certificate's
         lifetime if that is less, unless given.
+    max_clock_skew : float
+        By how many seconds clocks may differ.
     plain : bool
         Whether links are plain TCP, without keys: between loopback addresses only.
     keys : KeyFiles or None
@@ -180,6 +184,7 @@ class NodeConfig(BanditSettings, Struct, frozen=True, kw_only=True):
     decisions_files: int = FILES
     renew_command: list[str] = []
     renew_before: float | None = None
+    max_clock_skew: float = 60.0
     plain: bool = False
     keys: KeyFiles | None = None
     api: ApiConfig = field(default_factory=ApiConfig)
@@ -220,6 +225,13 @@ class NodeConfig(BanditSettings, Struct, frozen=True, kw_only=True):
         if self.keys is None and not self.plain:
             found.append("[keys] is required, got none; `banditmesh keys issue` makes them, or set plain = true to try")
         found += self._plain_problems() if self.plain else []
+        for spec in self.bandit_specs():
+            half_life = half_life_of(spec.memory)
+            if half_life is not None and half_life < LEAST_SKEWS * self.max_clock_skew:
+                found.append(
+                    f"half_life of bandit {spec.name!r} must be at least {LEAST_SKEWS:g} times max_clock_skew = "
+                    f"{self.max_clock_skew:g} s, got {half_life:g} s"
+                )
         if self.keys is None and self.renew_command:
             found.append("renew_command needs [keys], got none: without a certificate there is nothing to renew")
         if self.renew_before is not None and not self.renew_command:
@@ -312,6 +324,19 @@ def notes(configs: Sequence[NodeConfig]) -> list[str]:
     found: dict[str, None] = {}
     choosing = [config for config in configs if config.arms]
     arms = {frozenset(arm.name for arm in config.arms) for config in choosing}
+    for config in choosing:
+        for spec in config.bandit_specs():
+            half_life = half_life_of(spec.memory)
+            if spec.arms and half_life is not None and config.ticket_lifetime >= half_life:
+                found[
+                    f"bandit {spec.name!r}: ticket_lifetime = {config.ticket_lifetime:g} s should be below half_life = "
+                    f"{half_life:g} s, or rewards come when their choices count for little"
+                ] = None
+            if spec.arms and spec.lapse_reward is None:
+                found[
+                    f"bandit {spec.name!r}: a choice without a reward counts as nothing; if no reward means that "
+                    "nothing was paid, as with clicks, means come out too high: report a 0, or set lapse_reward"
+                ] = None
     if len(arms) == 1:
         start = "all of these nodes have the same arms; " if len(choosing) > 1 else ""
         for config in choosing:

@@ -4,13 +4,13 @@ A memory is written `discount(half_life = 86400)`, in seconds. An origin then ke
 rewards, their *weight* and *weighted total*, discounted to the time of the last one, the *stamp*.
 
 Rules kept here. The time of an observation is the origin's clock when its transaction begins, but never before the
-arm's stamp: so stamps do not fall, and a weight is at least 1 and at most the count. A stamp of another that is ahead of
-the node's own clock is not refused; it counts as *seen* at most `max_clock_skew` ahead of the clock, so that whoever has
-a wrong clock cannot weigh more than others for longer than that. What is known of an arm is read at a time `now`: all
-weights times 2^-((now - seen) / half_life), summed. A weight below 2^-256 is 0, and the arm then an unknown one.
+arm's stamp: so stamps do not fall, and a weight is at least 1 and at most the count. A stamp that is ahead of the
+node's own clock is not refused; it counts as *seen* at most `max_clock_skew` ahead of when it was stored, so that a
+wrong clock does not weigh for longer than that. What is known of an arm is read at a time `now`: all weights times
+2^-((now - seen) / half_life), summed. A weight below 2^-256 is 0, and the arm then an unknown one.
 
-Inside, weights grow with time instead of all of them falling: what is known is kept in the scale of a moment (`Fading`),
-and only reading divides by today's unit.
+Inside, weights grow with time instead of all of them falling: what is known is kept in the scale of a moment
+(`Fading`), and only reading divides by today's unit.
 """
 
 from __future__ import annotations
@@ -113,11 +113,39 @@ def observed(before: Values, reward: float, now: float, half_life: float | None)
     return Values(count, total, before.weight * left + 1.0, before.weighted_total * left + reward, stamp)
 
 
+class TimeOfDay:
+    """The time of day as a node was last told of it, by which its member, table and agents go.
+
+    Parameters
+    ----------
+    max_clock_skew : float
+        How far ahead of it a stamp counts as it is, in seconds.
+
+    Attributes
+    ----------
+    now : float
+        In seconds since 1970.
+    """
+
+    def __init__(self, max_clock_skew: float = MAX_CLOCK_SKEW) -> None:
+        self.now = 0.0
+        self.max_clock_skew = max_clock_skew
+
+    @property
+    def horizon(self) -> float:
+        """The latest that a stamp is taken for."""
+        return self.now + self.max_clock_skew
+
+
 class Part(NamedTuple):
     """What an origin adds to what is known of an arm: weight and weighted total, in the scale of a `Fading`."""
 
     weight: float
     total: float
+
+
+#: What an origin without a memory adds to what one with a memory knows.
+NO_PART: Final = Part(0.0, 0.0)
 
 
 class Fading:
@@ -162,7 +190,7 @@ class Fading:
     def part(self, weight: float, total: float, seen: float) -> Part:
         """What an origin adds whose weight and weighted total are those of the time `seen`."""
         unit = self.unit(seen)
-        return Part(weight * unit, total * unit) if weight * unit >= LEAST_WEIGHT else Part(0.0, 0.0)
+        return Part(weight * unit, total * unit) if weight * unit >= LEAST_WEIGHT else NO_PART
 
 
 class ChoiceClock:

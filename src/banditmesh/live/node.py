@@ -46,13 +46,15 @@ LOG = logging.getLogger("banditmesh.live.node")
 #: How long a node that leaves tries to send what waits, and to say bye, in seconds.
 DRAIN_WITHIN: Final = 5.0
 BYE_WITHIN: Final = 2.0
+#: How often to look at the clock, in seconds.
+TICK_EVERY: Final = 1.0
 #: What makes another configuration of one.
 _Edit: TypeAlias = Callable[[NodeConfig], NodeConfig]
 #: What a running node cannot change, and neither can its bandits.
 _FIXED: Final = (
     *("mesh", "node", "state", "listen", "plain"),
     *("caps", "max_ttl", "ticket_lifetime", "open_choices"),
-    *("decisions", "decisions_bytes", "decisions_files"),
+    *("decisions", "decisions_bytes", "decisions_files", "max_clock_skew"),
 )
 _FIXED_OF_BANDITS: Final = ("policy", "memory", "explore", "patience", "lapse_reward")
 
@@ -167,12 +169,14 @@ class Node:
             ignore=config.ignore,
             ticket_lifetime=config.ticket_lifetime,
             open_choices=config.open_choices,
+            max_clock_skew=config.max_clock_skew,
             rng=self._rng,
         )
         self._committer = Committer(
             self._member,
             store,
             clock=self._clock,
+            uptime=self._uptime,
             new_epoch=lambda: new_epoch(self._rng),
             changed=self._something_changed,
             observed=self._log_observed,
@@ -204,9 +208,12 @@ class Node:
             self._renewal = Renewal(self._renewing, self._own, partial(self._change, lambda same: same), self._clock)
         self._use_certificate()
         stored = store.load()
+        self._up_before = -asyncio.get_running_loop().time()
         if stored is not None:
+            self._up_before += stored.life.uptime
             self._member.restore(stored)
             self._restore_notices(stored.notices)
+        self._exchange.bandits = self._member.bandits()
         await self._committer.begin()
 
     def _restore_notices(self, stored: Sequence[bytes]) -> None:
@@ -242,6 +249,7 @@ class Node:
             self._tasks.spawn(self._committer.run(), "committer"),
             self._tasks.spawn(self._committer.keep_saving(), "saver of the table"),
             self._tasks.spawn(self._links.watch(), "watcher of certificates"),
+            self._tasks.spawn(self._keep_time(), "watcher of the clock"),
         ]
         if self._renewal is not None:
             self._tasks.spawn(self._renewal.run(), "renewal of the certificate")
@@ -331,8 +339,8 @@ class Node:
             except InputError:
                 self._member.counters["refused_new_arms"] += 1
                 raise
-        uptime = asyncio.get_running_loop().time()
-        choice = self._member.choose(self._clock(), among, bandit=bandit, segment=segment, uptime=uptime)
+        now, uptime = self._clock(), self._uptime()
+        choice = self._member.choose(now, among, bandit=bandit, segment=segment, uptime=uptime)
         if self._decisions is not None:
             arms = self._member.arms_of(bandit) if among is None else list(among)
             self._log("choice", choice.ticket, choice.ticket.arm, arms=arms, probability=choice.probability)
@@ -575,6 +583,7 @@ class Node:
             reasons.append("another protocol")
         if config.bandit_specs() != [*bandits.values()] and self._member.set_bandits(config.bandit_specs()):
             reasons.append("another reward_range")
+        self._exchange.bandits = self._member.bandits()
         self.config = config
         self._use_certificate()
         self._links.accepts_members = config.accept == "members"
@@ -604,7 +613,7 @@ class Node:
     def state(self) -> StateView:
         """What it knows of each arm, and what it counted since it started."""
         self._require_begun()
-        seen = self._member.snapshot(asyncio.get_running_loop().time())
+        seen = self._member.snapshot(self._uptime())
         counters = Counter(seen.counters) + self._exchange.counts + self._links.counts
         counters["failed_writes"] = self._committer.n_failures
         counters["failed_tasks"] = len(self._tasks.failures)
@@ -673,6 +682,23 @@ class Node:
         await asyncio.get_running_loop().run_in_executor(None, self._store.backup, path)
 
     # --- inside
+
+    def _uptime(self) -> float:
+        """How long processes have run on this state, in seconds, as far as that was stored."""
+        return self._up_before + asyncio.get_running_loop().time()
+
+    async def _keep_time(self) -> None:
+        """Until cancelled, tell the member how late it is, and whether the clock was set."""
+        before = self._clock() - self._uptime()
+        while True:
+            await asyncio.sleep(TICK_EVERY)
+            now, uptime = self._clock(), self._uptime()
+            if abs(now - uptime - before) > self.config.max_clock_skew:
+                note(LOG, logging.WARNING, "the clock was set", by=round(now - uptime - before, 3))
+                self._member.clock_was_set(now)
+            before = now - uptime
+            self._member.tick(now, uptime)
+            self._committer.look()
 
     def _something_changed(self) -> None:
         self._committer.look()

@@ -12,6 +12,7 @@ from ..protocols import AnyProtocol, EveryPull, Flooding, Growth, notation
 from ..settings import parts
 from ..settings.toml_text import value_text as toml
 from ..settings.toml_text import write
+from .forgetting import memory_by_rounds
 from .names import check_name
 from .statistics import LAWS
 from .transport.identity import KeyFiles
@@ -243,5 +244,5 @@ def _against_policy(policy: object) -> str | None:
     if type(policy).chooser is not Policy.chooser:
         return f"{what}: it keeps its own state, which no node stores; take ucb, klucb or thompson"
     if policy.memory.forgets:
-        return f"memory {policy.memory.name!r} cannot run live: a node has no rounds to forget by; take Everything()"
+        return memory_by_rounds(policy.memory.label)
     return None

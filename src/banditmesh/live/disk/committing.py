@@ -47,6 +47,8 @@ class Committer:
         Where they go.
     clock : callable
         The time of day, in seconds.
+    uptime : callable
+        How long processes have run on this state, in seconds.
     new_epoch : callable
         Gives the epoch of a new life.
     changed : callable
@@ -70,6 +72,7 @@ class Committer:
         store: Store,
         *,
         clock: Callable[[], float],
+        uptime: Callable[[], float],
         new_epoch: Callable[[], int],
         changed: Callable[[], None],
         observed: Callable[[Sequence[Observation], Sequence[Answer]], None] = lambda observations, answers: None,
@@ -80,6 +83,7 @@ class Committer:
         self._member = member
         self._store = store
         self._clock = clock
+        self._uptime = uptime
         self._new_epoch = new_epoch
         self._changed = changed
         self._observed = observed
@@ -188,8 +192,7 @@ class Committer:
             calls.append(self._calls.popleft())
             observations += calls[-1][0]
         try:
-            uptime = asyncio.get_running_loop().time()
-            commit, answers = self._member.plan(observations, self._clock(), uptime=uptime)
+            commit, answers = self._member.plan(observations, self._clock(), uptime=self._uptime())
             await self.commit(commit)
         except BaseException as error:
             _refuse(calls, error)

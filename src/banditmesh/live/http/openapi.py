@@ -34,8 +34,8 @@ class ArmView(Struct, frozen=True):
 
     `own_count` counts its own observations in this life, `heard_count` those of others and of its own earlier lives.
     `n_open` counts choices whose rewards have not come, and `n_silent` those of them that are not waited for any more.
-    `mean` is None while nothing is known, `index` where the policy has none now; `n_origins` counts the other nodes
-    that it has heard of the arm from.
+    `weight` is how much all of that still counts, where the bandit forgets. `mean` is None while nothing is known,
+    `index` where the policy has none now; `n_origins` counts the other nodes that it has heard of the arm from.
     """
 
     name: str
@@ -46,6 +46,7 @@ class ArmView(Struct, frozen=True):
     n_origins: int
     n_open: int = 0
     n_silent: int = 0
+    weight: float | None = None
 
 
 class AgentView(Struct, frozen=True):
@@ -56,6 +57,7 @@ class AgentView(Struct, frozen=True):
     policy: str
     n_choices: int
     arms: list[ArmView]
+    memory: str = "everything"
 
 
 class CapView(Struct, frozen=True):

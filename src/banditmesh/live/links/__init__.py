@@ -439,6 +439,8 @@ class NodeLinks:
         mine = self._host.hello().protocol
         if hello.protocol != mine:
             note(LOG, logging.WARNING, "another protocol", peer=neighbour.name, theirs=hello.protocol, ours=mine)
+        for line in self._host.other_memories(hello):
+            note(LOG, logging.WARNING, "another memory", peer=neighbour.name, detail=line)
         neighbour.talk = self._tasks.spawn(self._talk(neighbour, conversation), f"link with {neighbour.name}")
 
     async def _talk(self, neighbour: Neighbour, conversation: Conversation) -> None:

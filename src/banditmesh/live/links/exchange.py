@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import NoticeError
 from ...version import __version__
 from ..disk import Changes
+from ..forgetting import EVERYTHING
 from ..logs import note
 from ..member import Member
 from ..statistics import Statistic
@@ -175,6 +176,15 @@ class Exchange:
             f"banditmesh {__version__}",
             self.bandits,
         )
+
+    def other_memories(self, hello: Hello) -> list[str]:
+        """A line for each bandit that a neighbour forgets by another memory; one of version 1 says nothing of them."""
+        ours = dict(self.bandits)
+        return [
+            f"bandit {name!r}: theirs is {theirs or EVERYTHING!r}, ours {ours[name] or EVERYTHING!r}"
+            for name, theirs in hello.bandits
+            if name in ours and ours[name] != theirs
+        ]
 
     def heard(self, peer: str, statistics: Sequence[Any]) -> None:
         """Take statistics that came from a neighbour."""

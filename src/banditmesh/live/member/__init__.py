@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -34,11 +34,23 @@ from ...errors import InputError
 from ...protocols import notation
 from ...protocols.base import AnyProtocol
 from ..bandits import BanditSpec
-from ..disk import Changes, Life, OwnArm, Start, Stored
+from ..disk import AgentClock, BanditMemory, Changes, Life, OwnArm, Start, Stored
+from ..forgetting import BEHIND_FOR, MAX_CLOCK_SKEW, ChoiceClock, TimeOfDay, faded, half_life_of
 from ..http.openapi import CapView, StateView, warnings_of
-from ..names import DEFAULT, OPEN_CHOICES, Caps, arm_name, check_name, epoch_text, split_arm
+from ..names import (
+    DEFAULT,
+    OPEN_CHOICES,
+    Caps,
+    agent_name,
+    arm_name,
+    check_name,
+    epoch_text,
+    split_agent,
+    split_arm,
+)
 from ..statistics import ArmSpec, Entry, Key, Statistic, Values
 from . import agents
+from .agents import SegmentAgent
 from .bandits import Bandits
 from .choosing import NodeChoice
 from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Answer, Draft, Ledger, Observation, Own, own_arm
@@ -89,6 +101,8 @@ class Member:
         How long a ticket is good for, in seconds.
     open_choices : int
         How many of the last choices can still be settled.
+    max_clock_skew : float
+        How far ahead of the node's clock a stamp counts as it is, in seconds.
     rng : random.Random
         What it draws from.
 
@@ -137,6 +151,7 @@ class Member:
         ignore: Collection[str | tuple[str, int]] = (),
         ticket_lifetime: float = 86400.0,
         open_choices: int = OPEN_CHOICES,
+        max_clock_skew: float = MAX_CLOCK_SKEW,
         rng: random.Random,
     ) -> None:
         self.mesh = check_name("mesh", mesh)
@@ -148,10 +163,19 @@ class Member:
         self._rng = rng
         chances = LiveChances(rng)
         self._outboxes = Outboxes(chances, self.caps.links, self.counters)
-        self._table = StatisticTable(node, self._outboxes, chances, self.caps, self.counters)
-        self._ledger = Ledger(ticket_lifetime, open_choices, self.check_reward)
+        self._time = TimeOfDay(max_clock_skew)
+        self._table = StatisticTable(node, self._outboxes, chances, self.caps, self.counters, self._time)
+        self._ledger = Ledger(ticket_lifetime, open_choices, self.check_reward, self._half_life_of)
         new_flights = partial(Flights, ticket_lifetime, open_choices)
-        self._bandits = Bandits(node, self._ledger, self._table, self.caps, new_flights, chances, rng, self.counters)
+        self._bandits = Bandits(
+            node, self._ledger, self._table, self.caps, self._time, new_flights, chances, rng, self.counters
+        )
+        #: By bandit: the memory by which the present life observes.
+        self._memories: dict[str, str] = {}
+        self._stored_memories: dict[str, str] = {}
+        #: Since which uptime the node's clock has been behind its own stamps.
+        self._behind_since: float | None = None
+        self._is_behind = False
         #: The life under way, once it has begun, and the one that begins as soon as that is stored; what was restored
         #: waits in `_restored`.
         self._life: Life | None = None
@@ -191,7 +215,13 @@ class Member:
         for entry in stored.entries:
             self._table.place(entry)
         self._table.decide_anew()
+        self._memories = {one.bandit: one.memory for one in stored.memories}
+        self._stored_memories = dict(self._memories)
         self._bandits.restore()
+        for clock in stored.clocks:
+            agent = self._bandits.agents.get(agent_name(clock.bandit, clock.segment))
+            if agent is not None:
+                agent.clock = ChoiceClock(clock.weight, clock.stamp)
 
     def begin(self, epoch: int, now: float) -> Commit:
         """Begin the next start of the life that was restored, or the first one, of this epoch, if nothing was."""
@@ -204,9 +234,12 @@ class Member:
         new_key = b"" if tickets.book else self._rng.randbytes(KEY_BYTES)
         book = tickets.next_book(new_key, life.start, life.n_choices)
         self._planned = life
+        self.clock_was_set(now)
+        memories = self._use_new_memories()
 
         def apply() -> None:
             self._life = life
+            self._stored_memories = memories
             tickets.begin(life.start, now, life.n_choices, forgotten, book)
             self._bandits.begin()
             if old is None:
@@ -214,7 +247,10 @@ class Member:
 
         starts = [Start(life.start, now)]
         return self._begin_commit(
-            Changes(life=life, ticket_book=book, forgotten_starts=forgotten, starts=starts), apply
+            Changes(
+                life=life, ticket_book=book, forgotten_starts=forgotten, starts=starts, memories=_memory_rows(memories)
+            ),
+            apply,
         )
 
     def committed(self, commit: Commit) -> None:
@@ -272,6 +308,7 @@ class Member:
         life = self.life
         uptime = now if uptime is None else uptime
         agent = self._bandits.chooser(bandit, segment, among)
+        self._tell_time(now, [agent])
         arm, probability = agent.choose(among, self._n_choices, uptime)
         self._n_choices = number = self._n_choices + 1
         self._own_of(arm).n_chosen += 1
@@ -313,6 +350,8 @@ class Member:
         life = self.life
         if self.needs_new_life():
             raise InputError(f"node {self.node!r} must begin a new life before it counts anything")
+        self._tell_time(now)
+        memories = self._use_new_memories()
         draft = self._ledger.draft(observations, life.epoch, self._n_choices, now)
         told = {arm: values for arm, values in draft.values.items() if self._tells(arm, values)}
         own = []
@@ -321,15 +360,18 @@ class Member:
             values = draft.values.get(arm, known.values)
             own.append(own_arm(arm, values, told.get(arm) or self._table.told_of(arm), known.n_chosen))
         changes = Changes(
-            life=Life(life.epoch, life.start, self._n_choices, life.uptime),
+            life=Life(life.epoch, life.start, self._n_choices, max(uptime, 0.0)),
             own=own,
             forgotten_closed=draft.closing.forgotten,
             closed=draft.closing.closed,
             caller_keys=draft.keys,
             forgotten_caller_keys=draft.forgotten_keys,
+            memories=_memory_rows(memories) if memories != self._stored_memories else [],
+            clocks=self._clock_rows(),
         )
 
         def apply() -> None:
+            self._stored_memories = memories
             self._count(draft, told, own)
             for one, answer in zip(observations, draft.answers, strict=True):
                 if one.ticket is not None and one.ticket.start == life.start and answer.outcome != REFUSED:
@@ -342,7 +384,78 @@ class Member:
     def _tells(self, arm: str, values: Values) -> bool:
         """Whether the node tells of an arm, now that it has observed this of it."""
         emission, told = self._protocol.emission, self._table.told_of(arm)
-        return self._protocol.sends_messages and emission.sends(values.count, told.count, False, emission.parameter)
+        half_life = self._half_life_of(arm)
+        own: float = values.count
+        known: float = told.count
+        if half_life is not None:
+            # As in the simulator: what was told counts for what it is still worth.
+            own, known = values.weight, told.weight * faded(values.stamp - told.stamp, half_life)
+        return self._protocol.sends_messages and emission.sends(own, known, False, emission.parameter)
+
+    # Forgetting
+
+    def _half_life_of(self, arm: str) -> float | None:
+        """The half-life of what the present life observes of an arm; None where nothing is forgotten."""
+        bandit, _ = split_agent(split_arm(arm)[0])
+        memory = self._memories.get(bandit)
+        return half_life_of(memory) if memory else None
+
+    def _new_memories(self) -> dict[str, str]:
+        """Memories of bandits of which the present life has observed nothing yet by another one."""
+        changed = {name: memory for name, memory in self._bandits.memories().items() if self._is_other(name, memory)}
+        if changed:
+            used = {split_agent(split_arm(arm)[0])[0] for arm, own in self._ledger.own.items() if own.count}
+            changed = {name: memory for name, memory in changed.items() if name not in used}
+        return changed
+
+    def _use_new_memories(self) -> dict[str, str]:
+        """The memories of the present life, with those that are new."""
+        self._memories |= self._new_memories()
+        return dict(self._memories)
+
+    def _is_other(self, bandit: str, memory: str) -> bool:
+        return self._memories.get(bandit, "") != memory
+
+    def _clock_rows(self) -> list[AgentClock]:
+        """The clocks of agents that forget and have chosen since that was last stored."""
+        chose = {self._bandits.holder[arm] for arm in self._chosen if arm in self._bandits.holder}
+        return [
+            AgentClock(*split_agent(agent.name), agent.n_choices, agent.clock.weight, agent.clock.stamp)
+            for agent in chose
+            if agent.fading is not None
+        ]
+
+    def _tell_time(self, now: float, agents_: Iterable[SegmentAgent] = ()) -> None:
+        """It is that late; of these agents, begin scales anew that are old."""
+        self._time.now = now
+        if old := self._bandits.are_old(agents_):
+            self.settle()
+            for agent in old:
+                agent.rescale()
+
+    def clock_was_set(self, now: float) -> None:
+        """The clock was set, or the node starts: whatever is ahead is judged by the clock as it is now."""
+        self._time.now = now
+        self.settle()
+        self._table.look_anew()
+        for agent in self._bandits.agents.values():
+            if agent.fading is not None:
+                agent.rescale()
+
+    def tick(self, now: float, uptime: float) -> None:
+        """To be called every second or so: notice that scales are old, or that the clock is behind the own stamps.
+
+        A clock that has been behind for ten minutes had been ahead: with its stamps, the node would not forget until
+        that day. So it begins a new life.
+        """
+        self._tell_time(now, self._bandits.agents.values())
+        latest = max((own.values.stamp for own in self._ledger.own.values()), default=0.0)
+        if latest <= self._time.horizon:
+            self._behind_since, self._is_behind = None, False
+        elif self._behind_since is None:
+            self._behind_since = uptime
+        elif uptime - self._behind_since >= BEHIND_FOR:
+            self._is_behind = True
 
     def _count(self, draft: Draft, told: dict[str, Values], stored: list[OwnArm]) -> None:
         """What was planned is stored: it counts, it is learned, and it may leave."""
@@ -465,6 +578,11 @@ class Member:
             return "the state was restored from a backup, and the life in it may have gone on"
         if self._table.roster.is_unwanted(self.node, self._table.epoch):
             return "the present life is retired"
+        if self._is_behind:
+            return "the clock has been behind the node's own observations for ten minutes: it had been ahead"
+        for name, memory in self._bandits.memories().items():
+            if self._is_other(name, memory) and name not in self._new_memories():
+                return f"the memory of bandit {name!r} is another one, and no count may have two weights"
         for arm, proof in self._table.proofs.items():
             return (
                 f"the state is an older copy: others know of {proof.count} rewards of arm {arm!r} that this life told, "
@@ -494,7 +612,16 @@ class Member:
         entries = list(moved.values())
         own = [OwnArm(arm, 0, 0.0, n_chosen=own.n_chosen) for arm, own in self._ledger.own.items() if own.n_chosen]
         book = self._ledger.tickets.next_book(b"", 1, self._n_choices)
-        changes = Changes(life=life, ticket_book=book, clear_own=True, own=own, starts=[Start(1, now)], entries=entries)
+        memories = {**self._memories, **self._bandits.memories()}
+        changes = Changes(
+            life=life,
+            ticket_book=book,
+            clear_own=True,
+            own=own,
+            starts=[Start(1, now)],
+            entries=entries,
+            memories=_memory_rows(memories),
+        )
 
         def apply() -> None:
             later = dict(table.proofs)
@@ -505,6 +632,8 @@ class Member:
                 table.roster.hold_arm(arm)
             self._life = life
             self._is_backup = False
+            self._memories, self._stored_memories = memories, dict(memories)
+            self._behind_since, self._is_behind = None, False
             # Choices may have been made since it was planned, by tickets of the old life.
             self._ledger.tickets.begin(1, now, self._n_choices, book=book)
             self._bandits.begin()
@@ -519,6 +648,10 @@ class Member:
             self._bandits.renew_all()
 
         return self._begin_commit(changes, apply)
+
+    def bandits(self) -> list[tuple[str, str]]:
+        """The name and the memory of each bandit, as a hello has them."""
+        return list(self._bandits.memories().items())
 
     def _moved(self, epoch: int, arm: str, values: Values, is_observed: bool = False) -> Entry:
         """What an ended life told of an arm, as an entry of the table."""
@@ -582,3 +715,7 @@ class Member:
             many_lives=many_lives,
             warnings=warnings_of(caps, many_lives, self._table.outside_by_arm()),
         )
+
+
+def _memory_rows(memories: Mapping[str, str]) -> list[BanditMemory]:
+    return [BanditMemory(bandit, memory) for bandit, memory in memories.items()]

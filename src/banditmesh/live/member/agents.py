@@ -12,17 +12,19 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
 from ... import checks
 from ...core import Agent, Silent
 from ...errors import InputError
+from ...policies.base import Estimates
 from ..bandits import BanditSpec
+from ..forgetting import LEAST_WEIGHT, NO_PART, ChoiceClock, Fading, Part, TimeOfDay, half_life_of
 from ..http.openapi import AgentView, ArmView
 from ..names import DEFAULT, agent_name, arm_name, split_arm
-from ..statistics import ArmSpec, policy_arms
+from ..statistics import ArmSpec, Values, policy_arms
 from .choosing import preferred
 from .ledger import Ledger, Own
 from .outboxes import LiveChances
@@ -75,7 +77,9 @@ class SegmentAgent:
     ledger : Ledger
         What the node observed itself.
     sums_of : callable
-        Count and sum of all that others observed of an arm.
+        Count and sum of all that others observed of an arm; or weight and weighted total, if that is asked for.
+    time : TimeOfDay
+        By which what it knows is read.
     flights : Flights
         Its choices in flight.
     chances, rng, counters
@@ -86,7 +90,11 @@ class SegmentAgent:
     name : str
         What it is called in the names of its arms.
     n_choices : int
-        How many choices it has made: its policy's clock.
+        How many choices it has made: its policy's clock, unless it forgets.
+    fading : Fading or None
+        The scale in which it keeps what it knows, if its bandit forgets.
+    clock : ChoiceClock
+        The discounted number of its choices: its policy's clock if it forgets.
     """
 
     def __init__(
@@ -95,7 +103,8 @@ class SegmentAgent:
         segment: str,
         node: str,
         ledger: Ledger,
-        sums_of: Callable[[str], tuple[int, float]],
+        sums_of: Callable[[str, bool], tuple[float, float]],
+        time: TimeOfDay,
         flights: Flights,
         chances: LiveChances,
         rng: random.Random,
@@ -106,6 +115,12 @@ class SegmentAgent:
         self.segment = segment
         self.flights = flights
         self.n_choices = 0
+        half_life = half_life_of(bandit.spec.memory)
+        self.fading = None if half_life is None else Fading(half_life)
+        self.clock = ChoiceClock()
+        #: Arms of which the node's own stamp was ahead of its clock when they were last summed.
+        self._ahead: set[str] = set()
+        self._time = time
         self._node = node
         self._ledger = ledger
         self._sums_of = sums_of
@@ -115,7 +130,7 @@ class SegmentAgent:
         self._agent: Agent | None = None
         self._position: dict[str, int] = {}
         #: What is known of arms, count and sum, when the agent is made anew; of others it goes on as it was.
-        self._fresh: dict[str, tuple[int, float]] = {}
+        self._fresh: dict[str, tuple[Any, float]] = {}
         #: By arm: the largest that the sum may have been since it was made anew.
         self._largest: list[float] = []
         self._is_stale = True
@@ -124,9 +139,12 @@ class SegmentAgent:
 
     def renew(self, arm: str) -> None:
         """Sum an arm anew, from own statistics and table; nothing that was heard may wait to be learned."""
-        own = self._ledger.own.get(arm) or Own()
-        count, total = self._sums_of(arm)
-        known = own.count + count, own.total + total
+        own = (self._ledger.own.get(arm) or Own()).values
+        count, total = self._sums_of(arm, self.fading is not None)
+        known: tuple[Any, float] = own.count + count, own.total + total
+        if self.fading is not None:
+            mine = self._own_part(self.fading, arm, own)
+            known = mine.weight + count, mine.total + total
         if self._is_stale or arm not in self._position:
             self._fresh[arm] = known
             self._is_stale = True
@@ -134,6 +152,32 @@ class SegmentAgent:
             position = self._position[arm]
             self._in_use().estimates.put(position, *known)
             self._largest[position] = abs(known[1])
+
+    def _own_part(self, fading: Fading, arm: str, own: Values) -> Part:
+        """What the node's own observations add to what is known of an arm by weight."""
+        horizon = self._time.horizon
+        if own.stamp > horizon:
+            self._ahead.add(arm)
+        else:
+            self._ahead.discard(arm)
+        return fading.part(own.weight, own.weighted_total, min(own.stamp, horizon)) if own.stamp else NO_PART
+
+    def rescale(self) -> None:
+        """Keep what it knows in the scale of now; nothing that was heard may wait to be learned."""
+        assert self.fading is not None
+        self.fading.begin(self._time.now)
+        for name in self._position or [arm_name(self.name, arm) for arm in self.bandit.arms]:
+            self.renew(name)
+
+    def _read(self) -> Estimates:
+        """What is known of its arms now."""
+        estimates = self.agent().estimates
+        if self.fading is None:
+            return estimates
+        view, unit = estimates.part(range(len(estimates))), self.fading.unit(self._time.now)
+        for position, (weight, total) in enumerate(zip(estimates.count, estimates.total, strict=True)):
+            view.put(position, weight / unit, total / unit)
+        return view
 
     def make_anew(self) -> None:
         """What it has chosen and observed, or which arms it has, is something else."""
@@ -182,21 +226,24 @@ class SegmentAgent:
         waiting = self._waiting(n_before, uptime)
         position = agent.first_pull(positions, waiting)
         self.n_choices += 1
+        clock: Any = self.n_choices
+        if self.fading is not None:
+            clock = self.clock.tick(self._time.now, self.fading.half_life)
         if position is not None:
             self._counters["choices_first"] += 1
             probability: float | None = 1.0
         else:
-            position, probability = self._ask_policy(agent, positions, waiting)
+            position, probability = self._ask_policy(agent, clock, positions, waiting)
         agent.chose(position)
         return self._names[position], probability
 
     def _ask_policy(
-        self, agent: Agent, positions: Sequence[int], waiting: dict[int, Waiting]
+        self, agent: Agent, clock: Any, positions: Sequence[int], waiting: dict[int, Waiting]
     ) -> tuple[int, float | None]:
-        explore, clock = self.bandit.spec.explore, self.n_choices
+        explore = self.bandit.spec.explore
         best = position = preferred(
             lambda view: agent.preferred(clock, positions, view).position,
-            agent.estimates,
+            self._read(),
             self._specs,
             waiting,
             self.bandit.spec.lapse_reward,
@@ -222,15 +269,36 @@ class SegmentAgent:
         """Learn of the node's own rewards, which are counted."""
         agent = self.agent()
         counted = [(self._position[arm], reward) for arm, reward in rewards]
+        fading, estimates = self.fading, agent.estimates
         for position, reward in counted:
+            known = estimates.count[position], estimates.total[position]
             agent.observe(position, reward)
+            if fading is not None:
+                name = self._names[position]
+                stamp = self._ledger.own_of(name).values.stamp
+                unit = fading.unit(stamp)
+                estimates.put(position, known[0] + unit, known[1] + unit * reward)
+                if name in self._ahead or stamp > self._time.horizon:
+                    self.renew(name)
         self._renew_blurred(counted)
 
-    def learn(self, parts: Iterable[tuple[str, int, float]]) -> None:
+    def _add(self, estimates: Estimates, position: int, weight: Any, total: float) -> None:
+        """Add to what is known by weight; what rounding leaves of nothing is nothing."""
+        weight += estimates.count[position]
+        if weight >= LEAST_WEIGHT:
+            estimates.put(position, weight, estimates.total[position] + total)
+        else:
+            self.renew(self._names[position])
+
+    def learn(self, parts: Iterable[tuple[str, Any, float]]) -> None:
         """Learn of others' rewards: the arm, how many more, and what they add to the sum."""
         agent = self.agent()
         known = [(self._position[arm], more, total) for arm, more, total in parts]
-        agent.learn(known)
+        if self.fading is None:
+            agent.learn(known)
+        else:
+            for position, weight, total in known:
+                self._add(agent.estimates, position, weight, total)
         self._renew_blurred((position, total) for position, _, total in known)
 
     def _renew_blurred(self, added: Iterable[tuple[int, float]]) -> None:
@@ -247,32 +315,40 @@ class SegmentAgent:
 
     # Looking
 
-    def estimates(self) -> Iterator[tuple[str, tuple[int, float]]]:
-        """For each of its arms, by its name in statistics: number and sum of all observations that it knows of."""
-        estimates = self.agent().estimates
+    def estimates(self) -> Iterator[tuple[str, tuple[Any, float]]]:
+        """For each of its arms, by its name in statistics: number and sum of all observations that it knows of.
+
+        Of a bandit that forgets, their weights now.
+        """
+        estimates = self._read()
         return zip(self._names, zip(estimates.count, estimates.total, strict=True), strict=True)
 
     def view(self, n_choices: int, uptime: float, n_origins: Callable[[str], int]) -> AgentView:
         """What it knows of each of its arms."""
-        estimates, policy = self.agent().estimates, self.bandit.spec.policy
+        estimates, policy = self._read(), self.bandit.spec.policy
+        clock: float = self.n_choices + 1
+        if self.fading is not None:
+            clock = self.clock.read(self._time.now, self.fading.half_life)
         waiting, found = self._waiting(n_choices, uptime), []
         for position, (spec, name) in enumerate(zip(self._specs, self._names, strict=True)):
             count, own = estimates.count[position], self._ledger.own.get(name) or Own()
+            n_heard = count - own.count if self.fading is None else int(self._sums_of(name, False)[0])
             n_young, n_silent, _ = waiting.get(position) or Waiting()
             found.append(
                 ArmView(
                     spec.name,
                     own.count,
-                    count - own.count,
+                    n_heard,
                     estimates.mean[position] if count else None,
-                    policy.index_at(self.n_choices + 1, estimates, position) if count else None,
+                    policy.index_at(clock, estimates, position) if count else None,
                     n_origins(name),
                     n_young + n_silent,
                     n_silent,
+                    None if self.fading is None else count,
                 )
             )
         name, segment = self.bandit.spec.name, self.segment or None
-        return AgentView(name, segment, policy.name, self.n_choices, found)
+        return AgentView(name, segment, policy.name, self.n_choices, found, self.bandit.spec.memory)
 
 
 #: By the name of an arm in statistics: the agent that has it.
@@ -301,9 +377,9 @@ def observe(holders: Holders, counted: Iterable[tuple[str, float]]) -> None:
         agent.observe(some)
 
 
-def learn(holders: Holders, heard: Iterable[tuple[str, int, str, int, float]]) -> None:
+def learn(holders: Holders, heard: Iterable[tuple[str, int, str, Any, float]]) -> None:
     """Learn of what was heard, in this order: origin, epoch, arm, how many more, and what they add to the sum."""
-    parts: dict[SegmentAgent, list[tuple[str, int, float]]] = {}
+    parts: dict[SegmentAgent, list[tuple[str, Any, float]]] = {}
     for _, _, arm, more, total in heard:
         parts.setdefault(holders[arm], []).append((arm, more, total))
     for agent, some in parts.items():

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from ... import checks
 from ...errors import InputError
 from ..bandits import BanditSpec, name_problems
+from ..forgetting import TimeOfDay, told_memory
 from ..http.openapi import AgentView
 from ..names import DEFAULT, Caps, agent_name, arm_name, check_name, split_agent, split_arm
 from ..statistics import ArmSpec, policy_arms
@@ -39,6 +40,7 @@ class Bandits:
     ledger : Ledger
     table : StatisticTable
     caps : Caps
+    time : TimeOfDay
     new_flights : callable
         `new_flights(patience)` makes the choices in flight of one agent.
     chances, rng, counters
@@ -58,6 +60,7 @@ class Bandits:
         ledger: Ledger,
         table: StatisticTable,
         caps: Caps,
+        time: TimeOfDay,
         new_flights: Callable[[float | None], Flights],
         chances: LiveChances,
         rng: random.Random,
@@ -70,6 +73,7 @@ class Bandits:
         self._ledger = ledger
         self._table = table
         self._caps = caps
+        self._time = time
         self._new_flights = new_flights
         self._chances = chances
         self._rng = rng
@@ -143,10 +147,13 @@ class Bandits:
         for arm in gone:
             name = arm_name(agent.name, arm)
             del self.holder[name]
+            self._table.fadings.pop(name, None)
             is_other |= self._table.drop_arm(name)
         for spec in changed:
             name = arm_name(agent.name, spec.name)
             self.holder[name] = agent
+            if agent.fading is not None:
+                self._table.fadings[name] = agent.fading
             is_other |= self._table.have_arm(name, spec.reward_range)
             agent.renew(name)
         return is_other
@@ -155,8 +162,8 @@ class Bandits:
         """Make an agent, which goes on counting the choices of its arms in what is the node's own."""
         flights = self._new_flights(bandit.spec.patience)
         agent = SegmentAgent(
-            bandit, segment, self._node, self._ledger, self._table.sums_of, flights, self._chances, self._rng,
-            self._counters,
+            bandit, segment, self._node, self._ledger, self._table.sums_of, self._time, flights, self._chances,
+            self._rng, self._counters,
         )  # fmt: skip
         bandit.agents[segment] = self.agents[agent.name] = agent
         agent.n_choices = sum(own.n_chosen for name, own in mine if split_arm(name)[0] == agent.name)
@@ -181,6 +188,15 @@ class Bandits:
         for arm in arms:
             if arm in self.holder:
                 self.holder[arm].renew(arm)
+
+    def memories(self) -> dict[str, str]:
+        """By bandit: its memory, as hellos and the state have it."""
+        return {name: told_memory(bandit.spec.memory) for name, bandit in self._bandits.items()}
+
+    def are_old(self, agents: Iterable[SegmentAgent]) -> list[SegmentAgent]:
+        """Those of these agents that forget, and whose scale should begin anew."""
+        now = self._time.now
+        return [agent for agent in agents if agent.fading is not None and agent.fading.is_old(now)]
 
     def renew_all(self) -> None:
         """What was observed and chosen, and all that is known, is something else."""

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from ...errors import InputError
 from ..disk import CallerKey, OwnArm, Stored
+from ..forgetting import observed
 from ..names import LAST_KEYS, check_name
 from ..statistics import NOTHING, Values
 from .tickets import Closing, Ticket, Tickets
@@ -113,6 +114,8 @@ class Ledger:
         How many of the last choices can still be settled.
     check_reward : callable
         `check_reward(arm, reward, has_ticket)` is the reward, or an `InputError` if it cannot be counted.
+    half_life_of : callable
+        The half-life, in seconds, of what is observed of an arm; None where nothing is forgotten.
 
     Attributes
     ----------
@@ -122,12 +125,17 @@ class Ledger:
     """
 
     def __init__(
-        self, ticket_lifetime: float, open_choices: int, check_reward: Callable[[str, object, bool], float]
+        self,
+        ticket_lifetime: float,
+        open_choices: int,
+        check_reward: Callable[[str, object, bool], float],
+        half_life_of: Callable[[str], float | None] = lambda arm: None,
     ) -> None:
         self.own: dict[str, Own] = {}
         self._new_tickets = partial(Tickets, ticket_lifetime, open_choices)
         self.tickets = self._new_tickets()
         self._check_reward = check_reward
+        self._half_life_of = half_life_of
         #: The last callers' keys, the oldest first, and how many there ever were.
         self._keys: deque[str] = deque()
         self._known_keys: set[str] = set()
@@ -177,7 +185,7 @@ class Ledger:
                 answers.append(Answer(WITHDRAWN))
                 continue
             before = values.get(arm) or (self.own.get(arm) or Own()).values
-            values[arm] = Values.of(before.count + 1, before.total + reward)
+            values[arm] = observed(before, reward, now, self._half_life_of(arm))
             counted.append((arm, reward))
             answers.append(Answer(COUNTED))
         return Draft(

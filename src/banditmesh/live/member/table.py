@@ -35,6 +35,7 @@ from typing import Final, TypeVar
 
 from ...core import Fate, fate_of
 from ...protocols.base import AnyProtocol, Protocol
+from ..forgetting import NO_PART, Fading, Part, TimeOfDay
 from ..names import MAX_COUNT, MAX_REWARD, Caps
 from ..statistics import NOTHING, Entry, Key, Known, Statistic, Values, why_refused
 from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, LiveChances, Outboxes
@@ -64,11 +65,15 @@ class StatisticTable:
     caps : Caps
     counters : Counter
         Where what becomes of statistics is counted, by outcome and reason.
+    time : TimeOfDay
+        By which stamps are judged that are ahead.
 
     Attributes
     ----------
     heard : list
         What is to be learned, and has not been yet.
+    fadings : dict
+        By arm, of those that the node forgets: the scale in which its weights are kept.
     proofs : dict
         By arm, the largest statistic of the node's present life that it did not tell: it has told it all the same,
         before its state became an older copy.
@@ -80,8 +85,20 @@ class StatisticTable:
         The ttl of what is of the node's own lives: the protocol's.
     """
 
-    def __init__(self, node: str, outboxes: Outboxes, chances: LiveChances, caps: Caps, counters: Counter[str]) -> None:
-        self.heard: list[tuple[str, int, str, int, float]] = []
+    def __init__(
+        self,
+        node: str,
+        outboxes: Outboxes,
+        chances: LiveChances,
+        caps: Caps,
+        counters: Counter[str],
+        time: TimeOfDay | None = None,
+    ) -> None:
+        self.heard: list[tuple[str, int, str, float, float]] = []
+        self.fadings: dict[str, Fading] = {}
+        self._time = TimeOfDay() if time is None else time
+        #: Of rows that count by weight: when they count as seen, and what they add to what is known.
+        self._faded: dict[Known, tuple[float, Part]] = {}
         self.proofs: dict[str, Statistic] = {}
         self.told: dict[str, Known] = {}
         self.roster = Roster(node, caps)
@@ -207,7 +224,7 @@ class StatisticTable:
         """Take statistics that came from a neighbour; what is to be learned of them is appended to `heard`."""
         links, rows, ranges = self._outboxes.links, self._rows, self._ranges
         heard, dirty, counters, fates = self.heard, self._dirty, self._counters, self._fates
-        n_targets, max_ttl = self._n_targets, self._max_ttl
+        n_targets, max_ttl, fadings = self._n_targets, self._max_ttl, self.fadings
         linked = links.keys() - {peer}
         others = [outbox for name, outbox in links.items() if name != peer]
         # Names of this call's own: they are looked up once for each statistic.
@@ -266,7 +283,10 @@ class StatisticTable:
             case = ttl
             if has_arm:
                 case = ~ttl
-                heard.append((origin, epoch, arm, count - known, total - known_total))
+                if fadings and arm in fadings:
+                    heard.append((origin, epoch, arm, *self._fade(row)))
+                else:
+                    heard.append((origin, epoch, arm, count - known, total - known_total))
             if row.is_own:
                 n_own += 1
                 self._readvertise(row)
@@ -305,6 +325,22 @@ class StatisticTable:
         if row.passes:
             # What came first by a longer way, and went no further, is passed on only now: news to the neighbours.
             self._outboxes.put(row, EXTENDED if passed else NEWS, peer, self._n_targets)
+
+    def _fade(self, row: Known) -> Part:
+        """What a row that has changed adds to what is known by weight, beyond what it added before."""
+        _, before = self._faded.get(row, (0.0, NO_PART))
+        part = self._see(row, min(row.stamp, self._time.horizon))
+        return Part(part.weight - before.weight, part.total - before.total)
+
+    def _see(self, row: Known, seen: float) -> Part:
+        # What has no stamp is of an origin without a memory, and says nothing about when.
+        part = self.fadings[row.key[2]].part(row.weight, row.weighted_total, seen) if row.stamp else NO_PART
+        self._faded[row] = seen, part
+        return part
+
+    def look_anew(self) -> None:
+        """The node's clock was set: when rows count as seen is judged by it once more; all arms must be summed anew."""
+        self._faded.clear()
 
     def _refuse_range(self, arm: str) -> None:
         """Count what the range of an arm does not allow."""
@@ -371,6 +407,7 @@ class StatisticTable:
             del self._rows[row.key]
             self._outboxes.discard(row)
             self._dirty.pop(row, None)
+            self._faded.pop(row, None)
             self._removed[row.key] = None
         for arm in arms:
             left = [row for row in self._of_arm.pop(arm) if row.key in self._rows]
@@ -420,6 +457,7 @@ class StatisticTable:
         if entry.rank > row.rank:
             row.put(entry.values, entry.certificate, entry.signature)
             row.is_observed = entry.is_observed
+            self._faded.pop(row, None)
         self._readvertise(row)
 
     def purge(self) -> set[str]:
@@ -433,9 +471,19 @@ class StatisticTable:
         """All that may be offered: what was told, and all entries."""
         return chain(self.told.values(), self._rows.values())
 
-    def sums_of(self, arm: str) -> tuple[int, float]:
-        """All that the table knows of an arm: count and sum, rounded once."""
+    def sums_of(self, arm: str, by_weight: bool = False) -> tuple[float, float]:
+        """All that the table knows of an arm: count and sum, rounded once.
+
+        With `by_weight`, weight and weighted total, in the arm's scale as it is now.
+        """
         rows = [row for row in self._of_arm.get(arm, ()) if not row.is_outside]
+        if by_weight:
+            for row in self._of_arm.get(arm, ()):
+                if row.is_outside:
+                    self._faded.pop(row, None)
+            horizon, faded = self._time.horizon, self._faded
+            parts = [self._see(row, faded[row][0] if row in faded else min(row.stamp, horizon)) for row in rows]
+            return math.fsum(part.weight for part in parts), math.fsum(part.total for part in parts)
         return sum(row.count for row in rows), math.fsum(row.total for row in rows)
 
     def entries(self) -> list[Entry]:
