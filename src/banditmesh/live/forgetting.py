@@ -95,8 +95,8 @@ def faded(age: float, half_life: float) -> float:
     return math.exp(-_LOG_2 * age / half_life) if age > 0.0 else 1.0
 
 
-def observed(before: Values, reward: float, now: float, half_life: float | None) -> Values:
-    """What has been observed of an arm with one more reward.
+def observed(before: Values, reward: float, now: float, half_life: float) -> Values:
+    """What has been observed of an arm with one more reward, by a memory.
 
     Examples
     --------
@@ -105,8 +105,6 @@ def observed(before: Values, reward: float, now: float, half_life: float | None)
     Values(count=2, total=1.0, weight=1.5, weighted_total=0.5, stamp=1010.0)
     """
     count, total = before.count + 1, before.total + reward
-    if half_life is None:
-        return Values.of(count, total)
     # A stamp of 0 would say that there is no memory.
     stamp = min(max(now, before.stamp, 1.0), MAX_STAMP)
     left = faded(stamp - before.stamp, half_life) if before.count else 0.0

@@ -402,7 +402,7 @@ class Member:
 
     def _new_memories(self) -> dict[str, str]:
         """Memories of bandits of which the present life has observed nothing yet by another one."""
-        changed = {name: memory for name, memory in self._bandits.memories().items() if self._is_other(name, memory)}
+        changed = {name: memory for name, memory in self._bandits.memories.items() if self._is_other(name, memory)}
         if changed:
             used = {split_agent(split_arm(arm)[0])[0] for arm, own in self._ledger.own.items() if own.count}
             changed = {name: memory for name, memory in changed.items() if name not in used}
@@ -428,7 +428,7 @@ class Member:
     def _tell_time(self, now: float, agents_: Iterable[SegmentAgent] = ()) -> None:
         """It is that late; of these agents, begin scales anew that are old."""
         self._time.now = now
-        if old := self._bandits.are_old(agents_):
+        if old := [agent for agent in agents_ if agent.fading is not None and agent.fading.is_old(now)]:
             self.settle()
             for agent in old:
                 agent.rescale()
@@ -580,7 +580,7 @@ class Member:
             return "the present life is retired"
         if self._is_behind:
             return "the clock has been behind the node's own observations for ten minutes: it had been ahead"
-        for name, memory in self._bandits.memories().items():
+        for name, memory in self._bandits.memories.items():
             if self._is_other(name, memory) and name not in self._new_memories():
                 return f"the memory of bandit {name!r} is another one, and no count may have two weights"
         for arm, proof in self._table.proofs.items():
@@ -612,7 +612,7 @@ class Member:
         entries = list(moved.values())
         own = [OwnArm(arm, 0, 0.0, n_chosen=own.n_chosen) for arm, own in self._ledger.own.items() if own.n_chosen]
         book = self._ledger.tickets.next_book(b"", 1, self._n_choices)
-        memories = {**self._memories, **self._bandits.memories()}
+        memories = {**self._memories, **self._bandits.memories}
         changes = Changes(
             life=life,
             ticket_book=book,
@@ -651,7 +651,7 @@ class Member:
 
     def bandits(self) -> list[tuple[str, str]]:
         """The name and the memory of each bandit, as a hello has them."""
-        return list(self._bandits.memories().items())
+        return list(self._bandits.memories.items())
 
     def _moved(self, epoch: int, arm: str, values: Values, is_observed: bool = False) -> Entry:
         """What an ended life told of an arm, as an entry of the table."""

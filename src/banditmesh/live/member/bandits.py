@@ -50,6 +50,8 @@ class Bandits:
     ----------
     agents : dict
         By what they are called in the names of arms.
+    memories : dict
+        By bandit: its memory, as hellos and the state have it.
     holder : dict
         By the name of an arm in statistics: the agent that has it.
     """
@@ -68,6 +70,7 @@ class Bandits:
     ) -> None:
         self.agents: dict[str, SegmentAgent] = {}
         self.holder: dict[str, SegmentAgent] = {}
+        self.memories: dict[str, str] = {}
         self._bandits: dict[str, Bandit] = {}
         self._node = node
         self._ledger = ledger
@@ -100,6 +103,7 @@ class Bandits:
                 self._add_agent(bandit, "", self._ledger.own.items())
             bandit.spec = spec
             is_other |= self._change(bandit, spec.arms)
+        self.memories = {name: told_memory(spec.memory) for name, spec in wanted.items()}
         return is_other
 
     def set_arms(self, arms: Sequence[ArmSpec], name: str = DEFAULT) -> bool:
@@ -188,15 +192,6 @@ class Bandits:
         for arm in arms:
             if arm in self.holder:
                 self.holder[arm].renew(arm)
-
-    def memories(self) -> dict[str, str]:
-        """By bandit: its memory, as hellos and the state have it."""
-        return {name: told_memory(bandit.spec.memory) for name, bandit in self._bandits.items()}
-
-    def are_old(self, agents: Iterable[SegmentAgent]) -> list[SegmentAgent]:
-        """Those of these agents that forget, and whose scale should begin anew."""
-        now = self._time.now
-        return [agent for agent in agents if agent.fading is not None and agent.fading.is_old(now)]
 
     def renew_all(self) -> None:
         """What was observed and chosen, and all that is known, is something else."""

@@ -185,7 +185,11 @@ class Ledger:
                 answers.append(Answer(WITHDRAWN))
                 continue
             before = values.get(arm) or (self.own.get(arm) or Own()).values
-            values[arm] = observed(before, reward, now, self._half_life_of(arm))
+            half_life = self._half_life_of(arm)
+            if half_life is None:
+                values[arm] = Values.of(before.count + 1, before.total + reward)
+            else:
+                values[arm] = observed(before, reward, now, half_life)
             counted.append((arm, reward))
             answers.append(Answer(COUNTED))
         return Draft(
