@@ -10,6 +10,15 @@ import banditmesh as bm
 from banditmesh.animations import stories
 from banditmesh.cli import cli
 
+#: Waits until one of some frames is shown. Not `wait_for_function`: the page lets no text be evaluated.
+UNTIL_FRAME = """([first, last]) => new Promise((done) => {
+    const look = () => {
+        const { frame } = document.getElementById("stage").bmView.state;
+        if (first <= frame && frame <= last) done(); else requestAnimationFrame(look);
+    };
+    look();
+})"""
+
 
 @pytest.fixture(scope="module")
 def told():
@@ -77,7 +86,7 @@ def test_step_plays_by_itself_and_shows_the_numbers_it_speaks_of(page, told, tmp
     told.save(tmp_path / "story.html")
     page.goto((tmp_path / "story.html").as_uri() + "#4")
     # It goes on by itself; then it is taken to its end.
-    page.wait_for_function("document.getElementById('stage').bmView.state.frame > 3")
+    page.evaluate(UNTIL_FRAME, [4, 200])
     page.evaluate("document.getElementById('stage').bmView.pause()")
     page.evaluate("document.getElementById('stage').bmView.show(200)")
     for number, run in enumerate(told.steps[3].document["runs"]):
@@ -86,4 +95,4 @@ def test_step_plays_by_itself_and_shows_the_numbers_it_speaks_of(page, told, tmp
             re.compile(f"{last['regret']:,.0f}.* {last['messages']:,} transmissions")
         )
     page.keyboard.press(" ")
-    page.wait_for_function("document.getElementById('stage').bmView.state.frame < 200")
+    page.evaluate(UNTIL_FRAME, [0, 199])
