@@ -19,8 +19,9 @@ FATES = {"news_absorbed": "absorbed", "news_expired": "expired", "news_stopped":
 class Lockstep:
     """Members that play the rounds of a simulation: they choose, tell, hear and settle all at the same time."""
 
-    def __init__(self, problem, protocol, policy, seed=0, **bandit):
+    def __init__(self, problem, protocol, policy, seed=0, bandit="default", segment=None, **settings):
         self.now = 0.0
+        self.where = {"bandit": bandit, "segment": segment}
         self.names = [f"{number:03d}" for number in range(problem.n_agents)]
         self.members = []
         for number, name in enumerate(self.names):
@@ -30,11 +31,12 @@ class Lockstep:
             member = Member(
                 "mesh",
                 name,
-                [BanditSpec(name="default", arms=arms, policy=policy, **bandit)],
+                [BanditSpec(name=bandit, arms=arms, policy=policy, **settings)],
                 protocol,
                 rng=random.Random(f"{seed} {number}"),
             )
             member.committed(member.begin(number, 0.0))
+            member.arm_of(bandit, segment, "any")  # makes the segment
             self.members.append(member)
         self.links = set()
         self.fates = Counter()
@@ -51,7 +53,7 @@ class Lockstep:
 
     def choose(self):
         """Everybody's choice."""
-        return [member.choose(now=self.now) for member in self.members]
+        return [member.choose(now=self.now, **self.where) for member in self.members]
 
     def tell(self, choices, rewards):
         """Everybody counts its reward; then all outboxes are taken before anything is heard. Who sent what to whom."""
@@ -78,7 +80,9 @@ class Lockstep:
 
     def estimates(self, number):
         """What a member knows: counts and means, to the last bit."""
-        return [(one.own_count + one.heard_count, one.mean or 0.0) for one in self.members[number].snapshot().arms]
+        state = self.members[number].snapshot()
+        arms = [one.arms for one in state.agents if {"bandit": one.bandit, "segment": one.segment} == self.where]
+        return [(one.own_count + one.heard_count, one.mean or 0.0) for one in (arms or [state.arms])[0]]
 
 
 def networks():
@@ -105,13 +109,22 @@ CASES = [(network, protocol) for protocol in ("irs", "flooding", "fwa") for netw
 @pytest.mark.parametrize("network, protocol", [("grid", "none"), *CASES])
 @pytest.mark.parametrize("factor", [0.0, 0.5])
 def test_lockstep_equals_the_reference_engine_exactly(network, protocol, factor):
-    network, protocol, horizon = networks()[network], PROTOCOLS[protocol], 16
+    play_in_lockstep(networks()[network], PROTOCOLS[protocol], factor)
+
+
+@pytest.mark.parametrize("protocol", ["irs", "flooding", "fwa"])
+def test_so_does_a_bandit_in_a_segment(protocol):
+    play_in_lockstep(networks()["grid"], PROTOCOLS[protocol], 0.5, bandit="ads", segment="de/be")
+
+
+def play_in_lockstep(network, protocol, factor, horizon=16, **where):
+    """Members and the reference engine, round by round."""
     problem = bm.Problem.random(network, n_arms=7, per_agent=3, seed=5)
     emission = bm.Growth(factor)
     simulation = bm.Simulation(problem, protocol.with_emission(emission), horizon=horizon, seed=3)
     # Live, telling of every pull is a statistic of all pulls so far: what the simulator calls growth by nothing.
     live = protocol.with_emission(bm.EveryPull() if factor == 0.0 else emission)
-    lockstep = Lockstep(problem, live, bm.UCB())
+    lockstep = Lockstep(problem, live, bm.UCB(), **where)
     for _ in range(horizon):
         play = simulation.step()
         lockstep.connect(play.links)

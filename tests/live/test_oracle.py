@@ -9,7 +9,7 @@ from test_worlds import live_through
 
 from banditmesh.live import member, node
 from banditmesh.live.disk import committing
-from banditmesh.live.member import ledger, outboxes, roster
+from banditmesh.live.member import agents, ledger, outboxes, roster
 from banditmesh.live.member.table import StatisticTable
 
 #: How many seeds are tried before a broken rule counts as unseen.
@@ -84,6 +84,13 @@ BROKEN = {
         "for row in [r for r in self._of_arm.get(arm, ()) if r.is_own or self._allows(arm, r.count, r.total)"
         " or self._remove([r])]:",
     ),
+    "a new segment knows nothing": (
+        agents.SegmentAgent,
+        "renew",
+        "count, total = self._sums_of(arm)",
+        "count = total = 0",
+    ),
+    "nothing is learned of an arm that came later": (StatisticTable, "_use_range", "row.has_arm = has_arm", "pass"),
     "retired lives come back": (roster.Roster, "refusal", "in self._retired", "in ()"),
     "a transaction that failed counts all the same": (
         committing.Committer,

@@ -20,17 +20,21 @@ from oracle import Branch, Oracle, Report, Violation
 from simulated import HOSTILE, Disk, Network, SimulatedTransport, identity
 
 import banditmesh as bm
-from banditmesh.errors import NodeError, StoreError
+from banditmesh.errors import InputError, NodeError, StoreError
+from banditmesh.live.bandits import BanditSpec
 from banditmesh.live.config import NeighbourConfig, NodeConfig
 from banditmesh.live.links import codec, notices
 from banditmesh.live.links.notices import Signer, key_id
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, WITHDRAWN, ArmSpec, Observation
-from banditmesh.live.names import Caps
+from banditmesh.live.names import Caps, agent_name, arm_name
 from banditmesh.live.node import Node
 from banditmesh.live.statistics import Statistic
 
 MESH = "simulated"
 ARMS = ("red", "blue", "green", "grey")
+#: The arms of a second bandit, of which some are only made when a choice names them, and its segments.
+ADS = ("short", "long", "wide/r")
+SEGMENTS = (None, "de", "de/be", "50%")
 #: The authority of all simulated meshes.
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = KEY.public_key().public_bytes_raw()
@@ -54,12 +58,17 @@ class Machine:
         self.not_before = 0
         self.is_expelled = False
         self.process = None
+        #: The arms of its second bandit; None in worlds that have none.
+        self.ads = None
         #: What somebody got wrong in its configuration, and will correct.
         self.reward_range = None
         self.ignore = []
 
     def specs(self):
         return [ArmSpec(arm, sigma=1.0, reward_range=self.reward_range) for arm in self.arms]
+
+    def ad_specs(self):
+        return [ArmSpec(arm, sigma=1.0) for arm in self.ads]
 
     async def reconfigure(self):
         """Let what runs on it go on with its present arms, ranges and ignored names."""
@@ -75,6 +84,7 @@ class Machine:
             ignore=self.ignore,
             protocol=protocol,
             policy=bm.UCB(),
+            bandits=[] if self.ads is None else [BanditSpec(name="ads", arms=self.ad_specs(), new_arms=True)],
             neighbours=[NeighbourConfig(name=one.name, address=one.address) for one in self.neighbours],
             accept="members",
             plain=True,
@@ -140,14 +150,17 @@ class Process:
 
     # --- choosing and observing
 
-    def choose(self):
-        choice = self.node.choose()
+    def choose(self, ads=None, segment=None):
+        """Choose an arm, or among ads in a segment."""
+        choice = self.node.choose() if ads is None else self.node.choose(ads, bandit="ads", segment=segment)
         self.world.oracle.gave(self.branch, choice.ticket)
         return choice
 
     def observe(self, observation, name):
         """Report a reward; the oracle hears of it before the node does."""
         arm = observation.arm if observation.ticket is None else observation.ticket.arm
+        if observation.bandit is not None:
+            arm = arm_name(agent_name(observation.bandit, observation.segment or ""), arm)
         report = Report(arm, observation.reward, name)
         self.reports.append(report)
         self._call(self._observe(observation, report))
@@ -211,7 +224,9 @@ def outside(node):
 
 def n_refused(node):
     """How many statistics were refused, for whatever reason; what was stored counts too if it is refused today."""
-    return sum(n for counter, n in node._member.counters.items() if counter.startswith("refused_"))
+    counters = Counter(node._member.counters)
+    del counters["refused_segments"], counters["refused_new_arms"]  # these are choices
+    return sum(n for counter, n in counters.items() if counter.startswith("refused_"))
 
 
 def epoch_of(node):
@@ -252,6 +267,10 @@ class World:
             held = rng.sample(arms, rng.randint(1, len(arms)))
             self.machines.append(Machine(self, f"node{place}", held, folder / f"node{place}"))
         self.arms = arms
+        if self.caps == Caps() and rng.random() < 0.5:
+            self.caps = rng.choice((Caps(), Caps(segments=2)))
+            for machine in self.machines:
+                machine.ads = rng.sample(ADS, rng.randint(0, 2))
         self.draw_links()
         self.n_names = 0
         #: In each world some kinds of events are frequent, and others never happen: so more of them meet each other.
@@ -434,7 +453,7 @@ class World:
             for key in [*table, (name, epoch_of(nodes[name]))]:
                 if key[:2] in retired:
                     raise Violation(f"{name} still knows the retired life {key[:2]}")
-        if self.protocol.name in ("gossip", "probabilistic") or self.caps != Caps():
+        if self.protocol.name in ("gossip", "probabilistic") or self.caps.entries != Caps().entries:
             return
         for name, node in nodes.items():
             epoch = epoch_of(node)
@@ -458,7 +477,7 @@ class World:
 
     def in_reach(self, name, arm):
         """Who is within reach of a name: so many hops, and for FwA through inner nodes without the arm."""
-        held = {machine.name: machine.arms for machine in self.machines}
+        held = {machine.name: machine.process.node._member.estimates() for machine in self.machines}
         reached, border = {name}, {name}
         for _ in range(self.protocol.most_hops):
             inner = {one for one in border if one == name or self.protocol.name != "fwa" or arm not in held[one]}
@@ -496,13 +515,23 @@ async def observe(world):
     for _ in range(rng.choice((1, 1, 2, 5))):
         if rng.random() < 0.2:
             world.n_names += 1
+            name = f"key{world.n_names}"
+            if machine.ads and rng.random() < 0.5:
+                arm, segment = rng.choice(machine.ads), rng.choice(SEGMENTS)
+                process.observe(Observation(draw_reward(rng), None, arm, name, bandit="ads", segment=segment), name)
+                continue
             arm = rng.choice(machine.arms)
-            process.observe(Observation(draw_reward(rng), None, arm, f"key{world.n_names}"), f"key{world.n_names}")
+            process.observe(Observation(draw_reward(rng), None, arm, name), name)
             continue
         try:
-            choice = process.choose()
+            choice = process.choose(*draw_question(world, machine))
         except (StoreError, NodeError):
             return
+        except InputError as refusal:  # there is no room for one more segment
+            if world.caps.segments == Caps().segments or "caps.segments" not in str(refusal):
+                raise
+            world.seen["choice refused"] += 1
+            continue
         entry = choice.ticket, draw_reward(rng)
         if rng.random() < 0.1:
             process.withdraw(entry[0], name_of(entry[0]))
@@ -644,10 +673,26 @@ async def cut(world):
 
 
 async def change_arms(world):
-    machine = world.draw_running()
-    if machine is not None:
+    machine, rng = world.draw_running(), world.rng
+    if machine is not None and machine.ads is not None and rng.random() < 0.6:
+        await change_ads(world, machine)
+    elif machine is not None:
         machine.arms = world.rng.sample(world.arms, world.rng.randint(1, len(world.arms)))
         await machine.process.node.set_arms(machine.specs())
+
+
+async def change_ads(world, machine):
+    """Arms of the second bandit come and go, one or all."""
+    node, arm = machine.process.node, world.rng.choice(ADS)
+    there = [one.name for one in node.config.bandits[0].arms]
+    if world.rng.random() < 0.3:
+        machine.ads = world.rng.sample(ADS, world.rng.randint(0, 2))
+        await node.set_arms(machine.ad_specs(), "ads")
+    elif arm in there:
+        await node.remove_arm(arm, "ads")
+        machine.ads = [one for one in machine.ads if one != arm]
+    else:
+        await node.add_arm(ArmSpec(arm, sigma=1.0), "ads")
 
 
 async def mistype(world):
@@ -750,6 +795,14 @@ def nonsense(world, rng):
 
 
 MALICE = (replayed, replayed_further, impossible, nonsense)
+
+
+def draw_question(world, machine):
+    """Among which arms of which bandit a node is to choose, and in which segment, as its arguments."""
+    rng = world.rng
+    if machine.ads is None or rng.random() < 0.5:
+        return ()
+    return rng.sample(ADS, rng.randint(1, 2)), rng.choice(SEGMENTS)
 
 
 def name_of(ticket):
