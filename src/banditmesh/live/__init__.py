@@ -1,5 +1,6 @@
 """The live mesh: the same agents as in the simulator, as real processes on real links.
 
+    bandits              a bandit, as a configuration describes it
     statistics, names    what travels, and what names, counts and rewards may be
     member/              a node without its links, disk and clock: events in, effects out
     links/               neighbours, what they say to each other, and the authority's notices
@@ -21,6 +22,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .bandits import BanditSpec
     from .config import NeighbourConfig, NodeConfig
     from .http.async_client import AsyncClient
     from .http.client import Client
@@ -32,6 +34,7 @@ _HOMES = {
     "Answer": "member",
     "ArmSpec": "statistics",
     "AsyncClient": "http.async_client",
+    "BanditSpec": "bandits",
     "Choice": "node",
     "Client": "http.client",
     "NeighbourConfig": "config",
@@ -45,6 +48,7 @@ __all__ = [
     "Answer",
     "ArmSpec",
     "AsyncClient",
+    "BanditSpec",
     "Choice",
     "Client",
     "NeighbourConfig",
