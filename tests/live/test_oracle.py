@@ -87,8 +87,8 @@ BROKEN = {
     "a new segment knows nothing": (
         agents.SegmentAgent,
         "renew",
-        "count, total = self._sums_of(arm)",
-        "count = total = 0",
+        "= self._sums_of(arm, self.fading is not None)",
+        "= 0, 0.0",
     ),
     "nothing is learned of an arm that came later": (StatisticTable, "_use_range", "row.has_arm = has_arm", "pass"),
     "retired lives come back": (roster.Roster, "refusal", "in self._retired", "in ()"),
