@@ -64,7 +64,7 @@ WORLDS = (
     World("a new arm never answers", (0.9, 0.8, 0.0), lambda number, arm, rng: NEVER if arm == 2 else 0.1, {2: 0}),
     World("the best stops answering", (0.9, 0.8, 0.5), _stopped, {0: HORIZON // 2}),
     World("one reward in ten is lost", (0.9, 0.8, 0.5), lambda number, arm, rng: NEVER if rng.random() < 0.1 else 0.1),
-    World("clicks, no click is no report", (0.06, 0.05, 0.03), _geometric(2.0), only_successes=True),
+    World("clicks, no click is no report", (0.05, 0.06, 0.03), _geometric(2.0), only_successes=True),
 )
 
 

@@ -417,7 +417,7 @@ class Node:
         for one, answer in zip(observations, answers, strict=True):
             arm = one.arm or "" if one.ticket is None else one.ticket.arm
             if answer.outcome == COUNTED:
-                self._log("reward", one.ticket, arm, reward=float(one.reward), lapsed=False)
+                self._log("reward", one.ticket, arm, reward=float(one.reward), lapsed=one.lapses)
             elif answer.outcome == WITHDRAWN:
                 self._log("withdrawal", one.ticket, arm)
 
@@ -780,7 +780,9 @@ async def _come_true(condition: Callable[[], bool], within: float) -> None:
 def _checked(observation: Observation, needs_key: bool) -> Observation:
     """An observation with a ticket, or with an arm and perhaps a key; the rest is for the member to check."""
     ticket: Any
-    reward, ticket, arm, key, withdraws, bandit, segment = observation
+    reward, ticket, arm, key, withdraws, bandit, segment, lapses = observation
+    if lapses:
+        raise InputError("a ticket lapses by itself, got an observation that says so")
     given = [name for name, value in (("ticket", ticket), ("arm", arm), ("key", key)) if value is not None]
     if withdraws and ticket is None:
         raise InputError("a withdrawal must name the ticket of a choice, got none")

@@ -91,6 +91,8 @@ class Committer:
         self._calls: deque[_Call] = deque()
         self._changes: list[tuple[Changes, asyncio.Future[None]]] = []
         self._retry = FIRST_RETRY
+        #: Whether open tickets, or lapses, are to be written.
+        self._is_due = False
         #: The epoch of a first life, as long as this start has not been written.
         self._first_epoch: int | None = None
 
@@ -177,7 +179,7 @@ class Committer:
                     future.set_result(None)
             elif (reason := self._member.needs_new_life()) is not None:
                 await self._begin_life(reason)
-            elif self._calls or self.trouble:
+            elif self._calls or self.trouble or self._is_due:
                 await self._observe()
             else:
                 return
@@ -192,7 +194,12 @@ class Committer:
             calls.append(self._calls.popleft())
             observations += calls[-1][0]
         try:
-            commit, answers = self._member.plan(observations, self._clock(), uptime=self._uptime())
+            uptime = self._uptime()
+            if not self.trouble and self._is_due:
+                # While the disk fails, lapses wait.
+                observations += self._member.lapsing(uptime, MAX_OBSERVATIONS)
+            self._is_due = False
+            commit, answers = self._member.plan(observations, self._clock(), uptime=uptime)
             await self.commit(commit)
         except BaseException as error:
             _refuse(calls, error)
@@ -238,6 +245,9 @@ class Committer:
         """Write the table once in a while, as long as writing works."""
         while True:
             await asyncio.sleep(LAG)
+            if not self.trouble and self._member.must_write(self._uptime()):
+                self._is_due = True
+                self._work.set()
             if not self.trouble:
                 await self.save()
 

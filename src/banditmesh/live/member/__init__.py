@@ -28,13 +28,13 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ...errors import InputError
 from ...protocols import notation
 from ...protocols.base import AnyProtocol
 from ..bandits import BanditSpec
-from ..disk import AgentClock, BanditMemory, Changes, Life, OwnArm, Start, Stored
+from ..disk import AgentClock, BanditMemory, Changes, Life, OpenTicket, OwnArm, Start, Stored
 from ..forgetting import BEHIND_FOR, MAX_CLOCK_SKEW, ChoiceClock, TimeOfDay, faded, half_life_of
 from ..http.openapi import CapView, StateView, warnings_of
 from ..names import (
@@ -71,6 +71,10 @@ __all__ = [
     "Observation",
     "Ticket",
 ]
+
+
+#: How often the uptime is stored while tickets are open that may lapse, in seconds.
+WRITE_UPTIME_EVERY: Final = 60.0
 
 
 class Commit(NamedTuple):
@@ -176,6 +180,8 @@ class Member:
         #: Since which uptime the node's clock has been behind its own stamps.
         self._behind_since: float | None = None
         self._is_behind = False
+        #: The uptime as it was last stored.
+        self._uptime = 0.0
         #: The life under way, once it has begun, and the one that begins as soon as that is stored; what was restored
         #: waits in `_restored`.
         self._life: Life | None = None
@@ -239,6 +245,7 @@ class Member:
 
         def apply() -> None:
             self._life = life
+            self._uptime = life.uptime
             self._stored_memories = memories
             tickets.begin(life.start, now, life.n_choices, forgotten, book)
             self._bandits.begin()
@@ -316,6 +323,8 @@ class Member:
         tickets = self._ledger.tickets
         tickets.give(number, now)
         agent.flights.give(arm, number, uptime)
+        if agent.bandit.spec.lapse_reward is not None:
+            self._ledger.lapses.give(OpenTicket(life.start, number, arm, max(uptime, 0.0)))
         ticket = Ticket(life.epoch, life.start, number, arm, tickets.seal(life.epoch, life.start, number, arm))
         return NodeChoice(split_arm(arm)[1], ticket, probability, agent.segment or None)
 
@@ -359,8 +368,12 @@ class Member:
             known = self._ledger.own.get(arm) or Own()
             values = draft.values.get(arm, known.values)
             own.append(own_arm(arm, values, told.get(arm) or self._table.told_of(arm), known.n_chosen))
+        lapses, closed = self._ledger.lapses, _closed(observations, draft.answers)
+        given, settled = lapses.unwritten(closed)
         changes = Changes(
             life=Life(life.epoch, life.start, self._n_choices, max(uptime, 0.0)),
+            open_tickets=given,
+            settled_tickets=settled,
             own=own,
             forgotten_closed=draft.closing.forgotten,
             closed=draft.closing.closed,
@@ -372,14 +385,41 @@ class Member:
 
         def apply() -> None:
             self._stored_memories = memories
+            self._uptime = max(uptime, 0.0)
+            lapses.written(given, closed, _closed(observations, draft.answers, lapses_only=True))
             self._count(draft, told, own)
             for one, answer in zip(observations, draft.answers, strict=True):
                 if one.ticket is not None and one.ticket.start == life.start and answer.outcome != REFUSED:
                     agent = self._bandits.agents.get(split_arm(one.ticket.arm)[0])
                     if agent is not None:
-                        agent.flights.settle(one.ticket.arm, one.ticket.number, uptime, answer.outcome == COUNTED)
+                        agent.flights.settle(
+                            one.ticket.arm, one.ticket.number, uptime, answer.outcome == COUNTED and not one.lapses
+                        )
+                self.counters["observations_lapsed"] += one.lapses and answer.outcome == COUNTED
 
         return self._begin_commit(changes, apply), draft.answers
+
+    def lapsing(self, uptime: float, most: int = 1_000) -> list[Observation]:
+        """Tickets that nothing has settled in their time, as observations of what silence is taken for."""
+        life, tickets, found = self.life, self._ledger.tickets, []
+        for one in self._ledger.lapses.due(self._n_choices, uptime, most):
+            reward = self._bandits.lapse_reward_of(split_agent(split_arm(one.arm)[0])[0])
+            seal = tickets.seal(life.epoch, one.start, one.number, one.arm)
+            ticket = Ticket(life.epoch, one.start, one.number, one.arm, seal)
+            # Of a bandit that takes silence for nothing any more, it is closed uncounted.
+            found.append(Observation(reward or 0.0, ticket, withdraws=reward is None, lapses=True))
+        return found
+
+    def must_write(self, uptime: float) -> bool:
+        """Whether a ticket has lapsed or waits to be written, or the uptime has not been written for a minute."""
+        lapses = self._ledger.lapses
+        if self._life is None or not len(lapses):
+            return False
+        return (
+            lapses.has_unwritten
+            or bool(lapses.due(self._n_choices, uptime, most=1))
+            or uptime - self._uptime >= WRITE_UPTIME_EVERY
+        )
 
     def _tells(self, arm: str, values: Values) -> bool:
         """Whether the node tells of an arm, now that it has observed this of it."""
@@ -715,6 +755,17 @@ class Member:
             many_lives=many_lives,
             warnings=warnings_of(caps, many_lives, self._table.outside_by_arm()),
         )
+
+
+def _closed(
+    observations: Sequence[Observation], answers: Sequence[Answer], lapses_only: bool = False
+) -> list[tuple[int, int]]:
+    """The tickets, start and number, that these observations close, or those that lapse."""
+    return [
+        (one.ticket.start, one.ticket.number)
+        for one, answer in zip(observations, answers, strict=True)
+        if one.ticket is not None and answer.outcome in (COUNTED, WITHDRAWN) and (one.lapses or not lapses_only)
+    ]
 
 
 def _memory_rows(memories: Mapping[str, str]) -> list[BanditMemory]:

@@ -205,6 +205,10 @@ class Bandits:
         """The names of a bandit's arms."""
         return list(self._named(name).arms)
 
+    def lapse_reward_of(self, name: str) -> float | None:
+        """What a bandit takes silence for, if for anything; None of one that is gone, too."""
+        return self._bandits[name].spec.lapse_reward if name in self._bandits else None
+
     def new_arms(self, name: str | None, among: Collection[str] | None) -> list[ArmSpec]:
         """The arms that a choice names and that its bandit is to have first."""
         return self._named(name).new_arms(among)

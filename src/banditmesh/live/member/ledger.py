@@ -19,6 +19,7 @@ from ..disk import CallerKey, OwnArm, Stored
 from ..forgetting import observed
 from ..names import LAST_KEYS, check_name
 from ..statistics import NOTHING, Values
+from .lapses import Lapses
 from .tickets import Closing, Ticket, Tickets
 
 COUNTED: Final = "counted"
@@ -32,7 +33,8 @@ class Observation(NamedTuple):
 
     An arm may be that of a bandit, perhaps in a segment; a member takes it by the name under which it travels.
 
-    With `withdraws` there is no reward: the ticket is closed, and nothing is counted.
+    With `withdraws` there is no reward: the ticket is closed, and nothing is counted. With `lapses` none came: the
+    ticket counts as the reward that its bandit takes silence for.
     """
 
     reward: float
@@ -42,6 +44,7 @@ class Observation(NamedTuple):
     withdraws: bool = False
     bandit: str | None = None
     segment: str | None = None
+    lapses: bool = False
 
 
 class Answer(NamedTuple):
@@ -122,6 +125,8 @@ class Ledger:
     own : dict
         By arm: what was observed, and how often it was chosen.
     tickets : Tickets
+    lapses : Lapses
+        The open tickets that will count even if nothing settles them.
     """
 
     def __init__(
@@ -134,6 +139,7 @@ class Ledger:
         self.own: dict[str, Own] = {}
         self._new_tickets = partial(Tickets, ticket_lifetime, open_choices)
         self.tickets = self._new_tickets()
+        self.lapses = Lapses(ticket_lifetime, open_choices)
         self._check_reward = check_reward
         self._half_life_of = half_life_of
         #: The last callers' keys, the oldest first, and how many there ever were.
@@ -145,12 +151,14 @@ class Ledger:
         """Put back what was stored."""
         self.own = {one.arm: Own(one.values, one.n_chosen) for one in stored.own}
         self.tickets.restore(stored.starts, stored.closed, stored.ticket_book)
+        self.lapses.restore(stored.open_tickets)
         self._add_keys(sorted(stored.caller_keys, key=lambda one: one.number))
 
     def new_life(self) -> None:
         """Counts begin at zero, and all tickets are of another life. What was chosen and callers' keys are kept."""
         self.own = {arm: Own(n_chosen=own.n_chosen) for arm, own in self.own.items() if own.n_chosen}
         self.tickets = self._new_tickets()
+        self.lapses.clear()
 
     def draft(self, observations: Iterable[Observation], epoch: int, n_choices: int, now: float) -> Draft:
         """What changes when these observations are counted, in a life that has made `n_choices` choices."""
@@ -209,7 +217,11 @@ class Ledger:
         if not self.tickets.is_genuine(ticket):
             raise InputError(f"a ticket must be as choose() gave it, got {ticket}, which was made up or edited")
         if self.tickets.is_closed(start, number):
+            if self.lapses.has_lapsed((start, number)):
+                raise InputError(f"ticket {ticket} has lapsed or was already counted")
             return False
+        if (start, number) in self.lapses:
+            return True
         if not self.tickets.was_given(start, number, n_choices):
             raise InputError(f"a ticket must be one that choose() gave, got {ticket}")
         if self.tickets.has_lapsed(start, number, n_choices, now):
