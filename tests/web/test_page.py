@@ -473,6 +473,13 @@ def test_study_is_shown_while_it_runs_with_what_failed(tab, tmp_path, monkeypatc
     for protocol, ttl in {"fwa": 3, "flooding": 2}.items():
         mine = table[(table["protocol"] == protocol) & (table["protocol.ttl"] == ttl)]["regret"].mean()
         assert ends[protocol] == pytest.approx([ttl, mine])
+    shown = list(csv.DictReader(io.StringIO(taken(tab, "take-csv").decode())))
+    assert {(row["protocol"], float(row["protocol.ttl"])) for row in shown} >= {("fwa", 3.0), ("flooding", 2.0)}
+    assert float(shown[0]["regret"]) == pytest.approx(
+        table[(table["protocol"] == shown[0]["protocol"]) & (table["protocol.ttl"] == float(shown[0]["protocol.ttl"]))][
+            "regret"
+        ].mean()
+    )
     failed = tab.locator('[data-bm="failed"] tbody tr')
     assert failed.count() == 2
     assert "ValueError: no more of this" in failed.first.inner_text()

@@ -24,6 +24,9 @@ _SYMBOLS: Final = {
     "tree": "path://M3,0 L7,0 L7,3 L10,3 L10,7 L7,7 L7,10 L3,10 L3,7 L0,7 L0,3 L3,3 Z",
 }
 _BAND: Final = 0.18
+#: Numbers as people read them: five digits, with thousands apart.
+_ROUNDED: Final = """(value) => [value].flat().map(
+  (one) => typeof one === "number" ? one.toLocaleString("en-GB", { maximumSignificantDigits: 5 }) : one).join(", ")"""
 #: Narrow charts: up to how many pixels wide they are, and at least; and what lines and letters of legends take up.
 _WIDTHS: Final = {500: 420, 420: 340, 340: 270}
 _LINE: Final = 22
@@ -66,7 +69,7 @@ def frame(x: str, y: str, is_dark: bool, *, log_y: bool = False, **more: Any) ->
         "textStyle": {"fontFamily": "Roboto, system-ui, sans-serif"},
         "grid": {"left": 12, "right": 24, "top": 58, "bottom": 34, "containLabel": True},
         "legend": {"type": "scroll", "top": 0, "itemWidth": 22, "textStyle": {"color": text}, "data": []},
-        "tooltip": {"trigger": "axis", "confine": True},
+        "tooltip": {"trigger": "axis", "confine": True, ":valueFormatter": _ROUNDED},
         "xAxis": {
             **axis,
             "axisLabel": {**label, "margin": 11},
@@ -86,6 +89,17 @@ def frame(x: str, y: str, is_dark: bool, *, log_y: bool = False, **more: Any) ->
         "series": [],
         **more,
     }
+
+
+def rounded(value: float) -> str:
+    """A number as people read it.
+
+    Examples
+    --------
+    >>> rounded(183628.4), rounded(2.46123), rounded(0.0)
+    ('183,628', '2.461', '0')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def draw(chart: Any, options: Mapping[str, Any]) -> None:

@@ -302,23 +302,39 @@ def _row(found: Frontier, one: Configuration) -> dict[str, Any]:
 
 
 def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[str, float | None]]) -> dict[str, Any]:
-    """The chart of a frontier: a series for each protocol, the front, the budget, and what is recommended."""
+    """The chart of a frontier: a series for each protocol, the front, the budget, and what is recommended.
+
+    As in the pictures of the library, costs are on a logarithmic axis, and what sends nothing is a line.
+    """
     options = charts.frame(COSTS[cost], "group regret (reward)", is_dark, log_y=bool(bounds))
     options["tooltip"] = {"trigger": "item", "confine": True}
     options["yAxis"]["scale"] = True
     options["legend"]["itemWidth"] = 14
+    is_log = any(one.mean(cost) > 0 for one in found.configurations)
+    if is_log:
+        options["xAxis"] |= {"type": "log", "scale": True}
     names = list(dict.fromkeys(one.protocol.name for one in found.configurations))
     text = "#E0E0E0" if is_dark else "#333333"
     series: list[dict[str, Any]] = []
     for name in names:
         points = [one for one in found.configurations if one.protocol.name == name]
-        data = [{"name": one.name, "value": [one.mean(cost), one.mean("regret")]} for one in points]
+        at = {one.name: (one.mean(cost), one.mean("regret")) for one in points}
+        data = [
+            {"name": f"{name}: regret {charts.rounded(y)}, {charts.rounded(x)} {COSTS[cost]}", "value": [x, y]}
+            for name, (x, y) in at.items()
+            if x > 0 or not is_log
+        ]
         colour = charts.colour_of(name, names, is_dark)
         style = {"color": colour, "borderColor": colour, "borderWidth": 1}
-        series.append(charts.scatter(name, data, charts.symbol_of(name), 10, style, tooltip={"formatter": "{b}: {c}"}))
+        series.append(charts.scatter(name, data, charts.symbol_of(name), 10, style, tooltip={"formatter": "{b}"}))
+        if len(data) < len(at):
+            silent = [{"yAxis": y} for x, y in at.values() if not x > 0]
+            dashes = {"lineStyle": {"type": "dotted", "color": colour}, "label": {"show": False}}
+            series[-1]["markLine"] = {"silent": True, "symbol": "none", "data": silent, **dashes}
 
     def places(names: Iterable[str]) -> list[list[float]]:
-        return [[found[name].mean(cost), found[name].mean("regret")] for name in names]
+        found_at = [[found[name].mean(cost), found[name].mean("regret")] for name in names]
+        return [place for place in found_at if place[0] > 0 or not is_log]
 
     limit = found.limits.get(cost)
     line = charts.line("front", places(found.fronts[cost]), text, step="end", silent=True)
@@ -333,7 +349,7 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
         marks = [
             [found[name].mean(cost), value]
             for name, ends in bounds.items()
-            if (value := ends[which]) is not None and value > 0
+            if (value := ends[which]) is not None and value > 0 and (found[name].mean(cost) > 0 or not is_log)
         ]
         hollow = {"color": "transparent", "borderColor": text, "borderWidth": 1.5}
         series.append(charts.scatter(f"{which} bound", marks, symbol, 9, hollow, silent=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Awaitable
 from functools import partial
 from typing import Any, Final
@@ -11,6 +13,7 @@ from nicegui import ui
 from .. import checks
 from ..sim.run import TRAFFIC
 from . import charts
+from .downloads import hand_over
 from .shell import Notice, Shell
 from .workers import Latest, StoppedError, WorkError
 
@@ -100,6 +103,8 @@ class Studies:
             self._chart = ui.echart(charts.frame("", "", self._shell.is_dark)).classes("bm-tall")
             self._chart.props('role="img" data-bm="chart-study"')
             self._caption = ui.label().classes("bm-quiet").props('data-bm="caption"')
+            take = ui.button("CSV of what is shown", on_click=lambda: hand_over("study.csv", self._as_csv))
+            take.props('flat dense data-bm="take-csv"')
         self._failures = ui.element("div").classes("bm-card bm-table bm-wrap")
         with self._failures:
             self._failed = ui.label().props('data-bm="n-failed"')
@@ -192,6 +197,17 @@ class Studies:
             return None
         self._where[key] = event.value or ""
         return self._reading.ask()
+
+    def _as_csv(self) -> str:
+        """The points of the chart: a row for each, with the values of all keys that it is at."""
+        told, stream = self._told, io.StringIO()
+        rows = csv.writer(stream, lineterminator="\n")
+        fixed = {key: one["value"] for key, one in told["where"].items()}
+        line = told["by"] or "line"
+        rows.writerow([*fixed, line, told["x"], told["column"], f"{told['column']}_sd", "replicates"])
+        for name, points in told["series"].items():
+            rows.writerows([*fixed.values(), name, *point] for point in points)
+        return stream.getvalue()
 
     def _redraw(self) -> None:
         told = self._told
