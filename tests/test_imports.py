@@ -93,3 +93,30 @@ def test_every_public_class_and_function_has_an_example(module):
 def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'banditmesh' has no attribute 'floodin'"):
         _ = bm.floodin
+
+
+LIGHT = """
+import sys
+for name in ("matplotlib", "pandas", "pyarrow"):
+    sys.modules[name] = None
+import banditmesh as bm
+from banditmesh.cli import main
+result = bm.simulate(bm.Problem.paper("er", seed=0), bm.FwA(2), horizon=3, seed=0, engine="reference")
+for call in (result.to_dataframe, result.plot, lambda: bm.run_study(bm.read_spec("no.toml"), "out", workers=1)):
+    try:
+        call()
+    except bm.BanditmeshError as error:
+        print(error)
+main(["compare", "--network", "ring:4", "--arms", "3", "--per-agent", "2", "--horizon", "4", "--protocols", "none,irs"])
+"""
+
+
+def test_without_pictures_and_tables_it_simulates_and_says_what_is_missing(tmp_path):
+    (tmp_path / "no.toml").write_text('horizon = 4\nprotocol = "irs"\nnetwork = {name = "ring", n = 3}\n')
+    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "a table needs the package pandas; install it with: pip install 'banditmesh[tables]'"
+    assert lines[1] == "a picture needs the package matplotlib; install it with: pip install 'banditmesh[pictures]'"
+    assert lines[2].endswith("needs the package pyarrow; install it with: pip install 'banditmesh[tables]'")
+    assert any(line.strip().startswith("irs") for line in lines[3:])

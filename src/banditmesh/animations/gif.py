@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import plots
+from ..errors import need
 from ..plots.style import blank_figure
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class _State:
 
     def draw(self, axes: Any, label: str, most_regret: float, most_load: float) -> None:
         """Agents by regret and links by load, on scales that end there."""
+        need("matplotlib", "pictures", "a picture")
         from matplotlib.collections import LineCollection
 
         places, now = self._places, self._now

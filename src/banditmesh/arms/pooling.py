@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import checks
-from ..errors import InputError
+from ..errors import InputError, need
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +97,7 @@ def check_pooling(log: RewardLog, groups: Mapping[Hashable, Any] | None = None) 
     >>> check_pooling(log)
     <Pooling: 1 arms, 1 with agents that differ, chi-square per degree of freedom 13.33, p = 0.00026>
     """
+    need("pandas", "tables", "a table")
     import pandas as pd
 
     codes, n_groups = _groups(log, groups)

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, Final
 
 from ..checks import shown
-from ..errors import FileError
+from ..errors import FileError, need
 from ..files.contents import STEP, DataFile, ReadingCallback, one_line
 from ..files.parquet_sizes import unpacked_bytes
 
@@ -101,6 +101,7 @@ class TableFile(DataFile):
         return sys.maxsize if first[-1].strip().lower() == self.open_column else len(first)
 
     def _parquet_cells(self, progress: ReadingCallback | None) -> Iterator[tuple[int, Sequence[Any]]]:
+        need("pyarrow", "tables", "a file of a table")
         import pyarrow as pa
         import pyarrow.parquet as pq
 

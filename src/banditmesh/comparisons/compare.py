@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import checks, plots
 from ..draws import fresh_seed
-from ..errors import InputError
+from ..errors import InputError, need
 from ..faults import Faults
 from ..policies import Policy
 from ..problem import Problem
@@ -63,9 +63,14 @@ class Comparison:
             Whether to add how regret is spread over the agents: the median, the 90 % quantile and the worst agent's at
             the horizon, each the mean over replicates.
         """
+        need("pandas", "tables", "a table")
         import pandas as pd
 
-        rows = {}
+        return pd.DataFrame.from_dict(self.rows(agents), orient="index").rename_axis("protocol")
+
+    def rows(self, agents: bool = False) -> dict[str, dict[str, float]]:
+        """What `table` gives, as plain numbers: by protocol and column."""
+        rows: dict[str, dict[str, float]] = {}
         for name, result in self.results.items():
             regret, messages = result.regret[:, -1], result.transmissions[:, -1]
             spread = result.replicates > 1
@@ -78,7 +83,7 @@ class Comparison:
             if agents:
                 shares = np.quantile(result.honest_regret, (0.5, 0.9, 1.0), axis=1).mean(axis=1)
                 rows[name] |= dict(zip(("agent_median", "agent_q90", "agent_worst"), shares, strict=True))
-        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("protocol")
+        return rows
 
     def differences(self, against: str, confidence: float = 0.95) -> pd.DataFrame:
         """Paired differences from one protocol at the horizon: every protocol saw the same rewards and networks.
@@ -104,8 +109,14 @@ class Comparison:
         >>> comparison.differences("none")["messages"].to_dict()
         {'irs': 3060.0}
         """
+        need("pandas", "tables", "a table")
         import pandas as pd
 
+        rows = self.difference_rows(against, confidence)
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("protocol")
+
+    def difference_rows(self, against: str, confidence: float = 0.95) -> dict[str, dict[str, float]]:
+        """What `differences` gives, as plain numbers: by protocol and column."""
         if against not in self.results:
             near = checks.meant(against, self.results)
             raise InputError(f"against must be one of {', '.join(self.results)}; got {checks.shown(against)}{near}")
@@ -119,7 +130,7 @@ class Comparison:
                 difference = getattr(result, what)[:, -1] - getattr(base, what)[:, -1]
                 low, high = paired_interval(difference, confidence)
                 rows[name] |= {what: float(difference.mean()), f"{what}_low": low, f"{what}_high": high}
-        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("protocol")
+        return rows
 
     def to_dataframe(self, agents: bool = False) -> pd.DataFrame:
         """One row for each protocol, replicate and recorded round; protocols have the names used here.
@@ -137,6 +148,7 @@ class Comparison:
         >>> comparison.to_dataframe()["protocol"].value_counts().to_dict()
         {'fwa(2)': 20, 'fwa(4)': 20}
         """
+        need("pandas", "tables", "a table")
         import pandas as pd
 
         frames = [result.to_dataframe(agents).assign(protocol=name) for name, result in self.results.items()]
@@ -163,16 +175,16 @@ class Comparison:
             The pace, to add messages per second.
         """
         values: dict[str, Any] = {}
-        for name, row in self.table(agents).iterrows():
-            values[str(name)] = {
-                what: {"mean": row[what], "sd": known(row[f"{what}_sd"])} for what in ("regret", "messages")
+        for name, row in self.rows(agents).items():
+            values[name] = {
+                what: {"mean": float(row[what]), "sd": known(row[f"{what}_sd"])} for what in ("regret", "messages")
             }
-            values[str(name)] |= {key: float(row[key]) for key in row.index if key.startswith("agent_")}
-            if str(name) in self.first_regret:
-                values[str(name)]["first_regret"] = known(self.first_regret[str(name)].mean())
+            values[name] |= {key: float(row[key]) for key in row if key.startswith("agent_")}
+            if name in self.first_regret:
+                values[name]["first_regret"] = known(self.first_regret[name].mean())
             if rounds_per_second is not None:
-                horizon = self.results[str(name)].horizon
-                values[str(name)]["messages_per_second"] = row["messages"] / horizon * rounds_per_second
+                horizon = self.results[name].horizon
+                values[name]["messages_per_second"] = float(row["messages"] / horizon * rounds_per_second)
         return values
 
     def to_latex(self, caption: str = "", label: str = "") -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import plots
-from ..errors import InputError
+from ..errors import InputError, need
 from ..faults import Faults
 from ..policies import Policy
 from ..protocols import AnyProtocol
@@ -285,6 +285,7 @@ class Frontier:
         Ordered by transmissions. With a pace, costs are also given per second. The columns `front`, `front_link_load`
         and `front_bytes` say which fronts it is on, and `within_budget` whether it meets the budget.
         """
+        need("pandas", "tables", "a table")
         import pandas as pd
 
         rows = {}
@@ -310,6 +311,7 @@ class Frontier:
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row per configuration and replicate: its parts, and every measure."""
+        need("pandas", "tables", "a table")
         import pandas as pd
 
         frames = []

@@ -39,21 +39,21 @@ def comparison_rows(
     >>> comparison_rows(bm.compare(problem, "irs", horizon=10, replicates=1, seed=0))[0]
     ['protocol', 'group regret', 'transmissions', 'first pulls']
     """
-    table = comparison.table(agents=agents)
-    shares = [name for name in table.columns if name.startswith("agent_")]
+    table = comparison.rows(agents)
+    shares = [name for name in next(iter(table.values())) if name.startswith("agent_")]
     paced = [] if rounds_per_second is None else ["transmissions per second"]
     first = ["first pulls"] if comparison.first_regret else []
     rows = [["protocol", "group regret", "transmissions", *first, *paced, *(one.replace("_", " ") for one in shares)]]
-    digits = {"regret": decimals(table["regret"]), "messages": 0}
-    of_agents = {share: decimals(table[share]) for share in shares}
-    for name, row in table.iterrows():
+    digits = {"regret": decimals(row["regret"] for row in table.values()), "messages": 0}
+    of_agents = {share: decimals(row[share] for row in table.values()) for share in shares}
+    for name, row in table.items():
         cells = [spread(row[what], row[f"{what}_sd"], digits[what]) for what in digits]
         if first:
-            cells.append(first_share(float(comparison.first_regret[str(name)].mean()), row["regret"]))
+            cells.append(first_share(float(comparison.first_regret[name].mean()), row["regret"]))
         if rounds_per_second is not None:
-            horizon = comparison.results[str(name)].horizon
+            horizon = comparison.results[name].horizon
             cells.append(f"{row['messages'] / horizon * rounds_per_second:,.1f}")
-        rows.append([str(name), *cells, *(f"{row[share]:,.{few}f}" for share, few in of_agents.items())])
+        rows.append([name, *cells, *(f"{row[share]:,.{few}f}" for share, few in of_agents.items())])
     return rows
 
 
@@ -101,9 +101,9 @@ def mostly_first(comparison: Comparison) -> bool:
 def difference_rows(comparison: Comparison, against: str) -> list[list[str]]:
     """Paired differences from one protocol, with their intervals; the first row is the heading."""
     rows = [["protocol", "group regret", "transmissions"]]
-    digits = {"regret": decimals(comparison.table()["regret"]), "messages": 0}
-    for name, row in comparison.differences(against).iterrows():
-        rows.append([str(name), *(_with_interval(row, what, digits[what]) for what in digits)])
+    digits = {"regret": decimals(row["regret"] for row in comparison.rows().values()), "messages": 0}
+    for name, row in comparison.difference_rows(against).items():
+        rows.append([name, *(_with_interval(row, what, digits[what]) for what in digits)])
     return rows
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ..errors import need
 from ..text_tables import decimals
 from .palette import Palette, base_of
 from .style import Look, blank_figure, chosen_size, fold, for_print, logarithmic, own_axes
@@ -205,6 +206,7 @@ def _numbered(numbers: Mapping[str, str], palette: Palette) -> list[Any]:
 
 def _handle(label: str, **look: Any) -> Any:
     """An entry of a legend."""
+    need("matplotlib", "pictures", "a picture")
     from matplotlib.lines import Line2D
 
     return Line2D([], [], label=label, **look)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import need
 from .style import Look, chosen_size, fold, for_print, new_figure
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def heat_network(
     >>> figure.axes[0].get_title()
     'irs'
     """
+    need("matplotlib", "pictures", "a picture")
     from matplotlib.collections import LineCollection
 
     columns = min(len(panels), _MAX_COLUMNS)
@@ -105,6 +107,7 @@ def trajectory(
     >>> trajectory([0, 9], [np.array([[0, 1]]), np.empty((0, 2), dtype=int)], places).axes[1].get_title()
     'round 9, 0 links'
     """
+    need("matplotlib", "pictures", "a picture")
     from matplotlib.collections import LineCollection
 
     figure, grid = new_figure(1, len(rounds), height=1.9)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import need
 from .style import FATE_COLOURS, LEARNED, Look, for_print, legend, new_figure
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def draw_network(
     >>> figure.axes[0].get_title()
     'fwa(2): 2 transmissions'
     """
+    need("matplotlib", "pictures", "a picture")
     from matplotlib.collections import LineCollection
 
     figure, grid = new_figure(1, 1, height=2.8, look=look)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from .. import checks
-from ..errors import InputError
+from ..errors import InputError, need
 
 # Okabe and Ito's palette, legible to readers with any colour vision.
 _STYLES: Final[dict[str, tuple[str, Any]]] = {
@@ -126,6 +126,7 @@ def base_of(name: str) -> str:
 
 def check_chosen(colors: Chosen | None, styles: Chosen | None) -> None:
     """Refuse colours and lines that matplotlib does not know."""
+    need("matplotlib", "pictures", "a picture")
     from matplotlib.colors import is_color_like
     from matplotlib.lines import Line2D
 
@@ -157,6 +158,7 @@ def _picked(given: Chosen | None, name: str, place: int, default: Any) -> Any:
 
 def _users_cycle() -> dict[str, list[Any]]:
     """The cycle of colours and lines in rcParams, if the user set one."""
+    need("matplotlib", "pictures", "a picture")
     import matplotlib as mpl
 
     cycle = mpl.rcParams["axes.prop_cycle"]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks
-from ..errors import InputError
+from ..errors import InputError, need
 from .palette import Chosen, Palette, check_chosen
 from .sweeps import Sweep, find_sweep
 
@@ -71,6 +71,7 @@ def for_print(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
     @functools.wraps(draw)
     def drawn(*arguments: P.args, **settings: P.kwargs) -> Figure:
+        need("matplotlib", "pictures", "a picture")
         import matplotlib as mpl
 
         with mpl.rc_context(_unless_changed(_PRINT)):
@@ -159,6 +160,7 @@ class Look:
 
 def _unless_changed(settings: dict[str, Any]) -> dict[str, Any]:
     """Our settings, except where the user has chosen one."""
+    need("matplotlib", "pictures", "a picture")
     import matplotlib as mpl
 
     return {name: value for name, value in settings.items() if mpl.rcParams[name] == mpl.rcParamsDefault[name]}
@@ -174,6 +176,7 @@ def save(figure: Figure, stem: str | PathLike[str], kinds: Iterable[str] = ("png
 
 def as_bytes(figure: Figure, kind: str) -> bytes:
     """A figure as the content of a file: "png", "svg" or "pdf"; the same figure gives the same bytes."""
+    need("matplotlib", "pictures", "a picture")
     import matplotlib as mpl
 
     stream = BytesIO()
@@ -193,6 +196,7 @@ def settle(figure: Figure) -> None:
 
 def blank_figure(width: float, height: float) -> Figure:
     """An empty figure that notebooks display and that embeds its fonts; the user's settings take precedence."""
+    need("matplotlib", "pictures", "a picture")
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -222,6 +226,7 @@ def blank_figure(width: float, height: float) -> Figure:
 
 def chosen_size(look: Look | None = None) -> tuple[float, float] | None:
     """The size that the user wants a new figure to have, by `look` or by rcParams; None if there is none."""
+    need("matplotlib", "pictures", "a picture")
     import matplotlib as mpl
 
     if look is not None and look.figsize is not None:
@@ -258,6 +263,7 @@ def new_figure(rows: int, columns: int, height: float = 2.4, look: Look | None =
 @functools.cache
 def map_colours(n: int = 10) -> dict[str, list[str]]:
     """Some colours of each colour map, for drawings made elsewhere."""
+    need("matplotlib", "pictures", "a picture")
     import matplotlib as mpl
     from matplotlib.colors import to_hex
 
@@ -266,6 +272,7 @@ def map_colours(n: int = 10) -> dict[str, list[str]]:
 
 def logarithmic(axes: Axes, which: str) -> None:
     """Make the axis "x" or "y" logarithmic, with few labels: 1, 2 and 5 of each decade, or powers of ten if many."""
+    need("matplotlib", "pictures", "a picture")
     from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
 
     axes.set(**{f"{which}scale": "log"})
@@ -319,6 +326,7 @@ def state_band(figure: Figure, several: bool, look: Look | None = None, what: st
 
 def note(figure: Figure, text: str) -> None:
     """A line below the figure."""
+    need("matplotlib", "pictures", "a picture")
     import matplotlib as mpl
 
     figure.supxlabel(text, fontsize=mpl.rcParams["legend.fontsize"])

@@ -11,6 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ..errors import need
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -47,11 +49,13 @@ class Sweep:
 
     def colour(self, name: str) -> Any:
         """The colour of a name: dark for small values, light for large ones."""
+        need("matplotlib", "pictures", "a picture")
         import matplotlib as mpl
 
         return mpl.colormaps["viridis"](0.9 * self._norm()(self.values[name]))
 
     def _norm(self) -> Any:
+        need("matplotlib", "pictures", "a picture")
         from matplotlib.colors import LogNorm, Normalize
 
         low, high = min(self.values.values()), max(self.values.values())
@@ -59,6 +63,7 @@ class Sweep:
 
     def bar(self, figure: Figure, axes: list[Any]) -> None:
         """The colour bar next to the panels."""
+        need("matplotlib", "pictures", "a picture")
         import matplotlib as mpl
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import ListedColormap, LogNorm

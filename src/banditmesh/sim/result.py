@@ -218,6 +218,7 @@ class Result:
         1      irs          0      2       612
         2      irs          0      3       918
         """
+        need("pandas", "tables", "a table")
         import pandas as pd
 
         if agents:
@@ -234,6 +235,7 @@ class Result:
         )
 
     def _agents_dataframe(self) -> pd.DataFrame:
+        need("pandas", "tables", "a table")
         import pandas as pd
 
         curve = self.agent_regret_curve

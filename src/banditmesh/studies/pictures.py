@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .. import checks, plots
-from ..errors import InputError, StudyError
+from ..errors import InputError, StudyError, need
 from ..plots.sweeps import find_sweep
 from .lines import Where, lines, select
 from .shards import CHANGES_COLUMN, point_columns
@@ -173,6 +173,7 @@ def _read(study: Study, curves: bool) -> _Runs:
 
 def _numeric_keys(study: Study, table: pd.DataFrame) -> list[str]:
     """The swept keys that have numbers."""
+    need("pandas", "tables", "a table")
     from pandas.api.types import is_numeric_dtype
 
     return [key for key in study.manifest["spec"]["sweep"] if key in table and is_numeric_dtype(table[key])]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from .. import checks
-from ..errors import InputError, StudyError
+from ..errors import InputError, StudyError, need
 from ..files.regular import read_regular
 from ..machine.cores import count_cores
 from ..machine.executors import MAX_WORKERS, open_executor, read_name
@@ -91,6 +91,7 @@ def run_study(
         raise InputError(
             f"spec must be a Spec, got {checks.shown(spec)}; read a file with read_spec, text with parse_spec"
         )
+    need("pyarrow", "tables", "a study")
     checks.callback("progress", progress)
     checks.callback("notice", notice)
     folder = store.checked_folder(out)

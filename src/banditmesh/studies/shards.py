@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ..errors import StudyError
+from ..errors import StudyError, need
 from ..files.parquet_sizes import unpacked_bytes
 from ..files.regular import read_regular
 
@@ -71,6 +71,7 @@ class Layout:
 
     def encode(self, number: int, rows: list[dict[str, Any]], n_failed: int) -> bytes:
         """The shard of a chunk; equal rows give equal bytes."""
+        need("pyarrow", "tables", "a file of a table")
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -82,6 +83,7 @@ class Layout:
 
     def parse(self, path: Path, number: int, content: bytes) -> pq.ParquetFile:
         """The shard of a chunk, or `StudyError` if this is none."""
+        need("pyarrow", "tables", "a file of a table")
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -166,6 +168,7 @@ class Layouts:
         curves : bool
             Whether to read curves, too.
         """
+        need("pyarrow", "tables", "a file of a table")
         import pyarrow as pa
 
         schema = self.stages[-1].schema
@@ -238,6 +241,7 @@ def has_failures(file: pq.ParquetFile) -> bool:
 
 @cache
 def _schema(columns: tuple[tuple[str, str], ...]) -> pa.Schema:
+    need("pyarrow", "tables", "a file of a table")
     import pyarrow as pa
 
     from ..sim.run import TRAFFIC
@@ -260,6 +264,7 @@ def _n_points(group: Any) -> int:
 
 def _plain(schema: pa.Schema) -> pa.Schema:
     """The same columns with texts for dictionaries of texts."""
+    need("pyarrow", "tables", "a file of a table")
     import pyarrow as pa
 
     def plain(field: pa.Field) -> pa.Field:
@@ -270,6 +275,7 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 
 def _text_bytes(column: pa.ChunkedArray) -> int:
     """How many bytes the texts of a column take when repeated in each row."""
+    need("pyarrow", "tables", "a file of a table")
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from .. import checks, plots
-from ..errors import StudyError
+from ..errors import StudyError, need
 from ..files import atomic, locks
 from ..text_tables import as_html
 from .manifest import layouts_of, read_manifest
@@ -117,6 +117,7 @@ class Study:
 
     def read(self, partial: bool = False, curves: bool = False) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The table and, if wanted, the curves; every shard is read once for both."""
+        need("pandas", "tables", "a table")
         import pandas as pd
 
         tables, lines = [], []
@@ -270,6 +271,7 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 def write_table(study: Study) -> None:
     """Write `table.csv`, one row per run, shard by shard."""
+    need("pyarrow", "tables", "a file of a table")
     import pyarrow.csv as csv
 
     with writing(study.path / "table.csv") as stream:

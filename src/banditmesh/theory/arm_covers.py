@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import warn
+from ..errors import need, warn
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
 from . import covers, shared_covers, weighted
@@ -61,6 +61,7 @@ def cover_arms(
     `claimed` says whether the paper's theorems apply; the delivery theorem (`delivery`) applies whenever they do. Warns
     if a cover that should be exact is not.
     """
+    need("pandas", "tables", "a table")
     import pandas as pd
 
     rows, ways, reach = [], [], 0

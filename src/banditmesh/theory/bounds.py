@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import checks, plots
 from ..arms import Bernoulli, Gaussian, Replay, Uniform
-from ..errors import ArmError, InputError
+from ..errors import ArmError, InputError, need
 from ..faults import Faults
 from ..problem import Problem
 from ..protocols import AnyProtocol
@@ -216,6 +216,7 @@ class Bounds:
 
     def table(self) -> pd.DataFrame:
         """Published, corrected and sharp values side by side; nan where there is no value."""
+        need("pandas", "tables", "a table")
         import pandas as pd
 
         none = math.nan

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..animations.recorder import chosen_arms
 from ..animations.sites import MAX_GROUPS, short
-from ..errors import InputError, SpecError, UnsupportedError
+from ..errors import InputError, SpecError, UnsupportedError, need
 from ..files.contents import RAISE_LIMIT
 from ..plots import as_bytes
 from ..settings.parts import is_within
@@ -598,6 +598,7 @@ def _swept(table: Any, keys: list[str], wanted: Mapping[str, str], where: Mappin
 
     Of every other key that varies one value is shown, since a mean over several would describe none of them.
     """
+    need("pandas", "tables", "a table")
     from pandas.api.types import is_numeric_dtype
 
     from ..studies.lines import as_text, is_mixed, lines, select, varied

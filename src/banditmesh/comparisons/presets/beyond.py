@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import checks
+from ...errors import need
 from ...protocols import AnyProtocol, Flooding, FwA, Gossip, Growth, ProbabilisticFlooding, TreeAggregation
 from ...protocols.notation import labels
 from ...sim.progress import StepCallback
@@ -120,6 +121,7 @@ class Beyond:
 
     def table(self) -> pd.DataFrame:
         """One row per answer: means with the ends of their intervals, ratios, and whether the condition is met."""
+        need("pandas", "tables", "a table")
         import pandas as pd
 
         rows = []

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import checks
+from ...errors import need
 from ...faults import Faults
 from ...protocols import AnyProtocol, Flooding, FwA, Gossip, Growth, TreeAggregation
 from ...protocols.notation import write
@@ -87,6 +88,7 @@ class Losses:
 
     def table(self) -> pd.DataFrame:
         """One row per network, protocol and loss: means with the ends of their intervals, and the rise of regret."""
+        need("pandas", "tables", "a table")
         import pandas as pd
 
         rows: list[dict[str, Any]] = []

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ...errors import FileError
+from ...errors import FileError, need
 from ...files import atomic
 from ...files.regular import open_regular
 from ..names import epoch_text
@@ -289,6 +289,7 @@ def _row(choice: _Line, reward: _Line) -> Iterable[Any]:
 
 def save(columns: Mapping[str, Sequence[Any]], path: str | PathLike[str]) -> None:
     """Write what `join` gave into a file: CSV if its name ends so, else Parquet."""
+    need("pandas", "tables", "a table")
     import pandas as pd
 
     path = Path(path)
