@@ -1,6 +1,5 @@
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 
 import banditmesh as bm
@@ -52,10 +51,8 @@ def test_small_regrets_are_not_rounded_away():
 
 
 def test_nothing_has_no_sign_of_its_own():
-    columns = {f"{what}{end}": [-1e-14] for what in ("regret", "messages") for end in ("", "_low", "_high")}
-    found = SimpleNamespace(
-        table=lambda: pd.DataFrame({"regret": [3.0]}), differences=lambda against: pd.DataFrame(columns, ["irs"])
-    )
+    row = {f"{what}{end}": -1e-14 for what in ("regret", "messages") for end in ("", "_low", "_high")}
+    found = SimpleNamespace(rows=lambda: {"irs": {"regret": 3.0}}, difference_rows=lambda against: {"irs": row})
     assert difference_rows(found, "fwa")[1] == ["irs", "+0.00 [+0.00, +0.00]", "+0 [+0, +0]"]
 
 
