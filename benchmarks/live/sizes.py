@@ -15,7 +15,8 @@ from banditmesh.live.names import LAST_KEYS, OPEN_CHOICES, Caps
 ENTRY: Final = 460  # statistic of another life, and of its own earlier lives
 LIFE: Final = 330  # life of which there are entries
 ORIGIN: Final = 900  # name that these lives have
-ARM: Final = 2_000  # arm that is known: 900 where it is not the node's own
+ARM: Final = 3_000  # arm that is known, in each segment: 900 where it is not the node's own
+SEGMENT: Final = 6_000  # segment of a bandit, its arms aside
 WAITING: Final = 110  # statistic that waits for a link
 CHOICE: Final = 45  # of the last choices, 100,000 unless configured
 INTERVAL: Final = 90  # interval of closed tickets: at most every second of these choices
@@ -31,6 +32,7 @@ def most_bytes(
     lives: int,
     origins: int,
     arms: int,
+    segments: int = 0,
     waiting: int = 0,
     choices: int = 0,
     intervals: int = 0,
@@ -43,6 +45,8 @@ def most_bytes(
     ----------
     entries, lives, origins, arms : int
         What its table has ever had at a time, its own earlier lives included.
+    segments : int
+        Segments of all its bandits; `arms` counts each arm in each of them.
     waiting : int
         Statistics that wait, all links together.
     choices, intervals, keys : int
@@ -56,6 +60,7 @@ def most_bytes(
         + LIFE * lives
         + ORIGIN * origins
         + ARM * arms
+        + SEGMENT * segments
         + WAITING * waiting
         + CHOICE * choices
         + INTERVAL * intervals
@@ -64,7 +69,9 @@ def most_bytes(
     )
 
 
-def most_bytes_within(caps: Caps, links: int, retired: int = 0, open_choices: int = OPEN_CHOICES) -> int:
+def most_bytes_within(
+    caps: Caps, links: int, retired: int = 0, open_choices: int = OPEN_CHOICES, bandits: int = 1
+) -> int:
     """An upper bound on a member's memory in bytes, whatever it receives and with all its links stalled."""
     # As many entries again may be of the node's own earlier lives, each of them of another life and arm.
     entries = 2 * caps.entries
@@ -73,6 +80,7 @@ def most_bytes_within(caps: Caps, links: int, retired: int = 0, open_choices: in
         lives=entries,
         origins=caps.origins,
         arms=2 * caps.arms,
+        segments=min(caps.segments * bandits, caps.arms),
         waiting=links * (entries + caps.arms),
         choices=open_choices,
         intervals=open_choices // 2,

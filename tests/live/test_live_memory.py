@@ -12,6 +12,7 @@ import pytest
 from members import make, observe
 
 import banditmesh as bm
+from banditmesh.live.bandits import BanditSpec
 from banditmesh.live.links import codec
 from banditmesh.live.member import ArmSpec, Observation
 from banditmesh.live.names import Caps
@@ -85,6 +86,21 @@ def test_own_arms_take_what_the_formula_says_at_most(name):
     assert 0.12 * memory.ARM * 700 < taken < memory.ARM * 700 + memory.REST
 
 
+@pytest.mark.parametrize("n_arms", [1, 10])
+def test_segments_take_what_the_formula_says_at_most(n_arms):
+    bandit = BanditSpec(name="ads", arms=[ArmSpec(f"{n:03d}", sigma=1.0) for n in range(n_arms)])
+    member = make(bandits=[bandit])
+
+    def act():
+        for segment in range(30):
+            where = {"bandit": "ads", "segment": f"{WIDE[:100]}{segment:05d}"}
+            observe(member, *[Observation(0.5, member.choose(0.0, **where).ticket) for _ in range(3 * n_arms)])
+
+    taken, _ = grown(act)
+    most = 30 * (memory.SEGMENT + n_arms * (memory.ARM + 3 * memory.CHOICE))
+    assert 0.12 * most < taken < most
+
+
 def test_tickets_and_keys_take_what_the_formula_says_at_most():
     member = make()
     taken, _ = grown(lambda: [member.choose(0.0) and None for _ in range(3000)] and None)
@@ -102,14 +118,14 @@ def test_tickets_and_keys_take_what_the_formula_says_at_most():
 
 def test_formula_adds_up_and_caps_bound_it():
     seen = {"entries": 99 * 50, "lives": 99, "origins": 99, "arms": 50, "waiting": 5_000, "choices": 100_000}
-    assert round(memory.most_bytes(**seen) / 1e6, 1) == 7.7
-    assert round(memory.most_bytes_within(Caps(), links=4) / 1e6) == 645
+    assert round(memory.most_bytes(**seen) / 1e6, 1) == 7.8
+    assert round(memory.most_bytes_within(Caps(), links=4) / 1e6) == 666
 
 
 def test_page_for_operators_has_the_formula():
     page = (Path(__file__).parents[2] / "docs" / "live" / "operators.md").read_text(encoding="utf-8")
     shown = [int(one.replace(",", "")) for one in re.findall(r"^\| ([\d,]+) \|", page, re.MULTILINE)]
     assert shown == [
-        *(memory.ENTRY, memory.LIFE, memory.ORIGIN, memory.ARM, memory.WAITING),
+        *(memory.ENTRY, memory.LIFE, memory.ORIGIN, memory.ARM, memory.SEGMENT, memory.WAITING),
         *(memory.CHOICE, memory.INTERVAL, memory.KEY, memory.RETIRED, memory.LINK),
     ]

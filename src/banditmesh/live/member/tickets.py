@@ -24,7 +24,6 @@ import re
 import struct
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import deque
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
@@ -297,7 +296,7 @@ class _Open:
         self.times = array("d")
         #: Those before this place have fallen out.
         self.first = 0
-        self.waits: deque[float] = deque(maxlen=LAST_TIMES)
+        self.waits = array("d")
         self.longest = 0.0
         #: The last number of which a reward came.
         self.answered = 0
@@ -385,6 +384,7 @@ class Flights:
             return
         if is_reward:
             one.waits.append(self._time(now) - one.times[place])
+            del one.waits[:-LAST_TIMES]
             one.longest = max(one.waits)
             one.answered = max(one.answered, number)
         del one.numbers[place], one.times[place]
