@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 import banditmesh as bm
 from banditmesh import animations, plots
 from banditmesh.animations import GALLERY, Recorder, as_html, as_json, message_document, recorder, sites, trace_document
+from banditmesh.networks.communities import communities
 from banditmesh.sim.simulation import Round
 
 ARMS = {"red": bm.arms.Bernoulli(0.7), "blue": bm.arms.Bernoulli(0.4)}
@@ -243,16 +244,51 @@ def test_rounds_after_a_cancelled_run_are_closed_by_finish():
     assert [frame["rounds"] for frame in made.frames_since(0)] == [1]
 
 
-def test_many_agents_are_drawn_as_groups(monkeypatch):
+def test_large_network_is_drawn_as_its_communities(monkeypatch):
+    monkeypatch.setattr(sites, "MAX_AGENTS", 20)
+    network = nx.connected_caveman_graph(5, 8)
+    network.add_nodes_from(["alone", "too"])
+    problem = bm.Problem.random(network, n_arms=4, per_agent=2, seed=0)
+    document, result = recorded(problem, "fwa(2)", 5)
+    assert document["network"]["sizes"] == [8] * 5 + [2]
+    # Caves lie on a ring, each linked with the next one.
+    assert sorted(zip(*[iter(document["network"]["links"])] * 2, strict=True)) == [
+        (0, 1),
+        (0, 4),
+        (1, 2),
+        (2, 3),
+        (3, 4),
+    ]
+    load = document["frames"][-1]["traffic"]
+    sent = dict(zip(result.links, result.link_traffic[0, -1].tolist(), strict=True))
+    for i, j, n in zip(*[iter(load)] * 3, strict=True):
+        assert n == sum(k for (one, other), k in sent.items() if {cave(one), cave(other)} == {i, j})
+
+
+def cave(agent):
+    return agent // 8 if isinstance(agent, int) else 5
+
+
+def test_grid_falls_into_communities_that_are_found_again():
+    pairs = np.array(nx.convert_node_labels_to_integers(nx.grid_2d_graph(20, 20)).edges())
+    found = communities(400, pairs)
+    assert 5 <= found.max() + 1 <= 20
+    assert (found == communities(400, pairs)).all()
+    within = (found[pairs[:, 0]] == found[pairs[:, 1]]).mean()
+    assert within > 0.8
+    assert communities(3, np.empty((0, 2), int)).tolist() == [0, 1, 2]
+
+
+def test_agents_are_grouped_by_their_places_where_communities_are_too_many(monkeypatch):
     monkeypatch.setattr(sites, "MAX_AGENTS", 40)
-    monkeypatch.setattr(sites, "MAX_GROUPS", 8)
+    monkeypatch.setattr(sites, "MAX_GROUPS", 4)
     problem = bm.Problem.random(bm.networks.grid(7, 9), n_arms=4, per_agent=2, seed=0)
     document, result = recorded(problem, "fwa(2)", 5)
     sizes = document["network"]["sizes"]
-    assert len(sizes) == 8
+    assert len(sizes) == 4
     assert sum(sizes) == 63
     assert max(sizes) - min(sizes) <= 1
-    assert "63 agents are drawn as 8 groups" in document["notes"][0]
+    assert "63 agents are drawn as 4 groups" in document["notes"][0]
     regret = state_of(document)[0]
     assert np.dot(regret, sizes) == pytest.approx(result.regret[0, -1], rel=1e-3)
     assert document["frames"][-1]["messages"] == result.transmissions[0, -1]

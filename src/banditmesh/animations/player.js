@@ -96,6 +96,8 @@
   // Models ------------------------------------------------------------------------------------------------------------
 
   const CHECKPOINT = 64;
+  /* How many agents of a kind a text names, as journeys.py has it. */
+  const MAX_NAMES = 4;
   /* How many seconds another document takes to come to the round that was shown. */
   const CATCH_UP = 0.7;
 
@@ -224,6 +226,9 @@
 
     get last() { return this.rounds.length; }
 
+    /* The text of a run names no agent. */
+    named() { return []; }
+
     append(frames, run) { this.runs[run].append(frames); this.settle(); }
 
     at(index, run) { return this.runs[run].at(this.places[run][index]); }
@@ -268,6 +273,18 @@
       const steps = this.doc.panels[panel].steps.filter((step) => step.round <= round);
       const current = steps.length && steps[steps.length - 1].round === round ? steps[steps.length - 1] : null;
       return { steps, current, sent: steps.reduce((sum, step) => sum + step.copies.length, 0) };
+    }
+
+    /* The agents that the text of a frame names: the origin, and the first ones of each fate. */
+    named(index, panel) {
+      const { current } = this.at(panel, index);
+      const found = new Map();
+      for (const [, receiver, fate, learned] of current ? current.copies : []) {
+        const kind = `${fate} ${Boolean(learned)}`;
+        if (!found.has(kind)) found.set(kind, new Set());
+        if (found.get(kind).size < MAX_NAMES) found.get(kind).add(receiver);
+      }
+      return [this.doc.origin, ...[...found.values()].flatMap((nodes) => [...nodes])];
     }
 
     /* Each agent's own part up to a frame: its fate, whether it learned, and when. */
@@ -352,7 +369,7 @@
       const margin = n > 40 ? 24 : 36;
       this.height = Math.round(clip(flat * (this.width - 2 * margin) + 2 * margin, 130, most));
       const scale = Math.min((this.width - 2 * margin) / Math.max(x1 - x0, 1e-9), (this.height - 2 * margin) / Math.max(y1 - y0, 1e-9));
-      this.r = clip(0.4 * scale * this.gap(), 2, 13);
+      this.r = clip(0.4 * scale * this.gap(), network.sizes ? 6 : 2, network.sizes ? 18 : 13);
       this.x = network.x.map((x) => this.width / 2 + (n > 1 ? scale * (x - (x0 + x1) / 2) : 0));
       this.y = network.y.map((y) => this.height / 2 + (n > 1 ? scale * (y - (y0 + y1) / 2) : 0));
       const average = network.sizes && network.sizes.reduce((a, b) => a + b, 0) / n;
@@ -408,8 +425,11 @@
     names(fills) {
       const { pen, view } = this;
       const { names } = view.doc.network;
-      if (names.length > 120) return;
       pen.textAlign = "center";
+      if (names.length > 120) {
+        this.someNames();
+        return;
+      }
       const fits = (size) => {
         pen.font = `${size}px system-ui, sans-serif`;
         return names.every((name) => pen.measureText(name).width <= 2 * this.r - 4);
@@ -444,7 +464,28 @@
         // A few names of many would look as if they meant something.
         if (this.labels.length < 0.7 * names.length) this.labels = [];
       }
+      if (!this.labels.length) this.someNames();
       for (const [name, x, y] of this.labels) {
+        pen.lineWidth = 3;
+        pen.strokeStyle = view.theme.back;
+        pen.strokeText(name, x, y);
+        pen.fillStyle = view.theme.text;
+        pen.fillText(name, x, y);
+      }
+    }
+
+    /* Where there is no room for all names, those that the text below the drawing mentions. */
+    someNames() {
+      const { pen, view } = this;
+      pen.font = "12px system-ui, sans-serif";
+      pen.textBaseline = "top";
+      const taken = [];
+      for (const node of view.model.named(view.index, this.panel)) {
+        const name = view.doc.network.names[node];
+        const half = pen.measureText(name).width / 2 + 2;
+        const [x, y] = [clip(this.x[node], half, this.width - half), Math.min(this.y[node] + this.radius(node) + 3, this.height - 14)];
+        if (taken.some((box) => Math.abs(box[0] - x) < box[2] + half && Math.abs(box[1] - y) < 13)) continue;
+        taken.push([x, y, half]);
         pen.lineWidth = 3;
         pen.strokeStyle = view.theme.back;
         pen.strokeText(name, x, y);
@@ -503,9 +544,13 @@
         looks.get(level).push(link);
       });
       const thin = model.links.length > 1000 ? 0.5 : 1;
+      // Between groups there are many links: what carries little steps back, so that the rest can be seen.
+      const wide = doc.network.sizes ? 2.2 : thin;
       for (const level of [...looks.keys()].sort((a, b) => a - b)) {
-        this.strokes(looks.get(level), level === 0 ? theme.faint : linkColour(maps.inferno, (level - 1) / 8), (0.75 + level * 0.35) * thin);
+        pen.globalAlpha = doc.network.sizes ? 0.12 + 0.88 * (level / 9) ** 1.5 : 1;
+        this.strokes(looks.get(level), level === 0 ? theme.faint : linkColour(maps.inferno, (level - 1) / 8), (0.75 + level * 0.35) * wide);
       }
+      pen.globalAlpha = 1;
       if (phase < 1) this.moving(index, phase, most.load);
       const values = view.values(state);
       const high = view.mostOf();

@@ -1,4 +1,4 @@
-"""The nodes drawn for a network: its agents one by one, or, if there are too many of them, groups."""
+"""The nodes drawn for a network: its agents one by one, or, if there are too many of them, its communities."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import itertools
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from ..networks.communities import communities
 from ..networks.usual import usual_links
 from ..plots.places import fitted, places
 from ..problem import Problem
@@ -17,8 +20,9 @@ from ..problem import Problem
 #: The most agents and links that are drawn one by one.
 MAX_AGENTS: Final = 2_000
 MAX_LINKS: Final = 20_000
-#: The most groups there are then.
-MAX_GROUPS: Final = 256
+#: The most groups there are then; communities of less than this share of the agents are drawn together.
+MAX_GROUPS: Final = 128
+SMALL_SHARE: Final = 0.002
 #: The most letters of a name that are shown: names may be arbitrarily long, and files may not.
 MAX_LETTERS: Final = 40
 
@@ -46,8 +50,10 @@ class Sites:
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Sites:
-        """The nodes of a problem's network."""
-        return cls.of_agents(problem.agents, usual_links(problem.network), problem.places)
+        """The nodes of a problem's network; found once for all runs on it."""
+        if problem not in _known:
+            _known[problem] = cls.of_agents(problem.agents, usual_links(problem.network), problem.places)
+        return _known[problem]
 
     @classmethod
     def of_agents(
@@ -59,12 +65,10 @@ class Sites:
             return cls(
                 [short(name) for name in agents], found, None, {name: number for number, name in enumerate(agents)}
             )
-        groups = _groups(found, MAX_GROUPS)
-        n_groups = int(groups.max()) + 1
+        groups, centres = _grouped(found, pairs)
         sizes = np.bincount(groups)
-        centres = np.stack([np.bincount(groups, found[:, axis]) / sizes for axis in (0, 1)], axis=1)
         return cls(
-            [f"group {number + 1}" for number in range(n_groups)],
+            [f"group {number + 1}" for number in range(len(sizes))],
             fitted(centres),
             sizes.tolist(),
             dict(zip(agents, groups.tolist(), strict=True)),
@@ -76,8 +80,8 @@ class Sites:
         if self.sizes is None:
             return []
         return [
-            f"{len(self.node_of):,} agents are drawn as {len(self.names)} groups of neighbours; a group's colour is "
-            "the mean of its agents, and links within a group are not drawn"
+            f"{len(self.node_of):,} agents are drawn as {len(self.names)} groups with many links among themselves; a "
+            "group's colour is the mean of its agents, its size their number, and links within a group are not drawn"
         ]
 
     def links(self, pairs: Iterable[tuple[Hashable, Hashable]]) -> set[tuple[int, int]]:
@@ -98,6 +102,9 @@ class Sites:
         }
 
 
+_known: WeakKeyDictionary[Problem, Sites] = WeakKeyDictionary()
+
+
 def named_links(problem: Problem) -> list[tuple[Hashable, Hashable]]:
     """The links of a problem's network, by the names of agents."""
     agents = problem.agents
@@ -108,6 +115,30 @@ def short(name: Hashable) -> str:
     """A name as drawings show it."""
     text = str(name)
     return text if len(text) <= MAX_LETTERS else f"{text[: MAX_LETTERS - 1]}…"
+
+
+def _grouped(
+    found: NDArray[np.float64], pairs: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The group of each agent, and where groups are drawn: near those that they have many links to."""
+    groups = communities(len(found), pairs)
+    sizes = np.bincount(groups)
+    large = np.flatnonzero(sizes >= max(2.0, SMALL_SHARE * len(found)))
+    if not 1 < len(large) < MAX_GROUPS:
+        # Of very many, or of one alone, nothing could be seen: then those are together that lie together.
+        groups = _groups(found, MAX_GROUPS)
+        sizes = np.bincount(groups)
+        return groups, np.stack([np.bincount(groups, found[:, axis]) / sizes for axis in (0, 1)], axis=1)
+    numbers = np.full(len(sizes), len(large))
+    numbers[large] = np.arange(len(large))
+    groups = numbers[groups]
+    linked, n_links = np.unique(np.sort(groups[pairs], axis=1), axis=0, return_counts=True)
+    graph = nx.empty_graph(int(groups.max()) + 1)
+    graph.add_weighted_edges_from(
+        (i, j, n) for (i, j), n in zip(linked.tolist(), n_links.tolist(), strict=True) if i != j
+    )
+    drawn = nx.spring_layout(graph, weight="weight", seed=0, iterations=200)
+    return groups, np.array([drawn[node] for node in graph])
 
 
 def _groups(found: NDArray[np.float64], most: int) -> NDArray[np.int64]:
