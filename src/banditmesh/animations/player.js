@@ -547,7 +547,7 @@
       // Between groups there are many links: what carries little steps back, so that the rest can be seen.
       const wide = doc.network.sizes ? 2.2 : thin;
       for (const level of [...looks.keys()].sort((a, b) => a - b)) {
-        pen.globalAlpha = doc.network.sizes ? 0.12 + 0.88 * (level / 9) ** 1.5 : 1;
+        pen.globalAlpha = doc.network.sizes ? 0.25 + 0.75 * (level / 9) : 1;
         this.strokes(looks.get(level), level === 0 ? theme.faint : linkColour(maps.inferno, (level - 1) / 8), (0.75 + level * 0.35) * wide);
       }
       pen.globalAlpha = 1;

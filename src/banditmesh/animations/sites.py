@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -133,10 +134,12 @@ def _grouped(
     numbers[large] = np.arange(len(large))
     groups = numbers[groups]
     linked, n_links = np.unique(np.sort(groups[pairs], axis=1), axis=0, return_counts=True)
-    graph = nx.empty_graph(int(groups.max()) + 1)
-    graph.add_weighted_edges_from(
-        (i, j, n) for (i, j), n in zip(linked.tolist(), n_links.tolist(), strict=True) if i != j
-    )
+    sizes = np.bincount(groups)
+    graph = nx.empty_graph(len(sizes))
+    for (i, j), n in zip(linked.tolist(), n_links.tolist(), strict=True):
+        if i != j:
+            # Relative to their sizes, so that large groups do not all meet in the middle.
+            graph.add_edge(i, j, weight=n / math.sqrt(sizes[i] * sizes[j]))
     drawn = nx.spring_layout(graph, weight="weight", seed=0, iterations=200)
     return groups, np.array([drawn[node] for node in graph])
 

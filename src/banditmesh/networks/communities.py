@@ -43,7 +43,7 @@ def communities(n_agents: int, pairs: NDArray[np.integer[Any]]) -> NDArray[np.in
             break
         keys, places = np.unique(labels[ends[:, 0]] * n_labels + labels[ends[:, 1]], return_inverse=True)
         ends = np.stack([keys // n_labels, keys % n_labels], axis=1)
-        weights = np.bincount(places, weights)
+        weights = np.bincount(places, weights).astype(np.float64)
         n_nodes = n_labels
     # Numbered by their first agents, whatever they were called on the way.
     _, first, found = np.unique(found, return_index=True, return_inverse=True)
