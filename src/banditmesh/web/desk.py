@@ -436,7 +436,8 @@ class _Tape:
         if self.is_stepped:
             arm = _shown(chosen_arms(self.problem, self.arms)[0])
             return f"{always}, and how many holders of arm {arm} it has learned from"
-        return f"{always}; not who learned from whom: choose an arm for that"
+        hint = ": choose an arm for that" if self.problem.n_agents <= MAX_STEPPED else ""
+        return f"{always}; not who learned from whom{hint}"
 
     @property
     def parts(self) -> list[int]:
